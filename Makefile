@@ -1,0 +1,42 @@
+# make demo: see it work.  make test: prove it works.  Both set themselves up.
+PYTHON ?= python3
+BIN := .venv/bin
+STAMP := .venv/.ready
+
+.PHONY: setup demo test check bench docs lock clean
+
+setup: $(STAMP)
+
+$(STAMP): constraints.txt pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	touch $(STAMP)
+
+demo: setup
+	$(BIN)/voile demo -o demo-output
+
+test: setup
+	$(BIN)/pytest -n auto --dist worksteal
+
+check: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: setup
+	$(BIN)/python -m bench
+
+docs: setup
+	$(BIN)/sphinx-build -W -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+# Refresh the pins. The file records names, versions and hashes, and no address.
+lock:
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header \
+	  --no-emit-index-url --no-annotate --extra plots --extra postgres --extra dev --extra docs \
+	  pyproject.toml -o constraints.txt
+
+clean:
+	rm -rf .venv demo-output docs/_build .pytest_cache .mypy_cache .ruff_cache
