@@ -1,0 +1,53 @@
+"""Voile: publish tables about people so that anyone can count and no one can be singled out."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from voile.engines.duckdb import Table
+    from voile.errors import VoileError
+    from voile.estimate import Answer, Estimate
+    from voile.publishing import publish
+    from voile.release import Release, verify
+    from voile.schema import Schema
+
+_HOMES = {
+    "Answer": "voile.estimate",
+    "Estimate": "voile.estimate",
+    "Release": "voile.release",
+    "Schema": "voile.schema",
+    "Table": "voile.engines.duckdb",
+    "VoileError": "voile.errors",
+    "publish": "voile.publishing",
+    "verify": "voile.release",
+}
+
+__all__ = [
+    "Answer", "Estimate", "Release", "Schema", "Table", "VoileError",
+    "open", "publish", "read", "verify",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded on first use, so that `voile --help` need not wait for DuckDB and Numba.
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'voile' has no attribute {name!r}")
+
+
+def read(source: Any, *, null_text: tuple[str, ...] = ()) -> Table:
+    """A table to publish: a path, a URL, 'dataset:adult', or a pandas, Polars or Arrow object."""
+    from voile.engines.duckdb import Table
+
+    return Table(source, null_text=null_text)
+
+
+def open(path: Any) -> Release:
+    """Open a release that was saved."""
+    from voile.release import Release
+
+    return Release.open(path)

@@ -1,0 +1,87 @@
+"""A release in plain words, for people who must decide whether to trust or to use it."""
+
+from __future__ import annotations
+
+from voile.manifest import Manifest
+from voile.mechanisms import AlphaBeta
+
+NOT_PROMISED = """\
+- Nothing is promised to people about whom more was known beforehand than the prior above.
+- Nothing about facts that hold for a whole group: the release exists to show those.
+- Nothing against someone who knows how records hang together (brothers, a household): \
+two related records tell more than one (Theorem 6.1).
+- Nothing about this table and a second release of it together: each release spends its own."""
+
+
+def describe(manifest: Manifest) -> str:
+    promise, mechanism = manifest.promise, manifest.mechanism
+    lines = [f"# {manifest.name}", ""]
+    if manifest.simulated:
+        lines += ["**Simulation: made from a chosen seed. It protects nobody.**", ""]
+    lines += [
+        f"A noisy view of a private table: {manifest.rows:,} rows, of which nobody can tell which "
+        f"are real. {len(manifest.attributes)} attributes, "
+        f"{int(manifest.domain_size):,} possible tuples.",
+        "",
+        "## What is promised",
+        promise.explain(),
+        f"The promise is about {manifest.guarantee.unit}.",
+        *_epsilon(manifest),
+        "",
+        "## What is not promised",
+        NOT_PROMISED,
+        "",
+        "## What the release tells exactly",
+        *(f"- {d.what}: {d.why}" for d in manifest.disclosed),
+        *(["- nothing beyond the promise"] if not manifest.disclosed else []),
+        "",
+        "## How to count from it without Voile",
+        *counting(mechanism),
+        "",
+        f"NULLs in the table: {_nulls(manifest)}. Written by Voile {manifest.voile}.",
+    ]
+    return "\n".join(lines)
+
+
+def _epsilon(manifest: Manifest) -> list[str]:
+    e = manifest.guarantee.epsilon
+    if e.add_remove is None or e.swap is None:
+        return []
+    return [
+        f"In differential privacy's terms: ε = {e.add_remove:.4g} for adding or removing a record, "
+        f"{e.swap:.4g} for exchanging one."
+    ]
+
+
+def _nulls(manifest: Manifest) -> str:
+    return {
+        "error": "there were none",
+        "drop": "rows with one were left out",
+        "as-value": "kept, as one more value of their attribute",
+    }[manifest.nulls]
+
+
+def counting(mechanism: AlphaBeta) -> list[str]:
+    return [
+        "Count the rows of data/*.parquet that satisfy your condition: n_V. Count the tuples of "
+        "the domain (every combination of the values listed in manifest.json) that satisfy it: "
+        "n_D. Then",
+        "",
+        f"    estimate = (n_V - {mechanism.noise_mean!r} * n_D) / {mechanism.excess!r}",
+        f"    standard error = sqrt({_variance(mechanism)}) / {mechanism.excess!r}",
+        "",
+        "where x is the estimate, or 0 if that is negative.",
+    ]
+
+
+def _variance(mechanism: AlphaBeta) -> str:
+    kept = mechanism.retention * (1 - mechanism.retention)
+    cells = "n_D" if mechanism.form == "multiset" else "(n_D - x)"
+    return f"{kept!r} * x + {mechanism.noise_variance!r} * {cells}"
+
+
+def explain_count(mechanism: AlphaBeta, seen: int, domain: int, value: float) -> str:
+    return (
+        f"(n_view - noise_mean * n_domain) / excess = ({seen:,} - {mechanism.noise_mean:.6g} * "
+        f"{domain:,}) / {mechanism.excess:.6g} = {value:,.2f}"
+    )

@@ -1,0 +1,1 @@
+"""Where the rows come from and how they are scanned."""

@@ -1,0 +1,352 @@
+"""The embedded engine: reads a steward's table, and counts rows of a release, with DuckDB.
+
+Knows nothing of privacy. The only module, with sources.py, that imports duckdb.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from voile.engines.encode import OUTSIDE, SQL, codes, domain_array
+from voile.engines.sources import SOURCE, attach, quote_identifier
+from voile.errors import QueryError, SchemaError, TableError, UsageError, did_you_mean
+from voile.schema import Attribute, Bins, Keys, Kind, Range, Schema, TupleIndex, Values
+from voile.schema.infer import LISTED_TEXTS, ColumnProfile, infer_attribute, numeric_extremes
+
+Nulls = Literal["error", "drop", "as-value"]
+NULLS: tuple[str, ...] = get_args(Nulls)
+Progress = Callable[[int], None]
+
+BATCH = 2**17
+MEMORY = "1GB"
+"""What DuckDB may use before it spills to disk; scans of any length stay far below."""
+
+BARS = 12
+
+
+class Table:
+    """A table that someone wants to publish: read any number of times, never held in memory."""
+
+    def __init__(self, source: object, *, null_text: Sequence[str] = ()) -> None:
+        self._con = duckdb.connect(config={"memory_limit": MEMORY})
+        self._spill = tempfile.TemporaryDirectory(prefix="voile-")
+        self._con.execute(f"SET temp_directory = '{self._spill.name}'")
+        self.name = attach(self._con, source, null_text=null_text)
+        described = self._con.execute(f"DESCRIBE {SOURCE}").fetchall()
+        self.columns: dict[str, str] = {name: kind for name, kind, *_ in described}
+
+    def __repr__(self) -> str:
+        return f"Table({self.name!r}, {len(self.columns)} columns)"
+
+    def __len__(self) -> int:
+        return self._one(f"SELECT count(*) FROM {SOURCE}")
+
+    def check_columns(self, names: Sequence[str]) -> list[str]:
+        for name in names:
+            if name not in self.columns:
+                raise UsageError(
+                    f"table {self.name!r} has no column {name!r}",
+                    hint=did_you_mean(name, list(self.columns)),
+                )
+        if len(set(names)) < len(names):
+            raise UsageError(f"a column is named twice: {', '.join(names)}")
+        if not names:
+            raise UsageError("no columns were chosen", hint="name at least one")
+        return list(names)
+
+    # ------------------------------------------------------------------ looking at it
+
+    def profiles(self, names: Sequence[str]) -> list[ColumnProfile]:
+        """What each column holds, in one scan plus one for each column."""
+        kinds = {name: kind_of(self.columns[name]) for name in names}
+        asked = ["count(*)"]
+        for name in names:
+            value = canonical(name, kinds[name])
+            asked += [f"count({value})", f"approx_count_distinct({value})"]
+            asked += [f"min({value})", f"max({value})"] if kinds[name] else ["NULL", "NULL"]
+        row = self._row(f"SELECT {', '.join(asked)} FROM {SOURCE}")
+        return [
+            self._profile(name, kinds[name], row[0], *row[1 + 4 * i : 5 + 4 * i])
+            for i, name in enumerate(names)
+        ]
+
+    def _profile(
+        self, name: str, kind: Kind | None, rows: int, filled: int, about: int, low: Any, high: Any
+    ) -> ColumnProfile:
+        profile = ColumnProfile(
+            name, self.columns[name], kind, rows, rows - filled, about, low, high
+        )
+        if kind is None or about > 2 * LISTED_TEXTS:
+            return profile
+        value = canonical(name, kind)
+        found = self._con.execute(
+            f"SELECT {value} AS v, count(*) FROM {SOURCE} WHERE v IS NOT NULL GROUP BY v ORDER BY v"
+        ).fetchall()
+        values, counts = tuple(v for v, _ in found), tuple(c for _, c in found)
+        exact = ColumnProfile(
+            name, self.columns[name], kind, rows, rows - filled, len(values), low, high,
+            values if len(values) <= LISTED_TEXTS else None, counts,
+        )  # fmt: skip
+        return ColumnProfile(**(vars(exact) | {"histogram": histogram(exact)}))
+
+    def duplicates(self, names: Sequence[str]) -> int:
+        """Rows that repeat an earlier row."""
+        listed = ", ".join(quote_identifier(name) for name in names)
+        distinct = self._one(f"SELECT count(*) FROM (SELECT DISTINCT {listed} FROM {SOURCE})")
+        return len(self) - distinct
+
+    def infer(self, names: Sequence[str], nulls: Nulls) -> Schema:
+        """The schema of what the columns hold, the 'active' domain."""
+        profiles = self.profiles(names)
+        return Schema(tuple(infer_attribute(p, null=nulls == "as-value") for p in profiles))
+
+    # ------------------------------------------------------------------ reading it
+
+    def null_counts(self, names: Sequence[str]) -> dict[str, int]:
+        """Columns that have NULLs, with how many rows."""
+        asked = ", ".join(
+            f"count(*) - count({canonical(name, kind_of(self.columns[name]))})" for name in names
+        )
+        row = self._row(f"SELECT {asked} FROM {SOURCE}")
+        return {name: count for name, count in zip(names, row, strict=True) if count}
+
+    def complete_rows(self, names: Sequence[str]) -> int:
+        return self._one(f"SELECT count(*) FROM {SOURCE} WHERE {self._complete(names)}")
+
+    def keys(
+        self, schema: Schema, *, drop_nulls: bool, progress: Progress = lambda _: None
+    ) -> Keys:
+        """The key of every row, sorted: the whole table in eight bytes a row.
+
+        Sorted in place, so the peak is that one array and a batch.
+        """
+        index = TupleIndex(schema.sizes)
+        size = self.complete_rows(schema.names) if drop_nulls else len(self)
+        keys = np.empty(size, dtype=index.key_type)
+        done = 0
+        for batch in self._batches(schema, drop_nulls=drop_nulls):
+            coded = [codes(batch.column(i), a) for i, a in enumerate(schema)]
+            self._check(coded, schema, drop_nulls=drop_nulls)
+            keys[done : done + batch.num_rows] = index.encode(coded)
+            done += batch.num_rows
+            progress(batch.num_rows)
+        keys = keys[:done]
+        keys.sort()
+        return keys
+
+    def _batches(self, schema: Schema, *, drop_nulls: bool) -> Iterator[Any]:
+        listed = ", ".join(
+            f"{canonical(a.name, a.kind)} AS {quote_identifier(a.name)}" for a in schema
+        )
+        where = self._complete(schema.names) if drop_nulls else "TRUE"
+        # A relation's reader streams; execute() would hold the whole result.
+        relation = self._con.sql(f"SELECT {listed} FROM {SOURCE} WHERE {where}")
+        try:
+            yield from relation.to_arrow_reader(BATCH)
+        except duckdb.Error as error:
+            raise TableError(f"table {self.name!r} cannot be read: {first_line(error)}") from None
+
+    def _complete(self, names: Sequence[str]) -> str:
+        return " AND ".join(
+            f"{canonical(name, kind_of(self.columns[name]))} IS NOT NULL" for name in names
+        )
+
+    def _check(self, coded: list[Any], schema: Schema, *, drop_nulls: bool) -> None:
+        for code, attribute in zip(coded, schema, strict=True):
+            if (code == OUTSIDE).any():
+                raise self._violation(attribute, schema, drop_nulls=drop_nulls)
+
+    def check_declared(self, schema: Schema) -> None:
+        """A value that is not of the declared kind would be read as NULL: find it first."""
+        for attribute in schema:
+            if self._one(f"SELECT count(*) FROM {SOURCE} WHERE {unreadable(attribute)}"):
+                raise self._violation(attribute, schema, drop_nulls=False)
+
+    def _violation(self, attribute: Attribute, schema: Schema, *, drop_nulls: bool) -> SchemaError:
+        """Which row, which column, which value, and what to do about it."""
+        outside = f"({unreadable(attribute)}) OR ({not_in_domain(attribute)})"
+        if not attribute.null and not drop_nulls:
+            outside += f" OR {canonical(attribute.name, attribute.kind)} IS NULL"
+        row, value = self._row(
+            f"SELECT row, v FROM (SELECT row_number() OVER () AS row, *, "
+            f"{quote_identifier(attribute.name)} AS v FROM {SOURCE}) WHERE {outside} LIMIT 1"
+        )
+        return SchemaError(
+            f"row {row}, column {attribute.name!r}: {value!r} is not in the schema's domain "
+            f"({domain_in_words(attribute)})",
+            hint=f"correct the row, or widen the domain of {attribute.name!r} in the schema"
+            if value is not None
+            else f"set 'null: true' for {attribute.name!r} in the schema, or use --nulls drop",
+        )
+
+    def _row(self, sql: str) -> tuple[Any, ...]:
+        try:
+            # fetchone() would leave the result open, and the connection busy.
+            return self._con.execute(sql).fetchall()[0]
+        except duckdb.Error as error:
+            raise TableError(f"table {self.name!r} cannot be read: {first_line(error)}") from None
+
+    def _one(self, sql: str) -> int:
+        return int(self._row(sql)[0])
+
+
+class View:
+    """The rows of a release, and its domain, behind a connection that can reach nothing else."""
+
+    def __init__(self, files: Sequence[Path], schema: Schema) -> None:
+        self.schema = schema
+        self._con = duckdb.connect(
+            config={
+                "autoinstall_known_extensions": "false",
+                "autoload_known_extensions": "false",
+            }
+        )
+        self._domains: set[str] = set()
+        listed = ", ".join("'" + str(f).replace("'", "''") + "'" for f in files)
+        columns = ", ".join(quote_identifier(name) for name in schema.names)
+        self._con.execute(f"SET allowed_paths = [{listed}]")
+        self._con.execute("SET enable_external_access = false")
+        self._con.execute("SET lock_configuration = true")
+        self._con.execute(f"CREATE VIEW view AS SELECT {columns} FROM read_parquet([{listed}])")
+
+    def check(self, condition: str) -> None:
+        """The condition must be true or false (or NULL) of a row; types are DuckDB's business."""
+        try:
+            relation = self._con.sql(f"SELECT ({condition}) AS c FROM view LIMIT 0")
+        except duckdb.Error as error:
+            raise QueryError(f"the condition does not fit the table: {first_line(error)}") from None
+        if str(relation.types[0]) != "BOOLEAN":
+            raise QueryError(
+                f"the condition is of type {relation.types[0]}, not true or false",
+                hint="compare it with something, as in age > 30",
+            )
+
+    def count(self, condition: str) -> int:
+        """Rows of the view for which the condition is true."""
+        return self._count(f"SELECT count(*) FROM view WHERE {safely(condition)}")
+
+    def domain_count(self, attributes: Sequence[str], condition: str) -> int:
+        """Tuples of the product of these attributes' domains for which the condition is true."""
+        tables = " CROSS JOIN ".join(self._domain(name) for name in attributes) or "(SELECT 1)"
+        return self._count(f"SELECT count(*) FROM {tables} WHERE {safely(condition)}")
+
+    def _domain(self, name: str) -> str:
+        table = quote_identifier(f"domain {name}")
+        if name not in self._domains:
+            values = pa.table({name: domain_array(self.schema[name])})
+            self._con.register("incoming", values)
+            self._con.execute(f"CREATE TABLE {table} AS SELECT * FROM incoming")
+            self._con.unregister("incoming")
+            self._domains.add(name)
+        return table
+
+    def _count(self, sql: str) -> int:
+        try:
+            return int(self._con.execute(sql).fetchall()[0][0])
+        except duckdb.Error as error:
+            raise QueryError(f"the condition cannot be evaluated: {first_line(error)}") from None
+
+
+# ---------------------------------------------------------------------- SQL for one column
+
+
+def kind_of(sql_type: str) -> Kind | None:
+    """The kind of attribute a DuckDB type makes, if any."""
+    base = sql_type.split("(", maxsplit=1)[0]
+    if sql_type.endswith("[]"):
+        return None
+    if base in ("VARCHAR", "ENUM", "UUID"):
+        return "categorical"
+    if base in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER",
+                "UBIGINT", "HUGEINT", "UHUGEINT", "BIGNUM"):  # fmt: skip
+        return "integer"
+    if base in ("FLOAT", "DOUBLE", "DECIMAL"):
+        return "numeric"
+    if base == "BOOLEAN":
+        return "boolean"
+    if base in ("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_S", "TIMESTAMP_MS",
+                "TIMESTAMP_NS"):  # fmt: skip
+        return "date"
+    return None
+
+
+def canonical(name: str, kind: Kind | None) -> str:
+    """The column as the kind's SQL type; NaN is NULL, a time of day is dropped."""
+    column = quote_identifier(name)
+    if kind is None:
+        return column
+    cast = f"TRY_CAST({column} AS {SQL[kind]})"
+    return f"nullif({cast}, 'nan'::DOUBLE)" if kind == "numeric" else cast
+
+
+def unreadable(attribute: Attribute) -> str:
+    """True of a row whose value is lost in the cast to the attribute's kind."""
+    column = quote_identifier(attribute.name)
+    cast = f"TRY_CAST({column} AS {SQL[attribute.kind]})"
+    lost = f"{column} IS NOT NULL AND {cast} IS NULL"
+    if attribute.kind == "integer":
+        # DuckDB rounds 1.5 to 2; as text it must read as a whole number.
+        lost += f" OR TRY_CAST({column} AS DOUBLE) <> floor(TRY_CAST({column} AS DOUBLE))"
+    return lost
+
+
+def not_in_domain(attribute: Attribute) -> str:
+    value = canonical(attribute.name, attribute.kind)
+    match attribute.domain:
+        case Values(values):
+            kind = SQL[attribute.kind]
+            listed = ", ".join(f"CAST({literal(v)} AS {kind})" for v in values) or "NULL"
+            return f"{value} NOT IN ({listed})"
+        case Range(low, high):
+            return f"{value} NOT BETWEEN {literal(low)} AND {literal(high)}"
+        case Bins(edges):
+            return f"{value} NOT BETWEEN {edges[0]!r} AND {edges[-1]!r}"
+
+
+def literal(value: Any) -> str:
+    if isinstance(value, bool | int | float):
+        return repr(value)
+    return "'" + str(value).replace("'", "''") + "'"
+
+
+def safely(condition: str) -> str:
+    """A row on which the condition cannot be computed does not count, on rows and domain alike."""
+    return f"TRY({condition})"
+
+
+def domain_in_words(attribute: Attribute) -> str:
+    match attribute.domain:
+        case Range(low, high):
+            return f"{low} to {high}"
+        case Bins(edges):
+            return f"{edges[0]:g} to {edges[-1]:g}"
+        case Values(values):
+            shown = ", ".join(repr(v) for v in values[:5])
+            return shown + (f", … {len(values)} values" if len(values) > 5 else "")
+
+
+def histogram(profile: ColumnProfile) -> tuple[int, ...]:
+    """A few bars: equal widths for what is ordered, the most frequent values for text."""
+    if not profile.counts or profile.values is None:
+        return ()
+    low, high = numeric_extremes(profile)
+    if profile.kind in ("categorical", "boolean") or not math.isfinite(high - low) or low == high:
+        return tuple(sorted(profile.counts, reverse=True)[:BARS])
+    places = [
+        float(v.toordinal() if hasattr(v, "toordinal") else v)  # type: ignore[union-attr, arg-type]
+        for v in profile.values
+    ]
+    bars, _ = np.histogram(places, bins=BARS, range=(low, high), weights=profile.counts)
+    return tuple(int(b) for b in bars)
+
+
+def first_line(error: Exception) -> str:
+    return str(error).strip().splitlines()[0]

@@ -1,0 +1,71 @@
+"""Columns of rows to codes of the schema, and codes back to columns."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voile.schema import Attribute, Bins, Range, Values
+
+ARROW = {
+    "categorical": pa.string(),
+    "integer": pa.int64(),
+    "numeric": pa.float64(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+}
+SQL = {
+    "categorical": "VARCHAR",
+    "integer": "BIGINT",
+    "numeric": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "date": "DATE",
+}
+OUTSIDE = -1
+"""The code of a value that the domain does not have."""
+
+EPOCH = dt.date(1970, 1, 1).toordinal()
+
+
+def domain_array(attribute: Attribute) -> Any:
+    """Every value of the domain, in the order of its codes, as an Arrow array."""
+    match attribute.domain:
+        case Range(low, _) as domain if isinstance(low, int):
+            array = pa.array(np.arange(low, low + domain.size, dtype=np.int64))
+        case Range(low, _) as domain:
+            first = low.toordinal() - EPOCH
+            days = np.arange(first, first + domain.size, dtype=np.int32)
+            array = pa.array(days).cast(pa.date32())
+        case domain:
+            array = pa.array(list(domain), type=ARROW[attribute.kind])
+    return pa.concat_arrays([array, pa.nulls(1, array.type)]) if attribute.null else array
+
+
+def codes(column: Any, attribute: Attribute) -> npt.NDArray[np.int64]:
+    """Each value's place in the domain, OUTSIDE where it has none."""
+    match attribute.domain:
+        case Values():
+            listed = domain_array(attribute).slice(0, attribute.domain.size)
+            place = pc.index_in(column, value_set=listed, skip_nulls=True)
+            found = place.fill_null(OUTSIDE).to_numpy(zero_copy_only=False).astype(np.int64)
+        case Range(low, _) as domain:
+            first = low if isinstance(low, int) else low.toordinal() - EPOCH
+            numbers = column.cast(pa.int32()) if attribute.kind == "date" else column
+            values = numbers.cast(pa.int64()).fill_null(first).to_numpy(zero_copy_only=False)
+            # A Python int as `first` may exceed 64 bits together with a value: compare first.
+            inside = (values >= first) & (values <= first + domain.size - 1)
+            found = np.where(inside, np.where(inside, values, first) - first, OUTSIDE)
+        case Bins(edges):
+            numbers = column.fill_null(edges[0]).to_numpy(zero_copy_only=False)
+            found = np.searchsorted(np.array(edges), numbers, side="right") - 1
+            found[numbers == edges[-1]] = len(edges) - 2
+            found[(numbers < edges[0]) | (numbers > edges[-1])] = OUTSIDE
+    if column.null_count:
+        missing = column.is_null().to_numpy(zero_copy_only=False)
+        found[missing] = attribute.size - 1 if attribute.null else OUTSIDE
+    return found

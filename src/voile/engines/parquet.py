@@ -1,0 +1,114 @@
+"""Rows out: keys of tuples to Parquet that any tool opens."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from voile.engines.encode import ARROW, domain_array
+from voile.schema import Attribute, Keys, Range, Schema, TupleIndex
+from voile.schema.index import code_type
+
+ROW_GROUP = 2**20
+LISTED = 2**16
+"""Columns with larger domains gain nothing from a dictionary."""
+
+
+def arrow_schema(schema: Schema) -> Any:
+    return pa.schema([pa.field(a.name, ARROW[a.kind], nullable=a.null) for a in schema])
+
+
+def written_schema(schema: Schema) -> Any:
+    """As `arrow_schema`, with texts as the dictionaries that they are written from."""
+    fields = []
+    for attribute, field in zip(schema, arrow_schema(schema), strict=True):
+        codes = pa.from_numpy_dtype(code_type(attribute.size))
+        texts = pa.dictionary(codes, field.type)
+        fields.append(field.with_type(texts) if attribute.kind == "categorical" else field)
+    return pa.schema(fields)
+
+
+def write_part(path: Path, schema: Schema, batches: Iterable[Keys]) -> int:
+    """Write batches of keys as one file; returns the number of rows.
+
+    Row groups are cut by count alone: where a batch ends depends on the private rows.
+    """
+    index = TupleIndex(schema.sizes)
+    decoders = [Decoder(attribute) for attribute in schema]
+    columns = written_schema(schema)
+    rows = 0
+    with pq.ParquetWriter(
+        path,
+        columns,
+        compression="zstd",
+        compression_level=1,
+        use_dictionary=[a.name for a in schema if a.size <= LISTED],
+        store_schema=False,
+    ) as writer:
+        for keys in in_groups(batches, ROW_GROUP):
+            decoded = [
+                decode(code) for decode, code in zip(decoders, index.decode(keys), strict=True)
+            ]
+            writer.write_table(pa.table(decoded, schema=columns), row_group_size=ROW_GROUP)
+            rows += len(keys)
+    return rows
+
+
+class Decoder:
+    """Codes of one attribute back to its values."""
+
+    def __init__(self, attribute: Attribute) -> None:
+        self._attribute = attribute
+        self._values = domain_array(attribute)
+
+    def __call__(self, codes: Any) -> Any:
+        attribute = self._attribute
+        if attribute.kind == "categorical":
+            # Parquet takes a dictionary of texts as it is: no value is hashed again.
+            if not attribute.null:
+                return pa.DictionaryArray.from_arrays(codes, self._values)
+            missing = codes == attribute.size - 1
+            return pa.DictionaryArray.from_arrays(
+                pa.array(codes, mask=missing), self._values.slice(0, attribute.size - 1)
+            )
+        if isinstance(attribute.domain, Range) and attribute.kind == "integer" and not attribute.null:
+            return pa.array(codes.astype(np.int64) + np.int64(attribute.domain.low))
+        return self._values.take(pa.array(codes))
+
+
+def in_groups(batches: Iterable[Keys], size: int) -> Iterator[Keys]:
+    """The same sequence, cut after every `size` keys."""
+    held: list[Keys] = []
+    count = 0
+    for batch in batches:
+        held.append(batch)
+        count += len(batch)
+        if count < size:
+            continue
+        joined = np.concatenate(held)
+        whole = count - count % size
+        yield from (joined[start : start + size] for start in range(0, whole, size))
+        held, count = [joined[whole:]], count - whole
+    if count:
+        yield np.concatenate(held)
+
+
+def sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sync(path: Path) -> None:
+    """Make a file or folder durable before anything refers to it."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

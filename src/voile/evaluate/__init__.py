@@ -1,0 +1,1 @@
+"""How close the estimates from a release come to the counts of the private table."""

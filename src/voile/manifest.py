@@ -1,0 +1,144 @@
+"""manifest.json: all that a release says about itself, as documented, checked data.
+
+The JSON Schema in docs/manifest.schema.json is generated from these classes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from voile.errors import ReleaseError
+from voile.mechanisms import AlphaBeta
+from voile.privacy import Adversary, DGamma, Form
+from voile.schema import Schema
+
+FORMAT = "voile-release"
+VERSION = 1
+
+
+class Part(BaseModel):
+    """Strict data: an unknown key is an error, not something to skip."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class File(Part):
+    """One file of the release, with what it must hash to."""
+
+    path: str
+    bytes: int = Field(ge=0)
+    sha256: str = Field(pattern="^[0-9a-f]{64}$")
+    rows: int | None = Field(default=None, ge=0, description="Rows, for Parquet files")
+
+
+class Parameters(Part):
+    """The mechanism's public parameters."""
+
+    form: Form = Field(description="'multiset': records may repeat; 'set': they may not")
+    retention: float = Field(gt=0, le=1, description="Chance that a record is kept (α+β)")
+    noise: float = Field(
+        ge=0, lt=1, description="multiset: q, where a tuple gets j noise copies with chance "
+        "(1−q)·q^j; set: β, the chance that a tuple outside the table is inserted",
+    )  # fmt: skip
+
+
+class Epsilon(Part):
+    """The same promise in differential privacy's terms; null when there is none."""
+
+    add_remove: float | None
+    swap: float | None
+
+
+class Guarantee(Part):
+    """What is promised, against whom, and about what."""
+
+    kind: Literal["d-gamma"] = "d-gamma"
+    prior: float = Field(description="d: beliefs up to this are protected")
+    posterior: float = Field(description="γ: no such belief exceeds this after the release")
+    adversary: Adversary
+    unit: str = Field(description="What the promise is about: one record, or one tuple")
+    epsilon: Epsilon
+
+
+class Disclosed(Part):
+    """Something about the table that the release tells exactly, outside the promise."""
+
+    what: str
+    why: str
+
+
+class Manifest(Part):
+    """A Voile release."""
+
+    format: Literal["voile-release"] = FORMAT
+    version: Literal[1] = VERSION
+    voile: str = Field(description="Version of Voile that wrote the release")
+    name: str
+    method: Literal["alphabeta"] = "alphabeta"
+    parameters: Parameters
+    guarantee: Guarantee
+    simulated: bool = Field(description="True: made from a chosen seed, promises nothing")
+    nulls: Literal["error", "drop", "as-value"] = Field(description="What was done with NULLs")
+    disclosed: list[Disclosed]
+    public_rows: int | None = Field(description="Rows of the table, where that is disclosed")
+    rows: int = Field(ge=0, description="Rows of the view")
+    domain_size: str = Field(pattern="^[0-9]+$", description="m, as text: it may be huge")
+    attributes: list[dict[str, Any]] = Field(description="The schema: the public domain")
+    files: list[File]
+    digest: str = Field(default="", description="SHA-256 of this manifest with an empty digest")
+
+    @property
+    def schema_(self) -> Schema:
+        return Schema.from_dict({"attributes": self.attributes})
+
+    @property
+    def mechanism(self) -> AlphaBeta:
+        p = self.parameters
+        return AlphaBeta(retention=p.retention, noise=p.noise, form=p.form)
+
+    @property
+    def promise(self) -> DGamma:
+        g = self.guarantee
+        return DGamma(prior=g.prior, posterior=g.posterior, adversary=g.adversary)
+
+    def sealed(self) -> Manifest:
+        return self.model_copy(update={"digest": self._digest()})
+
+    def _digest(self) -> str:
+        return hashlib.sha256(self.model_copy(update={"digest": ""}).text().encode()).hexdigest()
+
+    def text(self) -> str:
+        """The one spelling of this manifest, so that any changed byte shows."""
+        return json.dumps(self.model_dump(mode="json"), ensure_ascii=False, indent=1) + "\n"
+
+
+def read_manifest(raw: bytes) -> Manifest:
+    """Parse and check a manifest; every byte of it counts."""
+    try:
+        data = json.loads(raw)
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise ReleaseError(f"manifest.json is not JSON: {error}") from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise ReleaseError("manifest.json is not that of a Voile release")
+    version = data.get("version")
+    if not isinstance(version, int) or version > VERSION:
+        raise ReleaseError(
+            f"the release has format version {version!r}, newer than {VERSION}",
+            hint="open it with a newer Voile",
+        )
+    try:
+        manifest = Manifest.model_validate(data)
+        schema = manifest.schema_
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in first["loc"])
+        raise ReleaseError(f"manifest.json: {where}: {first['msg']}") from None
+    if manifest.text().encode() != raw or manifest.digest != manifest._digest():  # noqa: SLF001
+        raise ReleaseError("manifest.json was changed after the release was written")
+    if str(schema.size) != manifest.domain_size:
+        raise ReleaseError(f"manifest.json: domain_size {manifest.domain_size} is not {schema.size}")
+    return manifest

@@ -1,0 +1,203 @@
+"""The αβ algorithm (VLDB 2007, §4): keep records by chance, insert tuples of the domain by chance.
+
+Two forms, with a the retention, x = Q(I) the true count, n_D = Q(D), n_V the count in the view:
+
+multiset  each record is kept with chance a; every tuple of D gets N noise copies with
+          P(N=j) = (1−q)q^j. For tables of people, where several may have the same values.
+            n_V ~ Binomial(x, a) + NegativeBinomial(n_D, q),   mean a·x + μ·n_D,  μ = q/(1−q)
+            estimate (n_V − μ·n_D)/a,  variance [x·a(1−a) + n_D·q/(1−q)²]/a²
+            one more record: likelihood ratio in [1−a, 1−a+a/q], for all multiplicities
+set       the paper's Algorithm 1, for tables that are sets: each tuple of the table is kept with
+          chance a = α+β; every other tuple of D is inserted with chance β.
+            n_V ~ Binomial(x, a) + Binomial(n_D − x, β),       mean α·x + β·n_D,  α = a−β
+            estimate (n_V − β·n_D)/α,  variance [x·a(1−a) + (n_D−x)·β(1−β)]/α²
+            one more tuple: likelihood ratio in [(1−a)/(1−β), a/β]
+Proofs: docs/mathematics.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from voile.errors import TableError
+from voile.estimate import Bound, Estimate
+from voile.mechanisms.published_count import Binomial, NegativeBinomial, Part, PublishedCount
+from voile.noise import Bernoulli, Gaps, Key
+from voile.privacy import Form, LikelihoodRatio
+from voile.schema import Keys, TupleIndex
+
+CHUNK = 2**20
+"""Records merged into the view at a time, which bounds the memory of a range."""
+
+
+@dataclass(frozen=True)
+class AlphaBeta:
+    """Parameters in, a view out; and estimates from what came out."""
+
+    retention: float
+    noise: float
+    form: Form = "multiset"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.retention <= 1 or not 0 <= self.noise < 1:
+            raise ValueError(f"retention {self.retention} or noise {self.noise} out of range")
+        if self.form == "set" and self.noise >= self.retention:
+            raise ValueError(f"noise {self.noise} must be below retention {self.retention}")
+
+    # ------------------------------------------------------------------ the promise
+
+    def likelihood_ratio(self) -> LikelihoodRatio:
+        """How much one record can change the chance of any view, exactly."""
+        a, noise = Fraction(self.retention), Fraction(self.noise)
+        if self.form == "multiset":
+            return LikelihoodRatio(1 - a, 1 - a + a / noise if noise else None)
+        return LikelihoodRatio((1 - a) / (1 - noise), a / noise if noise else None)
+
+    # ------------------------------------------------------------------ publishing
+
+    @property
+    def noise_mean(self) -> float:
+        """Expected noise rows per tuple of D: μ, or β."""
+        return self.noise / (1 - self.noise) if self.form == "multiset" else self.noise
+
+    @property
+    def noise_variance(self) -> float:
+        """Variance of the noise rows per tuple of D."""
+        if self.form == "multiset":
+            return self.noise / (1 - self.noise) ** 2
+        return self.noise * (1 - self.noise)
+
+    @property
+    def excess(self) -> float:
+        """α: by how much a record raises the expected count of its tuple."""
+        return self.retention if self.form == "multiset" else self.retention - self.noise
+
+    def noise_rows(self, index: TupleIndex, key: Key, number: int, first: int, last: int) -> Keys:
+        """The noise of one range of D, [first, last) of its first words, in the order of D."""
+        gaps = Gaps(self.noise, self.form, [limb.bits for limb in index.limbs[1:]])
+        stream = key.stream("noise", number)
+        batches = [index.existing(words) for words in gaps.walk(stream, first, last)]
+        return np.concatenate([np.empty(0, dtype=index.key_type), *batches])
+
+    def view(self, members: Keys, noise: Keys, key: Key, number: int) -> Iterator[Keys]:
+        """The published rows of one range, in the order of D, a batch at a time.
+
+        `members` are the range's records in the order of D. The view is sorted, so that the
+        order of its rows carries no information about the table.
+        """
+        stream = key.stream("keep", number)
+        if self.form == "set":
+            noise = noise[~contains(members, noise)]
+        done = 0
+        for chunk in chunks(members):
+            upto = int(np.searchsorted(noise, chunk[-1:], side="right")[0])
+            kept = chunk[Bernoulli(self.retention).draw(stream, len(chunk))]
+            yield merged(kept, noise[done:upto])
+            done = upto
+        yield noise[done:]
+
+    # ------------------------------------------------------------------ estimating
+
+    def estimate(
+        self,
+        seen: int,
+        domain: int,
+        *,
+        confidence: float = 0.95,
+        rows: int | None = None,
+        bound: Bound | None = None,
+    ) -> Estimate:
+        """The true count behind `seen` rows of the view and `domain` = Q(D) tuples of D.
+
+        `rows` is the number of records of the table, where that is public.
+        """
+        n_domain = float(domain)
+        value = (seen - self.noise_mean * n_domain) / self.excess
+        largest = min(math.inf if rows is None else rows, domain if self.form == "set" else math.inf)
+        likely = min(max(0.0, value), largest)
+        published = PublishedCount(
+            seen=seen,
+            parts=lambda x: self._parts(x, n_domain),
+            guess=value,
+            slope=self.excess,
+            largest=largest,
+        )
+        return Estimate(
+            value=value,
+            stderr=math.sqrt(self.variance(likely, n_domain)),
+            confidence=confidence,
+            covers="the count in the table that was published, at the stated confidence or more, "
+            "over the randomness of the release",
+            _interval=published.interval,
+            bound=bound,
+        )
+
+    def variance(self, x: float, n_domain: float) -> float:
+        """Variance of the estimate where the true count is x."""
+        noisy = n_domain - x if self.form == "set" else n_domain
+        kept = x * self.retention * (1 - self.retention)
+        return (kept + max(0.0, noisy) * self.noise_variance) / self.excess**2
+
+    def _parts(self, x: int, n_domain: float) -> tuple[Part, Part]:
+        kept = Binomial(x, self.retention)
+        if self.form == "multiset":
+            return kept, NegativeBinomial(n_domain, self.noise)
+        return kept, Binomial(max(0.0, n_domain - x), self.noise)
+
+    def utility(self, rows: float, domain_size: int, epsilon: float) -> Bound:
+        """Theorem 4.4 as corrected: |error| ≤ √(2(r+1)·ln(2/ε)·n) for every counting query.
+
+        r = (noise variance)·m/(α²n), and 1 becomes a(1−a)/α² where that is larger. A bound of
+        Gaussian form: good for n ≥ 100; the interval of an estimate is the one to trust.
+        """
+        spread = self.noise_variance * float(domain_size) / self.excess**2
+        kept = max(1.0, self.retention * (1 - self.retention) / self.excess**2)
+        error = math.sqrt(2 * (spread + kept * rows) * math.log(2 / epsilon))
+        rho = error / math.sqrt(rows) if rows > 0 else math.inf
+        return Bound(rho=rho, epsilon=epsilon, error=error, theorem="VLDB 2007, Theorem 4.4")
+
+
+def chunks(members: Keys) -> Iterator[Keys]:
+    return (members[start : start + CHUNK] for start in range(0, len(members), CHUNK))
+
+
+def merged(kept: Keys, noise: Keys) -> Keys:
+    # Both are sorted: the stable sort finds the two runs and merges them in one pass.
+    return np.sort(np.concatenate([kept, noise]), kind="stable")
+
+
+def contains(members: Keys, keys: Keys) -> Keys:
+    """Which keys are members; both sorted."""
+    places = np.searchsorted(members, keys)
+    found = np.zeros(len(keys), dtype=np.bool_)
+    inside = places < len(members)
+    found[inside] = members[places[inside]] == keys[inside]
+    return found
+
+
+def distinct(members: Keys) -> Keys:
+    """Sorted keys without repetitions."""
+    fresh = np.ones(len(members), dtype=np.bool_)
+    fresh[1:] = members[1:] != members[:-1]
+    return members[fresh]
+
+
+def as_set(members: Keys, *, drop_repetitions: bool) -> Keys:
+    """The set form's table: no tuple twice, or the steward has said that repetitions may go."""
+    unique = distinct(members)
+    if len(unique) < len(members) and not drop_repetitions:
+        raise TableError(
+            f"{len(members) - len(unique):,} of {len(members):,} rows repeat another row, "
+            "and the set form publishes sets",
+            hint="use the multiset form (the default), or --distinct to publish each tuple once; "
+            "counts are then of distinct tuples, not of people",
+        )
+    return unique
+
+
+

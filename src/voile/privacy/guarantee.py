@@ -1,0 +1,123 @@
+"""What is promised, as data, and when a mechanism keeps it.
+
+A mechanism is summed up by how much one record can change the chance of what is published: the
+likelihood ratio P(view | with the record) / P(view | without it) stays in [low, high]. Bayes'
+rule turns these two numbers into what an adversary can learn. All comparisons are exact: floats
+are read as the fractions they are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Literal, get_args
+
+from voile.errors import PromiseError, UsageError
+
+Adversary = Literal["independent", "exclusive"]
+ADVERSARIES: tuple[str, ...] = get_args(Adversary)
+
+
+@dataclass(frozen=True)
+class LikelihoodRatio:
+    """Bounds on P(view | with a record) / P(view | without it), attained or approached."""
+
+    low: Fraction
+    high: Fraction | None
+    """None when unbounded: some view is impossible without the record."""
+
+    def posterior(self, prior: float | Fraction) -> Fraction:
+        """The largest belief that an adversary with this prior can come to."""
+        if self.high is None:
+            return Fraction(1)
+        p = Fraction(prior)
+        return self.high * p / (self.high * p + 1 - p)
+
+    def epsilon(self, unit: Literal["add-remove", "swap"]) -> float:
+        """ε of differential privacy; a swap takes one record out and puts another in."""
+        if self.high is None or self.low == 0:
+            return math.inf
+        up, down = log(self.high), -log(self.low)
+        return max(up, down) if unit == "add-remove" else up + down
+
+
+def log(x: Fraction) -> float:
+    # Fractions here can be far outside the range of floats.
+    return math.log(x.numerator) - math.log(x.denominator)
+
+
+@dataclass(frozen=True)
+class DGamma:
+    """(d, γ)-privacy (VLDB 2007, Definition 2.3).
+
+    For every adversary of the class, every view V and every record t that it holds possible
+    with prior at most d:   (d/γ) · Pr[t] ≤ Pr[t | V] ≤ γ.
+    'independent': what it believes of one record does not depend on the others. 'exclusive'
+    (Definition 6.2): it also knows sets of tuples of which exactly one is in the table, as after
+    linking a person by known attributes; the upper bound holds against it too, the lower does not.
+    """
+
+    prior: float
+    posterior: float
+    adversary: Adversary = "independent"
+
+    def __post_init__(self) -> None:
+        if self.adversary not in ADVERSARIES:
+            raise UsageError(
+                f"adversary {self.adversary!r} is not known", hint=f"use {' or '.join(ADVERSARIES)}"
+            )
+        if not 0 < self.posterior < 1:
+            raise UsageError(
+                f"posterior γ = {self.posterior} must lie between 0 and 1",
+                hint="it is the belief that no adversary may exceed, e.g. 0.2",
+            )
+        if not 0 < self.prior < 1:
+            raise PromiseError(
+                f"prior d = {self.prior:.6g} must lie between 0 and 1",
+                hint="it is what an adversary may believe beforehand; with --prior-factor k it is "
+                "k·n/m, so a larger domain or a smaller k makes it smaller",
+            )
+        if self.prior >= self.posterior:
+            raise PromiseError(
+                f"prior d = {self.prior:.6g} is not below posterior γ = {self.posterior:.6g}: "
+                "Theorem 4.3 needs d ≤ γ, and at d = γ only a view independent of the table keeps it",
+                hint=f"nearest feasible: a posterior above {self.prior:.6g}, "
+                f"or a prior below {self.posterior:.6g}",
+            )
+
+    @property
+    def ratio_high(self) -> Fraction:
+        """R = γ(1−d) / (d(1−γ)): the largest ratio that takes a prior d to at most γ."""
+        d, gamma = Fraction(self.prior), Fraction(self.posterior)
+        return gamma * (1 - d) / (d * (1 - gamma))
+
+    @property
+    def ratio_low(self) -> Fraction:
+        """d/γ: a ratio of at least this keeps Pr[t|V] ≥ (d/γ)·Pr[t] for every prior."""
+        return Fraction(self.prior) / Fraction(self.posterior)
+
+    def kept_by(self, ratio: LikelihoodRatio) -> bool:
+        if ratio.high is None or ratio.low < self.ratio_low:
+            return False
+        if self.adversary == "independent":
+            return ratio.high <= self.ratio_high
+        # Of several exclusive tuples the view may favour one by `high` and the others by `low`.
+        return ratio.high <= self.ratio_high * ratio.low
+
+    def explain(self) -> str:
+        d, gamma = f"{self.prior:.3g}", f"{self.posterior:.3g}"
+        text = (
+            f"Whoever believed, before seeing the release, that a certain person's record is in "
+            f"the table with a probability of at most {d}, believes it afterwards with at most "
+            f"{gamma}."
+        )
+        if self.adversary == "exclusive":
+            return (
+                text + " This holds also for someone who has linked the person to a set of "
+                "possible records of which exactly one is real."
+            )
+        return (
+            text + f" Nor can the belief fall below {self.prior / self.posterior:.3g} times what "
+            "it was."
+        )

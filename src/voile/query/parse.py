@@ -1,0 +1,194 @@
+"""SQL text to a Query: parsed by sqlglot, allow-listed, every column bound to the schema.
+
+What is not on the list is refused with its place in the text. Conditions stay SQL: the engine
+evaluates the same text on the rows of a view and on the tuples of the domain, so that both
+agree on every function, cast and NULL.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from voile.errors import QueryError, did_you_mean
+from voile.schema import Schema
+
+DIALECT = "duckdb"
+
+BOOLEAN = (exp.And, exp.Or, exp.Not, exp.Paren, exp.Boolean)
+COMPARISON = (
+    exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ,
+    exp.Between, exp.In, exp.Is, exp.Like, exp.ILike, exp.RegexpLike, exp.StartsWith,
+)
+ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.Pow)
+SCALAR = (
+    exp.Abs, exp.Ceil, exp.Floor, exp.Round, exp.Sqrt, exp.Ln, exp.Greatest, exp.Least,
+    exp.Lower, exp.Upper, exp.Length, exp.Substring, exp.Trim, exp.Concat, exp.DPipe,
+    exp.Year, exp.Month, exp.Day, exp.DayOfWeek, exp.Quarter, exp.Extract,
+    exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Cast, exp.TryCast,
+)
+LEAVES = (exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.DataType, exp.Var, exp.Tuple)
+ALLOWED = BOOLEAN + COMPARISON + ARITHMETIC + SCALAR + LEAVES
+
+CLAUSES_LATER = {
+    "group": "GROUP BY", "having": "HAVING", "order": "ORDER BY", "limit": "LIMIT",
+    "offset": "OFFSET", "distinct": "DISTINCT", "joins": "JOIN", "with_": "WITH",
+    "windows": "WINDOW", "qualify": "QUALIFY", "laterals": "LATERAL", "sample": "SAMPLE",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A SQL condition on one row, and the attributes it reads."""
+
+    sql: str
+    attributes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Query:
+    """What was asked: how the answer is called, and which rows count.
+
+    `conditions` are the parts of the WHERE joined by AND; a row counts when all are true.
+    """
+
+    sql: str
+    alias: str
+    conditions: tuple[Condition, ...]
+
+    @property
+    def where(self) -> str:
+        return " AND ".join(f"({c.sql})" for c in self.conditions) or "TRUE"
+
+
+def parse(sql: str, schema: Schema) -> Query:
+    """Read `SELECT count(*) [AS alias] FROM name [WHERE …]`."""
+    tree = _single_select(sql)
+    alias = _count_alias(sql, tree)
+    _one_table(sql, tree)
+    where = tree.args.get("where")
+    parts = where.this.flatten() if where and isinstance(where.this, exp.And) else (
+        [where.this] if where else []
+    )
+    return Query(sql, alias, tuple(_condition(sql, part, schema) for part in parts))
+
+
+def _single_select(sql: str) -> exp.Select:
+    if "\0" in sql:
+        raise QueryError("the SQL text has a NUL character")
+    try:
+        trees = [tree for tree in sqlglot.parse(sql, dialect=DIALECT) if tree is not None]
+    except SqlglotError as error:
+        details = getattr(error, "errors", None) or [{}]
+        what = details[0].get("description") or str(error).splitlines()[0]
+        line, column = details[0].get("line"), details[0].get("col")
+        raise refusal(sql, f"not SQL: {what}", line, column) from None
+    except RecursionError:
+        raise QueryError("the SQL is nested too deeply", hint="write a shorter condition") from None
+    if len(trees) != 1:
+        raise QueryError(
+            f"{len(trees)} statements were given" if trees else "the SQL text is empty",
+            hint="ask one query: select count(*) from name where …",
+        )
+    tree = trees[0]
+    if not isinstance(tree, exp.Select):
+        raise QueryError(
+            f"{tree.key.upper()} is not a question about the data",
+            hint="ask: select count(*) from name where …",
+        )
+    for key, clause in CLAUSES_LATER.items():
+        if tree.args.get(key):
+            raise QueryError(
+                f"{clause} is not answered from a release yet",
+                hint="ask: select count(*) from name where …",
+            )
+    return tree
+
+
+def _count_alias(sql: str, tree: exp.Select) -> str:
+    """The name of the answer; anything but one count(*) is refused."""
+    if len(tree.expressions) == 1:
+        item = tree.expressions[0]
+        if isinstance(item.unalias(), exp.Count) and isinstance(item.unalias().this, exp.Star):
+            return item.alias or "count"
+    shown = ", ".join(item.sql(DIALECT) for item in tree.expressions)
+    raise refusal(
+        sql, f"SELECT {shown} is not answered", *place(tree.expressions), "write select count(*)"
+    )
+
+
+def _one_table(sql: str, tree: exp.Select) -> None:
+    source = tree.args.get("from_")
+    table = source.this if source else None
+    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
+        raise refusal(
+            sql, "FROM must name the release's table", *place([source] if source else []),
+            "write from name; a release holds one table and any name will do",
+        )
+
+
+def _condition(sql: str, tree: exp.Expression, schema: Schema) -> Condition:
+    tree = tree.copy()
+    by_lower = {name.lower(): name for name in schema.names}
+    reads: dict[str, None] = {}
+    for node in list(tree.walk()):
+        if not isinstance(node, ALLOWED) or node.args.get("query"):
+            raise refusal(sql, *_why_not(node))
+        if isinstance(node, exp.Column):
+            if node.name.lower() not in by_lower:
+                raise refusal(
+                    sql, f"there is no column {node.name!r}", *place([node]),
+                    did_you_mean(node.name, schema.names),
+                )
+            name = by_lower[node.name.lower()]
+            node.replace(exp.column(name, quoted=True)) if node is not tree else None
+            reads[name] = None
+            if node is tree:
+                tree = exp.column(name, quoted=True)
+        elif isinstance(node, exp.Literal) and not node.is_string and not node.is_int:
+            # A decimal literal would make DuckDB compute in DECIMAL, which overflows.
+            node.replace(exp.cast(node.copy(), "DOUBLE", dialect=DIALECT))
+    return Condition(tree.sql(DIALECT, comments=False), tuple(reads))
+
+
+def _why_not(node: exp.Expression) -> tuple[str, int | None, int | None, str]:
+    what = node.sql(DIALECT)
+    what = what if len(what) <= 40 else what[:37] + "…"
+    if isinstance(node, exp.AggFunc | exp.Window):
+        why = "it looks at more than one row: a condition is about a single row"
+    elif isinstance(node, exp.Rand | exp.CurrentDate | exp.CurrentTimestamp | exp.CurrentTime):
+        why = "its value is not a function of the row"
+    elif isinstance(node, exp.Subquery | exp.Select | exp.Exists | exp.In):
+        why = "conditions with another table are not answered yet"
+    else:
+        why = "conditions may use comparisons, BETWEEN, IN (…), LIKE, IS NULL, AND/OR/NOT, CASE, "
+        why += "arithmetic, and text and date functions"
+    return f"{what} cannot be used in a condition", *place([node]), why
+
+
+def place(nodes: Iterable[exp.Expression | None]) -> tuple[int | None, int | None]:
+    """Line and column (of the last character) of the first token below the nodes, where known."""
+    found = [
+        (part.meta["start"], part.meta["line"], part.meta["col"])
+        for node in nodes
+        if node is not None
+        for part in node.walk()
+        if "start" in part.meta
+    ]
+    return min(found)[1:] if found else (None, None)
+
+
+def refusal(
+    sql: str, message: str, line: int | None = None, column: int | None = None, hint: str = ""
+) -> QueryError:
+    """An error that shows the line and puts a caret under the place."""
+    if line is None or column is None:
+        return QueryError(message, hint=hint)
+    text = sql.splitlines()[line - 1]
+    return QueryError(
+        f"{message} (line {line}, column {column})\n    {text}\n    {' ' * (column - 1)}^", hint=hint
+    )

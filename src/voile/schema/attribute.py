@@ -1,0 +1,226 @@
+"""One attribute and its public domain: which values it may take, in which order."""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from voile.errors import SchemaError
+
+Kind = Literal["categorical", "integer", "numeric", "boolean", "date"]
+Public = Literal["declared", "active"]
+Value = str | int | float | bool | dt.date | None
+
+KINDS: tuple[str, ...] = get_args(Kind)
+MAX_SIZE = 2**62
+"""An attribute's code must fit one machine word, with room for the sum of two."""
+
+
+@dataclass(frozen=True)
+class Values:
+    """A domain that is a list of values."""
+
+    values: tuple[Value, ...]
+
+    @property
+    def size(self) -> int:
+        return len(self.values)
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self.values)
+
+
+@dataclass(frozen=True)
+class Range:
+    """Every integer (or day) from low to high, both included."""
+
+    low: int | dt.date
+    high: int | dt.date
+
+    @property
+    def size(self) -> int:
+        return ordinal(self.high) - ordinal(self.low) + 1
+
+    def __iter__(self) -> Iterator[Value]:
+        numbers = range(ordinal(self.low), ordinal(self.high) + 1)
+        return map(dt.date.fromordinal, numbers) if isinstance(self.low, dt.date) else iter(numbers)
+
+
+@dataclass(frozen=True)
+class Bins:
+    """Intervals [e₀,e₁), [e₁,e₂), …, the last one closed; a value is published as its middle."""
+
+    edges: tuple[float, ...]
+
+    @property
+    def size(self) -> int:
+        return len(self.edges) - 1
+
+    def __iter__(self) -> Iterator[Value]:
+        return ((a + b) / 2 for a, b in zip(self.edges, self.edges[1:], strict=False))
+
+
+Domain = Values | Range | Bins
+
+
+def ordinal(value: int | dt.date) -> int:
+    return value.toordinal() if isinstance(value, dt.date) else value
+
+
+@dataclass(frozen=True)
+class Attribute:
+    """A column: its name, what kind of values it has, and its public domain.
+
+    `public` says where the domain comes from: 'declared' in a codebook, or 'active', read off
+    the private table, which is itself a disclosure that a release must own up to.
+    NULL, where allowed, is one more value of the domain and the last one.
+    """
+
+    name: str
+    kind: Kind
+    domain: Domain
+    null: bool = False
+    ordered: bool = True
+    public: Public = "declared"
+
+    def __post_init__(self) -> None:
+        check_domain(self)
+
+    @property
+    def size(self) -> int:
+        return self.domain.size + self.null
+
+    def __iter__(self) -> Iterator[Value]:
+        yield from self.domain
+        if self.null:
+            yield None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON and YAML; dates as ISO text."""
+        entry: dict[str, Any] = {"name": self.name, "kind": self.kind}
+        match self.domain:
+            case Values(values):
+                entry["values"] = [plain(v) for v in values]
+            case Range(low, high):
+                entry["range"] = [plain(low), plain(high)]
+            case Bins(edges):
+                entry["bins"] = list(edges)
+        return entry | {"null": self.null, "ordered": self.ordered, "public": self.public}
+
+
+def plain(value: Value) -> Any:
+    return value.isoformat() if isinstance(value, dt.date) else value
+
+
+def attribute_from_dict(entry: dict[str, Any]) -> Attribute:
+    """Read one attribute of a codebook or manifest; the error names it and the key."""
+    name = entry.get("name")
+    if not isinstance(name, str) or not name:
+        raise SchemaError(f"an attribute has no name: {entry!r}", hint="write 'name: …' first")
+    known = {"name", "kind", "values", "range", "bins", "null", "ordered", "public"}
+    if extra := sorted(set(entry) - known):
+        raise SchemaError(
+            f"attribute {name!r}: unknown key {extra[0]!r}", hint=f"known: {', '.join(sorted(known))}"
+        )
+    kind = entry.get("kind")
+    if kind not in KINDS:
+        raise SchemaError(
+            f"attribute {name!r}: kind {kind!r} is not known", hint=f"use one of {', '.join(KINDS)}"
+        )
+    public = entry.get("public", "declared")
+    if public not in get_args(Public):
+        raise SchemaError(
+            f"attribute {name!r}: public is {public!r}", hint="write 'declared' or 'active'"
+        )
+    return Attribute(
+        name=name,
+        kind=kind,
+        domain=domain_from_dict(name, kind, entry),
+        null=flag(entry, "null", default=False),
+        ordered=flag(entry, "ordered", default=kind != "categorical"),
+        public=public,
+    )
+
+
+def flag(entry: dict[str, Any], key: str, *, default: bool) -> bool:
+    value = entry.get(key, default)
+    if not isinstance(value, bool):
+        raise SchemaError(f"attribute {entry['name']!r}: {key} is {value!r}, not true or false")
+    return value
+
+
+def domain_from_dict(name: str, kind: Kind, entry: dict[str, Any]) -> Domain:
+    given = [key for key in ("values", "range", "bins") if key in entry]
+    if kind == "boolean" and not given:
+        return Values((False, True))
+    if len(given) != 1:
+        raise SchemaError(
+            f"attribute {name!r} has {' and '.join(given) or 'no domain'}",
+            hint="give exactly one of values, range, bins",
+        )
+    items = entry[given[0]]
+    if not isinstance(items, list | tuple):
+        raise SchemaError(f"attribute {name!r}: {given[0]} must be a list, not {items!r}")
+    read = [value_of_kind(name, kind, item) for item in items]
+    if given[0] == "values":
+        return Values(tuple(read))
+    if given[0] == "range":
+        if kind not in ("integer", "date") or len(read) != 2:
+            raise SchemaError(f"attribute {name!r}: a range is [low, high] of integers or dates")
+        low, high = read
+        assert isinstance(low, int | dt.date) and isinstance(high, int | dt.date)  # noqa: S101
+        return Range(low, high)
+    if kind != "numeric":
+        raise SchemaError(f"attribute {name!r}: bins are for kind numeric, not {kind}")
+    return Bins(tuple(float(item) for item in items))
+
+
+def value_of_kind(name: str, kind: Kind, item: Any) -> Value:
+    """Check a codebook's value against the attribute's kind; YAML reads 'yes' as true."""
+    ok: bool = {
+        "categorical": isinstance(item, str),
+        "integer": isinstance(item, int) and not isinstance(item, bool),
+        "numeric": isinstance(item, int | float)
+        and not isinstance(item, bool)
+        and math.isfinite(item),
+        "boolean": isinstance(item, bool),
+        "date": isinstance(item, dt.date | str),
+    }[kind]
+    if kind == "date" and isinstance(item, str):
+        try:
+            return dt.date.fromisoformat(item)
+        except ValueError:
+            ok = False
+    if kind == "date" and isinstance(item, dt.datetime):
+        ok = False
+    if not ok:
+        hint = "put it in quotes" if kind == "categorical" else f"change the value or kind: {kind}"
+        raise SchemaError(f"attribute {name!r}: {item!r} is not of kind {kind}", hint=hint)
+    return float(item) if kind == "numeric" else item
+
+
+def check_domain(attribute: Attribute) -> None:
+    name, domain = attribute.name, attribute.domain
+    if isinstance(domain, Bins):
+        if len(domain.edges) < 2 or any(
+            not a < b for a, b in zip(domain.edges, domain.edges[1:], strict=False)
+        ):
+            raise SchemaError(
+                f"attribute {name!r}: bins {list(domain.edges)} do not increase",
+                hint="give at least two edges, in increasing order",
+            )
+    elif isinstance(domain, Values):
+        seen: set[Value] = set()
+        for value in domain.values:
+            if value in seen:
+                raise SchemaError(f"attribute {name!r} lists {value!r} twice")
+            seen.add(value)
+    if attribute.size < 1:
+        raise SchemaError(f"attribute {name!r} has an empty domain", hint="list at least one value")
+    if attribute.size > MAX_SIZE:
+        raise SchemaError(
+            f"attribute {name!r} has {attribute.size} values", hint="use coarser bins or a range"
+        )

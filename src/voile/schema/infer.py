@@ -1,0 +1,99 @@
+"""A schema from what a table holds: the 'active' domain, to be used knowingly.
+
+An active domain is read off the private table, so publishing it tells which values occur.
+Numbers with many values become ranges or bins, which tell less than a list would.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from voile.errors import TableError
+from voile.schema.attribute import Attribute, Bins, Domain, Kind, Range, Value, Values, ordinal
+
+LISTED_INTEGERS = 256
+LISTED_NUMBERS = 64
+LISTED_TEXTS = 100_000
+BINS = 20
+
+
+@dataclass(frozen=True)
+class ColumnProfile:
+    """What is known of a column: counts, extremes and, where few, its values with counts."""
+
+    name: str
+    sql_type: str
+    kind: Kind | None
+    """None for types that a domain cannot be made of."""
+    rows: int
+    nulls: int
+    distinct: int
+    low: Value
+    high: Value
+    values: tuple[Value, ...] | None = None
+    counts: tuple[int, ...] | None = None
+    histogram: tuple[int, ...] = ()
+
+    @property
+    def looks_like_identifier(self) -> bool:
+        """Nearly every row has its own value, which for text and integers names the person."""
+        filled = self.rows - self.nulls
+        share = {"categorical": 0.5, "integer": 0.9}.get(self.kind or "", math.inf)
+        return filled >= 20 and self.distinct >= share * filled
+
+
+def infer_attribute(profile: ColumnProfile, *, null: bool) -> Attribute:
+    """The attribute of a column; `null` when NULL is to be one of its values."""
+    if profile.kind is None:
+        raise TableError(
+            f"column {profile.name!r} has type {profile.sql_type}, which has no finite domain",
+            hint="leave it out: name the columns to publish with --columns",
+        )
+    return Attribute(
+        name=profile.name,
+        kind=profile.kind,
+        domain=_domain(profile),
+        null=null and profile.nulls > 0,
+        ordered=profile.kind != "categorical",
+        public="declared" if profile.kind == "boolean" else "active",
+    )
+
+
+def _domain(profile: ColumnProfile) -> Domain:
+    if profile.kind == "boolean":
+        return Values((False, True))
+    limit = {"integer": LISTED_INTEGERS, "date": LISTED_INTEGERS, "numeric": LISTED_NUMBERS}.get(
+        profile.kind or "", LISTED_TEXTS
+    )
+    if profile.values is not None and len(profile.values) <= limit:
+        return Values(profile.values)
+    if profile.kind == "numeric":
+        return Bins(nice_bins(float(profile.low), float(profile.high)))  # type: ignore[arg-type]
+    if profile.kind in ("integer", "date"):
+        assert isinstance(profile.low, int) or profile.kind == "date"  # noqa: S101
+        return Range(profile.low, profile.high)  # type: ignore[arg-type]
+    raise TableError(
+        f"column {profile.name!r} has {profile.distinct:,} different texts, more than can be listed",
+        hint="leave it out with --columns, or group its values first",
+    )
+
+
+def nice_bins(low: float, high: float, count: int = BINS) -> tuple[float, ...]:
+    """About `count` bins of a round width whose edges are multiples of it."""
+    if not math.isfinite(low) or not math.isfinite(high):
+        raise TableError("a numeric column holds an infinite value", hint="set it to NULL first")
+    rough = (high - low) / count or 1.0
+    power = 10.0 ** math.floor(math.log10(rough))
+    width = next(power * step for step in (1, 2, 2.5, 5, 10) if power * step >= rough * 0.999999)
+    first, last = math.floor(low / width), math.ceil(high / width)
+    return tuple(round(width * i, 12 - math.floor(math.log10(width))) for i in range(first, max(last, first + 1) + 1))
+
+
+def numeric_extremes(profile: ColumnProfile) -> tuple[float, float]:
+    """Extremes as numbers, dates as days: for histograms."""
+    low, high = profile.low, profile.high
+    if isinstance(low, str) or isinstance(high, str) or low is None or high is None:
+        return 0.0, 0.0
+    as_number = [float(ordinal(v) if not isinstance(v, float) else v) for v in (low, high)]
+    return as_number[0], as_number[1]

@@ -1,0 +1,122 @@
+"""The public domain D = D₁ × … × D_l, and its codebook file."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from voile.errors import SchemaError, UsageError, did_you_mean
+from voile.schema.attribute import Attribute, Bins, Range, attribute_from_dict, plain
+from voile.schema.codebook import read_codebook, write_codebook
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The attributes of a table and, through them, every tuple that could be in it.
+
+    >>> from voile.schema.attribute import Values
+    >>> answer = Attribute("answer", "categorical", Values(("yes", "no")))
+    >>> Schema((answer, Attribute("age", "integer", Range(20, 39)))).size
+    40
+    """
+
+    attributes: tuple[Attribute, ...]
+
+    def __post_init__(self) -> None:
+        if not self.attributes:
+            raise SchemaError("a schema needs at least one attribute")
+        seen: dict[str, str] = {}
+        for name in self.names:
+            if (other := seen.setdefault(name.casefold(), name)) is not name:
+                raise SchemaError(
+                    f"attributes {other!r} and {name!r} have the same name in SQL",
+                    hint="rename one of them: SQL does not tell upper case from lower case",
+                )
+
+    @property
+    def names(self) -> list[str]:
+        return [attribute.name for attribute in self.attributes]
+
+    @property
+    def sizes(self) -> list[int]:
+        return [attribute.size for attribute in self.attributes]
+
+    @property
+    def size(self) -> int:
+        """m, the number of tuples of D: exact, however large."""
+        return math.prod(self.sizes)
+
+    def __iter__(self) -> Iterator[Attribute]:
+        return iter(self.attributes)
+
+    def __getitem__(self, name: str) -> Attribute:
+        for attribute in self.attributes:
+            if attribute.name == name:
+                return attribute
+        raise UsageError(f"there is no attribute {name!r}", hint=did_you_mean(name, self.names))
+
+    def select(self, names: Iterable[str]) -> Schema:
+        return Schema(tuple(self[name] for name in names))
+
+    @property
+    def active(self) -> list[str]:
+        """The attributes whose domain was read off the private table."""
+        return [attribute.name for attribute in self.attributes if attribute.public == "active"]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"attributes": [attribute.to_dict() for attribute in self.attributes]}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Schema:
+        entries = data.get("attributes")
+        if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
+            raise SchemaError("a schema has a list 'attributes'", hint="see `voile schema TABLE`")
+        return cls(tuple(attribute_from_dict(entry) for entry in entries))
+
+    def save(self, path: str | Path) -> None:
+        """Write the codebook as YAML, to be read and edited by people."""
+        write_codebook(Path(path), self.to_dict())
+
+    @classmethod
+    def open(cls, path: str | Path) -> Schema:
+        return cls.from_dict(read_codebook(Path(path)))
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(a.name)}</td><td>{a.kind}</td><td>{a.size:,}</td>"
+            f"<td>{html.escape(summary(a))}</td><td>{a.public}</td></tr>"
+            for a in self.attributes
+        )
+        return (
+            f"<table><caption>{len(self.attributes)} attributes, {self.size:,} possible tuples"
+            "</caption><tr><th>attribute</th><th>kind</th><th>size</th><th>domain</th>"
+            f"<th>public</th></tr>{rows}</table>"
+        )
+
+    def __rich__(self) -> Any:
+        from rich.table import Table  # noqa: PLC0415  (only when printed)
+
+        table = Table(title=f"{len(self.attributes)} attributes, {self.size:,} possible tuples")
+        for heading in ("attribute", "kind", "size", "domain", "public"):
+            table.add_column(heading, justify="right" if heading == "size" else "left")
+        for a in self.attributes:
+            table.add_row(a.name, a.kind, f"{a.size:,}", summary(a), a.public)
+        return table
+
+
+def summary(attribute: Attribute, width: int = 48) -> str:
+    """The domain in a few words."""
+    match attribute.domain:
+        case Range(low, high):
+            text = f"{low} … {high}"
+        case Bins(edges):
+            text = f"{edges[0]:g} … {edges[-1]:g} in {len(edges) - 1} bins"
+        case values:
+            text = ", ".join(str(plain(v)) for _, v in zip(range(12), values, strict=False))
+            if len(text) > width or values.size > 12:
+                text = text[: width - 2].rstrip(", ") + " …"
+    return text + (" or NULL" if attribute.null else "")
