@@ -118,6 +118,10 @@ class Table:
         row = self._row(f"SELECT {asked} FROM {SOURCE}")
         return {name: count for name, count in zip(names, row, strict=True) if count}
 
+    def count(self, condition: str) -> int:
+        """The truth, for evaluation: rows for which a condition holds."""
+        return self._one(f"SELECT count(*) FROM {SOURCE} WHERE {safely(condition)}")
+
     def complete_rows(self, names: Sequence[str]) -> int:
         return self._one(f"SELECT count(*) FROM {SOURCE} WHERE {self._complete(names)}")
 
@@ -162,15 +166,15 @@ class Table:
     def _check(self, coded: list[Any], schema: Schema, *, drop_nulls: bool) -> None:
         for code, attribute in zip(coded, schema, strict=True):
             if (code == OUTSIDE).any():
-                raise self._violation(attribute, schema, drop_nulls=drop_nulls)
+                raise self._violation(attribute, drop_nulls=drop_nulls)
 
     def check_declared(self, schema: Schema) -> None:
         """A value that is not of the declared kind would be read as NULL: find it first."""
         for attribute in schema:
             if self._one(f"SELECT count(*) FROM {SOURCE} WHERE {unreadable(attribute)}"):
-                raise self._violation(attribute, schema, drop_nulls=False)
+                raise self._violation(attribute, drop_nulls=False)
 
-    def _violation(self, attribute: Attribute, schema: Schema, *, drop_nulls: bool) -> SchemaError:
+    def _violation(self, attribute: Attribute, *, drop_nulls: bool) -> SchemaError:
         """Which row, which column, which value, and what to do about it."""
         outside = f"({unreadable(attribute)}) OR ({not_in_domain(attribute)})"
         if not attribute.null and not drop_nulls:
@@ -258,23 +262,22 @@ class View:
 # ---------------------------------------------------------------------- SQL for one column
 
 
+KINDS: dict[Kind, str] = {
+    "categorical": "VARCHAR ENUM UUID",
+    "integer": "TINYINT SMALLINT INTEGER BIGINT HUGEINT "
+    "UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT",
+    "numeric": "FLOAT DOUBLE DECIMAL",
+    "boolean": "BOOLEAN",
+    "date": "DATE TIMESTAMP TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS",
+}
+
+
 def kind_of(sql_type: str) -> Kind | None:
-    """The kind of attribute a DuckDB type makes, if any."""
-    base = sql_type.split("(", maxsplit=1)[0]
-    if sql_type.endswith("[]"):
-        return None
-    if base in ("VARCHAR", "ENUM", "UUID"):
-        return "categorical"
-    if base in ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER",
-                "UBIGINT", "HUGEINT", "UHUGEINT", "BIGNUM"):  # fmt: skip
-        return "integer"
-    if base in ("FLOAT", "DOUBLE", "DECIMAL"):
-        return "numeric"
-    if base == "BOOLEAN":
-        return "boolean"
-    if base in ("DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_S", "TIMESTAMP_MS",
-                "TIMESTAMP_NS"):  # fmt: skip
-        return "date"
+    """The kind of attribute that a DuckDB type makes, if any."""
+    base = sql_type.split("(", maxsplit=1)[0].removesuffix(" WITH TIME ZONE")
+    for kind, types in KINDS.items():
+        if base in types.split() and not sql_type.endswith("]"):
+            return kind
     return None
 
 

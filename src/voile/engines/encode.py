@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voile.schema import Attribute, Bins, Range, Values
+from voile.schema.attribute import ordinal
 
 ARROW = {
     "categorical": pa.string(),
@@ -38,7 +39,7 @@ def domain_array(attribute: Attribute) -> Any:
         case Range(low, _) as domain if isinstance(low, int):
             array = pa.array(np.arange(low, low + domain.size, dtype=np.int64))
         case Range(low, _) as domain:
-            first = low.toordinal() - EPOCH
+            first = ordinal(low) - EPOCH
             days = np.arange(first, first + domain.size, dtype=np.int32)
             array = pa.array(days).cast(pa.date32())
         case domain:
@@ -54,7 +55,7 @@ def codes(column: Any, attribute: Attribute) -> npt.NDArray[np.int64]:
             place = pc.index_in(column, value_set=listed, skip_nulls=True)
             found = place.fill_null(OUTSIDE).to_numpy(zero_copy_only=False).astype(np.int64)
         case Range(low, _) as domain:
-            first = low if isinstance(low, int) else low.toordinal() - EPOCH
+            first = low if isinstance(low, int) else ordinal(low) - EPOCH
             numbers = column.cast(pa.int32()) if attribute.kind == "date" else column
             values = numbers.cast(pa.int64()).fill_null(first).to_numpy(zero_copy_only=False)
             # A Python int as `first` may exceed 64 bits together with a value: compare first.
@@ -68,4 +69,5 @@ def codes(column: Any, attribute: Attribute) -> npt.NDArray[np.int64]:
     if column.null_count:
         missing = column.is_null().to_numpy(zero_copy_only=False)
         found[missing] = attribute.size - 1 if attribute.null else OUTSIDE
-    return found
+    coded: npt.NDArray[np.int64] = found
+    return coded

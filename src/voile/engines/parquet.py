@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from voile.engines.encode import ARROW, domain_array
 from voile.schema import Attribute, Keys, Range, Schema, TupleIndex
+from voile.schema.attribute import ordinal
 from voile.schema.index import code_type
 
 ROW_GROUP = 2**20
@@ -78,8 +79,12 @@ class Decoder:
             return pa.DictionaryArray.from_arrays(
                 pa.array(codes, mask=missing), self._values.slice(0, attribute.size - 1)
             )
-        if isinstance(attribute.domain, Range) and attribute.kind == "integer" and not attribute.null:
-            return pa.array(codes.astype(np.int64) + np.int64(attribute.domain.low))
+        if (
+            isinstance(attribute.domain, Range)
+            and attribute.kind == "integer"
+            and not attribute.null
+        ):
+            return pa.array(codes.astype(np.int64) + np.int64(ordinal(attribute.domain.low)))
         return self._values.take(pa.array(codes))
 
 

@@ -118,7 +118,9 @@ class AlphaBeta:
         """
         n_domain = float(domain)
         value = (seen - self.noise_mean * n_domain) / self.excess
-        largest = min(math.inf if rows is None else rows, domain if self.form == "set" else math.inf)
+        largest = min(
+            math.inf if rows is None else rows, domain if self.form == "set" else math.inf
+        )
         likely = min(max(0.0, value), largest)
         published = PublishedCount(
             seen=seen,
@@ -198,6 +200,3 @@ def as_set(members: Keys, *, drop_repetitions: bool) -> Keys:
             "counts are then of distinct tuples, not of people",
         )
     return unique
-
-
-

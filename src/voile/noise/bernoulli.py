@@ -48,4 +48,5 @@ class Bernoulli:
         if self.probability == 1:
             return np.ones(count, dtype=np.bool_)
         threshold = self._thresholds.for_batch(stream)[0]
-        return stream.words(count) < threshold
+        heads: Bools = stream.words(count) < threshold
+        return heads

@@ -27,8 +27,8 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.noise.bernoulli import Thresholds
-from voile.noise.keyed import Stream
 from voile.noise.kernels import WORD_DIGITS, read_digits, walk
+from voile.noise.keyed import Stream
 
 Words = npt.NDArray[np.uint64]
 

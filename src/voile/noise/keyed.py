@@ -61,5 +61,5 @@ class Stream:
         if len(self._zeros) < 8 * count:
             self._zeros = memoryview(bytes(8 * count))
         out = np.empty(count, dtype="<u8")
-        self._cipher.update_into(self._zeros[: 8 * count], memoryview(out).cast("B"))
+        self._cipher.update_into(self._zeros[: 8 * count], out.view(np.uint8).data)
         return out.astype(np.uint64, copy=False)

@@ -81,7 +81,7 @@ class DGamma:
         if self.prior >= self.posterior:
             raise PromiseError(
                 f"prior d = {self.prior:.6g} is not below posterior γ = {self.posterior:.6g}: "
-                "Theorem 4.3 needs d ≤ γ, and at d = γ only a view independent of the table keeps it",
+                "Theorem 4.3 needs d ≤ γ (at d = γ only a view that ignores the table keeps it)",
                 hint=f"nearest feasible: a posterior above {self.prior:.6g}, "
                 f"or a prior below {self.posterior:.6g}",
             )

@@ -1,8 +1,9 @@
 """From a promise to the parameters of αβ that keep it with the least error.
 
-`retention` a is the chance that a real record is kept (the paper's α+β, S in docs/mathematics.md);
+`retention` a is the chance that a real record is kept (the paper's α+β);
 `noise` is q of the multiset form (every tuple of D gets N copies, P(N=j) = (1−q)q^j) or β of the
-set form (every tuple outside the table is inserted with chance β). Derivations: docs/mathematics.md.
+set form (every tuple outside the table is inserted with chance β).
+Derivations: docs/mathematics.md.
 """
 
 from __future__ import annotations
@@ -137,7 +138,7 @@ def within_view(
         raise PromiseError(
             f"a view of at most {max_view_ratio:g} rows per row would keep fewer than one record "
             f"in a thousand at d = {promise.prior:.6g}, γ = {promise.posterior:.6g}",
-            hint=f"nearest feasible: --max-view-ratio {view_ratio(0.5):.3g} (half the records kept)",
+            hint=f"nearest feasible: --max-view-ratio {view_ratio(0.5):.3g} keeps half the records",
         )
     return low
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import sqlglot
 from sqlglot import exp
@@ -21,15 +22,51 @@ DIALECT = "duckdb"
 
 BOOLEAN = (exp.And, exp.Or, exp.Not, exp.Paren, exp.Boolean)
 COMPARISON = (
-    exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NullSafeEQ, exp.NullSafeNEQ,
-    exp.Between, exp.In, exp.Is, exp.Like, exp.ILike, exp.RegexpLike, exp.StartsWith,
+    exp.EQ,
+    exp.NEQ,
+    exp.LT,
+    exp.LTE,
+    exp.GT,
+    exp.GTE,
+    exp.NullSafeEQ,
+    exp.NullSafeNEQ,
+    exp.Between,
+    exp.In,
+    exp.Is,
+    exp.Like,
+    exp.ILike,
+    exp.RegexpLike,
+    exp.StartsWith,
 )
 ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.Pow)
 SCALAR = (
-    exp.Abs, exp.Ceil, exp.Floor, exp.Round, exp.Sqrt, exp.Ln, exp.Greatest, exp.Least,
-    exp.Lower, exp.Upper, exp.Length, exp.Substring, exp.Trim, exp.Concat, exp.DPipe,
-    exp.Year, exp.Month, exp.Day, exp.DayOfWeek, exp.Quarter, exp.Extract,
-    exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Cast, exp.TryCast,
+    exp.Abs,
+    exp.Ceil,
+    exp.Floor,
+    exp.Round,
+    exp.Sqrt,
+    exp.Ln,
+    exp.Greatest,
+    exp.Least,
+    exp.Lower,
+    exp.Upper,
+    exp.Length,
+    exp.Substring,
+    exp.Trim,
+    exp.Concat,
+    exp.DPipe,
+    exp.Year,
+    exp.Month,
+    exp.Day,
+    exp.DayOfWeek,
+    exp.Quarter,
+    exp.Extract,
+    exp.Case,
+    exp.If,
+    exp.Coalesce,
+    exp.Nullif,
+    exp.Cast,
+    exp.TryCast,
 )
 LEAVES = (exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.DataType, exp.Var, exp.Tuple)
 ALLOWED = BOOLEAN + COMPARISON + ARITHMETIC + SCALAR + LEAVES
@@ -71,8 +108,10 @@ def parse(sql: str, schema: Schema) -> Query:
     alias = _count_alias(sql, tree)
     _one_table(sql, tree)
     where = tree.args.get("where")
-    parts = where.this.flatten() if where and isinstance(where.this, exp.And) else (
-        [where.this] if where else []
+    parts = (
+        where.this.flatten()
+        if where and isinstance(where.this, exp.And)
+        else ([where.this] if where else [])
     )
     return Query(sql, alias, tuple(_condition(sql, part, schema) for part in parts))
 
@@ -85,8 +124,7 @@ def _single_select(sql: str) -> exp.Select:
     except SqlglotError as error:
         details = getattr(error, "errors", None) or [{}]
         what = details[0].get("description") or str(error).splitlines()[0]
-        line, column = details[0].get("line"), details[0].get("col")
-        raise refusal(sql, f"not SQL: {what}", line, column) from None
+        raise refusal(sql, f"not SQL: {what}", _error_start(sql, details[0])) from None
     except RecursionError:
         raise QueryError("the SQL is nested too deeply", hint="write a shorter condition") from None
     if len(trees) != 1:
@@ -109,6 +147,15 @@ def _single_select(sql: str) -> exp.Select:
     return tree
 
 
+def _error_start(sql: str, details: dict[str, Any]) -> int | None:
+    """Offset of the token that the parser tripped over; it reports line and last column."""
+    line, column = details.get("line"), details.get("col")
+    if not line or not column:
+        return None
+    before = "".join(text + "\n" for text in sql.split("\n")[: line - 1])
+    return max(0, len(before) + int(column) - max(1, len(details.get("highlight") or "")))
+
+
 def _count_alias(sql: str, tree: exp.Select) -> str:
     """The name of the answer; anything but one count(*) is refused."""
     if len(tree.expressions) == 1:
@@ -117,7 +164,7 @@ def _count_alias(sql: str, tree: exp.Select) -> str:
             return item.alias or "count"
     shown = ", ".join(item.sql(DIALECT) for item in tree.expressions)
     raise refusal(
-        sql, f"SELECT {shown} is not answered", *place(tree.expressions), "write select count(*)"
+        sql, f"SELECT {shown} is not answered", place(tree.expressions), "write select count(*)"
     )
 
 
@@ -126,36 +173,47 @@ def _one_table(sql: str, tree: exp.Select) -> None:
     table = source.this if source else None
     if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
         raise refusal(
-            sql, "FROM must name the release's table", *place([source] if source else []),
+            sql,
+            "FROM must name the release's table",
+            place([source]),
             "write from name; a release holds one table and any name will do",
         )
 
 
-def _condition(sql: str, tree: exp.Expression, schema: Schema) -> Condition:
-    tree = tree.copy()
-    by_lower = {name.lower(): name for name in schema.names}
+def _condition(sql: str, tree: exp.Expr, schema: Schema) -> Condition:
     reads: dict[str, None] = {}
-    for node in list(tree.walk()):
+
+    def bind(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, ALLOWED) or node.args.get("query"):
             raise refusal(sql, *_why_not(node))
         if isinstance(node, exp.Column):
-            if node.name.lower() not in by_lower:
-                raise refusal(
-                    sql, f"there is no column {node.name!r}", *place([node]),
-                    did_you_mean(node.name, schema.names),
-                )
-            name = by_lower[node.name.lower()]
-            node.replace(exp.column(name, quoted=True)) if node is not tree else None
+            name = _attribute(sql, node, schema)
             reads[name] = None
-            if node is tree:
-                tree = exp.column(name, quoted=True)
-        elif isinstance(node, exp.Literal) and not node.is_string and not node.is_int:
+            return exp.column(exp.to_identifier(name, quoted=True))
+        if isinstance(node, exp.Literal) and not node.is_string and not node.is_int:
             # A decimal literal would make DuckDB compute in DECIMAL, which overflows.
-            node.replace(exp.cast(node.copy(), "DOUBLE", dialect=DIALECT))
-    return Condition(tree.sql(DIALECT, comments=False), tuple(reads))
+            return exp.cast(node.copy(), "DOUBLE", dialect=DIALECT)
+        return node
+
+    for node in tree.walk():
+        bind(node)
+    bound = tree.transform(lambda n: bind(n) if isinstance(n, exp.Column | exp.Literal) else n)
+    return Condition(bound.sql(DIALECT, comments=False), tuple(reads))
 
 
-def _why_not(node: exp.Expression) -> tuple[str, int | None, int | None, str]:
+def _attribute(sql: str, column: exp.Column, schema: Schema) -> str:
+    for name in schema.names:
+        if name.lower() == column.name.lower():
+            return name
+    raise refusal(
+        sql,
+        f"there is no column {column.name!r}",
+        place([column]),
+        did_you_mean(column.name, schema.names),
+    )
+
+
+def _why_not(node: exp.Expr) -> tuple[str, int | None, str]:
     what = node.sql(DIALECT)
     what = what if len(what) <= 40 else what[:37] + "…"
     if isinstance(node, exp.AggFunc | exp.Window):
@@ -167,28 +225,30 @@ def _why_not(node: exp.Expression) -> tuple[str, int | None, int | None, str]:
     else:
         why = "conditions may use comparisons, BETWEEN, IN (…), LIKE, IS NULL, AND/OR/NOT, CASE, "
         why += "arithmetic, and text and date functions"
-    return f"{what} cannot be used in a condition", *place([node]), why
+    return f"{what} cannot be used in a condition", place([node]), why
 
 
-def place(nodes: Iterable[exp.Expression | None]) -> tuple[int | None, int | None]:
-    """Line and column (of the last character) of the first token below the nodes, where known."""
-    found = [
-        (part.meta["start"], part.meta["line"], part.meta["col"])
+def place(nodes: Iterable[exp.Expr | None]) -> int | None:
+    """Where in the text the nodes begin, where known."""
+    starts = [
+        part.meta["start"]
         for node in nodes
         if node is not None
         for part in node.walk()
         if "start" in part.meta
     ]
-    return min(found)[1:] if found else (None, None)
+    found: int | None = min(starts, default=None)
+    return found
 
 
-def refusal(
-    sql: str, message: str, line: int | None = None, column: int | None = None, hint: str = ""
-) -> QueryError:
+def refusal(sql: str, message: str, start: int | None = None, hint: str = "") -> QueryError:
     """An error that shows the line and puts a caret under the place."""
-    if line is None or column is None:
+    if start is None:
         return QueryError(message, hint=hint)
-    text = sql.splitlines()[line - 1]
+    line = sql.count("\n", 0, start)
+    column = start - (sql.rfind("\n", 0, start) + 1)
+    text = sql.split("\n")[line]
     return QueryError(
-        f"{message} (line {line}, column {column})\n    {text}\n    {' ' * (column - 1)}^", hint=hint
+        f"{message} (line {line + 1}, column {column + 1})\n    {text}\n    {' ' * column}^",
+        hint=hint,
     )

@@ -4,4 +4,15 @@ from voile.schema.attribute import Attribute, Bins, Domain, Kind, Range, Value, 
 from voile.schema.index import Keys, TupleIndex
 from voile.schema.schema import Schema
 
-__all__ = ["Attribute", "Bins", "Domain", "Keys", "Kind", "Range", "Schema", "TupleIndex", "Value", "Values"]
+__all__ = [
+    "Attribute",
+    "Bins",
+    "Domain",
+    "Keys",
+    "Kind",
+    "Range",
+    "Schema",
+    "TupleIndex",
+    "Value",
+    "Values",
+]

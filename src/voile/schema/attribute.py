@@ -123,7 +123,8 @@ def attribute_from_dict(entry: dict[str, Any]) -> Attribute:
     known = {"name", "kind", "values", "range", "bins", "null", "ordered", "public"}
     if extra := sorted(set(entry) - known):
         raise SchemaError(
-            f"attribute {name!r}: unknown key {extra[0]!r}", hint=f"known: {', '.join(sorted(known))}"
+            f"attribute {name!r}: unknown key {extra[0]!r}",
+            hint=f"known: {', '.join(sorted(known))}",
         )
     kind = entry.get("kind")
     if kind not in KINDS:

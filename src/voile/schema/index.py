@@ -55,9 +55,11 @@ class Limb:
         codes: list[Codes] = []
         for group in reversed(self._groups):
             word, rest = divide(word, group.size)
-            codes[:0] = [table[rest] for table in group.tables] if group.tables else [
-                rest.astype(code_type(group.size))
-            ]
+            codes[:0] = (
+                [table[rest] for table in group.tables]
+                if group.tables
+                else [rest.astype(code_type(group.size))]
+            )
         return codes
 
     @cached_property

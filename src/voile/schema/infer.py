@@ -74,7 +74,7 @@ def _domain(profile: ColumnProfile) -> Domain:
         assert isinstance(profile.low, int) or profile.kind == "date"  # noqa: S101
         return Range(profile.low, profile.high)  # type: ignore[arg-type]
     raise TableError(
-        f"column {profile.name!r} has {profile.distinct:,} different texts, more than can be listed",
+        f"column {profile.name!r} has {profile.distinct:,} texts, more than can be listed",
         hint="leave it out with --columns, or group its values first",
     )
 
@@ -87,7 +87,10 @@ def nice_bins(low: float, high: float, count: int = BINS) -> tuple[float, ...]:
     power = 10.0 ** math.floor(math.log10(rough))
     width = next(power * step for step in (1, 2, 2.5, 5, 10) if power * step >= rough * 0.999999)
     first, last = math.floor(low / width), math.ceil(high / width)
-    return tuple(round(width * i, 12 - math.floor(math.log10(width))) for i in range(first, max(last, first + 1) + 1))
+    return tuple(
+        round(width * i, 12 - math.floor(math.log10(width)))
+        for i in range(first, max(last, first + 1) + 1)
+    )
 
 
 def numeric_extremes(profile: ColumnProfile) -> tuple[float, float]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from voile.manifest import Manifest
 from voile.mechanisms import AlphaBeta
+from voile.release.manifest import Manifest
 
 NOT_PROMISED = """\
 - Nothing is promised to people about whom more was known beforehand than the prior above.

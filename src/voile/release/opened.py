@@ -1,18 +1,15 @@
 """A release: all that leaves the house, in one folder that describes itself.
 
-    NAME.voile/
-      manifest.json      what it is, what is promised, the public domain, a hash of every file
-      datapackage.json   the same columns for tools that know Frictionless data packages
-      README.md          how to read it and to count from it without Voile
-      data/part-*.parquet
+NAME.voile/
+  manifest.json      what it is, what is promised, the public domain, a hash of every file
+  datapackage.json   the same columns for tools that know Frictionless data packages
+  README.md          how to read it and to count from it without Voile
+  data/part-*.parquet
 """
 
 from __future__ import annotations
 
 import html
-import shutil
-import tempfile
-import weakref
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -20,18 +17,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from voile.describe import describe, explain_count
 from voile.engines.duckdb import View
-from voile.engines.parquet import arrow_schema, sha256, sync
+from voile.engines.parquet import arrow_schema
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, Bound
-from voile.manifest import Manifest, read_manifest
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma
 from voile.query import domain_count, parse
+from voile.release.describe import describe, explain_count
+from voile.release.manifest import MANIFEST, Manifest, read_manifest
 from voile.schema import Schema
-
-MANIFEST = "manifest.json"
 
 
 class Release:
@@ -63,18 +58,14 @@ class Release:
             if not found.is_file():
                 raise ReleaseError(f"{file.path} is missing from {str(path)!r}")
             if found.stat().st_size != file.bytes:
-                raise ReleaseError(
-                    f"{file.path} has {found.stat().st_size} bytes, not {file.bytes}: it was changed"
-                )
+                raise ReleaseError(f"{file.path} was changed: it does not have {file.bytes} bytes")
         return cls(folder, manifest)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Release:
         """Copy to a folder of that name: written beside, verified, then renamed into place."""
-        target = Path(path)
-        with Staging(target, overwrite=overwrite) as staging:
-            shutil.copytree(self.path, staging.folder, dirs_exist_ok=True)
-            staging.commit()
-        return Release.open(target)
+        from voile.release.staging import copy  # noqa: PLC0415  (it opens what it has written)
+
+        return copy(self, Path(path), overwrite=overwrite)
 
     # ------------------------------------------------------------------ what it is
 
@@ -198,111 +189,3 @@ def check_inside(path: str) -> None:
     """A manifest names files inside its folder, never elsewhere."""
     if Path(path).is_absolute() or ".." in Path(path).parts or "\\" in path:
         raise ReleaseError(f"manifest.json names a file outside the release: {path!r}")
-
-
-# ---------------------------------------------------------------------- verifying
-
-
-def verify(path: str | Path) -> Release:
-    """Check every byte and the promise again; raises ReleaseError naming what is wrong."""
-    release = Release.open(path)
-    check_files(release)
-    check_rows(release)
-    check_promise(release.manifest)
-    return release
-
-
-def check_files(release: Release) -> None:
-    named = {file.path: file for file in release.manifest.files}
-    for file in named.values():
-        if sha256(release.path / file.path) != file.sha256:
-            raise ReleaseError(f"{file.path} was changed after the release was written")
-    for found in sorted(release.path.rglob("*")):
-        relative = found.relative_to(release.path).as_posix()
-        if found.is_file() and relative != MANIFEST and relative not in named:
-            raise ReleaseError(f"{relative} does not belong to the release")
-
-
-def check_rows(release: Release) -> None:
-    wanted = arrow_schema(release.schema)
-    total = 0
-    for file in release.manifest.files:
-        if file.rows is None:
-            continue
-        metadata = pq.read_metadata(release.path / file.path)
-        columns = metadata.schema.to_arrow_schema()
-        if columns.names != wanted.names or columns.types != wanted.types:
-            raise ReleaseError(f"{file.path} does not have the columns of the schema")
-        if metadata.num_rows != file.rows:
-            raise ReleaseError(f"{file.path} has {metadata.num_rows} rows, not {file.rows}")
-        total += file.rows
-    if total != release.manifest.rows:
-        raise ReleaseError(f"the release has {total} rows, not {release.manifest.rows}")
-
-
-def check_promise(manifest: Manifest) -> None:
-    """Ask the mechanism, as it is written down, whether it keeps what is promised."""
-    if not manifest.promise.kept_by(manifest.mechanism.likelihood_ratio()):
-        raise ReleaseError(
-            f"retention {manifest.parameters.retention} and noise {manifest.parameters.noise} do "
-            f"not keep d = {manifest.guarantee.prior:.6g}, γ = {manifest.guarantee.posterior:.6g}",
-            hint="nothing should be published with these parameters",
-        )
-
-
-# ---------------------------------------------------------------------- writing
-
-
-class Staging:
-    """A folder beside the target that becomes the target, or nothing."""
-
-    def __init__(self, target: Path, *, overwrite: bool = False) -> None:
-        self.target = target
-        if target.exists() and not overwrite:
-            raise UsageError(
-                f"{str(target)!r} exists already", hint="choose another name, or pass --overwrite"
-            )
-        if target.exists() and not (target / MANIFEST).is_file():
-            raise UsageError(f"{str(target)!r} is not a release; it is not overwritten")
-        if not target.absolute().parent.is_dir():
-            raise UsageError(f"there is no folder {str(target.absolute().parent)!r}")
-
-    def __enter__(self) -> Staging:
-        parent = self.target.absolute().parent
-        try:
-            made = tempfile.mkdtemp(prefix=f".{self.target.name}.partial-", dir=parent)
-        except OSError as error:
-            raise UsageError(f"cannot write to {str(parent)!r}: {error.strerror}") from None
-        self.folder = Path(made)
-        return self
-
-    def commit(self) -> None:
-        """Verify what was written and put it in place in one step."""
-        verify(self.folder)
-        for path in [*self.folder.rglob("*"), self.folder]:
-            sync(path)
-        self.folder.chmod(0o755)
-        if self.target.exists():
-            aside = self.folder.with_name(self.folder.name + "-old")
-            self.target.rename(aside)
-            self.folder.rename(self.target)
-            shutil.rmtree(aside)
-        else:
-            self.folder.rename(self.target)
-        sync(self.target.absolute().parent)
-
-    def __exit__(self, *_: object) -> None:
-        if self.folder.exists():
-            shutil.rmtree(self.folder, ignore_errors=True)
-
-
-def temporary_target() -> tuple[Path, tempfile.TemporaryDirectory[str]]:
-    """Where a release lives that nobody has named yet."""
-    home = tempfile.TemporaryDirectory(prefix="voile-")
-    return Path(home.name) / "release.voile", home
-
-
-def keep_alive(release: Release, home: tempfile.TemporaryDirectory[str]) -> Release:
-    """Remove the temporary folder when its release is gone."""
-    weakref.finalize(release, home.cleanup)
-    return release

@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from voile.engines.parquet import sha256
 from voile.errors import ReleaseError
 from voile.mechanisms import AlphaBeta
 from voile.privacy import Adversary, DGamma, Form
 from voile.schema import Schema
 
+MANIFEST = "manifest.json"
 FORMAT = "voile-release"
 VERSION = 1
 
@@ -33,6 +36,16 @@ class File(Part):
     bytes: int = Field(ge=0)
     sha256: str = Field(pattern="^[0-9a-f]{64}$")
     rows: int | None = Field(default=None, ge=0, description="Rows, for Parquet files")
+
+
+def file_entry(folder: Path, path: Path, rows: int | None = None) -> File:
+    """A file of the release as it is on disk."""
+    return File(
+        path=path.relative_to(folder).as_posix(),
+        bytes=path.stat().st_size,
+        sha256=sha256(path),
+        rows=rows,
+    )
 
 
 class Parameters(Part):
@@ -74,8 +87,8 @@ class Disclosed(Part):
 class Manifest(Part):
     """A Voile release."""
 
-    format: Literal["voile-release"] = FORMAT
-    version: Literal[1] = VERSION
+    format: Literal["voile-release"] = "voile-release"
+    version: Literal[1] = 1
     voile: str = Field(description="Version of Voile that wrote the release")
     name: str
     method: Literal["alphabeta"] = "alphabeta"
@@ -137,8 +150,10 @@ def read_manifest(raw: bytes) -> Manifest:
         first = error.errors()[0]
         where = ".".join(str(step) for step in first["loc"])
         raise ReleaseError(f"manifest.json: {where}: {first['msg']}") from None
-    if manifest.text().encode() != raw or manifest.digest != manifest._digest():  # noqa: SLF001
+    if manifest.text().encode() != raw or manifest.digest != manifest._digest():
         raise ReleaseError("manifest.json was changed after the release was written")
     if str(schema.size) != manifest.domain_size:
-        raise ReleaseError(f"manifest.json: domain_size {manifest.domain_size} is not {schema.size}")
+        raise ReleaseError(
+            f"manifest.json: domain_size {manifest.domain_size} is not {schema.size}"
+        )
     return manifest

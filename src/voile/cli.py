@@ -1,0 +1,437 @@
+"""The command line: arguments and printing, no arithmetic.
+
+Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 the
+promise or the data says no, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from voile.inspection import Inspection
+    from voile.publishing import Publication
+
+app = typer.Typer(
+    help="Publish tables about people so that anyone can count and no one can be singled out.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+TableArg = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="CSV, TSV, Parquet, Arrow, DuckDB or SQLite file, folder or glob; FILE::TABLE; "
+        "postgresql://…::TABLE; or dataset:NAME.",
+    ),
+]
+ReleaseArg = Annotated[Path, typer.Argument(metavar="RELEASE", help="A release's folder.")]
+SqlArg = Annotated[str, typer.Argument(metavar="SQL", help="select count(*) from name where …")]
+JsonOpt = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
+ColumnsOpt = Annotated[
+    str | None, typer.Option("--columns", help="Columns to use: a,b,c (quote names with commas).")
+]
+NullTextOpt = Annotated[
+    list[str] | None, typer.Option("--null-text", help="Text that means NULL, e.g. '?'.")
+]
+
+
+@app.command()
+def inspect(
+    table: TableArg,
+    columns: ColumnsOpt = None,
+    null_text: NullTextOpt = None,
+    nulls: Annotated[str, typer.Option(help="as-value counts NULL as a value.")] = "error",
+    as_json: JsonOpt = False,
+) -> None:
+    """Look at a table before publishing it: domain, duplicates, identifiers, what is feasible."""
+    import voile
+    from voile.inspection import inspect as look
+
+    source = voile.read(table, null_text=tuple(null_text or ()))
+    found = look(source, split_names(columns), nulls=check_nulls(nulls))
+    show(found.to_dict() if as_json else None, lambda: inspection_view(found))
+
+
+@app.command()
+def schema(
+    table: TableArg,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The codebook to write.")],
+    columns: ColumnsOpt = None,
+    null_text: NullTextOpt = None,
+    nulls: Annotated[str, typer.Option(help="as-value makes NULL one of the values.")] = "error",
+    as_json: JsonOpt = False,
+) -> None:
+    """Write an editable codebook of the table's columns: values, ranges, bins."""
+    import voile
+
+    source = voile.read(table, null_text=tuple(null_text or ()))
+    names = source.check_columns(split_names(columns) or list(source.columns))
+    found = source.infer(names, check_nulls(nulls))
+    found.save(output)
+    say(f"wrote {output}; edit it, then: voile publish {table} --schema {output} -o …")
+    show({"schema": str(output), **found.to_dict()} if as_json else None, lambda: found)
+
+
+@app.command()
+def publish(
+    table: TableArg,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="The release's folder [NAME.voile].")
+    ] = None,
+    method: Annotated[str, typer.Option(help="How the view is made.")] = "alphabeta",
+    prior_factor: Annotated[
+        float | None, typer.Option(help="k: protect beliefs up to d = k·n/m  [default: 10].")
+    ] = None,
+    prior: Annotated[
+        float | None, typer.Option(help="d: protect beliefs up to this (instead of a factor).")
+    ] = None,
+    posterior: Annotated[float, typer.Option(help="γ: no such belief may exceed this.")] = 0.2,
+    adversary: Annotated[str, typer.Option(help="independent or exclusive.")] = "independent",
+    retention: Annotated[
+        float | None,
+        typer.Option(help="Chance that a record is kept [the best one; the paper's: 0.5]."),
+    ] = None,
+    max_view_ratio: Annotated[
+        float | None, typer.Option(help="At most this many rows out per row in, on average.")
+    ] = None,
+    columns: ColumnsOpt = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="A codebook that declares the domain.")
+    ] = None,
+    rows: Annotated[str, typer.Option(help="multiset, or set for tables without repetitions.")] = (
+        "multiset"
+    ),
+    distinct: Annotated[
+        bool, typer.Option("--distinct", help="With --rows set: drop repeated rows.")
+    ] = False,
+    nulls: Annotated[str, typer.Option(help="error, drop or as-value.")] = "error",
+    null_text: NullTextOpt = None,
+    name: Annotated[str | None, typer.Option(help="The table's name in SQL.")] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a release of that name.")
+    ] = False,
+    simulate_seed: Annotated[
+        int | None,
+        typer.Option(help="For simulations: coins from this seed. Protects nobody; is marked."),
+    ] = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Turn a private table into a release that keeps a promise."""
+    import voile
+    from voile.publishing import publish_table
+
+    source = voile.read(table, null_text=tuple(null_text or ()))
+    with progress_bar() as progress:
+        done = publish_table(
+            source,
+            to=output or Path(f"{source.name}.voile"),
+            method=method,
+            prior_factor=prior_factor,
+            prior=prior,
+            posterior=posterior,
+            adversary=adversary,  # type: ignore[arg-type]
+            retention=retention,
+            max_view_ratio=max_view_ratio,
+            columns=split_names(columns),
+            schema=schema,
+            rows=rows,  # type: ignore[arg-type]
+            distinct=distinct,
+            nulls=check_nulls(nulls),
+            name=name,
+            overwrite=overwrite,
+            simulate_seed=simulate_seed,
+            progress=progress,
+        )
+    show(done.to_dict() if as_json else None, lambda: publication_view(done))
+
+
+@app.command()
+def verify(release: ReleaseArg, as_json: JsonOpt = False) -> None:
+    """Check every byte of a release, and its promise, again."""
+    import voile
+
+    found = voile.verify(release)
+    files = len(found.manifest.files) + 1
+    result = {"release": str(release), "ok": True, "files": files, "rows": found.manifest.rows}
+    show(
+        result if as_json else None,
+        lambda: f"[green]✓[/green] {files} files, {found.manifest.rows:,} rows, promise kept",
+    )
+
+
+@app.command()
+def describe(release: ReleaseArg, as_json: JsonOpt = False) -> None:
+    """Explain a release in plain words: the promise, its limits, how to count from it."""
+    import voile
+
+    found = voile.open(release)
+    show(found.manifest.model_dump(mode="json") if as_json else None, lambda: found)
+
+
+@app.command()
+def query(
+    release: ReleaseArg,
+    sql: SqlArg,
+    confidence: Annotated[float, typer.Option(help="Of the interval.")] = 0.95,
+    as_json: JsonOpt = False,
+) -> None:
+    """Estimate what the SQL would count in the original table."""
+    import voile
+
+    answer = voile.open(release).query(sql, confidence)
+    for note in answer.notes:
+        say(f"note: {note}")
+    show(answer.to_dict() if as_json else None, lambda: answer)
+    if not as_json:
+        say(f"the interval covers {answer.covers}")
+        if bound := answer.scalar.bound:
+            say(
+                f"any count is within {bound.error:,.0f} of the truth with probability "
+                f"{1 - bound.epsilon:.4g} (ρ = {bound.rho:.3g}; {bound.theorem}, as corrected)"
+            )
+
+
+@app.command()
+def explain(release: ReleaseArg, sql: SqlArg, as_json: JsonOpt = False) -> None:
+    """Show how an estimate comes about: what was counted, and the arithmetic."""
+    import voile
+
+    found = voile.open(release).explain(sql)
+    show(found if as_json else None, lambda: key_values(found))
+
+
+@app.command()
+def datasets(as_json: JsonOpt = False) -> None:
+    """List the tables that come with Voile."""
+    from voile.datasets import DATASETS
+
+    listed = [
+        {"name": f"dataset:{d.name}", "columns": list(d.columns), "about": d.about}
+        for d in DATASETS.values()
+    ]
+    show(
+        listed if as_json else None,
+        lambda: table_of(["name", "about"], [[str(d["name"]), str(d["about"])] for d in listed]),
+    )
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for what it makes.")] = (
+        Path("demo-output")
+    ),
+    as_json: JsonOpt = False,
+) -> None:
+    """Publish the Adult table, ask it five questions, and draw how good the answers are."""
+    from voile.evaluate.demo import run
+
+    with progress_bar() as progress:
+        result = run(output, progress)
+    show(result.to_dict() if as_json else None, lambda: result)
+
+
+# ---------------------------------------------------------------------- arguments
+
+
+def split_names(text: str | None) -> list[str] | None:
+    """Names apart at commas; a name with a comma goes in double quotes, as in CSV."""
+    if text is None:
+        return None
+    import csv
+
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
+
+
+def check_nulls(text: str) -> Any:
+    from voile.engines.duckdb import NULLS
+    from voile.errors import UsageError
+
+    if text not in NULLS:
+        raise UsageError(f"--nulls {text!r} is not known", hint=f"use {', '.join(NULLS)}")
+    return text
+
+
+# ---------------------------------------------------------------------- printing
+
+
+def show(data: Any, view: Any) -> None:
+    """A result on standard output: JSON where asked for, else what `view` makes."""
+    if data is not None:
+        print(json.dumps(data, ensure_ascii=False, indent=2))
+        return
+    from rich.console import Console
+
+    Console().print(view())
+
+
+def say(text: str) -> None:
+    """Everything that is not a result."""
+    from rich.console import Console
+
+    Console(stderr=True, highlight=False).print(text, style="dim", markup=False)
+
+
+def table_of(headings: list[str], rows: list[list[str]], **options: Any) -> Any:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, **options)
+    for heading in headings:
+        table.add_column(heading)
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def key_values(data: dict[str, Any]) -> Any:
+    return table_of(["", ""], [[key, f"{value}"] for key, value in data.items()], show_header=False)
+
+
+def inspection_view(found: Inspection) -> Any:
+    from rich.console import Group
+    from rich.markup import escape
+
+    from voile.inspection import bars, example
+
+    rows = [
+        [
+            escape(p.name) + (" [red]identifier?[/red]" if p.looks_like_identifier else ""),
+            p.kind or f"[red]{escape(p.sql_type)}[/red]",
+            f"{size:,}" if size else "–",
+            f"{p.nulls:,}" if p.nulls else "",
+            escape(str(example(p)) if example(p) is not None else ""),
+            bars(p.histogram),
+        ]
+        for p, size in zip(found.profiles, found.sizes, strict=True)
+    ]
+    headings = ["attribute", "kind", "values", "NULLs", "most frequent", ""]
+    return Group(table_of(headings, rows, title=escape(found.name)), *facts(found))
+
+
+def facts(found: Inspection) -> list[str]:
+    from rich.markup import escape
+
+    data = found.to_dict()
+    feasible = data["feasible"]
+    lines = [
+        f"n = {found.rows:,} rows, {found.duplicates:,} of them repeat another row",
+        f"m = {found.domain_size:,} possible tuples, n/m = {data['density']:.3g}",
+    ]
+    if found.identifiers:
+        kept = ",".join(f'"{n}"' if "," in n else n for n in found.publishable)
+        lines.append(
+            f"[yellow]leave out {escape(', '.join(found.identifiers))}[/yellow]: nearly every row "
+            f"has its own value. Then m = {found.publishable_size:,}: --columns {escape(kept)}"
+        )
+    if feasible["boundary"] is not None:
+        silent = feasible["boundary"] >= 1
+        lines.append(
+            f"n/√m = {feasible['boundary']:.4g}: "
+            + ("the impossibility theorem (3.3) rules nothing out for this table" if silent else
+               "no useful release can protect priors d well above this (Theorem 3.3)")
+        )  # fmt: skip
+    if feasible["possible"]:
+        lines.append(
+            f"feasible: --prior-factor 10 --posterior 0.2 (d = {feasible['prior']:.3g}) takes "
+            f"about {feasible['expected_rows']:,.0f} rows; standard error of a count at most "
+            f"{feasible['largest_stderr']:,.0f}; any prior factor below "
+            f"{feasible['largest_prior_factor']:.4g}"
+        )
+    else:
+        lines.append(f"[red]not feasible[/red]: --prior-factor 10: {escape(feasible['why'])}")
+    return lines
+
+
+def publication_view(done: Publication) -> Any:
+    from rich.console import Group
+    from rich.markup import escape
+
+    manifest = done.release.manifest
+    g, p = manifest.guarantee, manifest.parameters
+    rows = [
+        ["release", escape(str(done.release.path))],
+        ["rows", f"{done.rows_in:,} in, {manifest.rows:,} out"
+                 + (f" ({done.rows_dropped:,} dropped)" if done.rows_dropped else "")],
+        ["domain", f"{int(manifest.domain_size):,} tuples"],
+        ["promise", f"beliefs up to {g.prior:.3g} stay below {g.posterior:.3g} "
+                    f"({g.adversary} adversaries, {p.form})"],
+        ["parameters", f"retention {p.retention:.6g}, noise {p.noise:.6g}"],
+        *[["disclosed", escape(d.what)] for d in manifest.disclosed],
+        *[["note", escape(note)] for note in done.notes],
+    ]  # fmt: skip
+    if manifest.simulated:
+        rows.append(["[red]simulated[/red]", "made from a chosen seed: protects nobody"])
+    return Group(table_of(["", ""], rows, show_header=False))
+
+
+class progress_bar:  # noqa: N801  (used as a function)
+    """Bars with rows/s and time left on a terminal, silence in a pipe."""
+
+    def __enter__(self) -> progress_bar:
+        self._bar: Any = None
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import (
+                BarColumn,
+                MofNCompleteColumn,
+                Progress,
+                TaskProgressColumn,
+                TextColumn,
+                TimeRemainingColumn,
+            )
+
+            self._bar = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TaskProgressColumn(show_speed=True),
+                MofNCompleteColumn(),
+                TimeRemainingColumn(),
+                console=Console(stderr=True),
+                transient=True,
+            )
+            self._bar.start()
+        return self
+
+    def start(self, what: str, total: int) -> None:
+        if self._bar:
+            self._task = self._bar.add_task(what, total=total)
+
+    def advance(self, count: int) -> None:
+        if self._bar:
+            self._bar.advance(self._task, count)
+
+    def __exit__(self, *_: object) -> None:
+        if self._bar:
+            self._bar.stop()
+
+
+def main() -> None:
+    from voile.errors import VoileError
+
+    try:
+        app()
+    except VoileError as error:
+        from rich.console import Console
+        from rich.markup import escape
+
+        console = Console(stderr=True, highlight=False, soft_wrap=True)
+        console.print(f"[bold red]error:[/bold red] {escape(error.message)}")
+        if error.hint:
+            console.print(f"[bold]hint:[/bold] {escape(error.hint)}")
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        say("interrupted; nothing was released")
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

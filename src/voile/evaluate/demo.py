@@ -1,0 +1,176 @@
+"""The demonstration: Adult published, five questions asked, all answers drawn against the truth.
+
+Holds true counts beside estimates: what it writes shows how Voile works and is not publishable.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.engines.duckdb import Table
+from voile.engines.encode import codes
+from voile.estimate import Estimate, number
+from voile.evaluate import plots
+from voile.evaluate.workload import Selections, cumulative_error, selection_counts
+from voile.publishing import Progress, publish_table
+from voile.release import Release
+from voile.schema import TupleIndex
+from voile.schema.attribute import plain
+
+TABLE = "dataset:adult/boundary"
+QUESTIONS = (
+    "sex = 'Female'",
+    "age between 25 and 45 and sex = 'Female'",
+    "(education in ('Masters', 'Doctorate') or occupation like 'Prof%') and salary = '>50K'",
+    "(marital_status like 'Married%') <> (sex = 'Male' and age >= 30)",
+    "age % 10 = 0 and native_country <> 'United-States' or age > 60 and "
+    "(workclass = 'Private' or not education = 'HS-grad')",
+)
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question with its answer and the truth."""
+
+    where: str
+    truth: int
+    estimate: Estimate
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"where": self.where, "truth": self.truth, **self.estimate.to_dict()}
+
+
+@dataclass(frozen=True)
+class Demonstration:
+    release: Release
+    asked: tuple[Asked, ...]
+    mean_errors: dict[str, float]
+    files: tuple[Path, ...]
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "release": str(self.release.path),
+            "questions": [a.to_dict() for a in self.asked],
+            "mean_error_of_counts_over_500": self.mean_errors,
+            "files": [str(f) for f in self.files],
+            "seconds": self.seconds,
+        }
+
+    def __rich__(self) -> Any:
+        from rich import box  # noqa: PLC0415  (only when printed)
+        from rich.console import Group  # noqa: PLC0415
+        from rich.table import Table as View  # noqa: PLC0415
+
+        view = View(
+            title=f"{self.release.manifest.public_rows:,} people published as "
+            f"{self.release.manifest.rows:,} rows; five questions, by estimate and in truth",
+            box=box.SIMPLE_HEAD,
+            padding=(0, 1),
+        )
+        view.add_column("select count(*) from adult where …", ratio=1)
+        for heading in ("truth", "estimate", "± error", "95 % interval", "paper's bound"):
+            view.add_column(heading, justify="right", no_wrap=True)
+        for asked in self.asked:
+            low, high = asked.estimate.interval()
+            hit = "green" if low <= asked.truth <= high else "red"
+            bound = asked.estimate.bound
+            view.add_row(
+                asked.where,
+                number(asked.truth),
+                f"[bold]{number(asked.estimate.value)}[/bold]",
+                number(asked.estimate.stderr),
+                f"[{hit}]{number(low)} … {number(high)}[/{hit}]",
+                f"±{number(bound.error)}" if bound else "",
+            )
+        errors = "; ".join(f"{name}: {error:,.0f}" for name, error in self.mean_errors.items())
+        return Group(
+            view,
+            f"Mean error of all selections of up to three attributes that count 500 or more: "
+            f"{errors}.",
+            *(f"[bold]{file}[/bold]" for file in self.files),
+            f"[dim]Intervals in green cover the truth; one in twenty may miss it. "
+            f"{self.seconds:.1f} s.[/dim]",
+        )
+
+
+def run(output: Path, progress: Progress) -> Demonstration:
+    """Publish Adult twice (the planner's retention, the paper's), ask, and draw."""
+    began = time.monotonic()
+    output.mkdir(parents=True, exist_ok=True)
+    table = Table(TABLE)
+    release = publish_table(
+        table, to=output / "adult.voile", overwrite=True, progress=progress
+    ).release
+    paper = publish_table(table, retention=0.5, progress=progress).release
+    asked = tuple(
+        Asked(
+            where,
+            table.count(where),
+            release.query(f"select count(*) from adult where {where}").scalar,
+        )
+        for where in QUESTIONS
+    )
+    truth, ours, theirs = workload(table, release, paper)
+    methods = {"αβ, planner's retention": ours, "αβ, the paper's retention ½": theirs}
+    bound = asked[0].estimate.bound
+    assert bound is not None  # noqa: S101
+    chart = plots.estimates(
+        truth.counts,
+        ours,
+        bound.error,
+        labels=lambda i: label(release, truth, i),
+        title="What can be counted from Adult when nobody in it can be singled out",
+        subtitle=subtitle(release),
+        method="αβ, planner's retention",
+        others={"αβ, the paper's retention ½": theirs},
+    )
+    files = plots.save(chart, output / "estimates")
+    errors = {
+        name: float(cumulative_error(truth.counts, estimate, [500])[0])
+        for name, estimate in methods.items()
+    }
+    return Demonstration(release, asked, errors, tuple(files), time.monotonic() - began)
+
+
+def workload(table: Table, *releases: Release) -> tuple[Any, ...]:
+    """True counts of every selection of up to three attributes, and each release's estimates."""
+    schema = releases[0].schema
+    index = TupleIndex(schema.sizes)
+    true_codes = index.decode(table.keys(schema, drop_nulls=False))
+    truth = selection_counts(true_codes, schema.sizes)
+    return truth, *(selection_estimates(release) for release in releases)
+
+
+def selection_estimates(release: Release) -> Floats:
+    """Estimates of every selection of up to three attributes, in the workload's order."""
+    rows = release.to_arrow().combine_chunks()
+    coded = [codes(rows.column(a.name).combine_chunks(), a) for a in release.schema]
+    counted = selection_counts(coded, release.schema.sizes)
+    mechanism = release.mechanism
+    estimate: Floats = (counted.counts - mechanism.noise_mean * counted.domain) / mechanism.excess
+    return estimate
+
+
+def label(release: Release, selections: Selections, number_: int) -> str:
+    parts = []
+    for attribute, code in selections.locate(number_):
+        found = release.schema.attributes[attribute]
+        parts.append(f"{found.name} = {plain(list(found)[code])}")
+    return " and ".join(parts)
+
+
+def subtitle(release: Release) -> str:
+    g = release.manifest.guarantee
+    return (
+        f"{release.manifest.public_rows:,} people, nine attributes, published so that a belief of "
+        f"at most {g.prior:.2g} about a person never grows beyond {g.posterior:g}"
+    )

@@ -1,0 +1,148 @@
+"""A first look at a table: what is in it, what should be left out, what can be promised."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from voile.engines.duckdb import Nulls, Table
+from voile.errors import PromiseError, VoileError
+from voile.mechanisms import AlphaBeta
+from voile.privacy import DGamma, plan
+from voile.schema.attribute import plain
+from voile.schema.infer import ColumnProfile, infer_attribute
+
+FACTOR, POSTERIOR = 10, 0.2
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """What `voile inspect` shows. For the steward only: it holds true counts."""
+
+    name: str
+    rows: int
+    duplicates: int
+    profiles: tuple[ColumnProfile, ...]
+    sizes: tuple[int | None, ...]
+    """Domain size of each column; None where a domain cannot be made."""
+
+    @property
+    def domain_size(self) -> int:
+        return math.prod(size for size in self.sizes if size)
+
+    @property
+    def identifiers(self) -> list[str]:
+        return [p.name for p in self.profiles if p.looks_like_identifier]
+
+    @property
+    def publishable(self) -> list[str]:
+        """The columns that a release could have."""
+        return [
+            p.name
+            for p, size in zip(self.profiles, self.sizes, strict=True)
+            if size and not p.looks_like_identifier
+        ]
+
+    @property
+    def publishable_size(self) -> int:
+        named = {p.name: size for p, size in zip(self.profiles, self.sizes, strict=True)}
+        return math.prod(named[name] or 1 for name in self.publishable)
+
+    @property
+    def boundary(self) -> float:
+        """n/√m of the publishable columns: above 1 the impossibility theorem is silent."""
+        return self.rows / math.sqrt(self.publishable_size)
+
+    def feasible(self) -> dict[str, Any]:
+        """What the usual promise would take, or why it cannot be made."""
+        largest = POSTERIOR * self.publishable_size / self.rows if self.rows else 0.0
+        answer: dict[str, Any] = {
+            "prior_factor": FACTOR,
+            "posterior": POSTERIOR,
+            "largest_prior_factor": largest,
+            "boundary": self.boundary if self.rows else None,
+        }
+        try:
+            prior = float(Fraction(FACTOR * self.rows, self.publishable_size))
+            promise = DGamma(prior, POSTERIOR)
+        except PromiseError as refusal:
+            return answer | {"possible": False, "why": refusal.message}
+        planned = plan(promise, "multiset")
+        mechanism = AlphaBeta(planned.retention, planned.noise)
+        size = self.publishable_size
+        return answer | {
+            "possible": True,
+            "prior": prior,
+            "retention": planned.retention,
+            "expected_rows": mechanism.retention * self.rows + mechanism.noise_mean * size,
+            "largest_stderr": math.sqrt(mechanism.variance(self.rows, size)),
+            "epsilon": mechanism.likelihood_ratio().epsilon("add-remove"),
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "rows": self.rows,
+            "domain_size": str(self.domain_size),
+            "density": float(Fraction(self.rows, self.domain_size)),
+            "duplicates": self.duplicates,
+            "identifiers": self.identifiers,
+            "publishable": {
+                "columns": self.publishable,
+                "domain_size": str(self.publishable_size),
+            },
+            "attributes": [
+                {
+                    "name": p.name,
+                    "kind": p.kind or "unsupported",
+                    "type": p.sql_type,
+                    "size": size,
+                    "distinct": p.distinct,
+                    "nulls": p.nulls,
+                    "example": plain(example(p)),
+                    "histogram": list(p.histogram),
+                    "identifier": p.looks_like_identifier,
+                }
+                for p, size in zip(self.profiles, self.sizes, strict=True)
+            ],
+            "feasible": self.feasible(),
+        }
+
+
+def inspect(
+    table: Table, columns: Sequence[str] | None = None, *, nulls: Nulls = "error"
+) -> Inspection:
+    names = table.check_columns(columns if columns is not None else list(table.columns))
+    profiles = table.profiles(names)
+    return Inspection(
+        name=table.name,
+        rows=len(table),
+        duplicates=table.duplicates(names),
+        profiles=tuple(profiles),
+        sizes=tuple(domain_size(p, null=nulls == "as-value") for p in profiles),
+    )
+
+
+def domain_size(profile: ColumnProfile, *, null: bool) -> int | None:
+    if profile.kind is None:
+        return None
+    try:
+        return infer_attribute(profile, null=null).size
+    except VoileError:
+        return profile.distinct or None
+
+
+def example(profile: ColumnProfile) -> Any:
+    """The most frequent value: the one least likely to point at anybody."""
+    if not profile.values or not profile.counts:
+        return profile.low if profile.kind not in (None, "categorical") else None
+    return profile.values[profile.counts.index(max(profile.counts))]
+
+
+def bars(histogram: Sequence[int]) -> str:
+    """A histogram that fits a table cell."""
+    top = max(histogram, default=0)
+    return "".join("▁▂▃▄▅▆▇█"[round(7 * count / top)] for count in histogram) if top else ""

@@ -1,0 +1,167 @@
+"""The steps from a private table to a release, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from voile import __version__
+from voile.engines.duckdb import Nulls, Table
+from voile.errors import TableError
+from voile.mechanisms import AlphaBeta
+from voile.mechanisms.alphabeta import as_set
+from voile.noise import Key
+from voile.privacy import Adversary, Form, plan
+from voile.publishing.progress import Progress, Silent
+from voile.publishing.terms import disclosed, guarantee, write_descriptions
+from voile.publishing.view import ViewWriter
+from voile.publishing.wish import (
+    POSTERIOR,
+    check_nulls,
+    check_options,
+    check_size,
+    choose_schema,
+    promise_for,
+)
+from voile.release import Release
+from voile.release.manifest import Manifest, Parameters
+from voile.release.staging import Staging, keep_alive, temporary_target
+from voile.schema import Schema
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What the steward is told; unlike the release, it may hold true counts."""
+
+    release: Release
+    rows_in: int
+    rows_dropped: int
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        manifest = self.release.manifest
+        return {
+            "release": str(self.release.path),
+            "method": manifest.method,
+            "rows_in": self.rows_in,
+            "rows_dropped": self.rows_dropped,
+            "rows_out": manifest.rows,
+            "domain_size": manifest.domain_size,
+            "parameters": manifest.parameters.model_dump(),
+            "guarantee": manifest.guarantee.model_dump(),
+            "simulated": manifest.simulated,
+            "nulls": manifest.nulls,
+            "disclosed": [d.model_dump() for d in manifest.disclosed],
+            "notes": list(self.notes),
+        }
+
+
+def publish(
+    table: Any,
+    method: str = "alphabeta",
+    *,
+    prior_factor: float | None = None,
+    posterior: float = POSTERIOR,
+    retention: float | None = None,
+    columns: Sequence[str] | None = None,
+    rows: Form | None = None,
+    simulate_seed: int | None = None,
+    **options: Any,
+) -> Release:
+    """Publish a table: a path, a data frame, or what `voile.read` returned.
+
+    Promises (d, γ)-privacy with d = prior_factor·n/m (default 10) or d = `prior`, γ = posterior.
+    See `publish_table` for the other options. The release lives in a temporary folder until
+    `release.save(path)`.
+    """
+    return publish_table(
+        table,
+        method=method,
+        prior_factor=prior_factor,
+        posterior=posterior,
+        retention=retention,
+        columns=columns,
+        rows=rows,
+        simulate_seed=simulate_seed,
+        **options,
+    ).release
+
+
+def publish_table(
+    table: Any,
+    *,
+    to: Path | None = None,
+    overwrite: bool = False,
+    method: str = "alphabeta",
+    prior_factor: float | None = None,
+    prior: float | None = None,
+    posterior: float = POSTERIOR,
+    adversary: Adversary = "independent",
+    retention: float | None = None,
+    max_view_ratio: float | None = None,
+    columns: Sequence[str] | None = None,
+    schema: Schema | str | Path | None = None,
+    nulls: Nulls = "error",
+    rows: Form | None = None,
+    distinct: bool = False,
+    name: str | None = None,
+    simulate_seed: int | None = None,
+    progress: Progress | None = None,
+) -> Publication:
+    """Publish and tell the steward about it. `to` names the release's folder."""
+    form = check_options(method, rows, nulls, prior_factor, prior, distinct=distinct)
+    table = table if isinstance(table, Table) else Table(table)
+    progress = progress or Silent()
+    target, home = (to, None) if to else temporary_target()
+    staging = Staging(target, overwrite=overwrite)  # refuses before any work is done
+
+    before = len(table)
+    domain, notes = choose_schema(table, columns, schema, nulls)
+    check_nulls(table, domain, nulls)
+    progress.start("reading", before)
+    members = table.keys(domain, drop_nulls=nulls == "drop", progress=progress.advance)
+    dropped = before - len(members)
+    if form == "set":
+        members = as_set(members, drop_repetitions=distinct)
+    if not len(members):
+        raise TableError("the table has no rows to publish", hint="see `voile inspect TABLE`")
+
+    promise = promise_for(
+        Fraction(len(members), domain.size), prior_factor, prior, posterior, adversary
+    )
+    planned = plan(
+        promise,
+        form,
+        retention=retention,
+        max_view_ratio=max_view_ratio,
+        domain_ratio=Fraction(domain.size, len(members)),
+    )
+    mechanism = AlphaBeta(planned.retention, planned.noise, form)
+    check_size(mechanism, len(members), domain.size)
+    key = Key.fresh() if simulate_seed is None else Key.from_seed(simulate_seed)
+
+    with staging:
+        parts = ViewWriter(staging.folder, mechanism, domain, key, progress).write(members)
+        manifest = Manifest(
+            voile=__version__,
+            name=name or table.name,
+            parameters=Parameters(form=form, retention=mechanism.retention, noise=mechanism.noise),
+            guarantee=guarantee(promise, mechanism),
+            simulated=key.simulated,
+            nulls=nulls,
+            disclosed=disclosed(domain, rows_are_public=prior is None),
+            public_rows=len(members) if prior is None else None,
+            rows=sum(part.rows or 0 for part in parts),
+            domain_size=str(domain.size),
+            attributes=domain.to_dict()["attributes"],
+            files=parts,
+        )
+        write_descriptions(staging.folder, manifest)
+        staging.commit()
+    release = Release.open(target)
+    return Publication(
+        keep_alive(release, home) if home else release, len(members), dropped, tuple(notes)
+    )
