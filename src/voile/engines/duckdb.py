@@ -6,8 +6,10 @@ Knows nothing of privacy. The only module, with sources.py, that imports duckdb.
 from __future__ import annotations
 
 import math
+import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+import weakref
+from collections.abc import Callable, Generator, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -37,8 +39,9 @@ class Table:
 
     def __init__(self, source: object, *, null_text: Sequence[str] = ()) -> None:
         self._con = duckdb.connect(config={"memory_limit": MEMORY})
-        self._spill = tempfile.TemporaryDirectory(prefix="voile-")
-        self._con.execute(f"SET temp_directory = '{self._spill.name}'")
+        spill = tempfile.mkdtemp(prefix="voile-")
+        weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
+        self._con.execute(f"SET temp_directory = {literal(spill)}")
         self.name = attach(self._con, source, null_text=null_text)
         described = self._con.execute(f"DESCRIBE {SOURCE}").fetchall()
         self.columns: dict[str, str] = {name: kind for name, kind, *_ in described}
@@ -57,7 +60,9 @@ class Table:
                     hint=did_you_mean(name, list(self.columns)),
                 )
         if len(set(names)) < len(names):
-            raise UsageError(f"a column is named twice: {', '.join(names)}")
+            raise UsageError(
+                f"a column is named twice: {', '.join(names)}", hint="name each column once"
+            )
         if not names:
             raise UsageError("no columns were chosen", hint="name at least one")
         return list(names)
@@ -136,9 +141,13 @@ class Table:
         size = self.complete_rows(schema.names) if drop_nulls else len(self)
         keys = np.empty(size, dtype=index.key_type)
         done = 0
-        for batch in self._batches(schema, drop_nulls=drop_nulls):
+        batches = self._batches(schema, drop_nulls=drop_nulls)
+        for batch in batches:
             coded = [codes(batch.column(i), a) for i, a in enumerate(schema)]
-            self._check(coded, schema, drop_nulls=drop_nulls)
+            wrong = [a for a, code in zip(schema, coded, strict=True) if (code == OUTSIDE).any()]
+            if wrong:
+                batches.close()  # an open result keeps the connection busy
+                raise self._violation(wrong[0], drop_nulls=drop_nulls)
             keys[done : done + batch.num_rows] = index.encode(coded)
             done += batch.num_rows
             progress(batch.num_rows)
@@ -146,7 +155,7 @@ class Table:
         keys.sort()
         return keys
 
-    def _batches(self, schema: Schema, *, drop_nulls: bool) -> Iterator[Any]:
+    def _batches(self, schema: Schema, *, drop_nulls: bool) -> Generator[Any, None, None]:
         listed = ", ".join(
             f"{canonical(a.name, a.kind)} AS {quote_identifier(a.name)}" for a in schema
         )
@@ -162,11 +171,6 @@ class Table:
         return " AND ".join(
             f"{canonical(name, kind_of(self.columns[name]))} IS NOT NULL" for name in names
         )
-
-    def _check(self, coded: list[Any], schema: Schema, *, drop_nulls: bool) -> None:
-        for code, attribute in zip(coded, schema, strict=True):
-            if (code == OUTSIDE).any():
-                raise self._violation(attribute, drop_nulls=drop_nulls)
 
     def check_declared(self, schema: Schema) -> None:
         """A value that is not of the declared kind would be read as NULL: find it first."""

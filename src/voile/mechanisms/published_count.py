@@ -102,9 +102,9 @@ def probabilities(part: Part) -> tuple[int, Floats]:
     From ratios of neighbours, outwards from the mode, then normalised: no factorials, so that
     the number of trials may be as large as a float can be.
     """
-    if part.variance == 0:
-        return round(part.mean), np.ones(1)
     first, last = support(part)
+    if first == last:
+        return first, np.ones(1)
     steps = part.log_steps(np.arange(first, last, dtype=np.float64))
     logs = np.concatenate([[0.0], np.cumsum(steps)])
     weights = np.exp(logs - logs.max())
@@ -112,6 +112,8 @@ def probabilities(part: Part) -> tuple[int, Floats]:
 
 
 def support(part: Part) -> tuple[int, int]:
+    if part.variance == 0:
+        return round(part.mean), round(part.mean)
     reach = 9 * math.sqrt(part.variance) + part.tail
     last = min(math.ceil(part.mean + reach), part.largest)
     return max(0, math.floor(part.mean - reach)), int(last)

@@ -28,7 +28,7 @@ from voile.publishing.wish import (
 )
 from voile.release import Release
 from voile.release.manifest import Manifest, Parameters
-from voile.release.staging import Staging, keep_alive, temporary_target
+from voile.release.staging import Staging, removed_with, temporary_target
 from voile.schema import Schema
 
 
@@ -115,10 +115,12 @@ def publish_table(
     form = check_options(method, rows, nulls, prior_factor, prior, distinct=distinct)
     table = table if isinstance(table, Table) else Table(table)
     progress = progress or Silent()
-    target, home = (to, None) if to else temporary_target()
-    staging = Staging(target, overwrite=overwrite)  # refuses before any work is done
+    # Refuses before any work is done.
+    staging = Staging(to or temporary_target(), overwrite=overwrite)
 
     before = len(table)
+    if not before:
+        raise TableError("the table has no rows to publish", hint="see `voile inspect TABLE`")
     domain, notes = choose_schema(table, columns, schema, nulls)
     check_nulls(table, domain, nulls)
     progress.start("reading", before)
@@ -127,7 +129,7 @@ def publish_table(
     if form == "set":
         members = as_set(members, drop_repetitions=distinct)
     if not len(members):
-        raise TableError("the table has no rows to publish", hint="see `voile inspect TABLE`")
+        raise TableError("every row has a NULL", hint="use --nulls as-value, or fewer columns")
 
     promise = promise_for(
         Fraction(len(members), domain.size), prior_factor, prior, posterior, adversary
@@ -161,7 +163,7 @@ def publish_table(
         )
         write_descriptions(staging.folder, manifest)
         staging.commit()
-    release = Release.open(target)
+    release = Release.open(staging.target)
     return Publication(
-        keep_alive(release, home) if home else release, len(members), dropped, tuple(notes)
+        release if to else removed_with(release), len(members), dropped, tuple(notes)
     )

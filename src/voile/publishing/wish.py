@@ -40,7 +40,7 @@ def check_options(
     if prior_factor is not None and prior is not None:
         raise UsageError("a prior and a prior factor were given", hint="give one of them")
     if prior_factor is not None and not (prior_factor > 0 and math.isfinite(prior_factor)):
-        raise UsageError(f"prior-factor {prior_factor} must be positive")
+        raise UsageError(f"prior-factor {prior_factor} must be positive", hint="the paper's is 10")
     return "set" if rows == "set" else "multiset"
 
 

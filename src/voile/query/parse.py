@@ -181,14 +181,14 @@ def _one_table(sql: str, tree: exp.Select) -> None:
 
 
 def _condition(sql: str, tree: exp.Expr, schema: Schema) -> Condition:
-    reads: dict[str, None] = {}
+    reads: set[str] = set()
 
     def bind(node: exp.Expr) -> exp.Expr:
         if not isinstance(node, ALLOWED) or node.args.get("query"):
             raise refusal(sql, *_why_not(node))
         if isinstance(node, exp.Column):
             name = _attribute(sql, node, schema)
-            reads[name] = None
+            reads.add(name)
             return exp.column(exp.to_identifier(name, quoted=True))
         if isinstance(node, exp.Literal) and not node.is_string and not node.is_int:
             # A decimal literal would make DuckDB compute in DECIMAL, which overflows.
@@ -198,7 +198,8 @@ def _condition(sql: str, tree: exp.Expr, schema: Schema) -> Condition:
     for node in tree.walk():
         bind(node)
     bound = tree.transform(lambda n: bind(n) if isinstance(n, exp.Column | exp.Literal) else n)
-    return Condition(bound.sql(DIALECT, comments=False), tuple(reads))
+    ordered = tuple(name for name in schema.names if name in reads)
+    return Condition(bound.sql(DIALECT, comments=False), ordered)
 
 
 def _attribute(sql: str, column: exp.Column, schema: Schema) -> str:

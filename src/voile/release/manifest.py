@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from voile.engines.parquet import sha256
-from voile.errors import ReleaseError
+from voile.errors import ReleaseError, VoileError
 from voile.mechanisms import AlphaBeta
 from voile.privacy import Adversary, DGamma, Form
 from voile.schema import Schema
@@ -146,10 +146,13 @@ def read_manifest(raw: bytes) -> Manifest:
     try:
         manifest = Manifest.model_validate(data)
         schema = manifest.schema_
+        _ = manifest.mechanism, manifest.promise  # refuse to be constructed where they are wrong
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(step) for step in first["loc"])
         raise ReleaseError(f"manifest.json: {where}: {first['msg']}") from None
+    except (VoileError, ValueError) as error:
+        raise ReleaseError(f"manifest.json: {error}") from None
     if manifest.text().encode() != raw or manifest.digest != manifest._digest():
         raise ReleaseError("manifest.json was changed after the release was written")
     if str(schema.size) != manifest.domain_size:

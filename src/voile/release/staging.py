@@ -9,9 +9,9 @@ from pathlib import Path
 
 from voile.engines.parquet import sync
 from voile.errors import UsageError
+from voile.release.checks import verify
 from voile.release.manifest import MANIFEST
 from voile.release.opened import Release
-from voile.release.checks import verify
 
 
 class Staging:
@@ -57,15 +57,14 @@ class Staging:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def temporary_target() -> tuple[Path, tempfile.TemporaryDirectory[str]]:
+def temporary_target() -> Path:
     """Where a release lives that nobody has named yet."""
-    home = tempfile.TemporaryDirectory(prefix="voile-")
-    return Path(home.name) / "release.voile", home
+    return Path(tempfile.mkdtemp(prefix="voile-")) / "release.voile"
 
 
-def keep_alive(release: Release, home: tempfile.TemporaryDirectory[str]) -> Release:
-    """Remove the temporary folder when its release is gone."""
-    weakref.finalize(release, home.cleanup)
+def removed_with(release: Release) -> Release:
+    """Let the temporary folder of a release go when the release does."""
+    weakref.finalize(release, shutil.rmtree, release.path.parent, ignore_errors=True)
     return release
 
 

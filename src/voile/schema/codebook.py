@@ -25,7 +25,9 @@ def read_codebook(path: Path) -> dict[str, Any]:
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise UsageError(f"there is no schema file {str(path)!r}") from None
+        raise UsageError(
+            f"there is no schema file {str(path)!r}", hint="`voile schema TABLE -o FILE` makes one"
+        ) from None
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         first = str(error).replace("\n", " ")
         raise SchemaError(f"{path}: not a readable codebook: {first}") from None

@@ -1,0 +1,125 @@
+"""What reading every kind of table shares: quoting, naming, and errors that name the table."""
+
+from __future__ import annotations
+
+import glob
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from voile.errors import TableError, VoileError
+
+SOURCE = "source"
+Connection = duckdb.DuckDBPyConnection
+
+STREAM, DATABASE = "voile_stream", "voile_database"  # names taken in the connection
+TEXT = (".csv", ".tsv", ".txt")
+PACKED = (".gz", ".zst", ".bz2", ".xz")
+PARQUET = (".parquet", ".pq")
+ARROW = (".arrow", ".feather", ".ipc")
+DATABASES = (".duckdb", ".ddb", ".sqlite", ".sqlite3", ".db")
+READS = (
+    f"{' '.join(TEXT)} (also {' '.join(PACKED)} .zip), {' '.join(PARQUET)} or a folder of them, "
+    f"{' '.join(ARROW)}, {' '.join(DATABASES)}, postgresql://…::table, dataset:NAME"
+)
+
+
+def quote_identifier(name: str) -> str:
+    """`name` as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quote_literal(text: str) -> str:
+    """`text` as an SQL string."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def clear(con: Connection) -> None:
+    """Drop what an earlier call attached: DuckDB does not replace a table by a view, or back."""
+    with reading("the connection"):
+        con.unregister(SOURCE)
+        found = con.execute(
+            f"SELECT 'VIEW' FROM duckdb_views() WHERE temporary AND view_name = '{SOURCE}' UNION "
+            f"SELECT 'TABLE' FROM duckdb_tables() WHERE temporary AND table_name = '{SOURCE}'"
+        ).fetchall()
+        for (kind,) in found:
+            con.execute(f"DROP {kind} temp.{SOURCE}")
+        con.execute(f"DETACH DATABASE IF EXISTS {DATABASE}")
+
+
+@contextmanager
+def reading(what: str, *, secrets: Iterable[str] = ()) -> Iterator[None]:
+    """Turn whatever a reader raises into one sentence that names the table."""
+    try:
+        yield
+    except VoileError:
+        raise
+    except Exception as error:  # five libraries read here, each with its own family of errors
+        reason, hidden = _reason(error), sorted(filter(None, secrets), key=len, reverse=True)
+        for secret in hidden:
+            reason = reason.replace(secret, "***")
+        cause = None if hidden else error
+        raise TableError(f"{what} cannot be read: {reason}") from cause
+
+
+def _reason(error: Exception) -> str:
+    """The first line of the message; for a bad line of a text file where and why, not what."""
+    text = " ".join(map(str, error.args)) if isinstance(error, pa.ArrowException) else str(error)
+    lines = [line.strip() for line in text.splitlines() if not line.startswith("Original Line:")]
+    lines = [line for line in lines if line] or [type(error).__name__]
+    reason = ": ".join(lines[:2]) if "CSV Error on Line" in lines[0] else lines[0]
+    return reason.split(". Detail: Python exception")[0]
+
+
+def check_names(names: Sequence[str], what: str, *, hint: str = "") -> None:
+    """Refuse names that DuckDB would change without a word, so that the user's find nothing."""
+    if not names:
+        raise TableError(f"{what} has no columns", hint=hint)
+    seen: dict[str, str] = {}
+    for position, name in enumerate(names, start=1):
+        if not name.strip():
+            raise TableError(f"column {position} of {what} has no name", hint=hint)
+        other = seen.setdefault(name.lower(), name)
+        if position > len(seen):
+            how = "appears twice" if other == name else f"and {other!r} differ only by case"
+            raise TableError(f"column name {name!r} {how} in {what}", hint=hint)
+
+
+def short_name(con: Connection, name: str) -> str:
+    """`name` as an SQL identifier that needs no quotes."""
+    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
+    plain = re.sub(r"\W+", "_", plain).strip("_")
+    if not re.match("[A-Za-z]", plain):
+        return "table"
+    reserved = con.execute(
+        "SELECT keyword_name FROM duckdb_keywords() WHERE keyword_category = 'reserved'"
+    ).fetchall()
+    return f"{plain}_table" if (plain.lower(),) in reserved else plain
+
+
+def make_view(con: Connection, select: str) -> None:
+    con.execute(f"CREATE TEMP VIEW {SOURCE} AS {select}")
+
+
+def copy_stream(con: Connection, stream: Any, select: str = "*") -> None:
+    """Copy a stream that can be read only once into a temporary table."""
+    con.register(STREAM, stream)
+    try:
+        con.execute(f"CREATE TEMP TABLE {SOURCE} AS SELECT {select} FROM {STREAM}")
+    finally:
+        con.unregister(STREAM)
+
+
+def listed(texts: Iterable[str]) -> str:
+    return f"[{', '.join(map(quote_literal, texts))}]"
+
+
+def paths(files: Iterable[Path]) -> str:
+    """The files as an SQL list; escaped, since DuckDB takes every path for a pattern."""
+    return listed(glob.escape(str(file)) for file in files)

@@ -1,0 +1,22 @@
+"""Shared fixtures, and Hypothesis set up for repeatable runs."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "voile", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("voile")
+
+
+@pytest.fixture(scope="session")
+def oracle() -> dict[str, dict[str, Any]]:
+    """Values that an independent implementation computed, by name."""
+    path = Path(__file__).parent / "oracle" / "alphabeta.json"
+    return {check["id"]: check for check in json.loads(path.read_text())["checks"]}

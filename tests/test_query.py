@@ -1,0 +1,268 @@
+"""SQL in, counts out: parsing, refusing, Q(D), and answers without noise."""
+
+from __future__ import annotations
+
+from itertools import product
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import voile
+from voile.engines.duckdb import View
+from voile.engines.parquet import write_part
+from voile.errors import QueryError
+from voile.mechanisms import AlphaBeta
+from voile.query import domain_count, parse
+from voile.query.domain_count import components
+from voile.schema import Attribute, Range, Schema, TupleIndex, Values
+
+SCORES = Schema(
+    (
+        Attribute("age", "integer", Range(20, 39)),
+        Attribute("nationality", "categorical", Values(("American", "British", "Indian"))),
+        Attribute("score", "integer", Range(81, 100)),
+    )
+)
+VIEW_OF_TABLE_1D = [
+    (25, "British", 99), (21, "British", 99), (22, "Indian", 89), (32, "Indian", 90),
+    (28, "Indian", 99), (29, "American", 81), (33, "American", 94), (27, "American", 94),
+    (32, "British", 83), (36, "American", 94), (26, "American", 99), (39, "Indian", 94),
+]  # fmt: skip
+
+
+def view_of(schema: Schema, rows: list[tuple[object, ...]], folder: Path) -> View:
+    """A view that holds the given rows, written and read as a release's is."""
+    places = [{value: i for i, value in enumerate(attribute)} for attribute in schema]
+    codes = [
+        np.array([places[i][row[i]] for row in rows], dtype=np.int64)  # type: ignore[index]
+        for i in range(len(places))
+    ]
+    path = folder / "part.parquet"
+    write_part(path, schema, [np.sort(TupleIndex(schema.sizes).encode(codes))])
+    return View([path], schema)
+
+
+# ---------------------------------------------------------------------- Example 4.1
+
+
+def test_example_4_1_as_corrected(tmp_path: Path, oracle: dict[str, dict[str, object]]) -> None:
+    """score < 3*age: the paper prints n_D = 190 and 7.1; it is 549, and 3.51."""
+    expected = oracle["errata.example41"]["expected"]
+    assert isinstance(expected, dict)
+    view = view_of(SCORES, list(VIEW_OF_TABLE_1D), tmp_path)
+    query = parse("select count(*) from I where score < 3*age", SCORES)
+    seen, domain = view.count(query.where), domain_count(query, SCORES, view)
+    assert (seen, domain) == (expected["nV"], expected["nD_strict_x3"])
+    beta = expected["beta"]
+    estimate = AlphaBeta(2 / 3 + beta, beta, "set").estimate(seen, domain)
+    assert estimate.value == pytest.approx(expected["est_right"], abs=5e-3)
+    truth = voile.read("dataset:scores").count("score < 3*age")
+    assert truth == expected["QI"]
+
+
+# ---------------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("sql", "says"),
+    [
+        ("", "empty"),
+        ("select count(*) from t; select count(*) from t", "2 statements"),
+        ("select count(* from t", "not SQL: Expecting"),
+        ("drop table t", "DROP is not a question"),
+        ("insert into t values (1)", "INSERT is not a question"),
+        ("copy t to 'x'", "COPY is not a question"),
+        ("select * from t", r"SELECT \* is not answered"),
+        ("select age from t", "SELECT age is not answered"),
+        ("select count(*), count(*) from t", "is not answered"),
+        ("select count(age) from t", "is not answered"),
+        ("select count(*) from t group by age", "GROUP BY is not answered"),
+        ("select count(*) from t limit 3", "LIMIT"),
+        ("select count(*) from t join u on true", "JOIN"),
+        ("with x as (select 1) select count(*) from x", "WITH"),
+        ("select count(*)", "FROM must name"),
+        ("select count(*) from (select 1)", "FROM must name"),
+        ("select count(*) from read_csv('/etc/passwd')", "FROM must name"),
+        ("select count(*) from t where aeg = 3", "no column 'aeg'.*did you mean 'age'"),
+        ("select count(*) from t where random() < 0.5", "not a function of the row"),
+        ("select count(*) from t where current_date > '2020-01-01'", "not a function of the row"),
+        ("select count(*) from t where count(*) > 3", "more than one row"),
+        ("select count(*) from t where sum(age) over () > 3", "more than one row"),
+        ("select count(*) from t where age in (select 1)", "another table"),
+        ("select count(*) from t where exists (select 1)", "another table"),
+        ("select count(*) from t where getenv('HOME') = 'x'", "cannot be used"),
+        ("select count(*) from t where read_text('/etc/passwd') = 'x'", "cannot be used"),
+        ("select count(*) from t where age", "not true or false"),
+        ("select count(*) from t where age + 1", "not true or false"),
+        ("select count(*) from t where nationality > 3 + 'x'", "does not fit"),
+        ("select count(*) from t where \0", "NUL"),
+    ],
+)
+def test_refusals_say_why(sql: str, says: str, tmp_path: Path) -> None:
+    view = view_of(SCORES, list(VIEW_OF_TABLE_1D), tmp_path)
+    with pytest.raises(QueryError, match=f"(?s){says}"):
+        view.check(parse(sql, SCORES).where)
+
+
+def test_an_error_points_at_its_place() -> None:
+    with pytest.raises(QueryError) as caught:
+        parse("select count(*)\nfrom t\nwhere age > 30 and scoer < 3", SCORES)
+    assert caught.value.message.splitlines() == [
+        "there is no column 'scoer' (line 3, column 20)",
+        "    where age > 30 and scoer < 3",
+        "                       ^",
+    ]
+
+
+def test_a_sub_domain_too_large_is_refused() -> None:
+    big = Schema(tuple(Attribute(c, "integer", Range(1, 1000)) for c in "abc"))
+    query = parse("select count(*) from t where a + b + c < 100", big)
+
+    class Unused:
+        def domain_count(self, attributes: list[str], condition: str) -> int:
+            raise AssertionError(attributes, condition)
+
+    with pytest.raises(QueryError, match="a, b, c span 1,000,000,000 combinations"):
+        domain_count(query, big, Unused())
+
+
+def test_the_connection_reaches_nothing_but_the_release(tmp_path: Path) -> None:
+    view = view_of(SCORES, list(VIEW_OF_TABLE_1D), tmp_path)
+    (tmp_path / "secret.csv").write_text("a\n1\n")
+    for sql in (
+        f"select count(*) from read_csv('{tmp_path}/secret.csv')",
+        f"copy (select 1) to '{tmp_path}/out.csv'",
+        "set enable_external_access = true",
+        "install httpfs",
+        f"attach '{tmp_path}/x.duckdb'",
+    ):
+        with pytest.raises(duckdb.Error):
+            view._con.execute(sql)
+    outside = "not_a_registered_table = pa.table({'a': [1]})"
+    not_a_registered_table = pa.table({"a": [1]})
+    assert outside and not_a_registered_table is not None
+    with pytest.raises(duckdb.Error):
+        view._con.execute("select * from not_a_registered_table")
+
+
+# ---------------------------------------------------------------------- what is understood
+
+
+def test_names_are_found_in_any_case_and_any_quoting(tmp_path: Path) -> None:
+    schema = Schema(
+        (
+            Attribute('we"ird', "integer", Range(0, 4)),
+            Attribute("naïve col", "categorical", Values(("it's", "ö"))),
+            Attribute("select", "boolean", Values((False, True)), null=True),
+        )
+    )
+    view = view_of(schema, [(1, "it's", True), (4, "ö", None), (4, "ö", False)], tmp_path)
+    for where, seen, domain in [
+        ('"we""ird" = 4', 2, 6),
+        ("\"naïve col\" = 'it''s'", 1, 15),
+        ('"NAÏVE COL" = \'ö\' and "SELECT" is null', 1, 5),
+        ('not "select"', 1, 10),
+        ('"select" and "we""ird" < 3', 1, 6),
+    ]:
+        query = parse(f"select count(*) as n from anything where {where}", schema)
+        assert query.alias == "n"
+        assert view.count(query.where) == seen
+        assert domain_count(query, schema, view) == domain
+
+
+def test_conditions_that_fail_on_some_rows_count_as_not_true(tmp_path: Path) -> None:
+    view = view_of(SCORES, list(VIEW_OF_TABLE_1D), tmp_path)
+    for where in (
+        "cast(nationality as int) = 3",
+        "age % (age - age) = 0",
+        "2.28 * age * 1e300 * 1e300 > 0 and age < 0",
+        "9223372036854775807 + age > 0 and age < 0",
+    ):
+        query = parse(f"select count(*) from t where {where}", SCORES)
+        view.check(query.where)
+        assert view.count(query.where) == 0
+        assert domain_count(query, SCORES, view) == 0
+
+
+def test_conditions_are_grouped_by_shared_attributes() -> None:
+    query = parse(
+        "select count(*) from t where age > 3 and score < 90 and nationality = 'Indian' "
+        "and age < 30 and (score > 82 or nationality = 'British') and 1 = 1",
+        SCORES,
+    )
+    groups = sorted((sorted(names), len(conditions)) for names, conditions in
+                    components(query.conditions))  # fmt: skip
+    assert groups == [([], 1), (["age"], 2), (["nationality", "score"], 3)]
+
+
+# ---------------------------------------------------------------------- against brute force
+
+SMALL = Schema(
+    (
+        Attribute("a", "integer", Range(-2, 3)),
+        Attribute("b", "integer", Values((0, 1, 5)), null=True),
+        Attribute("c", "categorical", Values(("x", "y", "zz"))),
+        Attribute("d", "boolean", Values((False, True)), null=True),
+    )
+)
+
+numbers = st.one_of(
+    st.sampled_from(["a", "b", "a + b", "a * b", "a - 1", "abs(a)", "b % 2", "length(c)"]),
+    st.integers(-3, 6).map(str),
+)
+comparisons = st.tuples(numbers, st.sampled_from(["=", "<>", "<", "<=", ">", ">="]), numbers).map(
+    " ".join
+)
+atoms = st.one_of(
+    comparisons,
+    st.sampled_from(
+        ["d", "c = 'x'", "c like 'z%'", "c in ('x', 'zz')", "b is null", "d is not null",
+         "a between -1 and b", "c > 'x'", "case when d then a else b end > 0", "true", "null = 1",
+         "coalesce(b, a) = 1", "a is distinct from b", "upper(c) = 'Y'"]
+    ),
+)  # fmt: skip
+predicates = st.recursive(
+    atoms,
+    lambda inner: st.one_of(
+        st.tuples(inner, inner).map(lambda p: f"({p[0]}) and ({p[1]})"),
+        st.tuples(inner, inner).map(lambda p: f"({p[0]}) or ({p[1]})"),
+        inner.map(lambda p: f"not ({p})"),
+    ),
+    max_leaves=6,
+)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[View, duckdb.DuckDBPyConnection]:
+    rng = np.random.default_rng(0)
+    every = list(product(*SMALL))
+    rows = [every[i] for i in rng.integers(0, len(every), 500)]
+    view = view_of(SMALL, rows, tmp_path_factory.mktemp("small"))
+    con = duckdb.connect()
+    for name, listed in (("domain", every), ("rows", rows)):
+        columns = {a.name: [t[i] for t in listed] for i, a in enumerate(SMALL)}
+        con.register(name, pa.table(columns))
+    return view, con
+
+
+@settings(max_examples=400)
+@given(predicate=predicates)
+def test_counts_equal_brute_force(
+    small: tuple[View, duckdb.DuckDBPyConnection], predicate: str
+) -> None:
+    """Any nested predicate: the same count as DuckDB on the listed domain and on the rows."""
+    view, con = small
+    query = parse(f"select count(*) from t where {predicate}", SMALL)
+    view.check(query.where)
+
+    def brute(table: str) -> int:
+        sql = f"select count(*) from {table} where {predicate}"
+        return int(con.execute(sql).fetchall()[0][0])
+
+    assert domain_count(query, SMALL, view) == brute("domain")
+    assert view.count(query.where) == brute("rows")
