@@ -306,6 +306,7 @@ def inspection_view(found: Inspection) -> Any:
         [
             escape(p.name) + (" [red]identifier?[/red]" if p.looks_like_identifier else ""),
             p.kind or f"[red]{escape(p.sql_type)}[/red]",
+            f"{p.distinct:,}",
             f"{size:,}" if size else "–",
             f"{p.nulls:,}" if p.nulls else "",
             escape(str(example(p)) if example(p) is not None else ""),
@@ -313,7 +314,7 @@ def inspection_view(found: Inspection) -> Any:
         ]
         for p, size in zip(found.profiles, found.sizes, strict=True)
     ]
-    headings = ["attribute", "kind", "values", "NULLs", "most frequent", ""]
+    headings = ["attribute", "kind", "distinct", "domain", "NULLs", "most frequent", ""]
     return Group(table_of(headings, rows, title=escape(found.name)), *facts(found))
 
 
@@ -380,20 +381,13 @@ class progress_bar:  # noqa: N801  (used as a function)
         self._bar: Any = None
         if sys.stderr.isatty():
             from rich.console import Console
-            from rich.progress import (
-                BarColumn,
-                MofNCompleteColumn,
-                Progress,
-                TaskProgressColumn,
-                TextColumn,
-                TimeRemainingColumn,
-            )
+            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
             self._bar = Progress(
                 TextColumn("{task.description}"),
                 BarColumn(),
-                TaskProgressColumn(show_speed=True),
-                MofNCompleteColumn(),
+                TextColumn("{task.completed:,.0f}/{task.total:,.0f} rows"),
+                TextColumn("{task.fields[speed]}"),
                 TimeRemainingColumn(),
                 console=Console(stderr=True),
                 transient=True,
@@ -403,11 +397,13 @@ class progress_bar:  # noqa: N801  (used as a function)
 
     def start(self, what: str, total: int) -> None:
         if self._bar:
-            self._task = self._bar.add_task(what, total=total)
+            self._task = self._bar.add_task(what, total=total, speed="")
 
     def advance(self, count: int) -> None:
         if self._bar:
             self._bar.advance(self._task, count)
+            speed = self._bar.tasks[self._task].speed or 0
+            self._bar.update(self._task, speed=f"{speed:,.0f} rows/s" if speed else "")
 
     def __exit__(self, *_: object) -> None:
         if self._bar:

@@ -56,6 +56,11 @@ class Estimate:
             f"[{number(low)}, {number(high)}] at {self.confidence:.4g}"
         )
 
+    def __rich__(self) -> str:
+        from rich.markup import escape  # noqa: PLC0415  (only when printed)
+
+        return f"[bold]{escape(str(self))}[/bold]\n[dim]{escape(self.covers)}[/dim]"
+
     def _repr_html_(self) -> str:
         return f"<b>{html.escape(str(self))}</b><br><small>{html.escape(self.covers)}</small>"
 

@@ -25,12 +25,12 @@ from voile.schema.attribute import plain
 
 TABLE = "dataset:adult/boundary"
 QUESTIONS = (
-    "sex = 'Female'",
+    "education = 'Bachelors'",
     "age between 25 and 45 and sex = 'Female'",
     "(education in ('Masters', 'Doctorate') or occupation like 'Prof%') and salary = '>50K'",
-    "(marital_status like 'Married%') <> (sex = 'Male' and age >= 30)",
-    "age % 10 = 0 and native_country <> 'United-States' or age > 60 and "
-    "(workclass = 'Private' or not education = 'HS-grad')",
+    "case when sex = 'Male' then age >= 65 else age >= 60 end and workclass = 'Private'",
+    "(age < 25 and education = 'Some-college' or age > 60 and not workclass = 'Private') "
+    "and native_country = 'United-States'",
 )
 
 Floats = npt.NDArray[np.float64]
@@ -68,23 +68,18 @@ class Demonstration:
     def __rich__(self) -> Any:
         from rich import box  # noqa: PLC0415  (only when printed)
         from rich.console import Group  # noqa: PLC0415
+        from rich.markup import escape  # noqa: PLC0415
         from rich.table import Table as View  # noqa: PLC0415
 
-        view = View(
-            title=f"{self.release.manifest.public_rows:,} people published as "
-            f"{self.release.manifest.rows:,} rows; five questions, by estimate and in truth",
-            box=box.SIMPLE_HEAD,
-            padding=(0, 1),
-        )
-        view.add_column("select count(*) from adult where …", ratio=1)
-        for heading in ("truth", "estimate", "± error", "95 % interval", "paper's bound"):
+        view = View(box=box.SIMPLE_HEAD, padding=(0, 1))
+        for heading in ("", "truth", "estimate", "± error", "95 % interval", "paper's bound"):
             view.add_column(heading, justify="right", no_wrap=True)
-        for asked in self.asked:
+        for i, asked in enumerate(self.asked, start=1):
             low, high = asked.estimate.interval()
             hit = "green" if low <= asked.truth <= high else "red"
             bound = asked.estimate.bound
             view.add_row(
-                asked.where,
+                f"{i}",
                 number(asked.truth),
                 f"[bold]{number(asked.estimate.value)}[/bold]",
                 number(asked.estimate.stderr),
@@ -92,7 +87,11 @@ class Demonstration:
                 f"±{number(bound.error)}" if bound else "",
             )
         errors = "; ".join(f"{name}: {error:,.0f}" for name, error in self.mean_errors.items())
+        manifest = self.release.manifest
         return Group(
+            f"{manifest.public_rows:,} people, published as {manifest.rows:,} rows of which nobody "
+            "can tell which are real. Five questions, select count(*) from adult where …",
+            *(f"[bold]{i}[/bold]  {escape(a.where)}" for i, a in enumerate(self.asked, start=1)),
             view,
             f"Mean error of all selections of up to three attributes that count 500 or more: "
             f"{errors}.",

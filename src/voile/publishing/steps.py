@@ -143,6 +143,8 @@ def publish_table(
     )
     mechanism = AlphaBeta(planned.retention, planned.noise, form)
     check_size(mechanism, len(members), domain.size)
+    # Both make a published parameter a function of n, from which n follows.
+    rows_are_public = prior is None or max_view_ratio is not None
     key = Key.fresh() if simulate_seed is None else Key.from_seed(simulate_seed)
 
     with staging:
@@ -154,8 +156,8 @@ def publish_table(
             guarantee=guarantee(promise, mechanism),
             simulated=key.simulated,
             nulls=nulls,
-            disclosed=disclosed(domain, rows_are_public=prior is None),
-            public_rows=len(members) if prior is None else None,
+            disclosed=disclosed(domain, rows_are_public=rows_are_public),
+            public_rows=len(members) if rows_are_public else None,
             rows=sum(part.rows or 0 for part in parts),
             domain_size=str(domain.size),
             attributes=domain.to_dict()["attributes"],

@@ -40,7 +40,8 @@ def disclosed(schema: Schema, *, rows_are_public: bool) -> list[Disclosed]:
         found.append(
             Disclosed(
                 what="the number of rows of the table",
-                why="the prior was asked for as a multiple of n/m; with --prior it is not told",
+                why="the prior, or the size of the view, was asked for relative to it; with "
+                "--prior and without --max-view-ratio it is not told",
             )
         )
     if schema.active:

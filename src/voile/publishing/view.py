@@ -47,9 +47,12 @@ class ViewWriter:
     def cuts(self) -> list[int]:
         """Equal ranges of the first word of D, each with about RANGE_ROWS rows of noise."""
         size = self.index.limbs[0].size
-        expected = self.mechanism.noise_mean * float(self.schema.size)
-        count = min(size, max(1, math.ceil(expected / RANGE_ROWS)))
+        count = min(size, max(1, math.ceil(self._expected_noise / RANGE_ROWS)))
         return [size * i // count for i in range(count + 1)]
+
+    @property
+    def _expected_noise(self) -> float:
+        return self.mechanism.noise_mean * float(self.schema.size)
 
     def write(self, members: Keys) -> list[File]:
         """Write the view of these records, given as sorted keys."""
@@ -57,7 +60,7 @@ class ViewWriter:
         starts = [np.searchsorted(members, self.index.first_key(cut))[0] for cut in self.cuts[:-1]]
         parts = np.split(members, starts[1:])
         (self.folder / "data").mkdir()
-        self.progress.start("writing", ranges)
+        self.progress.start("writing", round(self._expected_noise) + len(members))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             numbers = range(math.ceil(ranges / FILE_RANGES))
             written = list(pool.map(lambda number: self._write_file(number, parts), numbers))
@@ -75,7 +78,7 @@ class ViewWriter:
                 noise = self.mechanism.noise_rows(self.index, self.key, i, first, last)
                 drawn.append(len(noise))
                 yield from self.mechanism.view(parts[i], noise, self.key, i)
-                self.progress.advance(1)
+                self.progress.advance(len(noise) + len(parts[i]))
 
         rows = write_part(path, self.schema, batches())
         return file_entry(self.folder, path, rows), sum(drawn)

@@ -15,10 +15,15 @@ from voile.release.opened import Release
 def verify(path: str | Path) -> Release:
     """Check every byte and the promise again; raises ReleaseError naming what is wrong."""
     release = Release.open(path)
+    check(release)
+    return release
+
+
+def check(release: Release) -> None:
+    """All checks, also of a folder that is still being written."""
     check_files(release)
     check_rows(release)
     check_promise(release.manifest)
-    return release
 
 
 def check_files(release: Release) -> None:

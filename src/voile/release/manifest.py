@@ -19,6 +19,8 @@ from voile.privacy import Adversary, DGamma, Form
 from voile.schema import Schema
 
 MANIFEST = "manifest.json"
+PARTIAL = ".partial-"
+"""In the name of a folder that is still being written."""
 FORMAT = "voile-release"
 VERSION = 1
 

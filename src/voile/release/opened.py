@@ -25,7 +25,7 @@ from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma
 from voile.query import domain_count, parse
 from voile.release.describe import describe, explain_count
-from voile.release.manifest import MANIFEST, Manifest, read_manifest
+from voile.release.manifest import MANIFEST, PARTIAL, Manifest, read_manifest
 from voile.schema import Schema
 
 
@@ -45,18 +45,27 @@ class Release:
         folder = Path(path)
         if not folder.is_dir():
             raise UsageError(f"there is no release {str(path)!r}", hint="a release is a folder")
+        if PARTIAL in folder.resolve().name:
+            raise ReleaseError(
+                f"{str(path)!r} was left by a run that did not finish", hint="delete it"
+            )
+        return cls.read(folder)
+
+    @classmethod
+    def read(cls, folder: Path) -> Release:
+        """Read a folder that may not be in its place yet."""
         try:
             raw = (folder / MANIFEST).read_bytes()
-        except FileNotFoundError:
+        except OSError:
             raise ReleaseError(
-                f"{str(path)!r} has no manifest.json: not a release, or one that is incomplete"
+                f"{str(folder)!r} has no manifest.json: not a release, or one that is incomplete"
             ) from None
         manifest = read_manifest(raw)
         for file in manifest.files:
             check_inside(file.path)
             found = folder / file.path
-            if not found.is_file():
-                raise ReleaseError(f"{file.path} is missing from {str(path)!r}")
+            if not found.is_file() or found.is_symlink():
+                raise ReleaseError(f"{file.path} is missing from {str(folder)!r}")
             if found.stat().st_size != file.bytes:
                 raise ReleaseError(f"{file.path} was changed: it does not have {file.bytes} bytes")
         return cls(folder, manifest)

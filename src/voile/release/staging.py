@@ -9,8 +9,8 @@ from pathlib import Path
 
 from voile.engines.parquet import sync
 from voile.errors import UsageError
-from voile.release.checks import verify
-from voile.release.manifest import MANIFEST
+from voile.release.checks import check
+from voile.release.manifest import MANIFEST, PARTIAL
 from voile.release.opened import Release
 
 
@@ -31,7 +31,7 @@ class Staging:
     def __enter__(self) -> Staging:
         parent = self.target.absolute().parent
         try:
-            made = tempfile.mkdtemp(prefix=f".{self.target.name}.partial-", dir=parent)
+            made = tempfile.mkdtemp(prefix=f".{self.target.name}{PARTIAL}", dir=parent)
         except OSError as error:
             raise UsageError(f"cannot write to {str(parent)!r}: {error.strerror}") from None
         self.folder = Path(made)
@@ -39,7 +39,7 @@ class Staging:
 
     def commit(self) -> None:
         """Verify what was written and put it in place in one step."""
-        verify(self.folder)
+        check(Release.read(self.folder))
         for path in [*self.folder.rglob("*"), self.folder]:
             sync(path)
         self.folder.chmod(0o755)

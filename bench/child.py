@@ -1,0 +1,79 @@
+"""Runs one task in a process of its own, so that its peak memory is its own.
+
+The peak is ru_maxrss. Linux starts a child's at its parent's size, so the parent imports no
+library that needs much: tasks import what they measure.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import resource
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    value: dict[str, Any]
+    peak: int
+    """Bytes."""
+
+
+class TaskError(RuntimeError):
+    """A task ended without an answer."""
+
+
+def run(task: str, **arguments: Any) -> Outcome:
+    """Call `module:function` of this package with the arguments, in a new process."""
+    done = subprocess.run(
+        [sys.executable, "-m", "bench.child", task, json.dumps(arguments)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise TaskError(f"{task} ended with status {done.returncode}")
+    answer = json.loads(done.stdout.splitlines()[-1])
+    return Outcome(answer["value"], answer["peak"])
+
+
+def run_rounds(tasks: Mapping[str, dict[str, Any]], rounds: int) -> dict[str, list[Outcome]]:
+    """Every task once a round, in turn, so that a busy minute of the machine falls on all.
+
+    outcomes: dict[str, list[Outcome]] = {task: [] for task in tasks}
+    for _ in range(rounds):
+        for task, arguments in tasks.items():
+            outcomes[task].append(run(task, **arguments))
+    return outcomes
+
+
+def best(outcomes: list[Outcome], number: str) -> Outcome:
+    """The one with the highest rate: other work on the machine can only slow a run down."""
+    return max(outcomes, key=lambda outcome: float(outcome.value[number]))
+
+
+def highest_peak(outcomes: list[Outcome]) -> int:
+    return max(outcome.peak for outcome in outcomes)
+
+
+def peak_so_far() -> int:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
+
+
+def main(task: str, arguments: str) -> None:
+    module, function = task.split(":")
+    value = getattr(importlib.import_module(f"bench.{module}"), function)(**json.loads(arguments))
+    print(json.dumps({"value": value, "peak": peak_so_far()}))
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -1,0 +1,225 @@
+"""What noise_1e8 runs, each in a process of its own: our noise, and the peers'."""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+
+from bench.adult import adult_schema, first_ages
+from bench.stages import profiled
+from voile.engines import parquet
+from voile.mechanisms import AlphaBeta
+from voile.noise import Key
+from voile.publishing.progress import Silent
+from voile.publishing.view import FILE_RANGES, RANGE_ROWS, ViewWriter
+from voile.schema import Schema, TupleIndex
+
+Words = npt.NDArray[np.uint64]
+SLICE_AGES = 12
+"""Of 72: a sixth of the rows is held in memory by the peer that has them there already."""
+
+
+def rate(rows: int, seconds: float, **more: Any) -> dict[str, Any]:
+    return {"rows": rows, "seconds": seconds, "rate": rows / seconds} | more
+
+
+def mechanism_for(rows: float, schema: Schema) -> AlphaBeta:
+    """Noise of about `rows` rows on the whole of D."""
+    mean = rows / schema.size
+    return AlphaBeta(retention=0.9, noise=mean / (1 + mean))
+
+
+@contextmanager
+def writer(mechanism: AlphaBeta, schema: Schema) -> Iterator[ViewWriter]:
+    with tempfile.TemporaryDirectory(prefix="voile-bench-") as folder:
+        yield ViewWriter(Path(folder), mechanism, schema, Key.from_seed(1), Silent())
+
+
+def write_noise(mechanism: AlphaBeta, schema: Schema) -> dict[str, Any]:
+    """A view of no records, as publishing writes it: draw, decode, Parquet, hash."""
+    with writer(mechanism, schema) as view:
+        start = time.perf_counter()
+        files = view.write(np.empty(0, dtype=view.index.key_type))
+        seconds = time.perf_counter() - start
+    rows = sum(file.rows or 0 for file in files)
+    size = sum(file.bytes for file in files)
+    return rate(rows, seconds, files=len(files), bytes=size)
+
+
+def warm_up(schema: Schema) -> None:
+    """Load what is loaded once: compiled loops, Arrow's pools."""
+    write_noise(mechanism_for(1e5, schema), schema)
+
+
+def ours(rows: float) -> dict[str, Any]:
+    schema = adult_schema()
+    warm_up(schema)
+    return write_noise(mechanism_for(rows, schema), schema)
+
+
+def ours_profiled(rows: float) -> dict[str, Any]:
+    schema = adult_schema()
+    warm_up(schema)
+    with profiled() as stages:
+        start = time.process_time()
+        done = write_noise(mechanism_for(rows, schema), schema)
+        used = time.process_time() - start
+    return done | {"cpu_seconds": used, "stages": stages.seconds()}
+
+
+def ours_draw(rows: float) -> dict[str, Any]:
+    """The same ranges on the same threads, but nothing is kept or written."""
+    schema = adult_schema()
+    warm_up(schema)
+    mechanism, key = mechanism_for(rows, schema), Key.from_seed(1)
+    with writer(mechanism, schema) as view:
+        cuts, index = view.cuts, view.index
+
+    def draw(i: int) -> int:
+        return len(mechanism.noise_rows(index, key, i, cuts[i], cuts[i + 1]))
+
+    start = time.perf_counter()
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        drawn = sum(pool.map(draw, range(len(cuts) - 1)))
+    return rate(drawn, time.perf_counter() - start)
+
+
+# ---------------------------------------------------------------------- pyarrow alone
+
+
+class Recorder(pq.ParquetWriter):  # type: ignore[misc]
+    """A writer that also keeps what it was given, to give it again."""
+
+    files: list[Recorder]
+
+    def __init__(self, where: Any, schema: Any, **settings: Any) -> None:
+        super().__init__(where, schema, **settings)
+        self.columns, self.settings = schema, settings
+        self.tables: list[tuple[Any, dict[str, Any]]] = []
+        self.files.append(self)
+
+    def write_table(self, table: Any, **settings: Any) -> None:
+        super().write_table(table, **settings)
+        self.tables.append((table, settings))
+
+    @property
+    def rows(self) -> int:
+        return sum(table.num_rows for table, _ in self.tables)
+
+    def replay(self, path: Path) -> int:
+        with pq.ParquetWriter(path, self.columns, **self.settings) as again:
+            for table, settings in self.tables:
+                again.write_table(table, **settings)
+        return self.rows
+
+
+def recorded(mechanism: AlphaBeta, schema: Schema) -> list[Recorder]:
+    """The Arrow tables that we hand to pyarrow, by file, with the settings that we use."""
+    files: list[Recorder] = []
+    with (
+        patch.object(Recorder, "files", files, create=True),
+        patch.object(parquet.pq, "ParquetWriter", Recorder),
+    ):
+        write_noise(mechanism, schema)
+    assert files, "the Parquet files are no longer written with pq.ParquetWriter"
+    return files
+
+
+def pyarrow_alone(rows: float) -> dict[str, Any]:
+    """As many files on as many threads, from columns that are in memory already.
+
+    The files hold a sixth of D, written as often as makes the number of our files.
+    """
+    schema = adult_schema()
+    mechanism = mechanism_for(rows, schema)
+    files = recorded(mechanism, first_ages(schema, SLICE_AGES))
+    number = max(len(files), math.ceil(rows / (FILE_RANGES * RANGE_ROWS)))
+    with tempfile.TemporaryDirectory(prefix="voile-bench-") as folder:
+
+        def write(i: int) -> int:
+            return files[i % len(files)].replay(Path(folder) / f"{i}.parquet")
+
+        start = time.perf_counter()
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            written = sum(pool.map(write, range(number)))
+        seconds = time.perf_counter() - start
+    return rate(written, seconds, files=number, held=sum(f.rows for f in files))
+
+
+# ---------------------------------------------------------------------- Algorithm 2
+
+
+def unique_by_sort(keys: Words) -> Words:
+    """What np.unique did before it used a hash table, which for random words is far slower."""
+    keys.sort()
+    fresh = np.ones(len(keys), dtype=np.bool_)
+    np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
+    return keys[fresh]
+
+
+UNIQUE: dict[str, Callable[[Words], Words]] = {"np.sort": unique_by_sort, "np.unique": np.unique}
+
+
+def algorithm_2(schema: Schema, count: float, unique: Callable[[Words], Words]) -> Words:
+    """The paper's β-step for a table of no rows: how many tuples, then which, without repetition.
+
+    Tuples are drawn attribute by attribute; the ones already there are rejected and drawn again.
+    """
+    random = np.random.default_rng()
+    wanted = int(random.binomial(schema.size, count / schema.size))
+    taken = np.empty(0, dtype=np.uint64)
+    while len(taken) < wanted:
+        fresh = np.zeros(wanted - len(taken), dtype=np.uint64)
+        for size in schema.sizes:
+            fresh *= np.uint64(size)
+            fresh += random.integers(size, size=len(fresh), dtype=np.uint64)
+        taken = unique(np.concatenate([taken, fresh]))
+    return taken
+
+
+def numpy_draw(rows: float, unique: str) -> dict[str, Any]:
+    schema = adult_schema()
+    start = time.perf_counter()
+    taken = algorithm_2(schema, rows, UNIQUE[unique])
+    return rate(len(taken), time.perf_counter() - start)
+
+
+def numpy_and_parquet(rows: float, unique: str) -> dict[str, Any]:
+    """Algorithm 2, then our Parquet writer on all threads."""
+    schema = adult_schema()
+    warm_up(schema)
+    start = time.perf_counter()
+    taken = algorithm_2(schema, rows, UNIQUE[unique])
+    parts = np.array_split(taken, max(os.cpu_count() or 1, len(taken) // (FILE_RANGES * RANGE_ROWS)))
+    with tempfile.TemporaryDirectory(prefix="voile-bench-") as folder:
+
+        def write(i: int) -> int:
+            return parquet.write_part(Path(folder) / f"{i}.parquet", schema, [parts[i]])
+
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            written = sum(pool.map(write, range(len(parts))))
+        seconds = time.perf_counter() - start
+    return rate(written, seconds)
+
+
+def loop_draw(rows: float) -> dict[str, Any]:
+    """Algorithm 2 as it is printed: one tuple at a time."""
+    sizes = TupleIndex(adult_schema().sizes).sizes
+    random = np.random.default_rng()
+    taken: set[tuple[int, ...]] = set()
+    start = time.perf_counter()
+    while len(taken) < rows:
+        taken.add(tuple(random.integers(sizes).tolist()))
+    return rate(len(taken), time.perf_counter() - start)

@@ -1,0 +1,23 @@
+"""How the documentation is built: `make docs`. Nothing here or in the pages needs a network."""
+
+from __future__ import annotations
+
+import voile
+
+project = "Voile"
+author = "the authors of Voile"
+project_copyright = "Apache-2.0"
+release = voile.__version__
+version = release
+
+extensions = ["myst_parser"]
+# Formulas are written in plain text: a math renderer would be fetched from elsewhere.
+myst_enable_extensions = ["deflist"]
+myst_heading_anchors = 3
+exclude_patterns = ["_build"]
+
+html_theme = "furo"
+html_title = f"Voile {release}"
+html_extra_path = ["manifest.schema.json"]
+html_show_sphinx = False
+html_copy_source = False
