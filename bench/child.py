@@ -45,13 +45,14 @@ def run(task: str, **arguments: Any) -> Outcome:
     return Outcome(answer["value"], answer["peak"])
 
 
-def run_rounds(tasks: Mapping[str, dict[str, Any]], rounds: int) -> dict[str, list[Outcome]]:
-    """Every task once a round, in turn, so that a busy minute of the machine falls on all.
-
-    outcomes: dict[str, list[Outcome]] = {task: [] for task in tasks}
+def run_rounds(
+    tasks: Mapping[str, tuple[str, dict[str, Any]]], rounds: int
+) -> dict[str, list[Outcome]]:
+    """Every task once a round, in turn, so that a busy minute of the machine falls on all."""
+    outcomes: dict[str, list[Outcome]] = {name: [] for name in tasks}
     for _ in range(rounds):
-        for task, arguments in tasks.items():
-            outcomes[task].append(run(task, **arguments))
+        for name, (task, arguments) in tasks.items():
+            outcomes[name].append(run(task, **arguments))
     return outcomes
 
 

@@ -24,11 +24,9 @@ from voile.mechanisms import AlphaBeta
 from voile.noise import Key
 from voile.publishing.progress import Silent
 from voile.publishing.view import FILE_RANGES, RANGE_ROWS, ViewWriter
-from voile.schema import Schema, TupleIndex
+from voile.schema import Schema
 
 Words = npt.NDArray[np.uint64]
-SLICE_AGES = 12
-"""Of 72: a sixth of the rows is held in memory by the peer that has them there already."""
 
 
 def rate(rows: int, seconds: float, **more: Any) -> dict[str, Any]:
@@ -118,10 +116,12 @@ class Recorder(pq.ParquetWriter):  # type: ignore[misc]
     def rows(self) -> int:
         return sum(table.num_rows for table, _ in self.tables)
 
-    def replay(self, path: Path) -> int:
-        with pq.ParquetWriter(path, self.columns, **self.settings) as again:
-            for table, settings in self.tables:
-                again.write_table(table, **settings)
+    def replay(self, path: Path, *, defaults: bool) -> int:
+        """Write it all again, with our settings or with pyarrow's own."""
+        settings = {} if defaults else self.settings
+        with pq.ParquetWriter(path, self.columns, **settings) as again:
+            for table, grouping in self.tables:
+                again.write_table(table, **grouping)
         return self.rows
 
 
@@ -137,19 +137,19 @@ def recorded(mechanism: AlphaBeta, schema: Schema) -> list[Recorder]:
     return files
 
 
-def pyarrow_alone(rows: float) -> dict[str, Any]:
+def pyarrow_alone(rows: float, ages: int, defaults: bool) -> dict[str, Any]:
     """As many files on as many threads, from columns that are in memory already.
 
-    The files hold a sixth of D, written as often as makes the number of our files.
+    The columns are those of a slice of D, written as often as makes the number of our files.
     """
     schema = adult_schema()
     mechanism = mechanism_for(rows, schema)
-    files = recorded(mechanism, first_ages(schema, SLICE_AGES))
+    files = recorded(mechanism, first_ages(schema, ages))
     number = max(len(files), math.ceil(rows / (FILE_RANGES * RANGE_ROWS)))
     with tempfile.TemporaryDirectory(prefix="voile-bench-") as folder:
 
         def write(i: int) -> int:
-            return files[i % len(files)].replay(Path(folder) / f"{i}.parquet")
+            return files[i % len(files)].replay(Path(folder) / f"{i}.parquet", defaults=defaults)
 
         start = time.perf_counter()
         with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -163,7 +163,7 @@ def pyarrow_alone(rows: float) -> dict[str, Any]:
 
 def unique_by_sort(keys: Words) -> Words:
     """What np.unique did before it used a hash table, which for random words is far slower."""
-    keys.sort()
+    keys.sort(kind="stable")  # merges the sorted ones that are there with the new
     fresh = np.ones(len(keys), dtype=np.bool_)
     np.not_equal(keys[1:], keys[:-1], out=fresh[1:])
     return keys[fresh]
@@ -172,13 +172,12 @@ def unique_by_sort(keys: Words) -> Words:
 UNIQUE: dict[str, Callable[[Words], Words]] = {"np.sort": unique_by_sort, "np.unique": np.unique}
 
 
-def algorithm_2(schema: Schema, count: float, unique: Callable[[Words], Words]) -> Words:
-    """The paper's β-step for a table of no rows: how many tuples, then which, without repetition.
+def algorithm_2(schema: Schema, wanted: int, unique: Callable[[Words], Words]) -> Words:
+    """The paper's β-step for a table of no rows: which tuples are inserted, without repetition.
 
     Tuples are drawn attribute by attribute; the ones already there are rejected and drawn again.
     """
     random = np.random.default_rng()
-    wanted = int(random.binomial(schema.size, count / schema.size))
     taken = np.empty(0, dtype=np.uint64)
     while len(taken) < wanted:
         fresh = np.zeros(wanted - len(taken), dtype=np.uint64)
@@ -189,34 +188,43 @@ def algorithm_2(schema: Schema, count: float, unique: Callable[[Words], Words]) 
     return taken
 
 
-def numpy_draw(rows: float, unique: str) -> dict[str, Any]:
-    schema = adult_schema()
+def timed_algorithm_2(rows: float, ages: int, unique: str) -> tuple[Schema, Words, float]:
+    """On a slice of D, with as large a share of its tuples as `rows` are of the whole."""
+    whole = adult_schema()
+    schema, share = first_ages(whole, ages), rows / whole.size
     start = time.perf_counter()
-    taken = algorithm_2(schema, rows, UNIQUE[unique])
-    return rate(len(taken), time.perf_counter() - start)
+    wanted = int(np.random.default_rng().binomial(schema.size, share))
+    taken = algorithm_2(schema, wanted, UNIQUE[unique])
+    return schema, taken, time.perf_counter() - start
 
 
-def numpy_and_parquet(rows: float, unique: str) -> dict[str, Any]:
+def numpy_draw(rows: float, ages: int, unique: str) -> dict[str, Any]:
+    _, taken, seconds = timed_algorithm_2(rows, ages, unique)
+    return rate(len(taken), seconds)
+
+
+def numpy_and_parquet(rows: float, ages: int, unique: str) -> dict[str, Any]:
     """Algorithm 2, then our Parquet writer on all threads."""
-    schema = adult_schema()
-    warm_up(schema)
-    start = time.perf_counter()
-    taken = algorithm_2(schema, rows, UNIQUE[unique])
-    parts = np.array_split(taken, max(os.cpu_count() or 1, len(taken) // (FILE_RANGES * RANGE_ROWS)))
+    warm_up(adult_schema())
+    schema, taken, seconds = timed_algorithm_2(rows, ages, unique)
+    threads = os.cpu_count() or 1
+    number = threads * math.ceil(len(taken) / (FILE_RANGES * RANGE_ROWS) / threads)
+    parts = np.array_split(taken, number)
     with tempfile.TemporaryDirectory(prefix="voile-bench-") as folder:
 
         def write(i: int) -> int:
             return parquet.write_part(Path(folder) / f"{i}.parquet", schema, [parts[i]])
 
-        with ThreadPoolExecutor(os.cpu_count()) as pool:
-            written = sum(pool.map(write, range(len(parts))))
-        seconds = time.perf_counter() - start
+        start = time.perf_counter()
+        with ThreadPoolExecutor(threads) as pool:
+            written = sum(pool.map(write, range(number)))
+        seconds += time.perf_counter() - start
     return rate(written, seconds)
 
 
 def loop_draw(rows: float) -> dict[str, Any]:
     """Algorithm 2 as it is printed: one tuple at a time."""
-    sizes = TupleIndex(adult_schema().sizes).sizes
+    sizes = adult_schema().sizes
     random = np.random.default_rng()
     taken: set[tuple[int, ...]] = set()
     start = time.perf_counter()

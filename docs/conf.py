@@ -6,18 +6,17 @@ import voile
 
 project = "Voile"
 author = "the authors of Voile"
-project_copyright = "Apache-2.0"
 release = voile.__version__
 version = release
 
-extensions = ["myst_parser"]
 # Formulas are written in plain text: a math renderer would be fetched from elsewhere.
-myst_enable_extensions = ["deflist"]
+extensions = ["myst_parser"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 
 html_theme = "furo"
 html_title = f"Voile {release}"
 html_extra_path = ["manifest.schema.json"]
+html_show_copyright = False
 html_show_sphinx = False
 html_copy_source = False

@@ -69,7 +69,11 @@ def test_inspect_shows_identifiers_and_what_to_do(tmp_path: Path) -> None:
     assert "--columns city,age" in done.stdout
     found = data("inspect", "people.csv", cwd=tmp_path)
     assert found["identifiers"] == ["id"]
-    assert found["publishable"] == {"columns": ["city", "age"], "domain_size": "100"}
+    assert found["publishable"] == {
+        "columns": ["city", "age"],
+        "domain_size": "100",
+        "duplicates": 350,
+    }
 
 
 def test_inspect_survives_what_cannot_be_published(tmp_path: Path) -> None:
@@ -181,6 +185,23 @@ def test_wrong_confidence(release: str) -> None:
     done = voile("query", release, "select count(*) from t", "--confidence", "95")
     assert done.returncode == 2
     assert "between 0 and 1" in done.stderr
+
+
+def test_help_loses_nothing_to_markup() -> None:
+    assert "(10 if not given)" in " ".join(voile("publish", "--help").stdout.split())
+    assert voile("--version").stdout.startswith("voile 0.")
+
+
+def test_a_domain_too_large_for_floats_is_refused(tmp_path: Path) -> None:
+    names = [f"c{i}" for i in range(400)]
+    rows = [",".join(str((i * j) % 10) for j in range(1, 401)) for i in range(30)]
+    (tmp_path / "wide.csv").write_text(",".join(names) + "\n" + "\n".join(rows))
+    found = data("inspect", "wide.csv", cwd=tmp_path)
+    assert found["feasible"]["possible"] is False
+    assert "10^" in found["feasible"]["why"]
+    done = voile("publish", "wide.csv", "-o", "w.voile", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "more than can be handled" in done.stderr
 
 
 def test_datasets_are_listed() -> None:

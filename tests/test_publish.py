@@ -287,6 +287,24 @@ def test_a_domain_beyond_2_to_the_100_end_to_end() -> None:
     voile.verify(release.path)
 
 
+def test_ranges_too_long_to_list() -> None:
+    schema = Schema(
+        (
+            Attribute("a", "integer", Range(-5, 10**12)),
+            Attribute("d", "date", Range(dt.date(1, 1, 1), dt.date(9999, 12, 31)), null=True),
+        )
+    )
+    days = [dt.date(1, 1, 1), None, dt.date(9999, 12, 31)] * 400
+    table = pa.table({"a": np.arange(1200) * 10**8, "d": days})
+    release = voile.publish(table, schema=schema, simulate_seed=1)
+    for where in ("d is null", "d = '9999-12-31'", "d < '0001-01-03'"):
+        answer = release.query(f"select count(*) from t where {where}")
+        truth = voile.read(table).count(where)
+        assert abs(answer.value - truth) < 6 * answer.stderr + 1
+    rows = release.to_arrow()
+    assert rows["a"].to_numpy().max() <= 10**12
+
+
 def test_a_tiny_domain_with_many_rows() -> None:
     table = pa.table({"a": np.random.default_rng(0).integers(0, 3, 100_000)})
     release = voile.publish(table, prior=0.3, posterior=0.6, simulate_seed=1)
@@ -337,6 +355,25 @@ def test_declared_schema_discloses_nothing() -> None:
     release = voile.publish(people(), schema=schema, simulate_seed=1, **WIDE)
     assert release.manifest.disclosed == []
     assert "nothing beyond the promise" in release.describe()
+
+
+def test_nulls_are_described_as_they_were_treated() -> None:
+    table = pa.table({"a": [1, 2, None] * 100, "b": [True, None, False] * 100})
+    kept = Schema(
+        (
+            Attribute("a", "integer", Range(0, 9), null=True),
+            Attribute("b", "boolean", Values((False, True)), null=True),
+        )
+    )
+    assert "kept where the schema" in voile.publish(table, schema=kept, **WIDE).describe()
+    inferred = voile.publish(table, nulls="as-value", **WIDE)
+    assert inferred.schema["b"].public == "active"
+    assert "one more value" in inferred.describe()
+
+
+def test_a_given_retention_and_a_view_ratio_must_agree() -> None:
+    with pytest.raises(PromiseError, match="needs a view larger than 2 rows per row"):
+        voile.publish(ADULT, retention=0.5, max_view_ratio=2)
 
 
 def test_exclusive_adversary_and_view_ratio_reach_the_release() -> None:

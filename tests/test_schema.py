@@ -70,6 +70,12 @@ def test_codebook_errors_name_the_attribute_and_value(entry: dict[str, object], 
         attribute_from_dict(entry)
 
 
+def test_an_unquoted_null_key_is_understood(tmp_path: Path) -> None:
+    text = "attributes:\n- {name: a, kind: integer, range: [1, 2], null: true}\n"
+    (tmp_path / "s.yaml").write_text(text)
+    assert Schema.open(tmp_path / "s.yaml")["a"].null
+
+
 def test_same_name_in_another_case_is_refused() -> None:
     with pytest.raises(SchemaError, match="'age' and 'AGE'"):
         Schema((AGE, Attribute("AGE", "integer", Range(1, 2))))

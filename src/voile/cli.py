@@ -44,6 +44,24 @@ NullTextOpt = Annotated[
 ]
 
 
+def print_version(wanted: bool) -> None:
+    if wanted:
+        from voile import __version__
+
+        print(f"voile {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=print_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Publish tables about people so that anyone can count and no one can be singled out."""
+
+
 @app.command()
 def inspect(
     table: TableArg,
@@ -85,11 +103,12 @@ def schema(
 def publish(
     table: TableArg,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="The release's folder [NAME.voile].")
+        Path | None,
+        typer.Option("-o", "--output", help="The release's folder (NAME.voile if not given)."),
     ] = None,
     method: Annotated[str, typer.Option(help="How the view is made.")] = "alphabeta",
     prior_factor: Annotated[
-        float | None, typer.Option(help="k: protect beliefs up to d = k·n/m  [default: 10].")
+        float | None, typer.Option(help="k: protect beliefs up to d = k·n/m (10 if not given).")
     ] = None,
     prior: Annotated[
         float | None, typer.Option(help="d: protect beliefs up to this (instead of a factor).")
@@ -98,7 +117,7 @@ def publish(
     adversary: Annotated[str, typer.Option(help="independent or exclusive.")] = "independent",
     retention: Annotated[
         float | None,
-        typer.Option(help="Chance that a record is kept [the best one; the paper's: 0.5]."),
+        typer.Option(help="Chance that a record is kept (the best one; the paper's is 0.5)."),
     ] = None,
     max_view_ratio: Annotated[
         float | None, typer.Option(help="At most this many rows out per row in, on average.")
@@ -195,8 +214,9 @@ def query(
         say(f"the interval covers {answer.covers}")
         if bound := answer.scalar.bound:
             say(
-                f"any count is within {bound.error:,.0f} of the truth with probability "
-                f"{1 - bound.epsilon:.4g} (ρ = {bound.rho:.3g}; {bound.theorem}, as corrected)"
+                f"any one count is within about {bound.error:,.0f} of the truth with "
+                f"probability {1 - bound.epsilon:.4g} (ρ = {bound.rho:.3g}; {bound.theorem}, "
+                "as corrected)"
             )
 
 
@@ -324,16 +344,18 @@ def facts(found: Inspection) -> list[str]:
     data = found.to_dict()
     feasible = data["feasible"]
     lines = [
-        f"n = {found.rows:,} rows, {found.duplicates:,} of them repeat another row",
+        f"n = {found.rows:,} rows, {found.duplicates:,} of them repeat another row"
+        + (f"; {found.complete_rows:,} are without NULLs" * (found.complete_rows < found.rows)),
         f"m = {found.domain_size:,} possible tuples, n/m = {data['density']:.3g}",
     ]
     if found.identifiers:
         kept = ",".join(f'"{n}"' if "," in n else n for n in found.publishable)
         lines.append(
             f"[yellow]leave out {escape(', '.join(found.identifiers))}[/yellow]: nearly every row "
-            f"has its own value. Then m = {found.publishable_size:,}: --columns {escape(kept)}"
+            f"has its own value. Then m = {found.publishable_size:,} and "
+            f"{found.publishable_duplicates:,} rows repeat another: --columns {escape(kept)}"
         )
-    if feasible["boundary"] is not None:
+    if "boundary" in feasible:
         silent = feasible["boundary"] >= 1
         lines.append(
             f"n/√m = {feasible['boundary']:.4g}: "

@@ -12,6 +12,7 @@ from voile.engines.duckdb import Nulls, Table
 from voile.errors import PromiseError, VoileError
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma, plan
+from voile.publishing.wish import check_domain
 from voile.schema.attribute import plain
 from voile.schema.infer import ColumnProfile, infer_attribute
 
@@ -24,7 +25,9 @@ class Inspection:
 
     name: str
     rows: int
+    complete_rows: int
     duplicates: int
+    publishable_duplicates: int
     profiles: tuple[ColumnProfile, ...]
     sizes: tuple[int | None, ...]
     """Domain size of each column; None where a domain cannot be made."""
@@ -39,12 +42,7 @@ class Inspection:
 
     @property
     def publishable(self) -> list[str]:
-        """The columns that a release could have."""
-        return [
-            p.name
-            for p, size in zip(self.profiles, self.sizes, strict=True)
-            if size and not p.looks_like_identifier
-        ]
+        return publishable(self.profiles, self.sizes)
 
     @property
     def publishable_size(self) -> int:
@@ -54,19 +52,18 @@ class Inspection:
     @property
     def boundary(self) -> float:
         """n/√m of the publishable columns: above 1 the impossibility theorem is silent."""
-        return self.rows / math.sqrt(self.publishable_size)
+        return math.exp(math.log(self.rows) - math.log(self.publishable_size) / 2)
 
     def feasible(self) -> dict[str, Any]:
         """What the usual promise would take, or why it cannot be made."""
-        largest = POSTERIOR * self.publishable_size / self.rows if self.rows else 0.0
-        answer: dict[str, Any] = {
-            "prior_factor": FACTOR,
-            "posterior": POSTERIOR,
-            "largest_prior_factor": largest,
-            "boundary": self.boundary if self.rows else None,
-        }
+        answer: dict[str, Any] = {"prior_factor": FACTOR, "posterior": POSTERIOR}
         try:
+            check_domain(self.publishable_size)
+            if not self.rows:
+                raise PromiseError("the table has no rows")
             prior = float(Fraction(FACTOR * self.rows, self.publishable_size))
+            answer["boundary"] = self.boundary
+            answer["largest_prior_factor"] = POSTERIOR * self.publishable_size / self.rows
             promise = DGamma(prior, POSTERIOR)
         except PromiseError as refusal:
             return answer | {"possible": False, "why": refusal.message}
@@ -89,10 +86,12 @@ class Inspection:
             "domain_size": str(self.domain_size),
             "density": float(Fraction(self.rows, self.domain_size)),
             "duplicates": self.duplicates,
+            "complete_rows": self.complete_rows,
             "identifiers": self.identifiers,
             "publishable": {
                 "columns": self.publishable,
                 "domain_size": str(self.publishable_size),
+                "duplicates": self.publishable_duplicates,
             },
             "attributes": [
                 {
@@ -117,13 +116,27 @@ def inspect(
 ) -> Inspection:
     names = table.check_columns(columns if columns is not None else list(table.columns))
     profiles = table.profiles(names)
+    sizes = [domain_size(p, null=nulls == "as-value") for p in profiles]
+    kept = publishable(profiles, sizes)
+    duplicates = table.duplicates(names)
     return Inspection(
         name=table.name,
         rows=len(table),
-        duplicates=table.duplicates(names),
+        complete_rows=table.complete_rows(names),
+        duplicates=duplicates,
+        publishable_duplicates=duplicates if kept in (names, []) else table.duplicates(kept),
         profiles=tuple(profiles),
-        sizes=tuple(domain_size(p, null=nulls == "as-value") for p in profiles),
+        sizes=tuple(sizes),
     )
+
+
+def publishable(profiles: Sequence[ColumnProfile], sizes: Sequence[int | None]) -> list[str]:
+    """The columns that a release could have."""
+    return [
+        p.name
+        for p, size in zip(profiles, sizes, strict=True)
+        if size and not p.looks_like_identifier
+    ]
 
 
 def domain_size(profile: ColumnProfile, *, null: bool) -> int | None:

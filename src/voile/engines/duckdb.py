@@ -247,9 +247,12 @@ class View:
         return self._count(f"SELECT count(*) FROM {tables} WHERE {safely(condition)}")
 
     def _domain(self, name: str) -> str:
+        attribute = self.schema[name]
+        if isinstance(attribute.domain, Range):
+            return range_rows(attribute)
         table = quote_identifier(f"domain {name}")
         if name not in self._domains:
-            values = pa.table({name: domain_array(self.schema[name])})
+            values = pa.table({name: domain_array(attribute)})
             self._con.register("incoming", values)
             self._con.execute(f"CREATE TABLE {table} AS SELECT * FROM incoming")
             self._con.unregister("incoming")
@@ -322,6 +325,19 @@ def literal(value: Any) -> str:
     if isinstance(value, bool | int | float):
         return repr(value)
     return "'" + str(value).replace("'", "''") + "'"
+
+
+def range_rows(attribute: Attribute) -> str:
+    """A range as a table that DuckDB counts through without holding it."""
+    assert isinstance(attribute.domain, Range)  # noqa: S101
+    name, low = quote_identifier(attribute.name), attribute.domain.low
+    if isinstance(low, int):
+        value, first = "range", low
+    else:
+        value, first = f"CAST(DATE '{low}' + CAST(range AS INTEGER) AS DATE)", 0
+    missing = " UNION ALL SELECT NULL" if attribute.null else ""
+    rows = f"range({first}, {first + attribute.domain.size})"
+    return f"(SELECT {value} AS {name} FROM {rows}{missing}) AS {name}"
 
 
 def safely(condition: str) -> str:

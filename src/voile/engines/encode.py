@@ -35,16 +35,21 @@ EPOCH = dt.date(1970, 1, 1).toordinal()
 
 def domain_array(attribute: Attribute) -> Any:
     """Every value of the domain, in the order of its codes, as an Arrow array."""
-    match attribute.domain:
-        case Range(low, _) as domain if isinstance(low, int):
-            array = pa.array(np.arange(low, low + domain.size, dtype=np.int64))
-        case Range(low, _) as domain:
-            first = ordinal(low) - EPOCH
-            days = np.arange(first, first + domain.size, dtype=np.int32)
-            array = pa.array(days).cast(pa.date32())
-        case domain:
-            array = pa.array(list(domain), type=ARROW[attribute.kind])
+    if isinstance(attribute.domain, Range):
+        return range_values(attribute, np.arange(attribute.size))
+    array = pa.array(list(attribute.domain), type=ARROW[attribute.kind])
     return pa.concat_arrays([array, pa.nulls(1, array.type)]) if attribute.null else array
+
+
+def range_values(attribute: Attribute, codes: npt.NDArray[Any]) -> Any:
+    """Values of a range from their codes, without listing the range."""
+    assert isinstance(attribute.domain, Range)  # noqa: S101
+    low = attribute.domain.low
+    first = low if isinstance(low, int) else ordinal(low) - EPOCH
+    numbers = codes.astype(np.int64) + np.int64(first)
+    mask = codes == attribute.domain.size if attribute.null else None
+    whole = pa.array(numbers, mask=mask)
+    return whole if attribute.kind == "integer" else whole.cast(pa.int32()).cast(pa.date32())
 
 
 def codes(column: Any, attribute: Attribute) -> npt.NDArray[np.int64]:

@@ -12,9 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from voile.engines.encode import ARROW, domain_array
+from voile.engines.encode import ARROW, domain_array, range_values
 from voile.schema import Attribute, Keys, Range, Schema, TupleIndex
-from voile.schema.attribute import ordinal
 from voile.schema.index import code_type
 
 ROW_GROUP = 2**20
@@ -67,10 +66,14 @@ class Decoder:
 
     def __init__(self, attribute: Attribute) -> None:
         self._attribute = attribute
-        self._values = domain_array(attribute)
+        # A range may be too long to list, and need not be.
+        self._values = None if isinstance(attribute.domain, Range) else domain_array(attribute)
 
     def __call__(self, codes: Any) -> Any:
         attribute = self._attribute
+        if isinstance(attribute.domain, Range):
+            return range_values(attribute, codes)
+        assert self._values is not None  # noqa: S101
         if attribute.kind == "categorical":
             # Parquet takes a dictionary of texts as it is: no value is hashed again.
             if not attribute.null:
@@ -79,12 +82,6 @@ class Decoder:
             return pa.DictionaryArray.from_arrays(
                 pa.array(codes, mask=missing), self._values.slice(0, attribute.size - 1)
             )
-        if (
-            isinstance(attribute.domain, Range)
-            and attribute.kind == "integer"
-            and not attribute.null
-        ):
-            return pa.array(codes.astype(np.int64) + np.int64(ordinal(attribute.domain.low)))
         return self._values.take(pa.array(codes))
 
 

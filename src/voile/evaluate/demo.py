@@ -89,8 +89,8 @@ class Demonstration:
         errors = "; ".join(f"{name}: {error:,.0f}" for name, error in self.mean_errors.items())
         manifest = self.release.manifest
         return Group(
-            f"{manifest.public_rows:,} people, published as {manifest.rows:,} rows of which nobody "
-            "can tell which are real. Five questions, select count(*) from adult where …",
+            f"{manifest.public_rows:,} people, published as {manifest.rows:,} rows, records and "
+            "noise mixed. Five questions, select count(*) from adult where …",
             *(f"[bold]{i}[/bold]  {escape(a.where)}" for i, a in enumerate(self.asked, start=1)),
             view,
             f"Mean error of all selections of up to three attributes that count 500 or more: "

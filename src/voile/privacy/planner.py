@@ -42,14 +42,25 @@ def plan(
     is m/n, needed for that.
     """
     largest = largest_retention(promise, form)
-    if retention is None:
-        retention = best_retention(promise, form, largest)
-        if max_view_ratio is not None:
-            assert domain_ratio is not None  # noqa: S101
-            retention = within_view(promise, form, retention, max_view_ratio, domain_ratio)
-    elif not 0 < retention <= 1:
+    if retention is not None:
+        check_retention(promise, retention, largest)
+    chosen = best_retention(promise, form, largest) if retention is None else retention
+    if max_view_ratio is not None:
+        assert domain_ratio is not None  # noqa: S101
+        small = within_view(promise, form, chosen, max_view_ratio, domain_ratio)
+        if retention is not None and small < retention:
+            raise PromiseError(
+                f"retention {retention:g} needs a view larger than {max_view_ratio:g} rows per row",
+                hint=f"nearest feasible: --retention {math.floor(small * 1e6) / 1e6:g}",
+            )
+        chosen = small
+    return Plan(chosen, round_up(least_noise(promise, form, Fraction(chosen))), largest)
+
+
+def check_retention(promise: DGamma, retention: float, largest: float) -> None:
+    if not 0 < retention <= 1:
         raise UsageError(f"retention {retention} must lie in (0, 1]", hint="the paper's is 0.5")
-    elif retention > largest:
+    if retention > largest:
         raise PromiseError(
             f"retention {retention:g} is too large for d = {promise.prior:.6g}, "
             f"γ = {promise.posterior:.6g}: Theorem 4.3 allows at most {largest:.6g} "
@@ -57,7 +68,6 @@ def plan(
             hint=f"nearest feasible: --retention {math.floor(largest * 1e6) / 1e6:g}"
             f"{_posterior_for(promise, retention)}",
         )
-    return Plan(retention, round_up(least_noise(promise, form, Fraction(retention))), largest)
 
 
 def _posterior_for(promise: DGamma, retention: float) -> str:

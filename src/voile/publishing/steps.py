@@ -20,6 +20,7 @@ from voile.publishing.terms import disclosed, guarantee, write_descriptions
 from voile.publishing.view import ViewWriter
 from voile.publishing.wish import (
     POSTERIOR,
+    check_domain,
     check_nulls,
     check_options,
     check_size,
@@ -122,6 +123,7 @@ def publish_table(
     if not before:
         raise TableError("the table has no rows to publish", hint="see `voile inspect TABLE`")
     domain, notes = choose_schema(table, columns, schema, nulls)
+    check_domain(domain.size)
     check_nulls(table, domain, nulls)
     progress.start("reading", before)
     members = table.keys(domain, drop_nulls=nulls == "drop", progress=progress.advance)

@@ -12,7 +12,7 @@ from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma
 from voile.release.describe import describe
 from voile.release.manifest import MANIFEST, Disclosed, Epsilon, Guarantee, Manifest, file_entry
-from voile.schema import Schema
+from voile.schema import Schema, Values
 
 
 def guarantee(promise: DGamma, mechanism: AlphaBeta) -> Guarantee:
@@ -44,13 +44,14 @@ def disclosed(schema: Schema, *, rows_are_public: bool) -> list[Disclosed]:
                 "--prior and without --max-view-ratio it is not told",
             )
         )
-    if schema.active:
-        found.append(
-            Disclosed(
-                what=f"which values occur in {', '.join(schema.active)}",
-                why="their domain was read off the table; a declared schema tells nothing",
-            )
-        )
+    why = "their domain was read off the table; a declared schema tells nothing"
+    listed = [a.name for a in schema if a.public == "active" and isinstance(a.domain, Values)]
+    bounded = [a.name for a in schema if a.public == "active" and a.name not in listed]
+    if listed:
+        found.append(Disclosed(what=f"which values occur in {', '.join(listed)}", why=why))
+    if bounded:
+        what = f"about how small and how large values get in {', '.join(bounded)}"
+        found.append(Disclosed(what=what, why=why))
     return found
 
 

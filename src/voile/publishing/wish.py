@@ -17,6 +17,7 @@ from voile.schema.infer import ColumnProfile
 METHODS = ("alphabeta",)
 PRIOR_FACTOR, POSTERIOR = 10.0, 0.2
 MOST_ROWS = 4_000_000_000
+LARGEST_DOMAIN = 10**250
 
 
 def check_options(
@@ -96,7 +97,8 @@ def check_nulls(table: Table, schema: Schema, nulls: Nulls) -> None:
         listed = ", ".join(f"{name!r} ({count:,} rows)" for name, count in found.items())
         raise TableError(
             f"there are NULLs in {listed}",
-            hint="--nulls drop leaves such rows out; --nulls as-value makes NULL one more value",
+            hint="--nulls drop leaves such rows out; --nulls as-value makes NULL one more value "
+            "(in a codebook: null: true)",
         )
 
 
@@ -117,10 +119,20 @@ def promise_for(
                 f"prior factor {factor:g} means d = {float(d):.6g}{small}, which is not below the "
                 f"posterior γ = {posterior:.6g}: Theorem 4.3 needs d ≤ γ",
                 hint=f"nearest feasible: --prior-factor below {posterior / float(density):.4g}"
-                + (f", or --posterior above {float(d):.4g}" if d < 1 else ""),
+                + (f", or --posterior above {float(d):.4g}" if d < 1 else "")
+                + ", or say yourself what may be believed beforehand: --prior",
             )
         prior = float(d)
     return DGamma(prior, posterior, adversary)
+
+
+def check_domain(size: int) -> None:
+    """Chances of single tuples must be numbers that a float can hold."""
+    if size > LARGEST_DOMAIN:
+        raise PromiseError(
+            f"the domain has about 10^{len(str(size)) - 1} tuples, more than can be handled",
+            hint="use fewer or coarser columns",
+        )
 
 
 def check_size(mechanism: AlphaBeta, rows: int, size: int) -> None:

@@ -19,8 +19,8 @@ def describe(manifest: Manifest) -> str:
     if manifest.simulated:
         lines += ["**Simulation: made from a chosen seed. It protects nobody.**", ""]
     lines += [
-        f"A noisy view of a private table: {manifest.rows:,} rows, of which nobody can tell which "
-        f"are real. {len(manifest.attributes)} attributes, "
+        f"A noisy view of a private table: {manifest.rows:,} rows, real records and noise mixed. "
+        f"{len(manifest.attributes)} attributes, "
         f"{int(manifest.domain_size):,} possible tuples.",
         "",
         "## What is promised",
@@ -54,8 +54,9 @@ def _epsilon(manifest: Manifest) -> list[str]:
 
 
 def _nulls(manifest: Manifest) -> str:
+    allowed = any(attribute["null"] for attribute in manifest.attributes)
     return {
-        "error": "there were none",
+        "error": "kept where the schema has NULL as a value" if allowed else "there were none",
         "drop": "rows with one were left out",
         "as-value": "kept, as one more value of their attribute",
     }[manifest.nulls]

@@ -115,13 +115,15 @@ def plain(value: Value) -> Any:
     return value.isoformat() if isinstance(value, dt.date) else value
 
 
-def attribute_from_dict(entry: dict[str, Any]) -> Attribute:
+def attribute_from_dict(entry: dict[Any, Any]) -> Attribute:
     """Read one attribute of a codebook or manifest; the error names it and the key."""
+    # YAML reads an unquoted null as nothing, also where it is a key.
+    entry = {"null" if key is None else key: value for key, value in entry.items()}
     name = entry.get("name")
     if not isinstance(name, str) or not name:
         raise SchemaError(f"an attribute has no name: {entry!r}", hint="write 'name: …' first")
     known = {"name", "kind", "values", "range", "bins", "null", "ordered", "public"}
-    if extra := sorted(set(entry) - known):
+    if extra := sorted(map(str, set(entry) - known)):
         raise SchemaError(
             f"attribute {name!r}: unknown key {extra[0]!r}",
             hint=f"known: {', '.join(sorted(known))}",

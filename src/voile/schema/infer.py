@@ -50,13 +50,15 @@ def infer_attribute(profile: ColumnProfile, *, null: bool) -> Attribute:
             f"column {profile.name!r} has type {profile.sql_type}, which has no finite domain",
             hint="leave it out: name the columns to publish with --columns",
         )
+    has_null = null and profile.nulls > 0
     return Attribute(
         name=profile.name,
         kind=profile.kind,
         domain=_domain(profile),
-        null=null and profile.nulls > 0,
+        null=has_null,
         ordered=profile.kind != "categorical",
-        public="declared" if profile.kind == "boolean" else "active",
+        # That a truth value is true or false is known without the table; that it is missing is not.
+        public="declared" if profile.kind == "boolean" and not has_null else "active",
     )
 
 

@@ -1,0 +1,63 @@
+"""python -m bench [NAME …] [--quick] [--json] [--verbose]: all benchmarks in one table."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+
+from rich.console import Console
+
+from bench import noise_1e8, publish_50m, publish_adult, query
+from bench.result import Result
+from bench.show import as_json, details, show
+
+BENCHMARKS = {module.NAME: module for module in (publish_adult, noise_1e8, publish_50m, query)}
+
+
+def arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    parser.add_argument("names", metavar="NAME", nargs="*", help=", ".join(BENCHMARKS))
+    parser.add_argument("--quick", action="store_true", help="small sizes, once: does it run?")
+    parser.add_argument("--json", action="store_true", help="print JSON, not a table")
+    parser.add_argument("--verbose", action="store_true", help="add details and a profile")
+    parser.add_argument("--rounds", type=int, default=3, help="runs of each task; the best counts")
+    given = parser.parse_args()
+    if unknown := set(given.names) - set(BENCHMARKS):
+        parser.error(f"no benchmark {unknown.pop()!r}; there is {', '.join(BENCHMARKS)}")
+    return given
+
+
+def measure(names: Sequence[str], *, quick: bool, rounds: int) -> list[Result]:
+    status = Console(stderr=True)
+    results: list[Result] = []
+    for name in names:
+        with status.status(f"{name} …"):
+            results += BENCHMARKS[name].benchmark(quick=quick, rounds=rounds)
+    return results
+
+
+def explain(results: Sequence[Result], *, quick: bool) -> None:
+    """What --verbose adds."""
+    for result in results:
+        if result.details:
+            print("\n".join(details(result)) + "\n")
+    if any(result.name == noise_1e8.NAME for result in results):
+        print("\n".join(noise_1e8.profile(quick=quick)))
+
+
+def main() -> int:
+    given = arguments()
+    names = given.names or list(BENCHMARKS)
+    results = measure(names, quick=given.quick, rounds=1 if given.quick else given.rounds)
+    if given.json:
+        print(as_json(results, quick=given.quick))
+        return 0
+    show(results, quick=given.quick)
+    if given.verbose:
+        explain(results, quick=given.quick)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
