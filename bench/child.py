@@ -16,14 +16,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bench.busy import OtherWork
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
 @dataclass(frozen=True)
 class Outcome:
+    """What a task found, the peak of its memory in bytes, and how busy others kept the machine."""
+
     value: dict[str, Any]
     peak: int
-    """Bytes."""
+    others: float
 
 
 class TaskError(RuntimeError):
@@ -32,17 +36,18 @@ class TaskError(RuntimeError):
 
 def run(task: str, **arguments: Any) -> Outcome:
     """Call `module:function` of this package with the arguments, in a new process."""
-    done = subprocess.run(
-        [sys.executable, "-m", "bench.child", task, json.dumps(arguments)],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        text=True,
-        check=False,
-    )
+    with OtherWork() as others:
+        done = subprocess.run(
+            [sys.executable, "-m", "bench.child", task, json.dumps(arguments)],
+            cwd=ROOT,
+            stdout=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
     if done.returncode:
         raise TaskError(f"{task} ended with status {done.returncode}")
     answer = json.loads(done.stdout.splitlines()[-1])
-    return Outcome(answer["value"], answer["peak"])
+    return Outcome(answer["value"], answer["peak"], others.share)
 
 
 def run_rounds(
@@ -56,9 +61,9 @@ def run_rounds(
     return outcomes
 
 
-def best(outcomes: list[Outcome], number: str) -> Outcome:
+def best(outcomes: list[Outcome]) -> Outcome:
     """The one with the highest rate: other work on the machine can only slow a run down."""
-    return max(outcomes, key=lambda outcome: float(outcome.value[number]))
+    return max(outcomes, key=lambda outcome: float(outcome.value["rate"]))
 
 
 def highest_peak(outcomes: list[Outcome]) -> int:

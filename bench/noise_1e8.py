@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from bench.child import best, highest_peak, run, run_rounds
-from bench.result import Result, at_least, memory_limit
+from bench.child import Outcome, best, highest_peak, run, run_rounds
+from bench.result import Result, memory_limit, rates
 
 NAME = "noise_1e8"
 GB = 10**9
@@ -30,29 +30,30 @@ def benchmark(*, quick: bool, rounds: int) -> list[Result]:
         },
         rounds,
     )
-    rates = {name: float(best(outcomes, "rate").value["rate"]) for name, outcomes in done.items()}
-    return results(rates, rows, highest_peak(done["ours"]), best(done["ours"], "rate").value)
+    fastest = {name: best(outcomes) for name, outcomes in done.items()}
+    return results(fastest, f"{rows:.0e}".replace("e+0", "e"), highest_peak(done["ours"]))
 
 
-def results(
-    rates: dict[str, float], rows: float, peak: int, details: dict[str, object]
-) -> list[Result]:
-    wrote = f"{rows:.0e} noise rows to Parquet".replace("e+0", "e")
-    drew = "drawing alone, nothing written"
-    ours, draw = rates["ours"], rates["draw"]
+def results(fastest: dict[str, Outcome], count: str, peak: int) -> list[Result]:
+    def written(peer: str, peer_name: str, aim: float | None = None) -> Result:
+        what = f"{count} noise rows to Parquet"
+        ours = fastest["ours"]
+        return rates(NAME, what, ours, fastest[peer], peer_name, aim=aim, peak_memory=peak)
+
+    def drawn(peer: str, peer_name: str, aim: float) -> Result:
+        what = f"{count} noise rows, not written"
+        return rates(NAME, what, fastest["draw"], fastest[peer], peer_name, aim=aim)
+
     return [
-        at_least(0.7, NAME, wrote, ours, rates["pyarrow"],
-                 "pyarrow, columns in memory", peak_memory=peak, details=details),
-        Result(NAME, wrote, "rows/s", ours, rates["defaults"],
-               "the same, pyarrow's own settings", peak_memory=peak),
-        memory_limit(NAME, "peak memory of it", peak, GB),
-        at_least(10, NAME, drew, draw, rates["numpy"], "Algorithm 2, NumPy, sorting"),
-        at_least(10, NAME, drew, draw, rates["unique"], "Algorithm 2, NumPy, np.unique"),
-        at_least(10, NAME, drew, draw, rates["loop"], "Algorithm 2 as printed, a tuple at a time"),
-        at_least(10, NAME, wrote, ours, rates["both"], "Algorithm 2, sorting, our Parquet"),
-        at_least(10, NAME, wrote, ours, rates["numpy"], "Algorithm 2, sorting, no Parquet"),
-        at_least(10, NAME, wrote, ours, rates["unique"], "Algorithm 2, np.unique, no Parquet"),
-    ]  # fmt: skip
+        written("pyarrow", "pyarrow, columns in memory", 0.7),
+        written("defaults", "the same, pyarrow's own settings"),
+        memory_limit(NAME, "peak memory", peak, GB),
+        written("both", "Algorithm 2 (sort) + our Parquet", 10),
+        written("numpy", "Algorithm 2 (sort), not written", 10),
+        drawn("numpy", "Algorithm 2 (sort), not written", 10),
+        drawn("unique", "Algorithm 2 (np.unique), not written", 10),
+        drawn("loop", "Algorithm 2 tuple by tuple", 10),
+    ]
 
 
 def profile(*, quick: bool) -> list[str]:
@@ -61,9 +62,10 @@ def profile(*, quick: bool) -> list[str]:
     stages: dict[str, float] = done["stages"]
     rest = done["cpu_seconds"] - sum(stages.values())
     nano = 1e9 / done["rows"]
+    cpu = done["cpu_seconds"]
     lines = [
-        f"{name:<30}{seconds:8.2f} s {seconds / done['cpu_seconds']:6.1%} {seconds * nano:7.1f} ns/row"
+        f"    {name:<30}{seconds:8.2f} s {seconds / cpu:6.1%} {seconds * nano:7.1f} ns/row"
         for name, seconds in (stages | {"everything else": rest}).items()
     ]
-    total = f"{done['cpu_seconds']:.2f} s of processor time in {done['seconds']:.2f} s"
+    total = f"{cpu:.2f} s of processor time in {done['seconds']:.2f} s"
     return [f"Profile of {done['rows']:,} noise rows: {total}", *lines]

@@ -130,7 +130,7 @@ def recorded(mechanism: AlphaBeta, schema: Schema) -> list[Recorder]:
     files: list[Recorder] = []
     with (
         patch.object(Recorder, "files", files, create=True),
-        patch.object(parquet.pq, "ParquetWriter", Recorder),
+        patch.object(pq, "ParquetWriter", Recorder),
     ):
         write_noise(mechanism, schema)
     assert files, "the Parquet files are no longer written with pq.ParquetWriter"

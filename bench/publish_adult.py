@@ -3,29 +3,33 @@
 from __future__ import annotations
 
 from bench.child import best, highest_peak, run_rounds
-from bench.result import Result
+from bench.result import Result, rates
 
 NAME = "publish_adult"
 
 
 def benchmark(*, quick: bool, rounds: int) -> list[Result]:
-    times = 2 if quick else 5
+    times = {"times": 2 if quick else 5}
     done = run_rounds(
         {
-            "ours": ("publish_work:publish_adult", {"times": times}),
-            "copy": ("publish_work:copy_adult", {"times": times}),
+            "ours": ("publish_work:publish_adult", times),
+            "copy": ("publish_work:copy_adult", times),
         },
         rounds,
     )
-    ours, copy = best(done["ours"], "rate").value, best(done["copy"], "rate").value
-    what = f"{ours['rows_in']:,} rows, a view of {ours['rows']:,}"
+    ours, copy = best(done["ours"]), best(done["copy"])
+    what = f"{ours.value['rows_in']:,} rows, a view of {ours.value['rows']:,}"
+    peer = "DuckDB copying the view"
     return [
         Result(
-            NAME, what, "s", ours["seconds"], copy["seconds"], "DuckDB copying the view",
-            peak_memory=highest_peak(done["ours"]), details=ours,
+            name=NAME,
+            what=what,
+            unit="s",
+            ours=ours.value["seconds"],
+            peer=copy.value["seconds"],
+            peer_name=peer,
+            peak_memory=highest_peak(done["ours"]),
+            others=max(ours.others, copy.others),
         ),
-        Result(
-            NAME, "the same, view rows a second", "rows/s", ours["rate"], copy["rate"],
-            "DuckDB copying the view",
-        ),
-    ]  # fmt: skip
+        rates(NAME, "rows of the view a second", ours, copy, peer),
+    ]

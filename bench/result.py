@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from bench.child import Outcome
+
 Unit = Literal["rows/s", "s", "ms", "bytes"]
 
 
@@ -23,6 +25,8 @@ class Result:
     """None where no aim was set."""
     peak_memory: int | None = None
     """Bytes of the process that did our work."""
+    others: float = 0.0
+    """The share of the machine that other processes had meanwhile: the ratio is as good as it."""
     details: dict[str, Any] = field(default_factory=dict)
     """Numbers behind this one, printed with --verbose."""
 
@@ -34,22 +38,31 @@ class Result:
         return asdict(self) | {"ratio": self.ratio}
 
 
-def at_least(
-    factor: float,
+def rates(
     name: str,
     what: str,
-    ours: float,
-    peer: float,
+    ours: Outcome,
+    peer: Outcome,
     peer_name: str,
     *,
+    aim: float | None = None,
     peak_memory: int | None = None,
-    details: dict[str, Any] | None = None,
 ) -> Result:
-    """Rates: the more the better."""
+    """Rows a second of both; `aim` is the least ratio wanted."""
+    a, b = float(ours.value["rate"]), float(peer.value["rate"])
     return Result(
-        name, what, "rows/s", ours, peer, peer_name, f"≥ {factor:g} ×", ours >= factor * peer,
-        peak_memory, details or {},
-    )  # fmt: skip
+        name=name,
+        what=what,
+        unit="rows/s",
+        ours=a,
+        peer=b,
+        peer_name=peer_name,
+        aim="" if aim is None else f"≥ {aim:g} ×",
+        met=None if aim is None else a >= aim * b,
+        peak_memory=peak_memory,
+        others=max(ours.others, peer.others),
+        details={"ours": ours.value, "peer": peer.value},
+    )
 
 
 def memory_limit(name: str, what: str, peak: int, limit: int) -> Result:

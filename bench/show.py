@@ -16,6 +16,7 @@ from rich.text import Text
 
 from bench.result import Result, Unit
 
+WIDTH = 132
 PACKAGES = ("voile", "duckdb", "pyarrow", "numpy", "numba", "cryptography")
 
 
@@ -32,7 +33,7 @@ def quantity(value: float | None, unit: Unit) -> str:
         return ""
     match unit:
         case "rows/s":
-            return f"{value / 1e6:,.3g} M rows/s"
+            return f"{value / 1e6:,.3g} M/s"
         case "bytes":
             return size(int(value))
         case _:
@@ -43,56 +44,65 @@ def size(count: int | None) -> str:
     return "" if count is None else f"{count / 1e6:,.0f} MB"
 
 
-def verdict(met: bool | None) -> Text:
-    if met is None:
+def verdict(result: Result) -> Text:
+    if result.met is None:
         return Text("–", style="dim")
-    return Text("met", style="bold green") if met else Text("missed", style="bold red")
+    sign, style = ("✓", "bold green") if result.met else ("✗", "bold red")
+    return Text(f"{sign} {result.aim}", style=style)
 
 
 def table(results: Sequence[Result], *, quick: bool) -> Table:
-    here = machine()
     title = "Voile's benchmarks" + (" (--quick: too small to judge by)" if quick else "")
-    caption = ", ".join(f"{name} {value}" for name, value in here.items())
-    shown = Table(title=title, caption=caption, box=box.SIMPLE_HEAD)
-    for heading in ("benchmark", "what", "ours", "beside", "", "ratio", "aim", "", "peak memory"):
-        number = heading in ("ours", "ratio", "peak memory")
-        shown.add_column(heading, justify="right" if number else "left", overflow="fold")
+    shown = Table(title=title, caption=caption(), box=box.SIMPLE_HEAD)
+    for heading in ("", "ours", "beside", "", "ratio", "aim", "peak", "others"):
+        number = heading in ("ours", "beside", "ratio", "peak", "others")
+        shown.add_column(heading, justify="right" if number else "left")
     last = ""
     for result in results:
-        if last and result.name != last:
+        if result.name != last:
             shown.add_section()
-        shown.add_row(*cells(result, first=result.name != last))
+            shown.add_row(Text(result.name, style="bold"))
+        shown.add_row(*cells(result))
         last = result.name
     return shown
 
 
-def cells(result: Result, *, first: bool) -> list[str | Text]:
+def caption() -> str:
+    versions = ", ".join(f"{name} {value}" for name, value in machine().items())
+    return (
+        "ratio: ours / beside. peak: memory of our process. others: share of the machine that "
+        f"other processes had meanwhile.\n{versions}"
+    )
+
+
+def cells(result: Result) -> list[str | Text]:
     return [
-        Text(result.name if first else "", style="bold"),
-        result.what,
+        "  " + result.what,
         quantity(result.ours, result.unit),
         quantity(result.peer, result.unit),
         result.peer_name,
         "" if result.ratio is None else f"{result.ratio:,.2f} ×",
-        result.aim,
-        verdict(result.met),
+        verdict(result),
         size(result.peak_memory),
+        "" if result.unit == "bytes" else f"{result.others:.0%}",
     ]
 
 
 def details(result: Result) -> list[str]:
     """The numbers behind a result, a line each."""
-    lines = [f"{result.name}: {result.what}"]
+    lines = [f"{result.name}: {result.what}, {result.peer_name or 'ours'}"]
     for key, value in result.details.items():
-        if isinstance(value, list):
-            lines += [
-                f"    {'  '.join(f'{k} {plain(v)}' for k, v in item.items())}" for item in value
-            ]
-        elif isinstance(value, dict):
-            lines += [f"    {name}  {plain(number)}" for name, number in value.items()]
+        if isinstance(value, dict):
+            lines.append(f"    {key}: {joined(value)}")
+        elif isinstance(value, list):
+            lines += [f"    {joined(item)}" for item in value]
         else:
-            lines.append(f"    {key}  {plain(value)}")
+            lines.append(f"    {key} {plain(value)}")
     return lines
+
+
+def joined(numbers: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {plain(value)}" for name, value in numbers.items())
 
 
 def plain(value: object) -> str:
@@ -100,10 +110,8 @@ def plain(value: object) -> str:
 
 
 def show(results: Sequence[Result], *, quick: bool) -> None:
-    console = Console()
-    # Where nobody watches a terminal, the width is a guess: the table needs its own.
-    wide = console if console.is_terminal else Console(width=180)
-    wide.print(table(results, quick=quick))
+    # Lines that a narrow terminal breaks are easier to read than columns of single words.
+    Console(width=max(Console().width, WIDTH)).print(table(results, quick=quick))
 
 
 def as_json(results: Sequence[Result], *, quick: bool) -> str:

@@ -367,6 +367,20 @@ def test_saddle_point_equals_the_exact_sum(point: float) -> None:
     assert saddle_point(kept, noise, seen, "at least") == pytest.approx(exact, rel=1e-4, abs=1e-12)
 
 
+@pytest.mark.parametrize("cells", [1e9, 1e12, 1e15])
+@pytest.mark.parametrize("q", [1e-4, 4e-3, 0.5])
+def test_saddle_point_is_a_smooth_probability_at_any_size(cells: float, q: float) -> None:
+    kept, noise = Binomial(1000, 0.9), NegativeBinomial(cells, q)
+    deviation = math.sqrt(noise.variance)
+    steps = np.linspace(-3, 3, 601)
+    chances = [
+        saddle_point(kept, noise, round(kept.mean + noise.mean + z * deviation), "at least")
+        for z in steps
+    ]
+    assert np.abs(np.array(chances) - stats.norm.sf(steps)).max() < 2e-3
+    assert (np.diff(chances) < 0).all()
+
+
 @given(st.integers(0, 500), st.floats(-100, 700), st.integers(0, 500))
 def test_first_true_finds_the_turn(turn: int, guess: float, largest: int) -> None:
     found = first_true(lambda x: x >= turn, guess, 0, largest)

@@ -287,6 +287,32 @@ def test_infeasible_wishes_say_what_is_feasible(
         DGamma(*wish)
 
 
+@pytest.mark.parametrize("form", ["set", "multiset"])
+@pytest.mark.parametrize("adversary", ["independent", "exclusive"])
+def test_a_prior_next_to_the_posterior(form: Form, adversary: Adversary) -> None:
+    """Kept or refused, never a crash or a broken promise."""
+    refused = 0
+    for gamma in [i / 100 for i in range(1, 100)]:
+        promise = DGamma(math.nextafter(gamma, 0), gamma, adversary)
+        try:
+            planned = plan(promise, form)
+        except PromiseError as refusal:
+            assert "only noise would be left" in refusal.message
+            refused += 1
+        else:
+            mechanism = AlphaBeta(planned.retention, planned.noise, form)
+            assert promise.kept_by(mechanism.likelihood_ratio())
+    assert refused or adversary == "independent"
+
+
+def test_linked_posterior_is_what_enumeration_finds() -> None:
+    for form in ("set", "multiset"):
+        planned = plan(DGamma(D, GAMMA), form, retention=0.5)
+        mechanism = AlphaBeta(planned.retention, planned.noise, form)
+        stated = mechanism.likelihood_ratio().linked_posterior(D)
+        assert stated == pytest.approx(exclusive_posterior(mechanism, 2), rel=1e-12)
+
+
 def test_too_large_a_retention_names_the_theorem_and_the_nearest() -> None:
     with pytest.raises(PromiseError) as caught:
         plan(DGamma(0.1, 0.2), "multiset", retention=0.9)

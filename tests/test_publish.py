@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import hashlib
 import json
 import os
 import signal
@@ -365,10 +366,90 @@ def test_nulls_are_described_as_they_were_treated() -> None:
             Attribute("b", "boolean", Values((False, True)), null=True),
         )
     )
-    assert "kept where the schema" in voile.publish(table, schema=kept, **WIDE).describe()
+    assert "except where the schema" in voile.publish(table, schema=kept, **WIDE).describe()
     inferred = voile.publish(table, nulls="as-value", **WIDE)
     assert inferred.schema["b"].public == "active"
     assert "one more value" in inferred.describe()
+
+
+def test_all_that_is_read_off_the_table_is_disclosed() -> None:
+    rows = 400
+    table = pa.table(
+        {
+            "income": [10_024 + 7 * i for i in range(rows)],
+            "job": ["a", "b"] * (rows // 2 - 1) + ["astronaut", "a"],
+            "smokes": [True, False] * (rows // 2),
+            "height": [1.5 + i / 1000 for i in range(rows)],
+            "gone": [1] * (rows - 2) + [None, 1],
+        }
+    )
+    wish: dict[str, Any] = WIDE | {"columns": table.schema.names, "simulate_seed": 1}
+    release = voile.publish(table, nulls="drop", **wish)
+    told = {d.what for d in release.manifest.disclosed}
+    assert told == {
+        "the smallest and the largest value of income",
+        "which values occur in job",
+        "which values occur in smokes",
+        "about how small and how large values of height get",
+        "which values occur in gone",
+    }
+    # The astronaut's row was dropped, and so was the word.
+    assert "astronaut" not in (release.path / "manifest.json").read_text()
+    kept = voile.publish(table, nulls="as-value", **wish)
+    assert "which values occur in gone, and that some are missing" in {
+        d.what for d in kept.manifest.disclosed
+    }
+    as_set = voile.publish(table, nulls="as-value", rows="set", **wish)
+    assert "that no row of the table repeats another" in {d.what for d in as_set.manifest.disclosed}
+
+
+def test_the_description_names_the_adversary_and_what_linking_would_do() -> None:
+    text = voile.publish(ADULT, simulate_seed=1).describe()
+    assert "has a list of possible records" in text
+    assert "up to 0.991" in text
+    assert "--adversary exclusive" in text
+    linked = voile.publish(ADULT, adversary="exclusive", simulate_seed=1).describe()
+    assert "of which exactly one is real" in linked
+    assert "up to 0." not in linked
+
+
+def test_epsilon_is_stated_only_where_it_holds() -> None:
+    told = voile.publish(ADULT, simulate_seed=1).manifest.guarantee.epsilon
+    assert told.add_remove is None
+    assert told.swap == pytest.approx(12.35, abs=0.01)
+    kept = voile.publish(ADULT, prior=1e-3, simulate_seed=1).manifest.guarantee.epsilon
+    assert kept.add_remove == pytest.approx(5.52, abs=0.01)
+
+
+def test_awkward_values_and_names() -> None:
+    table = pa.table({"v": [0.0, -0.0, 1.5] * 50, "row": [1, 2, 3] * 50, "view": [1, 2, 2] * 50})
+    release = voile.publish(table, simulate_seed=1, **WIDE)
+    assert release.schema["v"].size == 2
+    assert release.query('select count(*) from t where v = 0 and "row" < 3 and view > 0').value > 50
+    schema = Schema((Attribute("age", "integer", Range(0, 110)),))
+    with pytest.raises(SchemaError, match="row 2, column 'age': 999"):
+        voile.publish(pa.table({"age": [5, 999], "v": [1, 2]}), schema=schema, **WIDE)
+    with pytest.raises(TableError, match="'x' holds an infinite value"):
+        voile.publish(pa.table({"x": [1.0, float("inf"), 2.0] * 9}), **WIDE)
+    with pytest.raises(SchemaError, match="9223372036854775808"):
+        voile.publish(pa.table({"x": [str(2**63)] * 9}).cast(
+            pa.schema([("x", pa.decimal128(38, 0))])), schema=Schema(
+            (Attribute("x", "integer", Range(0, 5)),)), **WIDE)  # fmt: skip
+    top = Schema((Attribute("x", "integer", Range(2**63 - 5, 2**63 - 1)),))
+    highest = voile.publish(pa.table({"x": [2**63 - 1] * 50}), schema=top, simulate_seed=1, **WIDE)
+    assert highest.explain("select count(*) from t where x > 9")["n_domain"] == 5
+
+
+def test_refused_runs_leave_no_temporary_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(PromiseError):
+        voile.publish(ADULT, prior_factor=1e9)
+    import gc
+
+    gc.collect()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_given_retention_and_a_view_ratio_must_agree() -> None:
@@ -477,6 +558,8 @@ def test_a_release_works_under_any_name(adult: voile.Release, tmp_path: Path) ->
             == adult.query("select count(*) from t where age < 30").value
         )
         assert saved.to_arrow().num_rows == adult.manifest.rows
+    (tmp_path / "x.voile").mkdir()
+    voile.verify(adult.save(tmp_path / "x*.voile").path)
 
 
 def test_a_link_out_of_the_release_is_not_followed(saved: Path, tmp_path: Path) -> None:
@@ -532,12 +615,8 @@ def resealed(saved: Path, **changes: Any) -> None:
         place = data
         for step in steps:
             place = place[int(step)] if step.isdigit() else place[step]
-        place[last] = value
-    text = Manifest.model_construct(**data)
+        place[int(last) if last.isdigit() else last] = value
     raw = json.dumps(data | {"digest": ""}, ensure_ascii=False, indent=1) + "\n"
-    import hashlib
-
-    assert text is not None
     data["digest"] = hashlib.sha256(raw.encode()).hexdigest()
     (saved / "manifest.json").write_text(json.dumps(data, ensure_ascii=False, indent=1) + "\n")
 
@@ -554,6 +633,12 @@ def resealed(saved: Path, **changes: Any) -> None:
         ({"files__0__path": "../../outside"}, "outside the release"),
         ({"attributes__0__name": "agee"}, "columns of the schema"),
         ({"surprise": 1}, "surprise"),
+        ({"guarantee__epsilon__swap": 0.01}, "does not follow from the parameters"),
+        ({"guarantee__unit": "everything"}, "does not follow from the parameters"),
+        ({"disclosed": []}, "does not say all"),
+        ({"files__0__rows": None}, "must state its rows"),
+        ({"attributes__0__values__0": 16}, "column 'age' has values outside the domain"),
+        ({"name": "two\nlines"}, "name"),
     ],
 )
 def test_forgeries_are_caught_even_with_a_fitting_digest(
@@ -562,6 +647,80 @@ def test_forgeries_are_caught_even_with_a_fitting_digest(
     resealed(saved, **changes)
     with pytest.raises(ReleaseError, match=says):
         voile.verify(saved)
+
+
+@pytest.mark.parametrize(
+    "raw", [b"[" * 100_000, b'{"version": ' + b"9" * 5000 + b"}", b'{"format": "\\ud800"}', b"\xff"]
+)
+def test_hostile_manifests_are_refused(saved: Path, raw: bytes) -> None:
+    (saved / "manifest.json").write_bytes(raw)
+    with pytest.raises(ReleaseError, match=r"manifest\.json"):
+        voile.open(saved)
+
+
+def test_nothing_but_files_of_the_release_is_accepted(saved: Path) -> None:
+    for make in (
+        lambda p: p.mkdir(),
+        lambda p: p.symlink_to(saved),
+        os.mkfifo,
+        lambda p: p.symlink_to("nowhere"),
+    ):
+        make(saved / "extra")
+        with pytest.raises(ReleaseError, match="extra does not belong"):
+            voile.verify(saved)
+        (saved / "extra").rmdir() if (saved / "extra").is_dir() and not (
+            saved / "extra"
+        ).is_symlink() else (saved / "extra").unlink()
+    (saved / "data").rename(saved.parent / "moved")
+    (saved / "data").symlink_to(saved.parent / "moved")
+    with pytest.raises(ReleaseError, match="missing"):
+        voile.open(saved)
+
+
+def test_what_appears_during_a_run_is_not_lost(
+    adult: voile.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from voile.release import staging
+
+    target = tmp_path / "a.voile"
+
+    def appear(_: voile.Release) -> None:
+        target.mkdir()
+        (target / "precious.txt").write_text("x")
+
+    monkeypatch.setattr(staging, "check", appear)
+    with pytest.raises(UsageError, match="exists already"):
+        adult.save(target)
+    assert (target / "precious.txt").exists()
+    assert [p.name for p in tmp_path.iterdir()] == ["a.voile"]
+
+
+def test_a_failed_replacement_leaves_the_old_release(
+    saved: Path, adult: voile.Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    honest = Path.rename
+
+    def fail(self: Path, target: Path) -> Path:
+        if ".partial-" in self.name:
+            raise OSError("no space")
+        return honest(self, target)
+
+    monkeypatch.setattr(Path, "rename", fail)
+    with pytest.raises(OSError, match="no space"):
+        adult.save(saved, overwrite=True)
+    voile.verify(saved)
+    assert [p.name for p in saved.parent.iterdir()] == ["a.voile"]
+
+
+def test_links_and_unfinished_names_are_refused_as_targets(
+    saved: Path, adult: voile.Release
+) -> None:
+    link = saved.parent / "link.voile"
+    link.symlink_to(saved)
+    with pytest.raises(UsageError, match="is a link"):
+        adult.save(link, overwrite=True)
+    with pytest.raises(UsageError, match="cannot be called"):
+        adult.save(saved.parent / "x.partial-y")
 
 
 def test_nothing_is_overwritten_by_accident(saved: Path, adult: voile.Release) -> None:

@@ -5,11 +5,13 @@ Knows nothing of privacy. The only module, with sources.py, that imports duckdb.
 
 from __future__ import annotations
 
+import glob
 import math
 import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -69,38 +71,53 @@ class Table:
 
     # ------------------------------------------------------------------ looking at it
 
-    def profiles(self, names: Sequence[str]) -> list[ColumnProfile]:
-        """What each column holds, in one scan plus one for each column."""
+    def profiles(self, names: Sequence[str], *, drop_nulls: bool = False) -> list[ColumnProfile]:
+        """What each column holds, in one scan plus one for each column.
+
+        Of the rows that will be published only: what is dropped must not show in a domain.
+        """
+        rows = f"{SOURCE} WHERE {self._complete(names) if drop_nulls else 'TRUE'}"
         kinds = {name: kind_of(self.columns[name]) for name in names}
         asked = ["count(*)"]
         for name in names:
             value = canonical(name, kinds[name])
             asked += [f"count({value})", f"approx_count_distinct({value})"]
             asked += [f"min({value})", f"max({value})"] if kinds[name] else ["NULL", "NULL"]
-        row = self._row(f"SELECT {', '.join(asked)} FROM {SOURCE}")
+        facts = self._row(f"SELECT {', '.join(asked)} FROM {rows}")
         return [
-            self._profile(name, kinds[name], row[0], *row[1 + 4 * i : 5 + 4 * i])
+            self._profile(name, kinds[name], rows, facts[0], *facts[1 + 4 * i : 5 + 4 * i])
             for i, name in enumerate(names)
         ]
 
     def _profile(
-        self, name: str, kind: Kind | None, rows: int, filled: int, about: int, low: Any, high: Any
+        self,
+        name: str,
+        kind: Kind | None,
+        rows: str,
+        total: int,
+        filled: int,
+        about: int,
+        low: Any,
+        high: Any,
     ) -> ColumnProfile:
         profile = ColumnProfile(
-            name, self.columns[name], kind, rows, rows - filled, about, low, high
+            name, self.columns[name], kind, total, total - filled, about, low, high
         )
         if kind is None or about > 2 * LISTED_TEXTS:
             return profile
         value = canonical(name, kind)
+        # By position: a name of ours could be one of the table's.
         found = self._con.execute(
-            f"SELECT {value} AS v, count(*) FROM {SOURCE} WHERE v IS NOT NULL GROUP BY v ORDER BY v"
+            f"SELECT {value}, count(*) FROM {rows} AND {value} IS NOT NULL GROUP BY 1 ORDER BY 1"
         ).fetchall()
         values, counts = tuple(v for v, _ in found), tuple(c for _, c in found)
-        exact = ColumnProfile(
-            name, self.columns[name], kind, rows, rows - filled, len(values), low, high,
-            values if len(values) <= LISTED_TEXTS else None, counts,
-        )  # fmt: skip
-        return ColumnProfile(**(vars(exact) | {"histogram": histogram(exact)}))
+        profile = replace(
+            profile,
+            distinct=len(values),
+            values=values if len(values) <= LISTED_TEXTS else None,
+            counts=counts,
+        )
+        return replace(profile, histogram=histogram(profile))
 
     def duplicates(self, names: Sequence[str]) -> int:
         """Rows that repeat an earlier row."""
@@ -110,7 +127,7 @@ class Table:
 
     def infer(self, names: Sequence[str], nulls: Nulls) -> Schema:
         """The schema of what the columns hold, the 'active' domain."""
-        profiles = self.profiles(names)
+        profiles = self.profiles(names, drop_nulls=nulls == "drop")
         return Schema(tuple(infer_attribute(p, null=nulls == "as-value") for p in profiles))
 
     # ------------------------------------------------------------------ reading it
@@ -172,8 +189,8 @@ class Table:
             f"{canonical(name, kind_of(self.columns[name]))} IS NOT NULL" for name in names
         )
 
-    def check_declared(self, schema: Schema) -> None:
-        """A value that is not of the declared kind would be read as NULL: find it first."""
+    def check_kinds(self, schema: Schema) -> None:
+        """A value that is not of its attribute's kind would be read as NULL: find it first."""
         for attribute in schema:
             if self._one(f"SELECT count(*) FROM {SOURCE} WHERE {unreadable(attribute)}"):
                 raise self._violation(attribute, drop_nulls=False)
@@ -183,9 +200,11 @@ class Table:
         outside = f"({unreadable(attribute)}) OR ({not_in_domain(attribute)})"
         if not attribute.null and not drop_nulls:
             outside += f" OR {canonical(attribute.name, attribute.kind)} IS NULL"
+        column = quote_identifier(attribute.name)
+        place = quote_identifier(f"row of {attribute.name}")
         row, value = self._row(
-            f"SELECT row, v FROM (SELECT row_number() OVER () AS row, *, "
-            f"{quote_identifier(attribute.name)} AS v FROM {SOURCE}) WHERE {outside} LIMIT 1"
+            f"SELECT {place}, {column} FROM (SELECT row_number() OVER () AS {place}, {column} "
+            f"FROM {SOURCE}) WHERE {outside} LIMIT 1"
         )
         return SchemaError(
             f"row {row}, column {attribute.name!r}: {value!r} is not in the schema's domain "
@@ -218,9 +237,11 @@ class View:
             }
         )
         self._domains: set[str] = set()
-        listed = ", ".join("'" + str(f).replace("'", "''") + "'" for f in files)
+        # DuckDB takes every path for a pattern, and checks it before and after expanding it.
+        listed = ", ".join(literal(glob.escape(str(file))) for file in files)
+        allowed = ", ".join([*(literal(file) for file in files), listed])
         columns = ", ".join(quote_identifier(name) for name in schema.names)
-        self._con.execute(f"SET allowed_paths = [{listed}]")
+        self._con.execute(f"SET allowed_paths = [{allowed}]")
         self._con.execute("SET enable_external_access = false")
         self._con.execute("SET lock_configuration = true")
         self._con.execute(f"CREATE VIEW view AS SELECT {columns} FROM read_parquet([{listed}])")
@@ -240,6 +261,22 @@ class View:
     def count(self, condition: str) -> int:
         """Rows of the view for which the condition is true."""
         return self._count(f"SELECT count(*) FROM view WHERE {safely(condition)}")
+
+    def outside(self) -> str | None:
+        """The first attribute that has a row with a value outside its domain, if any."""
+        asked = ", ".join(f"count(*) FILTER (WHERE {self._foreign(a)})" for a in self.schema)
+        counts = self._con.execute(f"SELECT {asked} FROM view").fetchall()[0]
+        wrong = (a.name for a, n in zip(self.schema, counts, strict=True) if n)
+        return next(wrong, None)
+
+    def _foreign(self, attribute: Attribute) -> str:
+        column = quote_identifier(attribute.name)
+        if isinstance(attribute.domain, Range):
+            foreign = not_in_domain(attribute)
+        else:
+            foreign = f"{column} NOT IN (SELECT v FROM {self._domain(attribute.name)} AS d(v) "
+            foreign += "WHERE v IS NOT NULL)"
+        return foreign if attribute.null else f"({foreign}) OR {column} IS NULL"
 
     def domain_count(self, attributes: Sequence[str], condition: str) -> int:
         """Tuples of the product of these attributes' domains for which the condition is true."""
@@ -294,7 +331,8 @@ def canonical(name: str, kind: Kind | None) -> str:
     if kind is None:
         return column
     cast = f"TRY_CAST({column} AS {SQL[kind]})"
-    return f"nullif({cast}, 'nan'::DOUBLE)" if kind == "numeric" else cast
+    # Adding zero makes one zero of the two that floats have.
+    return f"nullif({cast} + 0.0::DOUBLE, 'nan'::DOUBLE)" if kind == "numeric" else cast
 
 
 def unreadable(attribute: Attribute) -> str:
@@ -331,13 +369,10 @@ def range_rows(attribute: Attribute) -> str:
     """A range as a table that DuckDB counts through without holding it."""
     assert isinstance(attribute.domain, Range)  # noqa: S101
     name, low = quote_identifier(attribute.name), attribute.domain.low
-    if isinstance(low, int):
-        value, first = "range", low
-    else:
-        value, first = f"CAST(DATE '{low}' + CAST(range AS INTEGER) AS DATE)", 0
+    day = f"CAST(DATE '{low}' + CAST(range AS INTEGER) AS DATE)"
+    value = f"range + ({low})" if isinstance(low, int) else day
     missing = " UNION ALL SELECT NULL" if attribute.null else ""
-    rows = f"range({first}, {first + attribute.domain.size})"
-    return f"(SELECT {value} AS {name} FROM {rows}{missing}) AS {name}"
+    return f"(SELECT {value} AS {name} FROM range({attribute.domain.size}){missing}) AS {name}"
 
 
 def safely(condition: str) -> str:

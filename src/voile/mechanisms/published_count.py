@@ -89,7 +89,8 @@ class NegativeBinomial:
         if shifted >= 1:
             return math.inf, math.inf, math.inf
         odds = shifted / (1 - shifted)
-        log_mgf = self.cells * (math.log1p(-self.q) - math.log1p(-shifted))
+        # As one logarithm: the difference of two would cancel where s is small.
+        log_mgf = -self.cells * math.log1p(-self.q * math.expm1(s) / (1 - self.q))
         return log_mgf, self.cells * odds, self.cells * odds * (1 + odds)
 
 
@@ -163,7 +164,7 @@ class PublishedCount:
 def saddle_point(kept: Part, noise: Part, seen: int, tail: Literal["at least", "at most"]) -> float:
     """Lugannani and Rice's formula for a lattice, for counts too large to sum.
 
-    Its relative error falls with the variance, which is above 10⁷ wherever this is used.
+    Its relative error falls with the variance, which is in the millions wherever this is used.
     """
     point = seen - 0.5 if tail == "at least" else seen + 0.5
     mean = kept.mean + noise.mean
@@ -177,7 +178,8 @@ def saddle_point(kept: Part, noise: Part, seen: int, tail: Literal["at least", "
         w = math.copysign(math.sqrt(max(0.0, 2 * (s * point - log_mgf))), s)
         u = 2 * math.sinh(s / 2) * math.sqrt(curvature)
         density = math.exp(-w * w / 2) / math.sqrt(2 * math.pi)
-        upper = float(ndtr(-w)) + density * (1 / u - 1 / w)
+        upper = float(ndtr(-w)) + (density * (1 / u - 1 / w) if w else 0.0)
+        upper = min(max(upper, 0.0), 1.0)
     return upper if tail == "at least" else 1 - upper
 
 

@@ -34,6 +34,15 @@ class LikelihoodRatio:
         p = Fraction(prior)
         return self.high * p / (self.high * p + 1 - p)
 
+    def linked_posterior(self, prior: float | Fraction) -> Fraction:
+        """The same for one who knows that exactly one of several records is in the table.
+
+        The view may favour one of them by `high` and all others by `low`.
+        """
+        if self.high is None or self.low == 0:
+            return Fraction(1)
+        return LikelihoodRatio(Fraction(1), self.high / self.low).posterior(prior)
+
     def epsilon(self, unit: Literal["add-remove", "swap"]) -> float:
         """ε of differential privacy; a swap takes one record out and puts another in."""
         if self.high is None or self.low == 0:
@@ -114,10 +123,12 @@ class DGamma:
         )
         if self.adversary == "exclusive":
             return (
-                text + " This holds also for someone who has linked the person to a set of "
-                "possible records of which exactly one is real."
+                text + " This holds also for someone who knows that the person is in the table "
+                "and has linked them to a set of possible records of which exactly one is real."
             )
         return (
             text + f" Nor can the belief fall below {self.prior / self.posterior:.3g} times what "
-            "it was."
+            "it was. This holds for those to whom one record says nothing about another; it does "
+            "not hold for someone who knows that the person is in the table and has a list of "
+            "possible records for them."
         )

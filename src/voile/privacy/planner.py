@@ -54,7 +54,14 @@ def plan(
                 hint=f"nearest feasible: --retention {math.floor(small * 1e6) / 1e6:g}",
             )
         chosen = small
-    return Plan(chosen, round_up(least_noise(promise, form, Fraction(chosen))), largest)
+    noise = round_up(least_noise(promise, form, Fraction(chosen))) if chosen > 0 else 1.0
+    if noise >= (1 if form == "multiset" else chosen):
+        raise PromiseError(
+            f"d = {promise.prior:.17g} is so near γ = {promise.posterior:.17g} that only noise "
+            "would be left",
+            hint="raise the posterior, or lower the prior",
+        )
+    return Plan(chosen, noise, largest)
 
 
 def check_retention(promise: DGamma, retention: float, largest: float) -> None:

@@ -15,12 +15,13 @@ from voile.mechanisms import AlphaBeta
 from voile.mechanisms.alphabeta import as_set
 from voile.noise import Key
 from voile.privacy import Adversary, Form, plan
+from voile.publishing.descriptions import write_descriptions
 from voile.publishing.progress import Progress, Silent
-from voile.publishing.terms import disclosed, guarantee, write_descriptions
 from voile.publishing.view import ViewWriter
 from voile.publishing.wish import (
     POSTERIOR,
     check_domain,
+    check_name,
     check_nulls,
     check_options,
     check_size,
@@ -29,7 +30,8 @@ from voile.publishing.wish import (
 )
 from voile.release import Release
 from voile.release.manifest import Manifest, Parameters
-from voile.release.staging import Staging, removed_with, temporary_target
+from voile.release.staging import Staging, check_target, removed_with, temporary_target
+from voile.release.terms import disclosed, guarantee
 from voile.schema import Schema
 
 
@@ -116,13 +118,14 @@ def publish_table(
     form = check_options(method, rows, nulls, prior_factor, prior, distinct=distinct)
     table = table if isinstance(table, Table) else Table(table)
     progress = progress or Silent()
-    # Refuses before any work is done.
-    staging = Staging(to or temporary_target(), overwrite=overwrite)
+    if to:
+        check_target(to, overwrite=overwrite)  # before any work is done
 
     before = len(table)
     if not before:
         raise TableError("the table has no rows to publish", hint="see `voile inspect TABLE`")
     domain, notes = choose_schema(table, columns, schema, nulls)
+    check_name(name or table.name)
     check_domain(domain.size)
     check_nulls(table, domain, nulls)
     progress.start("reading", before)
@@ -147,18 +150,21 @@ def publish_table(
     check_size(mechanism, len(members), domain.size)
     # Both make a published parameter a function of n, from which n follows.
     rows_are_public = prior is None or max_view_ratio is not None
+    parameters = Parameters(
+        form=form, distinct=distinct, retention=mechanism.retention, noise=mechanism.noise
+    )
     key = Key.fresh() if simulate_seed is None else Key.from_seed(simulate_seed)
 
-    with staging:
+    with Staging(to or temporary_target(), overwrite=overwrite) as staging:
         parts = ViewWriter(staging.folder, mechanism, domain, key, progress).write(members)
         manifest = Manifest(
             voile=__version__,
             name=name or table.name,
-            parameters=Parameters(form=form, retention=mechanism.retention, noise=mechanism.noise),
-            guarantee=guarantee(promise, mechanism),
+            parameters=parameters,
+            guarantee=guarantee(promise, mechanism, rows_are_public=rows_are_public),
             simulated=key.simulated,
             nulls=nulls,
-            disclosed=disclosed(domain, rows_are_public=rows_are_public),
+            disclosed=disclosed(domain, parameters, rows_are_public=rows_are_public),
             public_rows=len(members) if rows_are_public else None,
             rows=sum(part.rows or 0 for part in parts),
             domain_size=str(domain.size),

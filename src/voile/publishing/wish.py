@@ -12,7 +12,7 @@ from voile.errors import PromiseError, TableError, UsageError
 from voile.mechanisms import AlphaBeta
 from voile.privacy import Adversary, DGamma, Form
 from voile.schema import Schema
-from voile.schema.infer import ColumnProfile
+from voile.schema.infer import ColumnProfile, infer_attribute
 
 METHODS = ("alphabeta",)
 PRIOR_FACTOR, POSTERIOR = 10.0, 0.2
@@ -60,13 +60,14 @@ def choose_schema(
         table.check_columns(declared.names)
         if left := [c for c in table.columns if c not in declared.names]:
             notes.append(f"left out, not in the schema: {', '.join(left)}")
-        table.check_declared(declared)
+        table.check_kinds(declared)
         return declared, notes
     names = table.check_columns(columns if columns is not None else list(table.columns))
-    profiles = table.profiles(names)
+    profiles = table.profiles(names, drop_nulls=nulls == "drop")
     if columns is None:
         refuse_identifiers(profiles, names)
-    domain = table.infer(names, nulls)
+    domain = Schema(tuple(infer_attribute(p, null=nulls == "as-value") for p in profiles))
+    table.check_kinds(domain)
     notes.append("the domain was read off the table; declare it with --schema to disclose less")
     return domain, notes
 
@@ -126,11 +127,18 @@ def promise_for(
     return DGamma(prior, posterior, adversary)
 
 
+def check_name(name: str) -> None:
+    """A name stands in headings and file names: one line of readable text."""
+    if not name.isprintable() or not 0 < len(name) <= 200:
+        raise UsageError(f"{name!r} cannot name a table", hint="use one line of readable text")
+
+
 def check_domain(size: int) -> None:
     """Chances of single tuples must be numbers that a float can hold."""
     if size > LARGEST_DOMAIN:
         raise PromiseError(
-            f"the domain has about 10^{len(str(size)) - 1} tuples, more than can be handled",
+            f"the domain has about 10^{size.bit_length() * 0.30103:.0f} tuples, "
+            "more than can be handled",
             hint="use fewer or coarser columns",
         )
 

@@ -8,8 +8,9 @@ import pyarrow.parquet as pq
 
 from voile.engines.parquet import arrow_schema, sha256
 from voile.errors import ReleaseError
-from voile.release.manifest import MANIFEST, Manifest
+from voile.release.manifest import MANIFEST
 from voile.release.opened import Release
+from voile.release.terms import disclosed, guarantee
 
 
 def verify(path: str | Path) -> Release:
@@ -23,21 +24,30 @@ def check(release: Release) -> None:
     """All checks, also of a folder that is still being written."""
     check_files(release)
     check_rows(release)
-    check_promise(release.manifest)
+    check_terms(release)
 
 
 def check_files(release: Release) -> None:
-    named = {file.path: file for file in release.manifest.files}
-    for file in named.values():
+    """Every file is named once and hashes as it should, and nothing else is there."""
+    files = release.manifest.files
+    named = {file.path for file in files}
+    if len(named) < len(files):
+        raise ReleaseError("manifest.json names a file twice")
+    for file in files:
+        if file.path.endswith(".parquet") != (file.rows is not None):
+            raise ReleaseError(f"manifest.json: {file.path} must state its rows")
         if sha256(release.path / file.path) != file.sha256:
             raise ReleaseError(f"{file.path} was changed after the release was written")
+    folders = {parent for path in named for parent in map(str, Path(path).parents)}
     for found in sorted(release.path.rglob("*")):
         relative = found.relative_to(release.path).as_posix()
-        if found.is_file() and relative != MANIFEST and relative not in named:
+        known = relative in folders if found.is_dir() else relative in named | {MANIFEST}
+        if not known or found.is_symlink():
             raise ReleaseError(f"{relative} does not belong to the release")
 
 
 def check_rows(release: Release) -> None:
+    """The rows are as many as stated, have the schema's columns, and lie in its domain."""
     wanted = arrow_schema(release.schema)
     total = 0
     for file in release.manifest.files:
@@ -52,13 +62,23 @@ def check_rows(release: Release) -> None:
         total += file.rows
     if total != release.manifest.rows:
         raise ReleaseError(f"the release has {total} rows, not {release.manifest.rows}")
+    if outside := release.foreign_attribute():
+        raise ReleaseError(f"column {outside!r} has values outside the domain of the schema")
 
 
-def check_promise(manifest: Manifest) -> None:
-    """Ask the mechanism, as it is written down, whether it keeps what is promised."""
-    if not manifest.promise.kept_by(manifest.mechanism.likelihood_ratio()):
+def check_terms(release: Release) -> None:
+    """Recompute, from the parameters as they are written down, all that the release promises."""
+    manifest = release.manifest
+    promise, mechanism = manifest.promise, manifest.mechanism
+    if not promise.kept_by(mechanism.likelihood_ratio()):
         raise ReleaseError(
-            f"retention {manifest.parameters.retention} and noise {manifest.parameters.noise} do "
-            f"not keep d = {manifest.guarantee.prior:.6g}, γ = {manifest.guarantee.posterior:.6g}",
+            f"retention {mechanism.retention} and noise {mechanism.noise} do not keep "
+            f"d = {promise.prior:.6g}, γ = {promise.posterior:.6g}",
             hint="nothing should be published with these parameters",
         )
+    public = manifest.public_rows is not None
+    if manifest.guarantee != guarantee(promise, mechanism, rows_are_public=public):
+        raise ReleaseError("manifest.json: the guarantee does not follow from the parameters")
+    told = disclosed(release.schema, manifest.parameters, rows_are_public=public)
+    if manifest.disclosed != told:
+        raise ReleaseError("manifest.json does not say all that the release discloses")

@@ -7,6 +7,8 @@ from voile.release.manifest import Manifest
 
 NOT_PROMISED = """\
 - Nothing is promised to people about whom more was known beforehand than the prior above.
+- Nothing about the last person to someone who knows all other records, where the number of rows \
+is told exactly.
 - Nothing about facts that hold for a whole group: the release exists to show those.
 - Nothing against someone who knows how records hang together (brothers, a household): \
 two related records tell more than one (Theorem 6.1).
@@ -26,6 +28,7 @@ def describe(manifest: Manifest) -> str:
         "## What is promised",
         promise.explain(),
         f"The promise is about {manifest.guarantee.unit}.",
+        *_linked(manifest),
         *_epsilon(manifest),
         "",
         "## What is not promised",
@@ -43,20 +46,36 @@ def describe(manifest: Manifest) -> str:
     return "\n".join(lines)
 
 
+def _linked(manifest: Manifest) -> list[str]:
+    promise = manifest.promise
+    if promise.adversary == "exclusive":
+        return []
+    reached = float(manifest.mechanism.likelihood_ratio().linked_posterior(promise.prior))
+    return [
+        f"Someone with such a list, who gives each entry at most {promise.prior:.3g}, may come to "
+        f"believe in one of them with up to {reached:.3g}. Against them, publish with "
+        "--adversary exclusive."
+    ]
+
+
 def _epsilon(manifest: Manifest) -> list[str]:
     e = manifest.guarantee.epsilon
-    if e.add_remove is None or e.swap is None:
+    parts = [
+        f"{e.add_remove:.4g} for adding or removing a record" if e.add_remove is not None else "",
+        f"{e.swap:.4g} for exchanging one" if e.swap is not None else "",
+    ]
+    if not any(parts):
         return []
     return [
-        f"In differential privacy's terms: ε = {e.add_remove:.4g} for adding or removing a record, "
-        f"{e.swap:.4g} for exchanging one."
+        "In differential privacy's terms, between tables that agree in what is told exactly: ε = "
+        + ", ".join(part for part in parts if part)
+        + "."
     ]
 
 
 def _nulls(manifest: Manifest) -> str:
-    allowed = any(attribute["null"] for attribute in manifest.attributes)
     return {
-        "error": "kept where the schema has NULL as a value" if allowed else "there were none",
+        "error": "refused, except where the schema has NULL as a value",
         "drop": "rows with one were left out",
         "as-value": "kept, as one more value of their attribute",
     }[manifest.nulls]

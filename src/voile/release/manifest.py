@@ -54,6 +54,7 @@ class Parameters(Part):
     """The mechanism's public parameters."""
 
     form: Form = Field(description="'multiset': records may repeat; 'set': they may not")
+    distinct: bool = Field(description="set: repeated rows were dropped; counts are of tuples")
     retention: float = Field(gt=0, le=1, description="Chance that a record is kept (α+β)")
     noise: float = Field(
         ge=0, lt=1, description="multiset: q, where a tuple gets j noise copies with chance "
@@ -62,7 +63,11 @@ class Parameters(Part):
 
 
 class Epsilon(Part):
-    """The same promise in differential privacy's terms; null when there is none."""
+    """The same in differential privacy's terms, between tables that agree in what is disclosed.
+
+    Null where no ε holds: tables that differ by a record do not agree in a disclosed number of
+    rows.
+    """
 
     add_remove: float | None
     swap: float | None
@@ -92,7 +97,7 @@ class Manifest(Part):
     format: Literal["voile-release"] = "voile-release"
     version: Literal[1] = 1
     voile: str = Field(description="Version of Voile that wrote the release")
-    name: str
+    name: str = Field(pattern="^[^\\x00-\\x1f\\x7f]{1,200}$", description="The table's name")
     method: Literal["alphabeta"] = "alphabeta"
     parameters: Parameters
     guarantee: Guarantee
@@ -126,6 +131,13 @@ class Manifest(Part):
     def _digest(self) -> str:
         return hashlib.sha256(self.model_copy(update={"digest": ""}).text().encode()).hexdigest()
 
+    def is_whole(self, raw: bytes) -> bool:
+        """Whether these bytes are this manifest, as it was sealed."""
+        try:
+            return self.text().encode() == raw and self.digest == self._digest()
+        except UnicodeEncodeError:  # half a character, which no text that we write has
+            return False
+
     def text(self) -> str:
         """The one spelling of this manifest, so that any changed byte shows."""
         return json.dumps(self.model_dump(mode="json"), ensure_ascii=False, indent=1) + "\n"
@@ -135,8 +147,8 @@ def read_manifest(raw: bytes) -> Manifest:
     """Parse and check a manifest; every byte of it counts."""
     try:
         data = json.loads(raw)
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ReleaseError(f"manifest.json is not JSON: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise ReleaseError(f"manifest.json is not JSON that can be read: {error}") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise ReleaseError("manifest.json is not that of a Voile release")
     version = data.get("version")
@@ -155,7 +167,7 @@ def read_manifest(raw: bytes) -> Manifest:
         raise ReleaseError(f"manifest.json: {where}: {first['msg']}") from None
     except (VoileError, ValueError) as error:
         raise ReleaseError(f"manifest.json: {error}") from None
-    if manifest.text().encode() != raw or manifest.digest != manifest._digest():
+    if not manifest.is_whole(raw):
         raise ReleaseError("manifest.json was changed after the release was written")
     if str(schema.size) != manifest.domain_size:
         raise ReleaseError(

@@ -64,7 +64,8 @@ class Release:
         for file in manifest.files:
             check_inside(file.path)
             found = folder / file.path
-            if not found.is_file() or found.is_symlink():
+            inside = found.resolve().is_relative_to(folder.resolve())
+            if not found.is_file() or found.is_symlink() or not inside:
                 raise ReleaseError(f"{file.path} is missing from {str(folder)!r}")
             if found.stat().st_size != file.bytes:
                 raise ReleaseError(f"{file.path} was changed: it does not have {file.bytes} bytes")
@@ -160,6 +161,10 @@ class Release:
         return self.mechanism.utility(rows, self.schema.size, epsilon)
 
     # ------------------------------------------------------------------ its rows
+
+    def foreign_attribute(self) -> str | None:
+        """An attribute with values outside its domain, which no sound release has."""
+        return self._view.outside()
 
     def to_arrow(self) -> Any:
         """The rows of the view, noise and all, as an Arrow table."""

@@ -14,47 +14,72 @@ from voile.release.manifest import MANIFEST, PARTIAL
 from voile.release.opened import Release
 
 
+def check_target(target: Path, *, overwrite: bool) -> None:
+    """Refuse what would lose something or could not be opened afterwards."""
+    if PARTIAL in target.name:
+        raise UsageError(f"a release cannot be called {target.name!r}", hint="choose another name")
+    if target.is_symlink():
+        raise UsageError(f"{str(target)!r} is a link", hint="name the folder itself")
+    if target.exists() and not overwrite:
+        raise UsageError(
+            f"{str(target)!r} exists already", hint="choose another name, or pass --overwrite"
+        )
+    if target.exists() and not (target / MANIFEST).is_file():
+        raise UsageError(
+            f"{str(target)!r} is not a release; it is not overwritten", hint="choose another name"
+        )
+    if not target.absolute().parent.is_dir():
+        raise UsageError(
+            f"there is no folder {str(target.absolute().parent)!r}", hint="make it first"
+        )
+
+
 class Staging:
     """A folder beside the target that becomes the target, or nothing."""
 
     def __init__(self, target: Path, *, overwrite: bool = False) -> None:
-        self.target = target
-        if target.exists() and not overwrite:
-            raise UsageError(
-                f"{str(target)!r} exists already", hint="choose another name, or pass --overwrite"
-            )
-        if target.exists() and not (target / MANIFEST).is_file():
-            raise UsageError(f"{str(target)!r} is not a release; it is not overwritten")
-        if not target.absolute().parent.is_dir():
-            raise UsageError(f"there is no folder {str(target.absolute().parent)!r}")
+        check_target(target, overwrite=overwrite)
+        self.target = target.absolute()
+        self._overwrite = overwrite
 
     def __enter__(self) -> Staging:
-        parent = self.target.absolute().parent
+        parent = self.target.parent
         try:
-            made = tempfile.mkdtemp(prefix=f".{self.target.name}{PARTIAL}", dir=parent)
+            made = tempfile.mkdtemp(prefix=f".{self.target.name[:100]}{PARTIAL}", dir=parent)
         except OSError as error:
-            raise UsageError(f"cannot write to {str(parent)!r}: {error.strerror}") from None
+            raise UsageError(
+                f"cannot write to {str(parent)!r}: {error.strerror}", hint="choose another folder"
+            ) from None
         self.folder = Path(made)
         return self
 
     def commit(self) -> None:
-        """Verify what was written and put it in place in one step."""
+        """Verify what was written and put it in place."""
         check(Release.read(self.folder))
         for path in [*self.folder.rglob("*"), self.folder]:
             sync(path)
         self.folder.chmod(0o755)
+        # The target may have changed since the start.
+        check_target(self.target, overwrite=self._overwrite)
         if self.target.exists():
-            aside = self.folder.with_name(self.folder.name + "-old")
-            self.target.rename(aside)
-            self.folder.rename(self.target)
-            shutil.rmtree(aside)
+            self._replace()
         else:
+            self.folder.rename(self.target)  # fails if something appeared just now
+        sync(self.target.parent)
+
+    def _replace(self) -> None:
+        """Put the new release in the place of the old one, which is kept until that is done."""
+        aside = self.folder.with_name(self.folder.name.replace(PARTIAL, ".replaced-"))
+        self.target.rename(aside)
+        try:
             self.folder.rename(self.target)
-        sync(self.target.absolute().parent)
+        except BaseException:
+            aside.rename(self.target)
+            raise
+        shutil.rmtree(aside, ignore_errors=True)
 
     def __exit__(self, *_: object) -> None:
-        if self.folder.exists():
-            shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def temporary_target() -> Path:

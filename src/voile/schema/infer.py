@@ -50,15 +50,14 @@ def infer_attribute(profile: ColumnProfile, *, null: bool) -> Attribute:
             f"column {profile.name!r} has type {profile.sql_type}, which has no finite domain",
             hint="leave it out: name the columns to publish with --columns",
         )
-    has_null = null and profile.nulls > 0
     return Attribute(
         name=profile.name,
         kind=profile.kind,
         domain=_domain(profile),
-        null=has_null,
+        null=null and profile.nulls > 0,
         ordered=profile.kind != "categorical",
-        # That a truth value is true or false is known without the table; that it is missing is not.
-        public="declared" if profile.kind == "boolean" and not has_null else "active",
+        # Even that a column holds truth values, and whether one is missing, was read off it.
+        public="active",
     )
 
 
@@ -68,6 +67,8 @@ def _domain(profile: ColumnProfile) -> Domain:
     limit = {"integer": LISTED_INTEGERS, "date": LISTED_INTEGERS, "numeric": LISTED_NUMBERS}.get(
         profile.kind or "", LISTED_TEXTS
     )
+    if profile.kind == "numeric":
+        refuse_infinite(profile)
     if profile.values is not None and len(profile.values) <= limit:
         return Values(profile.values)
     if profile.kind == "numeric":
@@ -81,10 +82,15 @@ def _domain(profile: ColumnProfile) -> Domain:
     )
 
 
+def refuse_infinite(profile: ColumnProfile) -> None:
+    if math.inf in (profile.high, -profile.low if isinstance(profile.low, float) else None):
+        raise TableError(
+            f"column {profile.name!r} holds an infinite value", hint="make it NULL, or leave it out"
+        )
+
+
 def nice_bins(low: float, high: float, count: int = BINS) -> tuple[float, ...]:
     """About `count` bins of a round width whose edges are multiples of it."""
-    if not math.isfinite(low) or not math.isfinite(high):
-        raise TableError("a numeric column holds an infinite value", hint="set it to NULL first")
     rough = (high - low) / count or 1.0
     power = 10.0 ** math.floor(math.log10(rough))
     width = next(power * step for step in (1, 2, 2.5, 5, 10) if power * step >= rough * 0.999999)

@@ -1,0 +1,47 @@
+"""The files beside the data: for people, for other tools, and the manifest that seals them."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from voile.release.describe import describe
+from voile.release.manifest import MANIFEST, Manifest, file_entry
+
+
+def write_descriptions(folder: Path, manifest: Manifest) -> None:
+    """README.md and datapackage.json beside the data, then the manifest that seals them all."""
+    texts = {
+        "README.md": describe(manifest) + "\n",
+        "datapackage.json": json.dumps(data_package(manifest), ensure_ascii=False, indent=1) + "\n",
+    }
+    files = list(manifest.files)
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+        files.append(file_entry(folder, folder / name))
+    sealed = manifest.model_copy(update={"files": files}).sealed()
+    (folder / MANIFEST).write_text(sealed.text(), encoding="utf-8")
+
+
+def data_package(manifest: Manifest) -> dict[str, Any]:
+    """The view as a Frictionless data package."""
+    types = {"categorical": "string", "numeric": "number"}
+    slug = re.sub(r"[^a-z0-9._-]+", "-", manifest.name.lower()).strip("-") or "view"
+    fields = [
+        {"name": a["name"], "type": types.get(a["kind"], a["kind"])} for a in manifest.attributes
+    ]
+    resource = {
+        "name": f"{slug}-view",
+        "path": [file.path for file in manifest.files],
+        "format": "parquet",
+        "mediatype": "application/vnd.apache.parquet",
+        "schema": {"fields": fields},
+    }
+    return {
+        "name": slug,
+        "title": f"{manifest.name}: a noisy view, published with Voile",
+        "description": "See README.md and manifest.json. Counts must be corrected for the noise.",
+        "resources": [resource],
+    }
