@@ -51,6 +51,7 @@ def write_part(path: Path, schema: Schema, batches: Iterable[Keys]) -> int:
         compression_level=1,
         use_dictionary=[a.name for a in schema if a.size <= LISTED],
         store_schema=False,
+        write_statistics=False,  # they cost as much as all else, and sorted rows need none
     ) as writer:
         for keys in in_groups(batches, ROW_GROUP):
             decoded = [

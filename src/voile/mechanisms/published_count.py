@@ -12,11 +12,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtr, ndtri
 
 Floats = npt.NDArray[np.float64]
 
@@ -139,7 +139,7 @@ class PublishedCount:
         miss = (1 - confidence) / 2
         at = min(max(0.0, self.guess), self.largest)
         spread = math.sqrt(sum(p.variance for p in self.parts(round(at)))) / self.slope
-        z = -float(ndtri(miss))
+        z = -NormalDist().inv_cdf(miss)
         low = first_true(
             lambda x: self.chance(x, "at least") > miss, at - z * spread, 0, self.largest
         )
@@ -171,16 +171,20 @@ def saddle_point(kept: Part, noise: Part, seen: int, tail: Literal["at least", "
     deviation = math.sqrt(kept.variance + noise.variance)
     z = (point - mean) / deviation
     if abs(z) < 1e-3 or abs(z) > 30:
-        upper = float(ndtr(-z))
+        upper = normal_tail(z)
     else:
         s = solve_saddle(kept, noise, point, z / deviation)
         log_mgf, _, curvature = totals(kept, noise, s)
         w = math.copysign(math.sqrt(max(0.0, 2 * (s * point - log_mgf))), s)
         u = 2 * math.sinh(s / 2) * math.sqrt(curvature)
         density = math.exp(-w * w / 2) / math.sqrt(2 * math.pi)
-        upper = float(ndtr(-w)) + (density * (1 / u - 1 / w) if w else 0.0)
+        upper = normal_tail(w) + (density * (1 / u - 1 / w) if w else 0.0)
         upper = min(max(upper, 0.0), 1.0)
     return upper if tail == "at least" else 1 - upper
+
+
+def normal_tail(z: float) -> float:
+    return math.erfc(z / math.sqrt(2)) / 2
 
 
 def totals(kept: Part, noise: Part, s: float) -> tuple[float, float, float]:

@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
-
-import numba
 import numpy as np
 import numpy.typing as npt
 
-Words = npt.NDArray[np.uint64]
-F = TypeVar("F", bound=Callable[..., Any])
+from voile.compiled import compiled
 
+Words = npt.NDArray[np.uint64]
 ONE = np.uint64(1)
 WORD_DIGITS = 63
 """Digits of a gap that a word can take; a gap with a higher digit leaves any range."""
-
-
-def compiled(function: F) -> F:
-    """Machine code, kept on disk between runs, that lets other threads run meanwhile."""
-    return cast("F", numba.njit(cache=True, nogil=True)(function))
 
 
 @compiled

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from voile.compiled import compiled
 from voile.schema.attribute import MAX_SIZE
 
 Words = npt.NDArray[np.uint64]
@@ -53,13 +54,17 @@ class Limb:
     def decode(self, word: Words) -> list[Codes]:
         """Divide once per group of attributes, then look each attribute's code up."""
         codes: list[Codes] = []
+        rest = word.copy()
         for group in reversed(self._groups):
-            word, rest = divide(word, group.size)
-            codes[:0] = (
-                [table[rest] for table in group.tables]
-                if group.tables
-                else [rest.astype(code_type(group.size))]
-            )
+            found = np.empty((len(group.sizes), len(word)), dtype=group.tables.dtype)
+            if len(group.sizes) == 1:
+                take_digit(rest, np.uint64(group.size), found[0])
+            else:
+                look_up(rest, np.uint64(group.size), group.tables, found)
+            codes[:0] = [
+                code.astype(code_type(size), copy=False)
+                for code, size in zip(found, group.sizes, strict=True)
+            ]
         return codes
 
     @cached_property
@@ -76,14 +81,12 @@ class Group:
         return math.prod(self.sizes)
 
     @cached_property
-    def tables(self) -> list[Codes]:
-        """For each attribute, its code at every place of the group; none for a single one."""
+    def tables(self) -> Codes:
+        """Each attribute's code at every place of the group; empty for a single attribute."""
+        kind = code_type(max(self.sizes))
         if len(self.sizes) == 1:
-            return []
-        places = np.unravel_index(np.arange(self.size), self.sizes)
-        return [
-            place.astype(code_type(size)) for place, size in zip(places, self.sizes, strict=True)
-        ]
+            return np.empty((0, 0), dtype=kind)
+        return np.stack(np.unravel_index(np.arange(self.size), self.sizes)).astype(kind)
 
 
 class TupleIndex:
@@ -152,10 +155,24 @@ def grouped(sizes: Sequence[int], limit: int) -> list[list[int]]:
     return groups
 
 
-def divide(word: Words, size: int) -> tuple[Words, Words]:
-    # One division by a constant (which NumPy vectorises) and a product beat np.divmod.
-    quotient = word // np.uint64(size)
-    return quotient, word - quotient * np.uint64(size)
+@compiled
+def look_up(rest: Words, size: np.uint64, tables: Codes, found: Codes) -> None:
+    """Take the last mixed-radix digit off each number and look up what it stands for."""
+    for i in range(rest.size):
+        quotient = rest[i] // size
+        place = rest[i] - quotient * size
+        rest[i] = quotient
+        for j in range(tables.shape[0]):
+            found[j, i] = tables[j, place]
+
+
+@compiled
+def take_digit(rest: Words, size: np.uint64, digits: Codes) -> None:
+    """Take the last mixed-radix digit off each number."""
+    for i in range(rest.size):
+        quotient = rest[i] // size
+        digits[i] = rest[i] - quotient * size
+        rest[i] = quotient
 
 
 def code_type(size: int) -> type[np.signedinteger]:

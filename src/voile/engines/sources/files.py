@@ -18,7 +18,6 @@ from typing import IO, Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from voile.engines.sources.common import (
@@ -221,6 +220,8 @@ def _attach_parquet(con: Connection, root: Path, files: Sequence[Path]) -> None:
 
 
 def _attach_arrow(con: Connection, file: Path) -> None:
+    import pyarrow.dataset as ds  # noqa: PLC0415  (slow to load, and rarely needed)
+
     with file.open("rb") as stream:
         has_footer = stream.read(6) == b"ARROW1"
     if has_footer:  # batches can be found, and read when they are wanted

@@ -6,7 +6,6 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
-import pyarrow.dataset as ds
 
 from voile import datasets
 from voile.engines.sources.common import (
@@ -24,6 +23,8 @@ from voile.errors import UsageError
 
 
 def attach_object(con: Connection, spec: Any) -> None:
+    import pyarrow.dataset as ds  # noqa: PLC0415  (slow to load, and rarely needed)
+
     what = f"the {type(spec).__name__}"
     with reading(what):
         library = type(spec).__module__.partition(".")[0]
