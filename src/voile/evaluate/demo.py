@@ -103,6 +103,7 @@ class Demonstration:
 
 def run(output: Path, progress: Progress) -> Demonstration:
     """Publish Adult twice (the planner's retention, the paper's), ask, and draw."""
+    plots.load_altair()  # refuses before any work is done
     began = time.monotonic()
     output.mkdir(parents=True, exist_ok=True)
     table = Table(TABLE)

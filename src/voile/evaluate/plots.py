@@ -75,7 +75,7 @@ class _Queries:
 
     def put(self, name: str, rows: Rows) -> alt.NamedData:
         self.datasets[name] = rows
-        return _altair().NamedData(name=name)
+        return load_altair().NamedData(name=name)
 
 
 def estimates(
@@ -97,7 +97,7 @@ def estimates(
     """
     if method in (others or {}):
         raise UsageError(f"two methods are named {method!r}")
-    alt = _altair()
+    alt = load_altair()
     known, guess = _pair(truth, estimate)
     if not 0 < halfwidth < math.inf:
         raise UsageError(f"the band's halfwidth must be a number above 0, not {halfwidth}")
@@ -128,7 +128,7 @@ def mean_errors(
     known = np.asarray(truth, np.float64)
     panel = _mean_panel(known, _methods(known, methods)).properties(width=760, height=380)
     # In a frame, for the theme's title would take the place of the panel's own.
-    framed = _altair().vconcat(panel).resolve_scale(**OWN_SCALES)
+    framed = load_altair().vconcat(panel).resolve_scale(**OWN_SCALES)
     return theme(framed, title=title, subtitle=subtitle, caption=caption)
 
 
@@ -136,7 +136,7 @@ def theme(
     chart: alt.TopLevelMixin, *, title: str, subtitle: str | Sequence[str], caption: str
 ) -> alt.HConcatChart:
     """The one look of all of Voile's pictures: title and subtitle above, the source below."""
-    alt = _altair()
+    alt = load_altair()
     lines = [subtitle] if isinstance(subtitle, str) else list(subtitle)
     heading = alt.TitleParams(
         title, subtitle=lines, anchor="start", fontSize=24, subtitleFontSize=15, offset=22
@@ -205,7 +205,7 @@ class _ScriptSafe(json.JSONEncoder):
 
 def save(chart: alt.TopLevelMixin, stem: Path) -> list[Path]:
     """Write `stem`.png and `stem`.html; a reader sees a whole file or none."""
-    _altair()
+    load_altair()
     # No link to the online editor: one click on it would send the true counts to another site.
     actions = {"export": True, "source": False, "compiled": False, "editor": False}
     html: str = chart.to_html(
@@ -230,7 +230,7 @@ def _write(path: Path, content: bytes) -> Path:
     return path
 
 
-def _altair() -> Any:
+def load_altair() -> Any:
     try:
         import altair  # noqa: PLC0415  (an optional extra, and slow to load)
         import vl_convert  # noqa: F401, PLC0415
@@ -293,7 +293,7 @@ def _points(queries: _Queries, labels: Labels) -> Rows:
 
 def _estimate_panel(queries: _Queries, points: alt.NamedData) -> alt.LayerChart:
     """Figure 2 on plain axes: there the bound is seen as large as it is beside the counts."""
-    alt = _altair()
+    alt = load_altair()
     width = queries.halfwidth
     top = 1.03 * float(max(queries.truth.max(), queries.estimate.max(), 1.0))
     low = 1.15 * float(min(queries.estimate.min(), -width))
@@ -322,7 +322,7 @@ def _estimate_panel(queries: _Queries, points: alt.NamedData) -> alt.LayerChart:
 
 def _error_panel(queries: _Queries, points: alt.NamedData) -> alt.LayerChart:
     """The same points with the line y = x laid flat, and room for the many small counts."""
-    alt = _altair()
+    alt = load_altair()
     width, error, top = queries.halfwidth, queries.error, max(float(queries.truth.max()), 1.0)
     # Some air outside of the band, or no one sees where it ends.
     reach = float(max(1.5 * np.abs(error).max(), 2.2 * width))
@@ -352,7 +352,7 @@ def _error_panel(queries: _Queries, points: alt.NamedData) -> alt.LayerChart:
 
 def _mean_panel(truth: Floats, methods: Mapping[str, Floats]) -> alt.Chart:
     """Figure 3; it ends where too few queries are left for a mean."""
-    alt = _altair()
+    alt = load_altair()
     rows = _curves(truth, methods)
     names = list(methods)
     highest = 1.3 * max([row["y"] for row in rows] + [1.0])
@@ -415,7 +415,7 @@ def _short(number: float) -> str:
 
 
 def _heat(cells: alt.NamedData, queries: int, *, legend: bool) -> alt.Chart:
-    alt = _altair()
+    alt = load_altair()
     ticks = [10**k for k in range(10) if 10**k <= queries]
     shown = alt.Legend(
         title="queries per cell",
@@ -441,7 +441,7 @@ def _heat(cells: alt.NamedData, queries: int, *, legend: bool) -> alt.Chart:
 
 
 def _dots(queries: _Queries, points: alt.NamedData, y: str) -> list[alt.Chart]:
-    alt = _altair()
+    alt = load_altair()
     shown = _tooltips(query="query", truth="true count", estimate="estimate", error="error")
     dots = alt.Chart(points).encode(x="truth:Q", y=f"{y}:Q", tooltip=shown)
     blue = dots.transform_filter("!datum.outside").mark_circle(size=16, color=BLUE, opacity=0.6)
@@ -458,7 +458,7 @@ def _dots(queries: _Queries, points: alt.NamedData, y: str) -> list[alt.Chart]:
 
 def _note(x: float, y: float, text: str) -> alt.LayerChart:
     """A text beside the band: to the left of what is above the line, else to the right."""
-    alt = _altair()
+    alt = load_altair()
     at = alt.Chart(alt.InlineData(values=[{"x": x, "y": y}])).encode(x="x:Q", y="y:Q")
     align, shift, colour = ("right", -12, BAND_INK) if y > x else ("left", 12, INK)
     look = {"text": text, "align": align, "dx": shift, "fontSize": 13, "color": colour}
@@ -467,12 +467,12 @@ def _note(x: float, y: float, text: str) -> alt.LayerChart:
 
 
 def _title(text: str, below: str) -> alt.TitleParams:
-    alt = _altair()
+    alt = load_altair()
     return alt.TitleParams(text, subtitle=below) if below else alt.TitleParams(text)
 
 
 def _tooltips(**titles: str) -> list[alt.Tooltip]:
-    alt = _altair()
+    alt = load_altair()
     names = {"query", "method"}
     return [
         alt.Tooltip(f"{field}:N", title=title)
@@ -483,22 +483,22 @@ def _tooltips(**titles: str) -> list[alt.Tooltip]:
 
 
 def _axis(title: str, **more: Any) -> alt.Axis:
-    return _altair().Axis(title=title, format=",.0f", **more)
+    return load_altair().Axis(title=title, format=",.0f", **more)
 
 
 def _count_axis(title: str, top: float) -> alt.X:
     # From -0.5, so that the count 0, the most frequent of all, has a column of its own.
     scale = _symlog(-0.5, AIR * top, COUNT_TURN)
     ticks = [tick for tick in _ticks(AIR * top, COUNT_TURN) if tick >= 0]
-    return _altair().X("x:Q", scale=scale, axis=_axis(title, values=ticks))
+    return load_altair().X("x:Q", scale=scale, axis=_axis(title, values=ticks))
 
 
 def _plain(low: float, high: float) -> alt.Scale:
-    return _altair().Scale(domain=[float(low), float(high)], nice=False, zero=False)
+    return load_altair().Scale(domain=[float(low), float(high)], nice=False, zero=False)
 
 
 def _symlog(low: float, high: float, turn: float) -> alt.Scale:
-    return _altair().Scale(type="symlog", constant=turn, domain=[low, high], nice=False)
+    return load_altair().Scale(type="symlog", constant=turn, domain=[low, high], nice=False)
 
 
 def _symlog_steps(low: float, high: float, steps: int, turn: float) -> Floats:
