@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +205,81 @@ def test_a_domain_too_large_for_floats_is_refused(tmp_path: Path) -> None:
     done = voile("publish", "wide.csv", "-o", "w.voile", cwd=tmp_path)
     assert done.returncode == 1
     assert "more than can be handled" in done.stderr
+
+
+def test_a_folder_that_only_looks_like_a_release_is_not_replaced(
+    release: str, tmp_path: Path
+) -> None:
+    app = tmp_path / "app"
+    app.mkdir()
+    (app / "manifest.json").write_text("{}")
+    (app / "thesis.txt").write_text("precious")
+    again = ["publish", "dataset:adult/boundary", "--overwrite", *SEED, "-o"]
+    done = voile(*again, str(app))
+    assert done.returncode == 2
+    assert "not a sound release" in done.stderr
+    assert (app / "thesis.txt").read_text() == "precious"
+    shutil.copytree(release, tmp_path / "r.voile")
+    (tmp_path / "r.voile" / "notes.txt").write_text("mine")
+    done = voile(*again, str(tmp_path / "r.voile"))
+    assert done.returncode == 2
+    assert "notes.txt does not belong" in done.stderr
+
+
+def test_schema_never_replaces_the_table(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n1,2\n")
+    for more in ([], ["--overwrite"]):
+        done = voile("schema", "t.csv", "-o", "t.csv", *more, cwd=tmp_path)
+        assert done.returncode == 2
+    assert (tmp_path / "t.csv").read_text() == "a,b\n1,2\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) -> None:
+    """Stopped while it writes (the promise asks for 40 million rows): no folder, no temporary."""
+    (tmp_path / "tmp").mkdir()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "voile.cli", "publish", "dataset:adult/boundary", "-o", "x.voile",
+         "--prior-factor", "350"],
+        cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+        env=os.environ | {"TMPDIR": str(tmp_path / "tmp")},
+    )  # fmt: skip
+    while process.poll() is None and not list(tmp_path.glob(".x.voile.partial-*/data/*")):
+        time.sleep(0.02)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 128 + number
+    assert out == ""
+    assert "interrupted; nothing was released" in err
+    assert [p.name for p in tmp_path.iterdir()] == ["tmp"]
+    assert list((tmp_path / "tmp").iterdir()) == []
+
+
+def test_a_weak_promise_is_said_aloud(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("a,b\n" + "\n".join(f"{i % 9},{i % 7}" for i in range(500)))
+    done = data("publish", "t.csv", "--prior", "1e-6", "-o", "t.voile", cwd=tmp_path)
+    assert any("promised against nothing" in note for note in done["notes"])
+    assert "A weak promise" in voile("describe", "t.voile", cwd=tmp_path).stdout
+    fine = data("publish", "t.csv", "--prior", "0.05", "-o", "u.voile", cwd=tmp_path)
+    assert not any("promised against nothing" in note for note in fine["notes"])
+
+
+def test_options_are_checked_before_the_table(tmp_path: Path) -> None:
+    for wrong in (["--posterior", "2"], ["--adversary", "evil"], ["--retention", "5"],
+                  ["--prior", "-1"]):  # fmt: skip
+        done = voile("publish", "dataset:adult", "-o", "x.voile", *wrong, cwd=tmp_path)
+        assert done.returncode == 2
+        assert "NULL" not in done.stderr
+
+
+def test_output_that_cannot_be_written_is_no_traceback(release: str) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [sys.executable, "-m", "voile.cli", "verify", release],
+            stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+        )  # fmt: skip
+    assert done.returncode != 0
+    assert "Traceback" not in done.stderr
 
 
 def test_datasets_are_listed() -> None:

@@ -274,8 +274,8 @@ def test_view_ratio_is_respected_and_nothing_is_wasted() -> None:
     [
         ((0.3, 0.2), PromiseError, "a posterior above 0.3, or a prior below 0.2"),
         ((0.2, 0.2), PromiseError, "Theorem 4.3"),
-        ((0.0, 0.2), PromiseError, "between 0 and 1"),
-        ((1.5, 0.2), PromiseError, "between 0 and 1"),
+        ((0.0, 0.2), UsageError, "between 0 and 1"),
+        ((1.5, 0.2), UsageError, "between 0 and 1"),
         ((0.1, 1.0), UsageError, "posterior γ = 1.0"),
         ((0.1, 0.2, "clever"), UsageError, "'clever' is not known"),
     ],

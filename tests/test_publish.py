@@ -6,6 +6,7 @@ import datetime as dt
 import hashlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ import pytest
 
 import voile
 from voile import datasets
+from voile.cli import split_names
 from voile.engines import parquet
 from voile.errors import PromiseError, ReleaseError, SchemaError, TableError, UsageError, VoileError
 from voile.mechanisms import AlphaBeta
@@ -324,7 +326,7 @@ def test_set_form() -> None:
     with pytest.raises(TableError, match="100 of 200 rows repeat"):
         voile.publish(twice, columns=names, rows="set", **WIDE)
     done = publish_table(twice, columns=names, rows="set", distinct=True, **WIDE)
-    assert done.rows_in == 100
+    assert (done.rows_in, done.rows_dropped) == (200, 100)
 
 
 # ---------------------------------------------------------------------- promises
@@ -440,6 +442,67 @@ def test_awkward_values_and_names() -> None:
     assert highest.explain("select count(*) from t where x > 9")["n_domain"] == 5
 
 
+def test_a_cut_inside_a_bin_is_noted() -> None:
+    rng = np.random.default_rng(0)
+    table = pa.table({"income": rng.uniform(0, 10_000, 3000), "sex": rng.choice(["f", "m"], 3000)})
+    release = voile.publish(table, columns=["income", "sex"], simulate_seed=1, **WIDE)
+    edges = release.schema["income"].to_dict()["bins"]
+    assert edges[:3] == [0.0, 500.0, 1000.0]
+    fair = release.query("select count(*) from t where income < 3500 and sex = 'f'")
+    assert not fair.notes
+    unfair = release.query("select count(*) from t where sex = 'f' and income < 3400")
+    assert "cuts inside a bin" in unfair.notes[0]
+
+
+def test_answers_come_with_notes_where_they_need_them(adult: voile.Release) -> None:
+    total = adult.query("select count(*) from t")
+    assert "30,162" in total.notes[0]
+    constant = adult.query("select count(*) from t where 'age' > '30'")
+    assert "reads no column" in constant.notes[0]
+
+
+def test_days_do_not_depend_on_the_machine() -> None:
+    when = dt.datetime(2024, 1, 1, 1, tzinfo=dt.UTC)
+    table = pa.table({"t": pa.array([when] * 50, pa.timestamp("us", "Asia/Tokyo"))})
+    done = publish_table(table, prior=0.5, posterior=0.8, simulate_seed=1)
+    assert list(done.release.schema["t"]) == [dt.date(2024, 1, 1)]
+    assert any("only the day (UTC) is kept of t" in note for note in done.notes)
+
+
+def test_values_that_python_or_64_bits_cannot_hold(tmp_path: Path) -> None:
+    import duckdb
+
+    for sql, says in [
+        ("select 10000000000000000000000::hugeint + i as x from range(9) r(i)", "64 bits"),
+        ("select '20000-01-01'::date + i::int as x from range(9) r(i)", "9999"),
+    ]:
+        with duckdb.connect(tmp_path / "t.duckdb") as con:
+            con.execute(f"create or replace table t as {sql}")
+        with pytest.raises(TableError, match=says):
+            voile.publish(tmp_path / "t.duckdb", **WIDE)
+    short = pa.table({"u": pa.array([0.1, 0.2] * 50, pa.float32())})
+    release = voile.publish(short, simulate_seed=1, prior=0.5, posterior=0.8)
+    assert list(release.schema["u"]) == [0.1, 0.2]
+    with pytest.raises(TableError, match="for 'b' holds nothing but NULLs"):
+        voile.publish(pa.table({"a": [1, 2], "b": pa.nulls(2, pa.string())}), nulls="drop", **WIDE)
+
+
+def test_wrong_python_calls_are_refused_in_words(adult: voile.Release, tmp_path: Path) -> None:
+    answer = adult.query("select count(*) from t where age < 30")
+    for wrong in (2, float("nan"), 0, "0.9"):
+        with pytest.raises(UsageError, match="between 0 and 1"):
+            answer.interval(wrong)  # type: ignore[arg-type]
+    with pytest.raises(VoileError, match="not NoneType"):
+        adult.query(None)  # type: ignore[arg-type]
+    assert voile.verify(adult) is adult
+    as_text = publish_table(ADULT, to=str(tmp_path / "x.voile"), columns="age", prior=0.1)
+    assert as_text.release.schema.names == ["age"]
+    mapping = {"attributes": [{"name": "age", "kind": "integer", "range": [0, 99]}]}
+    assert voile.publish(ADULT, schema=mapping, prior=0.1).schema.size == 100
+    assert "publish" in dir(voile)
+    assert repr(answer).startswith("Answer(count ")
+
+
 def test_refused_runs_leave_no_temporary_folders(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -503,13 +566,15 @@ def test_identifiers_are_published_only_by_name() -> None:
     with pytest.raises(TableError) as caught:
         voile.publish(table, **WIDE)
     assert "'ssn' looks like an identifier" in str(caught.value)
-    assert "--columns age" in caught.value.hint
+    # Ready to be pasted into a shell, quotes, commas and all.
+    option = shlex.split(caught.value.hint.partition("--columns ")[2])[0]
+    assert split_names(option) == people().schema.names
 
 
 def test_unpublishable_tables() -> None:
     with pytest.raises(TableError, match="no rows"):
         voile.publish(pa.table({"a": pa.array([], pa.int64())}), columns=["a"])
-    with pytest.raises(TableError, match="no finite domain"):
+    with pytest.raises(TableError, match="no domain can be made"):
         voile.publish(pa.table({"a": [[1], [2]]}))
     with pytest.raises(TableError, match="infinite"):
         voile.publish(pa.table({"a": [float(i) for i in range(100)] + [float("inf")]}))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import io
 from itertools import product
 from pathlib import Path
 
@@ -48,13 +49,16 @@ def test_codebook_round_trip(tmp_path: Path) -> None:
     ("entry", "says"),
     [
         ({"kind": "integer", "range": [1, 2]}, "no name"),
+        ({"name": True, "kind": "integer", "range": [1, 2]}, "True is not text"),
+        ({"name": "a", "range": [1, 2]}, "has no kind"),
+        ({"name": "a", "kind": "integer", "range": [-(2**63), 2**63 - 1]}, "more than can be"),
         ({"name": "a", "kind": "int", "range": [1, 2]}, "kind 'int' is not known"),
         ({"name": "a", "kind": "integer"}, "no domain"),
         ({"name": "a", "kind": "integer", "range": [1, 2], "values": [1]}, "values and range"),
         ({"name": "a", "kind": "integer", "values": [1, "2"]}, "'2' is not of kind integer"),
         ({"name": "a", "kind": "categorical", "values": [True]}, "True is not of kind categorical"),
         ({"name": "a", "kind": "integer", "values": [1, 1]}, "lists 1 twice"),
-        ({"name": "a", "kind": "integer", "range": [3, 1]}, "empty domain"),
+        ({"name": "a", "kind": "integer", "range": [3, 1]}, "from 3 down to 1"),
         ({"name": "a", "kind": "numeric", "bins": [3, 1]}, "do not increase"),
         ({"name": "a", "kind": "integer", "bins": [1, 2]}, "bins are for kind numeric"),
         ({"name": "a", "kind": "date", "values": ["2024-13-01"]}, "'2024-13-01' is not of kind"),
@@ -62,12 +66,37 @@ def test_codebook_round_trip(tmp_path: Path) -> None:
         ({"name": "a", "kind": "integer", "range": [1, 2], "public": "no"}, "public is 'no'"),
         ({"name": "a", "kind": "integer", "range": [1, 2], "null": "x"}, "null is 'x'"),
         ({"name": "a", "kind": "integer", "values": 7}, "values must be a list"),
-        ({"name": "a", "kind": "integer", "range": [0, 2**70]}, "has 1180591620717411303425"),
+        ({"name": "a", "kind": "integer", "range": [0, 2**70]}, "1180591620717411303424 is not of"),
     ],
 )
 def test_codebook_errors_name_the_attribute_and_value(entry: dict[str, object], says: str) -> None:
     with pytest.raises(SchemaError, match=says.replace("[", r"\[")):
         attribute_from_dict(entry)
+
+
+def test_a_codebook_is_not_overwritten_by_accident(tmp_path: Path) -> None:
+    path = tmp_path / "schema.yaml"
+    Schema((AGE,)).save(path)
+    with pytest.raises(UsageError, match="exists already"):
+        Schema((COLOUR,)).save(path)
+    Schema((COLOUR,)).save(path, overwrite=True)
+    assert Schema.open(path).names == ["colour"]
+    with pytest.raises(UsageError, match="is a folder"):
+        Schema((AGE,)).save(tmp_path, overwrite=True)
+    with pytest.raises(UsageError, match="cannot write"):
+        Schema((AGE,)).save(tmp_path / "none" / "x.yaml")
+    assert [p.name for p in tmp_path.iterdir()] == ["schema.yaml"]
+
+
+def test_names_with_markup_are_shown_as_they_are() -> None:
+    from rich.console import Console
+
+    schema = Schema((Attribute("[/x]", "categorical", Values(("[red]k", "b"))),))
+    console = Console(width=100, record=True, file=io.StringIO())
+    console.print(schema)
+    shown = console.export_text()
+    assert "[/x]" in shown
+    assert "[red]k" in shown
 
 
 def test_an_unquoted_null_key_is_understood(tmp_path: Path) -> None:
@@ -87,10 +116,16 @@ def test_unknown_attribute_is_named_with_the_nearest() -> None:
 
 
 def test_broken_codebook_files(tmp_path: Path) -> None:
-    for text, says in [("a: [", "not a readable"), ("- 1", "mapping"), ("x: 1", "attributes")]:
+    for text, says in [
+        ("a: [", "not a readable"),
+        ("a: 2023-02-30", "day is out of range"),
+        ("- 1", "mapping"),
+        ("x: 1", "attributes"),
+    ]:
         (tmp_path / "s.yaml").write_text(text)
-        with pytest.raises(SchemaError, match=says):
+        with pytest.raises(SchemaError, match=says) as caught:
             Schema.open(tmp_path / "s.yaml")
+        assert "s.yaml" in caught.value.message
     with pytest.raises(UsageError, match="no schema file"):
         Schema.open(tmp_path / "none.yaml")
 

@@ -39,11 +39,18 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'voile' has no attribute {name!r}")
 
 
-def read(source: Any, *, null_text: tuple[str, ...] = ()) -> Table:
-    """A table to publish: a path, a URL, 'dataset:adult', or a pandas, Polars or Arrow object."""
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])
+
+
+def read(source: Any, *, null_text: str | tuple[str, ...] = ()) -> Table:
+    """A table to publish: a path, 'dataset:adult', 'postgresql://…::table', or a data frame.
+
+    `null_text` names texts that mean NULL in text files, such as "NA".
+    """
     from voile.engines.duckdb import Table
 
-    return Table(source, null_text=null_text)
+    return Table(source, null_text=(null_text,) if isinstance(null_text, str) else null_text)
 
 
 def open(path: Any) -> Release:

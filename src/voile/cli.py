@@ -6,7 +6,10 @@ promise or the data says no, 2 wrong usage.
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import signal
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -86,6 +89,9 @@ def schema(
     columns: ColumnsOpt = None,
     null_text: NullTextOpt = None,
     nulls: Annotated[str, typer.Option(help="as-value makes NULL one of the values.")] = "error",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a codebook of that name.")
+    ] = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Write an editable codebook of the table's columns: values, ranges, bins."""
@@ -94,8 +100,10 @@ def schema(
     source = voile.read(table, null_text=tuple(null_text or ()))
     names = source.check_columns(split_names(columns) or list(source.columns))
     found = source.infer(names, check_nulls(nulls))
-    found.save(output)
-    say(f"wrote {output}; edit it, then: voile publish {table} --schema {output} -o …")
+    if not str(table).startswith("dataset:") and output.exists() and Path(table).exists():
+        refuse_same_file(output, Path(table))
+    found.save(output, overwrite=overwrite)
+    say(f"wrote {output}; edit it, and pass it to voile publish with --schema")
     show({"schema": str(output), **found.to_dict()} if as_json else None, lambda: found)
 
 
@@ -271,6 +279,13 @@ def split_names(text: str | None) -> list[str] | None:
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
 
 
+def refuse_same_file(output: Path, table: Path) -> None:
+    from voile.errors import UsageError
+
+    if output.samefile(table):
+        raise UsageError(f"{output} is the table itself", hint="name another file for the codebook")
+
+
 def check_nulls(text: str) -> Any:
     from voile.engines.duckdb import NULLS
     from voile.errors import UsageError
@@ -341,19 +356,22 @@ def inspection_view(found: Inspection) -> Any:
 def facts(found: Inspection) -> list[str]:
     from rich.markup import escape
 
+    from voile.publishing.wish import columns_option
+    from voile.schema.schema import large
+
     data = found.to_dict()
     feasible = data["feasible"]
     lines = [
         f"n = {found.rows:,} rows, {found.duplicates:,} of them repeat another row"
         + (f"; {found.complete_rows:,} are without NULLs" * (found.complete_rows < found.rows)),
-        f"m = {found.domain_size:,} possible tuples, n/m = {data['density']:.3g}",
+        f"m = {large(found.domain_size)} possible tuples, n/m = {data['density']:.3g}",
     ]
     if found.identifiers:
-        kept = ",".join(f'"{n}"' if "," in n else n for n in found.publishable)
         lines.append(
             f"[yellow]leave out {escape(', '.join(found.identifiers))}[/yellow]: nearly every row "
-            f"has its own value. Then m = {found.publishable_size:,} and "
-            f"{found.publishable_duplicates:,} rows repeat another: --columns {escape(kept)}"
+            f"has its own value. Then m = {large(found.publishable_size)} and "
+            f"{found.publishable_duplicates:,} rows repeat another: "
+            f"--columns {escape(columns_option(found.publishable))}"
         )
     if "boundary" in feasible:
         silent = feasible["boundary"] >= 1
@@ -370,7 +388,9 @@ def facts(found: Inspection) -> list[str]:
             f"{feasible['largest_prior_factor']:.4g}"
         )
     else:
-        lines.append(f"[red]not feasible[/red]: --prior-factor 10: {escape(feasible['why'])}")
+        lines.append(
+            f"[red]not feasible[/red]: {escape(feasible['why'])} ({escape(feasible['hint'])})"
+        )
     return lines
 
 
@@ -378,13 +398,15 @@ def publication_view(done: Publication) -> Any:
     from rich.console import Group
     from rich.markup import escape
 
+    from voile.schema.schema import large
+
     manifest = done.release.manifest
     g, p = manifest.guarantee, manifest.parameters
     rows = [
         ["release", escape(str(done.release.path))],
         ["rows", f"{done.rows_in:,} in, {manifest.rows:,} out"
-                 + (f" ({done.rows_dropped:,} dropped)" if done.rows_dropped else "")],
-        ["domain", f"{int(manifest.domain_size):,} tuples"],
+                 + (f" ({done.rows_dropped:,} left out)" if done.rows_dropped else "")],
+        ["domain", f"{large(int(manifest.domain_size))} tuples"],
         ["promise", f"beliefs up to {g.prior:.3g} stay below {g.posterior:.3g} "
                     f"({g.adversary} adversaries, {p.form})"],
         ["parameters", f"retention {p.retention:.6g}, noise {p.noise:.6g}"],
@@ -432,23 +454,60 @@ class progress_bar:  # noqa: N801  (used as a function)
             self._bar.stop()
 
 
+class Interrupted(BaseException):
+    """A signal asked us to stop; not an Exception, so that nothing takes it for a failure."""
+
+
+def stop_on_signals() -> list[int]:
+    """Make every polite signal clean up behind itself; returns where they are noted."""
+    received: list[int] = []
+
+    def note(number: int, _: object) -> None:
+        received.append(number)
+        for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(other, signal.SIG_IGN)  # cleaning up is not interrupted again
+        raise Interrupted
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, note)
+    return received
+
+
+def complain(message: str, hint: str = "") -> None:
+    from rich.console import Console
+    from rich.markup import escape
+
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.print(f"[bold red]error:[/bold red] {escape(message)}")
+    if hint:
+        console.print(f"[bold]hint:[/bold] {escape(hint)}")
+
+
 def main() -> None:
     from voile.errors import VoileError
 
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a poor terminal is no reason to fail
+    received = stop_on_signals()
     try:
         app()
-    except VoileError as error:
-        from rich.console import Console
-        from rich.markup import escape
-
-        console = Console(stderr=True, highlight=False, soft_wrap=True)
-        console.print(f"[bold red]error:[/bold red] {escape(error.message)}")
-        if error.hint:
-            console.print(f"[bold]hint:[/bold] {escape(error.hint)}")
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        say("interrupted; nothing was released")
-        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
+    except (Exception, Interrupted) as error:
+        # A library that was interrupted may have made an error of its own of it.
+        if received:
+            say("interrupted; nothing was released")
+            sys.exit(128 + received[0])
+        if isinstance(error, VoileError):
+            complain(error.message, error.hint)
+            sys.exit(error.exit_code)
+        if isinstance(error, OSError):
+            where = f"{error.filename}: " if error.filename else ""
+            complain(f"{where}{error.strerror or error}", "nothing was released")
+            sys.exit(1)
+        raise
 
 
 if __name__ == "__main__":

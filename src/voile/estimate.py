@@ -7,6 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+from voile.errors import UsageError
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -30,7 +32,9 @@ class Estimate:
     bound: Bound | None = None
 
     def interval(self, confidence: float | None = None) -> tuple[float, float]:
-        return self._interval(self.confidence if confidence is None else confidence)
+        return self._interval(
+            self.confidence if confidence is None else checked_confidence(confidence)
+        )
 
     def to_dict(self) -> dict[str, Any]:
         low, high = self.interval()
@@ -63,6 +67,14 @@ class Estimate:
 
     def _repr_html_(self) -> str:
         return f"<b>{html.escape(str(self))}</b><br><small>{html.escape(self.covers)}</small>"
+
+
+def checked_confidence(confidence: float) -> float:
+    if not isinstance(confidence, int | float) or not 0 < confidence < 1:
+        raise UsageError(
+            f"confidence {confidence!r} must lie between 0 and 1", hint="the default is 0.95"
+        )
+    return confidence
 
 
 def number(x: float) -> str:
@@ -110,13 +122,17 @@ class Answer:
         }
         return answer | ({"notes": list(self.notes)} if self.notes else {})
 
+    def __repr__(self) -> str:
+        return f"Answer({self})"
+
     def __str__(self) -> str:
         return "\n".join(
             "  ".join(f"{name} {value}" for name, value in row.items()) for row in self.rows
         )
 
     def __rich__(self) -> Any:
-        from rich.table import Table  # noqa: PLC0415  (only when printed)
+        from rich.markup import escape  # noqa: PLC0415  (only when printed)
+        from rich.table import Table  # noqa: PLC0415
 
         table = Table()
         for heading in ("", "estimate", "± stderr", f"{self.confidence:.4g} interval"):
@@ -126,7 +142,7 @@ class Answer:
                 if isinstance(value, Estimate):
                     low, high = value.interval()
                     table.add_row(
-                        name, number(value.value), number(value.stderr),
+                        escape(name), number(value.value), number(value.stderr),
                         f"{number(low)} … {number(high)}",
                     )  # fmt: skip
         return table
@@ -137,4 +153,4 @@ class Answer:
             for row in self.rows
             for name, value in row.items()
         )
-        return f"<table>{cells}<caption>{html.escape(self.covers)}</caption></table>"
+        return f"<table><caption>{html.escape(self.covers)}</caption>{cells}</table>"

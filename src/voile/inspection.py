@@ -11,8 +11,8 @@ from typing import Any
 from voile.engines.duckdb import Nulls, Table
 from voile.errors import PromiseError, VoileError
 from voile.mechanisms import AlphaBeta
-from voile.privacy import DGamma, plan
-from voile.publishing.wish import check_domain
+from voile.privacy import plan
+from voile.publishing.wish import check_domain, promise_for
 from voile.schema.attribute import plain
 from voile.schema.infer import ColumnProfile, infer_attribute
 
@@ -60,19 +60,19 @@ class Inspection:
         try:
             check_domain(self.publishable_size)
             if not self.rows:
-                raise PromiseError("the table has no rows")
-            prior = float(Fraction(FACTOR * self.rows, self.publishable_size))
+                raise PromiseError("the table has no rows", hint="there is nothing to publish")
+            density = Fraction(self.rows, self.publishable_size)
             answer["boundary"] = self.boundary
-            answer["largest_prior_factor"] = POSTERIOR * self.publishable_size / self.rows
-            promise = DGamma(prior, POSTERIOR)
+            answer["largest_prior_factor"] = float(Fraction(POSTERIOR) / density)
+            promise = promise_for(density, FACTOR, None, POSTERIOR, "independent")
         except PromiseError as refusal:
-            return answer | {"possible": False, "why": refusal.message}
+            return answer | {"possible": False, "why": refusal.message, "hint": refusal.hint}
         planned = plan(promise, "multiset")
         mechanism = AlphaBeta(planned.retention, planned.noise)
         size = self.publishable_size
         return answer | {
             "possible": True,
-            "prior": prior,
+            "prior": promise.prior,
             "retention": planned.retention,
             "expected_rows": mechanism.retention * self.rows + mechanism.noise_mean * size,
             "largest_stderr": math.sqrt(mechanism.variance(self.rows, size)),

@@ -21,13 +21,14 @@ import pyarrow as pa
 
 from voile.engines.encode import OUTSIDE, SQL, codes, domain_array
 from voile.engines.sources import SOURCE, attach, quote_identifier
-from voile.errors import QueryError, SchemaError, TableError, UsageError, did_you_mean
+from voile.errors import QueryError, ReleaseError, SchemaError, TableError, UsageError, did_you_mean
 from voile.schema import Attribute, Bins, Keys, Kind, Range, Schema, TupleIndex, Values
 from voile.schema.infer import LISTED_TEXTS, ColumnProfile, infer_attribute, numeric_extremes
 
 Nulls = Literal["error", "drop", "as-value"]
 NULLS: tuple[str, ...] = get_args(Nulls)
 Progress = Callable[[int], None]
+BinPoint = Literal["low", "middle", "high"]
 
 BATCH = 2**17
 MEMORY = "1GB"
@@ -47,6 +48,11 @@ class Table:
         self.name = attach(self._con, source, null_text=null_text)
         described = self._con.execute(f"DESCRIBE {SOURCE}").fetchall()
         self.columns: dict[str, str] = {name: kind for name, kind, *_ in described}
+
+    @property
+    def with_time_of_day(self) -> list[str]:
+        """Columns of which only the day is kept."""
+        return [name for name, kind in self.columns.items() if kind.startswith("TIMESTAMP")]
 
     def __repr__(self) -> str:
         return f"Table({self.name!r}, {len(self.columns)} columns)"
@@ -77,35 +83,41 @@ class Table:
         Of the rows that will be published only: what is dropped must not show in a domain.
         """
         rows = f"{SOURCE} WHERE {self._complete(names) if drop_nulls else 'TRUE'}"
-        kinds = {name: kind_of(self.columns[name]) for name in names}
         asked = ["count(*)"]
         for name in names:
-            value = canonical(name, kinds[name])
-            asked += [f"count({value})", f"approx_count_distinct({value})"]
-            asked += [f"min({value})", f"max({value})"] if kinds[name] else ["NULL", "NULL"]
+            kind = self._kind(name)
+            value = self._value(name, kind)
+            lost = f"count(*) FILTER (WHERE {self._unreadable(name, kind)})" if kind else "0"
+            asked += [lost, f"count({value})", f"approx_count_distinct({value})"]
+            asked += [f"min({value})", f"max({value})"] if kind else ["NULL", "NULL"]
         facts = self._row(f"SELECT {', '.join(asked)} FROM {rows}")
         return [
-            self._profile(name, kinds[name], rows, facts[0], *facts[1 + 4 * i : 5 + 4 * i])
+            self._profile(name, rows, facts[0], *facts[1 + 5 * i : 6 + 5 * i])
             for i, name in enumerate(names)
         ]
 
     def _profile(
         self,
         name: str,
-        kind: Kind | None,
         rows: str,
         total: int,
+        lost: int,
         filled: int,
         about: int,
         low: Any,
         high: Any,
     ) -> ColumnProfile:
+        # Python has no dates outside the years 1 to 9999: DuckDB hands them over as text.
+        odd = lost or (
+            self._kind(name) == "date" and (isinstance(low, str) or isinstance(high, str))
+        )
+        kind = None if odd else self._kind(name)
         profile = ColumnProfile(
-            name, self.columns[name], kind, total, total - filled, about, low, high
+            name, self.columns[name], kind, total, total - filled - lost, about, low, high
         )
         if kind is None or about > 2 * LISTED_TEXTS:
             return profile
-        value = canonical(name, kind)
+        value = self._value(name, kind)
         # By position: a name of ours could be one of the table's.
         found = self._con.execute(
             f"SELECT {value}, count(*) FROM {rows} AND {value} IS NOT NULL GROUP BY 1 ORDER BY 1"
@@ -121,7 +133,7 @@ class Table:
 
     def duplicates(self, names: Sequence[str]) -> int:
         """Rows that repeat an earlier row."""
-        listed = ", ".join(quote_identifier(name) for name in names)
+        listed = ", ".join(self._value(name, self._kind(name)) for name in names)
         distinct = self._one(f"SELECT count(*) FROM (SELECT DISTINCT {listed} FROM {SOURCE})")
         return len(self) - distinct
 
@@ -135,7 +147,7 @@ class Table:
     def null_counts(self, names: Sequence[str]) -> dict[str, int]:
         """Columns that have NULLs, with how many rows."""
         asked = ", ".join(
-            f"count(*) - count({canonical(name, kind_of(self.columns[name]))})" for name in names
+            f"count(*) - count({self._value(name, self._kind(name))})" for name in names
         )
         row = self._row(f"SELECT {asked} FROM {SOURCE}")
         return {name: count for name, count in zip(names, row, strict=True) if count}
@@ -174,7 +186,7 @@ class Table:
 
     def _batches(self, schema: Schema, *, drop_nulls: bool) -> Generator[Any, None, None]:
         listed = ", ".join(
-            f"{canonical(a.name, a.kind)} AS {quote_identifier(a.name)}" for a in schema
+            f"{self._value(a.name, a.kind)} AS {quote_identifier(a.name)}" for a in schema
         )
         where = self._complete(schema.names) if drop_nulls else "TRUE"
         # A relation's reader streams; execute() would hold the whole result.
@@ -185,34 +197,69 @@ class Table:
             raise TableError(f"table {self.name!r} cannot be read: {first_line(error)}") from None
 
     def _complete(self, names: Sequence[str]) -> str:
-        return " AND ".join(
-            f"{canonical(name, kind_of(self.columns[name]))} IS NOT NULL" for name in names
-        )
+        return " AND ".join(f"{self._value(name, self._kind(name))} IS NOT NULL" for name in names)
 
     def check_kinds(self, schema: Schema) -> None:
         """A value that is not of its attribute's kind would be read as NULL: find it first."""
         for attribute in schema:
-            if self._one(f"SELECT count(*) FROM {SOURCE} WHERE {unreadable(attribute)}"):
+            lost = self._unreadable(attribute.name, attribute.kind)
+            if self._one(f"SELECT count(*) FROM {SOURCE} WHERE {lost}"):
                 raise self._violation(attribute, drop_nulls=False)
 
     def _violation(self, attribute: Attribute, *, drop_nulls: bool) -> SchemaError:
         """Which row, which column, which value, and what to do about it."""
-        outside = f"({unreadable(attribute)}) OR ({not_in_domain(attribute)})"
+        name, column = attribute.name, quote_identifier(attribute.name)
+        value, lost = self._value(name, attribute.kind), self._unreadable(name, attribute.kind)
+        outside = f"({lost}) OR ({not_in_domain(attribute, value)})"
         if not attribute.null and not drop_nulls:
-            outside += f" OR {canonical(attribute.name, attribute.kind)} IS NULL"
-        column = quote_identifier(attribute.name)
-        place = quote_identifier(f"row of {attribute.name}")
-        row, value = self._row(
-            f"SELECT {place}, {column} FROM (SELECT row_number() OVER () AS {place}, {column} "
-            f"FROM {SOURCE}) WHERE {outside} LIMIT 1"
+            outside += f" OR {value} IS NULL"
+        place = quote_identifier(f"row of {name}")
+        row, found, unread = self._row(
+            f"SELECT {place}, {column}, {lost} FROM (SELECT row_number() OVER () AS {place}, "
+            f"{column} FROM {SOURCE}) WHERE {outside} LIMIT 1"
         )
+        where = f"row {row}, column {name!r}"
+        if found is None:
+            hint = f"set 'null: true' for {name!r} in the schema, or use --nulls drop"
+            return SchemaError(f"{where}: NULL is not in the schema's domain", hint=hint)
+        shown = repr(found) if isinstance(found, str) else str(found)
+        why = f"is not of kind {attribute.kind}" if unread else "is not in the schema's domain"
         return SchemaError(
-            f"row {row}, column {attribute.name!r}: {value!r} is not in the schema's domain "
-            f"({domain_in_words(attribute)})",
-            hint=f"correct the row, or widen the domain of {attribute.name!r} in the schema"
-            if value is not None
-            else f"set 'null: true' for {attribute.name!r} in the schema, or use --nulls drop",
+            f"{where}: {shown} {why} ({domain_in_words(attribute)})",
+            hint=f"correct the row (a header is not counted), or change the kind or domain of "
+            f"{name!r} in the schema",
         )
+
+    # ------------------------------------------------------------------ one column in SQL
+
+    def _kind(self, name: str) -> Kind | None:
+        return kind_of(self.columns[name])
+
+    def _raw(self, name: str) -> str:
+        """The column, with what depends on the machine or on short floats straightened out."""
+        column = quote_identifier(name)
+        if self.columns[name] == "TIMESTAMP WITH TIME ZONE":
+            return f"make_timestamp(epoch_us({column}))"  # the day in UTC, wherever we are
+        if self.columns[name] == "FLOAT":
+            return f"CAST(CAST({column} AS VARCHAR) AS DOUBLE)"  # 0.1, not 0.10000000149
+        return column
+
+    def _value(self, name: str, kind: Kind | None) -> str:
+        """The column as the kind's SQL type; NaN is NULL, a time of day is dropped."""
+        if kind is None:
+            return quote_identifier(name)
+        cast = f"TRY_CAST({self._raw(name)} AS {SQL[kind]})"
+        # Adding zero makes one zero of the two that floats have.
+        return f"nullif({cast} + 0.0::DOUBLE, 'nan'::DOUBLE)" if kind == "numeric" else cast
+
+    def _unreadable(self, name: str, kind: Kind) -> str:
+        """True of a row whose value is lost in the cast to the kind."""
+        raw = self._raw(name)
+        lost = f"({raw} IS NOT NULL AND TRY_CAST({raw} AS {SQL[kind]}) IS NULL)"
+        if kind == "integer" and self._kind(name) != "integer":
+            # DuckDB rounds 1.5 to 2.
+            lost += f" OR TRY_CAST({raw} AS DOUBLE) <> floor(TRY_CAST({raw} AS DOUBLE))"
+        return lost
 
     def _row(self, sql: str) -> tuple[Any, ...]:
         try:
@@ -272,19 +319,26 @@ class View:
     def _foreign(self, attribute: Attribute) -> str:
         column = quote_identifier(attribute.name)
         if isinstance(attribute.domain, Range):
-            foreign = not_in_domain(attribute)
+            foreign = not_in_domain(attribute, column)
         else:
             foreign = f"{column} NOT IN (SELECT v FROM {self._domain(attribute.name)} AS d(v) "
             foreign += "WHERE v IS NOT NULL)"
         return foreign if attribute.null else f"({foreign}) OR {column} IS NULL"
 
-    def domain_count(self, attributes: Sequence[str], condition: str) -> int:
-        """Tuples of the product of these attributes' domains for which the condition is true."""
-        tables = " CROSS JOIN ".join(self._domain(name) for name in attributes) or "(SELECT 1)"
+    def domain_count(
+        self, attributes: Sequence[str], condition: str, at: BinPoint = "middle"
+    ) -> int:
+        """Tuples of the product of these attributes' domains for which the condition is true.
+
+        `at` says which point stands for a bin.
+        """
+        tables = " CROSS JOIN ".join(self._domain(name, at) for name in attributes) or "(SELECT 1)"
         return self._count(f"SELECT count(*) FROM {tables} WHERE {safely(condition)}")
 
-    def _domain(self, name: str) -> str:
+    def _domain(self, name: str, at: BinPoint = "middle") -> str:
         attribute = self.schema[name]
+        if isinstance(attribute.domain, Bins) and at != "middle":
+            return bin_points(attribute, attribute.domain, at)
         if isinstance(attribute.domain, Range):
             return range_rows(attribute)
         table = quote_identifier(f"domain {name}")
@@ -300,7 +354,9 @@ class View:
         try:
             return int(self._con.execute(sql).fetchall()[0][0])
         except duckdb.Error as error:
-            raise QueryError(f"the condition cannot be evaluated: {first_line(error)}") from None
+            raise ReleaseError(
+                f"the release cannot be counted: {first_line(error)}", hint="try `voile verify`"
+            ) from None
 
 
 # ---------------------------------------------------------------------- SQL for one column
@@ -325,29 +381,7 @@ def kind_of(sql_type: str) -> Kind | None:
     return None
 
 
-def canonical(name: str, kind: Kind | None) -> str:
-    """The column as the kind's SQL type; NaN is NULL, a time of day is dropped."""
-    column = quote_identifier(name)
-    if kind is None:
-        return column
-    cast = f"TRY_CAST({column} AS {SQL[kind]})"
-    # Adding zero makes one zero of the two that floats have.
-    return f"nullif({cast} + 0.0::DOUBLE, 'nan'::DOUBLE)" if kind == "numeric" else cast
-
-
-def unreadable(attribute: Attribute) -> str:
-    """True of a row whose value is lost in the cast to the attribute's kind."""
-    column = quote_identifier(attribute.name)
-    cast = f"TRY_CAST({column} AS {SQL[attribute.kind]})"
-    lost = f"{column} IS NOT NULL AND {cast} IS NULL"
-    if attribute.kind == "integer":
-        # DuckDB rounds 1.5 to 2; as text it must read as a whole number.
-        lost += f" OR TRY_CAST({column} AS DOUBLE) <> floor(TRY_CAST({column} AS DOUBLE))"
-    return lost
-
-
-def not_in_domain(attribute: Attribute) -> str:
-    value = canonical(attribute.name, attribute.kind)
+def not_in_domain(attribute: Attribute, value: str) -> str:
     match attribute.domain:
         case Values(values):
             kind = SQL[attribute.kind]
@@ -375,6 +409,16 @@ def range_rows(attribute: Attribute) -> str:
     return f"(SELECT {value} AS {name} FROM range({attribute.domain.size}){missing}) AS {name}"
 
 
+def bin_points(attribute: Attribute, bins: Bins, at: BinPoint) -> str:
+    """The lowest or the highest point of every bin as a table."""
+    highest = [math.nextafter(edge, -math.inf) for edge in bins.edges[1:-1]] + [bins.edges[-1]]
+    points = [repr(p) for p in (bins.edges[:-1] if at == "low" else highest)]
+    name = quote_identifier(attribute.name)
+    missing = " UNION ALL SELECT NULL" if attribute.null else ""
+    listed = f"unnest([{', '.join(f'{p}::DOUBLE' for p in points)}])"
+    return f"(SELECT {listed} AS {name}{missing}) AS {name}"
+
+
 def safely(condition: str) -> str:
     """A row on which the condition cannot be computed does not count, on rows and domain alike."""
     return f"TRY({condition})"
@@ -387,7 +431,7 @@ def domain_in_words(attribute: Attribute) -> str:
         case Bins(edges):
             return f"{edges[0]:g} to {edges[-1]:g}"
         case Values(values):
-            shown = ", ".join(repr(v) for v in values[:5])
+            shown = ", ".join(repr(v) if isinstance(v, str) else str(v) for v in values[:5])
             return shown + (f", … {len(values)} values" if len(values) > 5 else "")
 
 

@@ -82,7 +82,7 @@ class DGamma:
                 hint="it is the belief that no adversary may exceed, e.g. 0.2",
             )
         if not 0 < self.prior < 1:
-            raise PromiseError(
+            raise UsageError(
                 f"prior d = {self.prior:.6g} must lie between 0 and 1",
                 hint="it is what an adversary may believe beforehand; with --prior-factor k it is "
                 "k·n/m, so a larger domain or a smaller k makes it smaller",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -27,6 +27,7 @@ from voile.publishing.wish import (
     check_size,
     choose_schema,
     promise_for,
+    weak_prior,
 )
 from voile.release import Release
 from voile.release.manifest import Manifest, Parameters
@@ -96,7 +97,7 @@ def publish(
 def publish_table(
     table: Any,
     *,
-    to: Path | None = None,
+    to: str | Path | None = None,
     overwrite: bool = False,
     method: str = "alphabeta",
     prior_factor: float | None = None,
@@ -106,7 +107,7 @@ def publish_table(
     retention: float | None = None,
     max_view_ratio: float | None = None,
     columns: Sequence[str] | None = None,
-    schema: Schema | str | Path | None = None,
+    schema: Schema | str | Path | Mapping[str, Any] | None = None,
     nulls: Nulls = "error",
     rows: Form | None = None,
     distinct: bool = False,
@@ -115,8 +116,12 @@ def publish_table(
     progress: Progress | None = None,
 ) -> Publication:
     """Publish and tell the steward about it. `to` names the release's folder."""
-    form = check_options(method, rows, nulls, prior_factor, prior, distinct=distinct)
+    form = check_options(
+        method, rows, nulls, prior_factor, prior, posterior, adversary, retention, distinct=distinct
+    )
     table = table if isinstance(table, Table) else Table(table)
+    columns = [columns] if isinstance(columns, str) else columns
+    to = None if to is None else Path(to)
     progress = progress or Silent()
     if to:
         check_target(to, overwrite=overwrite)  # before any work is done
@@ -130,11 +135,13 @@ def publish_table(
     check_nulls(table, domain, nulls)
     progress.start("reading", before)
     members = table.keys(domain, drop_nulls=nulls == "drop", progress=progress.advance)
-    dropped = before - len(members)
     if form == "set":
         members = as_set(members, drop_repetitions=distinct)
+    dropped = before - len(members)
     if not len(members):
-        raise TableError("every row has a NULL", hint="use --nulls as-value, or fewer columns")
+        raise TableError(
+            "no row is without NULLs", hint="use --nulls as-value, or leave columns out"
+        )
 
     promise = promise_for(
         Fraction(len(members), domain.size), prior_factor, prior, posterior, adversary
@@ -175,5 +182,8 @@ def publish_table(
         staging.commit()
     release = Release.open(staging.target)
     return Publication(
-        release if to else removed_with(release), len(members), dropped, tuple(notes)
+        release if to else removed_with(release),
+        before,
+        dropped,
+        (*notes, *weak_prior(promise, domain.size)),
     )

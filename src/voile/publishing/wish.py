@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import math
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 from voile.engines.duckdb import NULLS, Nulls, Table
 from voile.errors import PromiseError, TableError, UsageError
@@ -26,6 +30,9 @@ def check_options(
     nulls: str,
     prior_factor: float | None,
     prior: float | None,
+    posterior: float,
+    adversary: Adversary,
+    retention: float | None,
     *,
     distinct: bool,
 ) -> Form:
@@ -42,34 +49,56 @@ def check_options(
         raise UsageError("a prior and a prior factor were given", hint="give one of them")
     if prior_factor is not None and not (prior_factor > 0 and math.isfinite(prior_factor)):
         raise UsageError(f"prior-factor {prior_factor} must be positive", hint="the paper's is 10")
+    # What is wrong whatever the table says so before it is read.
+    DGamma(posterior / 2 if prior is None else prior, posterior, adversary)
+    if retention is not None and not 0 < retention <= 1:
+        raise UsageError(f"retention {retention} must lie in (0, 1]", hint="the paper's is 0.5")
     return "set" if rows == "set" else "multiset"
 
 
 def choose_schema(
     table: Table,
     columns: Sequence[str] | None,
-    schema: Schema | str | Path | None,
+    schema: Schema | str | Path | Mapping[str, Any] | None,
     nulls: Nulls,
 ) -> tuple[Schema, list[str]]:
     """The public domain: the declared one, or what the chosen columns hold."""
     notes: list[str] = []
     if schema is not None:
-        declared = schema if isinstance(schema, Schema) else Schema.open(schema)
+        declared = read_schema(schema)
         if columns is not None:
             declared = declared.select(columns)
         table.check_columns(declared.names)
         if left := [c for c in table.columns if c not in declared.names]:
             notes.append(f"left out, not in the schema: {', '.join(left)}")
         table.check_kinds(declared)
-        return declared, notes
+        return declared, notes + dropped_times(table, declared.names)
     names = table.check_columns(columns if columns is not None else list(table.columns))
+    if nulls == "drop" and not table.complete_rows(names):
+        empty = [name for name, count in table.null_counts(names).items() if count == len(table)]
+        raise TableError(
+            "no row is without NULLs"
+            + (f", for {', '.join(map(repr, empty))} holds nothing but NULLs" if empty else ""),
+            hint="leave such columns out with --columns, or use --nulls as-value",
+        )
     profiles = table.profiles(names, drop_nulls=nulls == "drop")
     if columns is None:
         refuse_identifiers(profiles, names)
     domain = Schema(tuple(infer_attribute(p, null=nulls == "as-value") for p in profiles))
     table.check_kinds(domain)
     notes.append("the domain was read off the table; declare it with --schema to disclose less")
-    return domain, notes
+    return domain, notes + dropped_times(table, names)
+
+
+def read_schema(schema: Schema | str | Path | Mapping[str, Any]) -> Schema:
+    if isinstance(schema, Schema):
+        return schema
+    return Schema.from_dict(schema) if isinstance(schema, Mapping) else Schema.open(schema)
+
+
+def dropped_times(table: Table, names: Sequence[str]) -> list[str]:
+    cut = [name for name in names if name in table.with_time_of_day]
+    return [f"only the day (UTC) is kept of {', '.join(cut)}"] if cut else []
 
 
 def refuse_identifiers(profiles: Sequence[ColumnProfile], names: Sequence[str]) -> None:
@@ -81,8 +110,28 @@ def refuse_identifiers(profiles: Sequence[ColumnProfile], names: Sequence[str]) 
         raise TableError(
             f"column {first.name!r} looks like an identifier ({first.distinct:,} different values "
             f"in {first.rows:,} rows): the release would list them all",
-            hint=f"choose the columns: --columns {','.join(others)}",
+            hint=f"choose the columns: --columns {columns_option(others)}"
+            if others
+            else "there is nothing else in the table; group the values first",
         )
+
+
+def columns_option(names: Sequence[str]) -> str:
+    """Names as --columns takes them, ready for a shell."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return shlex.quote(line.getvalue())
+
+
+def weak_prior(promise: DGamma, size: int) -> list[str]:
+    """A warning where the promise covers nobody who knows that the person is in the table."""
+    if Fraction(promise.prior) * size >= 1:
+        return []
+    return [
+        f"d = {promise.prior:.3g} is below 1/m = {float(Fraction(1, size)):.3g}: someone who knows "
+        "that a person is in the table, and nothing else, believes more than that already, and "
+        "is promised against nothing"
+    ]
 
 
 def check_nulls(table: Table, schema: Schema, nulls: Nulls) -> None:
@@ -115,13 +164,14 @@ def promise_for(
         factor = PRIOR_FACTOR if prior_factor is None else prior_factor
         d = Fraction(factor) * density
         if posterior <= d:
-            small = " (so the domain is too small for the table)" if d >= 1 else ""
+            most = float(Fraction(posterior) / density)
+            ways = [f"--prior-factor below {most:.4g}"] if most > 1 else []
+            ways += [f"--posterior above {float(d):.4g}"] if d < 1 else []
+            ways += ["more or finer columns, so that the domain is larger", "--prior with a number"]
             raise PromiseError(
-                f"prior factor {factor:g} means d = {float(d):.6g}{small}, which is not below the "
+                f"prior factor {factor:g} means d = {float(d):.6g}, which is not below the "
                 f"posterior γ = {posterior:.6g}: Theorem 4.3 needs d ≤ γ",
-                hint=f"nearest feasible: --prior-factor below {posterior / float(density):.4g}"
-                + (f", or --posterior above {float(d):.4g}" if d < 1 else "")
-                + ", or say yourself what may be believed beforehand: --prior",
+                hint="nearest feasible: " + ", or ".join(ways),
             )
         prior = float(d)
     return DGamma(prior, posterior, adversary)

@@ -7,7 +7,8 @@ agree on every function, cast and NULL.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import datetime as dt
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,8 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from voile.errors import QueryError, did_you_mean
-from voile.schema import Schema
+from voile.schema import Attribute, Schema, Values
+from voile.schema.schema import summary
 
 DIALECT = "duckdb"
 
@@ -36,10 +38,11 @@ COMPARISON = (
     exp.Like,
     exp.ILike,
     exp.RegexpLike,
+    exp.SimilarTo,
     exp.StartsWith,
 )
 ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.Pow)
-SCALAR = (
+SCALAR: tuple[type[exp.Expr], ...] = (
     exp.Abs,
     exp.Ceil,
     exp.Floor,
@@ -68,8 +71,54 @@ SCALAR = (
     exp.Cast,
     exp.TryCast,
 )
+MORE_SCALAR: tuple[type[exp.Expr], ...] = (
+    exp.Left, exp.Right, exp.Contains, exp.StrPosition, exp.Sign, exp.Exp, exp.Log, exp.Escape,
+    exp.Replace, exp.DateTrunc, exp.TimestampTrunc, exp.TimeToStr, exp.Week, exp.DayOfYear,
+    exp.DayOfMonth, exp.DayOfWeekIso, exp.EndsWith, exp.Reverse, exp.Dayname, exp.Monthname,
+)  # fmt: skip
+NAMED = frozenset(
+    [
+        "date_part",
+        "datepart",
+        "dayname",
+        "monthname",
+        "isodow",
+        "isoyear",
+        "weekofyear",
+        "yearweek",
+        "decade",
+        "century",
+        "era",
+        "prefix",
+        "suffix",
+        "instr",
+        "strpos",
+        "ends_with",
+        "trunc",
+        "log2",
+        "log10",
+        "cbrt",
+        "even",
+        "gcd",
+        "lcm",
+        "reverse",
+        "repeat",
+        "lpad",
+        "rpad",
+        "ltrim",
+        "rtrim",
+        "bit_count",
+        "ascii",
+        "chr",
+        "levenshtein",
+        "jaccard",
+    ]
+)
+"""Functions of one row that the parser knows by name only."""
 LEAVES = (exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.DataType, exp.Var, exp.Tuple)
-ALLOWED = BOOLEAN + COMPARISON + ARITHMETIC + SCALAR + LEAVES
+ALLOWED = BOOLEAN + COMPARISON + ARITHMETIC + SCALAR + MORE_SCALAR + LEAVES
+
+COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 
 CLAUSES = {
     "group": "GROUP BY", "order": "ORDER BY", "joins": "JOIN", "with_": "WITH",
@@ -116,6 +165,8 @@ def parse(sql: str, schema: Schema) -> Query:
 
 
 def _single_select(sql: str) -> exp.Select:
+    if not isinstance(sql, str):
+        raise QueryError(f"a query is SQL text, not {type(sql).__name__}")
     if "\0" in sql:
         raise QueryError("the SQL text has a NUL character")
     try:
@@ -123,6 +174,8 @@ def _single_select(sql: str) -> exp.Select:
     except SqlglotError as error:
         details = getattr(error, "errors", None) or [{}]
         what = details[0].get("description") or str(error).splitlines()[0]
+        if "<class" in what:  # the parser's inner words
+            what = "something is missing or misplaced"
         raise refusal(sql, f"not SQL: {what}", _error_start(sql, details[0])) from None
     except RecursionError:
         raise QueryError("the SQL is nested too deeply", hint="write a shorter condition") from None
@@ -133,8 +186,9 @@ def _single_select(sql: str) -> exp.Select:
         )
     tree = trees[0]
     if not isinstance(tree, exp.Select):
+        what = sql.split(maxsplit=1)[0].upper() if sql.split() else "this"
         raise QueryError(
-            f"{tree.key.upper()} is not a question about the data",
+            f"{what} is not a question about the data",
             hint="ask: select count(*) from name where …",
         )
     _only(tree, {"expressions", "from_", "where"})
@@ -195,8 +249,10 @@ def _condition(sql: str, tree: exp.Expr, schema: Schema) -> Condition:
     reads: set[str] = set()
 
     def bind(node: exp.Expr) -> exp.Expr:
-        if not isinstance(node, ALLOWED) or node.args.get("query"):
+        named = isinstance(node, exp.Anonymous) and node.name.lower() in NAMED
+        if not (named or isinstance(node, ALLOWED)) or node.args.get("query"):
             raise refusal(sql, *_why_not(node))
+        _check_kinds(sql, node, schema)
         if isinstance(node, exp.Column):
             name = _attribute(sql, node, schema)
             reads.add(name)
@@ -217,12 +273,48 @@ def _attribute(sql: str, column: exp.Column, schema: Schema) -> str:
     for name in schema.names:
         if name.lower() == column.name.lower():
             return name
-    raise refusal(
-        sql,
-        f"there is no column {column.name!r}",
-        place([column]),
-        did_you_mean(column.name, schema.names),
-    )
+    hint = did_you_mean(column.name, schema.names)
+    for attribute in schema:
+        if isinstance(attribute.domain, Values) and column.name in attribute.domain.values:
+            hint = f"text goes in single quotes: {attribute.name} = '{column.name}'"
+    raise refusal(sql, f"there is no column {column.name!r}", place([column]), hint)
+
+
+def _check_kinds(sql: str, node: exp.Expr, schema: Schema) -> None:
+    """Refuse a comparison that no row can pass because the literal is of another kind."""
+    if isinstance(node, exp.In):
+        pairs = [(node.this, literal) for literal in node.expressions]
+    elif isinstance(node, exp.Between):
+        pairs = [(node.this, node.args["low"]), (node.this, node.args["high"])]
+    elif isinstance(node, COMPARED):
+        pairs = [(node.this, node.expression), (node.expression, node.this)]
+    else:
+        return
+    for column, literal in pairs:
+        if isinstance(column, exp.Column) and isinstance(literal, exp.Literal):
+            attribute = schema[_attribute(sql, column, schema)]
+            if problem := _misfit(attribute, literal):
+                raise refusal(sql, problem, place([column]), f"its values are {summary(attribute)}")
+
+
+def _misfit(attribute: Attribute, literal: exp.Literal) -> str:
+    """Why a column cannot equal or exceed this literal, or nothing."""
+    name, text, kind = attribute.name, literal.this, attribute.kind
+    if kind == "categorical" and not literal.is_string:
+        return f"{name} is text, and {text} is a number: write '{text}'"
+    if kind in ("integer", "numeric") and literal.is_string and not _reads(float, text):
+        return f"{name} is a number, and '{text}' is not"
+    if kind == "date" and not (literal.is_string and _reads(dt.datetime.fromisoformat, text)):
+        return f"{name} is a date, and {literal.sql()} is not: write '2024-12-31'"
+    return ""
+
+
+def _reads(reader: Callable[[str], object], text: str) -> bool:
+    try:
+        reader(text.strip())
+    except ValueError:
+        return False
+    return True
 
 
 def _why_not(node: exp.Expr) -> tuple[str, int | None, str]:
@@ -230,13 +322,15 @@ def _why_not(node: exp.Expr) -> tuple[str, int | None, str]:
     what = what if len(what) <= 40 else what[:37] + "…"
     if isinstance(node, exp.AggFunc | exp.Window):
         why = "it looks at more than one row: a condition is about a single row"
-    elif isinstance(node, exp.Rand | exp.CurrentDate | exp.CurrentTimestamp | exp.CurrentTime):
+    elif isinstance(node, exp.Rand | exp.CurrentDate | exp.CurrentTimestamp | exp.CurrentTime) or (
+        isinstance(node, exp.Anonymous) and node.name.lower() in ("now", "today", "uuid", "txid")
+    ):
         why = "its value is not a function of the row"
     elif isinstance(node, exp.Subquery | exp.Select | exp.Exists | exp.In):
         why = "conditions with another table are not answered yet"
     else:
         why = "conditions may use comparisons, BETWEEN, IN (…), LIKE, IS NULL, AND/OR/NOT, CASE, "
-        why += "arithmetic, and text and date functions"
+        why += "arithmetic, and the text and date functions of one row: see docs/analyst.md"
     return f"{what} cannot be used in a condition", place([node]), why
 
 

@@ -13,9 +13,9 @@ from voile.release.opened import Release
 from voile.release.terms import disclosed, guarantee
 
 
-def verify(path: str | Path) -> Release:
+def verify(path: str | Path | Release) -> Release:
     """Check every byte and the promise again; raises ReleaseError naming what is wrong."""
-    release = Release.open(path)
+    release = path if isinstance(path, Release) else Release.open(path)
     check(release)
     return release
 

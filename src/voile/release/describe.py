@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 from voile.mechanisms import AlphaBeta
 from voile.release.manifest import Manifest
+from voile.schema.schema import large
 
 NOT_PROMISED = """\
 - Nothing is promised to people about whom more was known beforehand than the prior above.
@@ -23,11 +26,12 @@ def describe(manifest: Manifest) -> str:
     lines += [
         f"A noisy view of a private table: {manifest.rows:,} rows, real records and noise mixed. "
         f"{len(manifest.attributes)} attributes, "
-        f"{int(manifest.domain_size):,} possible tuples.",
+        f"{large(int(manifest.domain_size))} possible tuples.",
         "",
         "## What is promised",
         promise.explain(),
         f"The promise is about {manifest.guarantee.unit}.",
+        *_weak(manifest),
         *_linked(manifest),
         *_epsilon(manifest),
         "",
@@ -44,6 +48,15 @@ def describe(manifest: Manifest) -> str:
         f"NULLs in the table: {_nulls(manifest)}. Written by Voile {manifest.voile}.",
     ]
     return "\n".join(lines)
+
+
+def _weak(manifest: Manifest) -> list[str]:
+    if Fraction(manifest.promise.prior) * int(manifest.domain_size) >= 1:
+        return []
+    return [
+        "**A weak promise**: someone who knows that a person is in the table, and nothing else, "
+        "believes more than the prior already, and is promised against nothing."
+    ]
 
 
 def _linked(manifest: Manifest) -> list[str]:

@@ -17,16 +17,16 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from voile.engines.duckdb import View
+from voile.engines.duckdb import BinPoint, View
 from voile.engines.parquet import arrow_schema
 from voile.errors import ReleaseError, UsageError
-from voile.estimate import Answer, Bound
+from voile.estimate import Answer, Bound, checked_confidence
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma
-from voile.query import domain_count, parse
+from voile.query import Condition, Query, domain_count, parse
 from voile.release.describe import describe, explain_count
 from voile.release.manifest import MANIFEST, PARTIAL, Manifest, read_manifest
-from voile.schema import Schema
+from voile.schema import Bins, Schema
 
 
 class Release:
@@ -113,18 +113,44 @@ class Release:
             if f.path.endswith(".parquet")
         ]
 
-    def _counts(self, sql: str) -> tuple[str, int, int]:
-        """The answer's name, n_V and n_D."""
+    def _counts(self, sql: str) -> tuple[Query, int, int]:
+        """What was asked, n_V and n_D."""
         query = parse(sql, self.schema)
         if query.conditions:
             self._view.check(query.where)
         seen = self._view.count(query.where) if query.conditions else self.manifest.rows
-        return query.alias, seen, domain_count(query, self.schema, self._view)
+        return query, seen, domain_count(query, self.schema, self._view)
+
+    def _notes(self, query: Query, domain: int) -> tuple[str, ...]:
+        """What the analyst should know about this answer."""
+        notes = []
+        if not domain:
+            notes.append("no tuple of the public domain satisfies the condition; check the "
+                         "spelling of values")  # fmt: skip
+        if query.conditions and not any(c.attributes for c in query.conditions):
+            notes.append("the condition reads no column; names go in double quotes, text in single")
+        if not query.conditions and self.manifest.public_rows is not None:
+            notes.append(f"the release tells the number of rows: {self.manifest.public_rows:,}")
+        cut = [c.sql for c in query.conditions if self._cuts_a_bin(c)]
+        if cut:
+            notes.append(f"{' and '.join(cut)} cuts inside a bin: rows count by the middle of "
+                         "theirs, and the interval does not cover that; cut at the edges of the "
+                         "schema's bins")  # fmt: skip
+        return tuple(notes)
+
+    def _cuts_a_bin(self, condition: Condition) -> bool:
+        """Whether a condition on binned attributes differs at the ends of a bin."""
+        binned = [n for n in condition.attributes if isinstance(self.schema[n].domain, Bins)]
+        if not binned:
+            return False
+        points: list[BinPoint] = ["low", "middle", "high"]
+        counts = {self._view.domain_count(condition.attributes, condition.sql, p) for p in points}
+        return len(counts) > 1
 
     def query(self, sql: str, confidence: float = 0.95) -> Answer:
         """Estimate what the SQL would count in the original table."""
-        check_confidence(confidence)
-        alias, seen, domain = self._counts(sql)
+        checked_confidence(confidence)
+        query, seen, domain = self._counts(sql)
         estimate = self.mechanism.estimate(
             seen,
             domain,
@@ -132,17 +158,16 @@ class Release:
             rows=self.manifest.public_rows,
             bound=self._bound(1 - confidence),
         )
-        notes = () if domain else ("no tuple of the public domain satisfies the condition; "
-                                   "check the spelling of values",)  # fmt: skip
-        return Answer(({alias: estimate},), confidence, estimate.covers, notes)
+        notes = self._notes(query, domain)
+        return Answer(({query.alias: estimate},), confidence, estimate.covers, notes)
 
     def explain(self, sql: str) -> dict[str, Any]:
         """How the estimate comes about: what was counted, and the arithmetic."""
-        alias, seen, domain = self._counts(sql)
+        query, seen, domain = self._counts(sql)
         mechanism = self.mechanism
         estimate = mechanism.estimate(seen, domain, rows=self.manifest.public_rows)
         return {
-            "aggregate": alias,
+            "name": query.alias,
             "n_view": seen,
             "n_domain": domain,
             "retention": mechanism.retention,
@@ -190,13 +215,6 @@ class Release:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.describe())}</pre>{self.schema._repr_html_()}"
-
-
-def check_confidence(confidence: float) -> None:
-    if not 0 < confidence < 1:
-        raise UsageError(
-            f"confidence {confidence} must lie between 0 and 1", hint="the default is 0.95"
-        )
 
 
 def check_inside(path: str) -> None:

@@ -8,14 +8,16 @@ import weakref
 from pathlib import Path
 
 from voile.engines.parquet import sync
-from voile.errors import UsageError
-from voile.release.checks import check
-from voile.release.manifest import MANIFEST, PARTIAL
+from voile.errors import UsageError, VoileError
+from voile.release.checks import check, check_files
+from voile.release.manifest import PARTIAL
 from voile.release.opened import Release
 
 
 def check_target(target: Path, *, overwrite: bool) -> None:
     """Refuse what would lose something or could not be opened afterwards."""
+    if not target.name:
+        raise UsageError("no release was named", hint="such as people.voile")
     if PARTIAL in target.name:
         raise UsageError(f"a release cannot be called {target.name!r}", hint="choose another name")
     if target.is_symlink():
@@ -24,14 +26,23 @@ def check_target(target: Path, *, overwrite: bool) -> None:
         raise UsageError(
             f"{str(target)!r} exists already", hint="choose another name, or pass --overwrite"
         )
-    if target.exists() and not (target / MANIFEST).is_file():
-        raise UsageError(
-            f"{str(target)!r} is not a release; it is not overwritten", hint="choose another name"
-        )
+    if target.exists():
+        check_is_release(target)
     if not target.absolute().parent.is_dir():
         raise UsageError(
             f"there is no folder {str(target.absolute().parent)!r}", hint="make it first"
         )
+
+
+def check_is_release(target: Path) -> None:
+    """Only a release, and nothing that someone has put into it, may be replaced."""
+    try:
+        check_files(Release.open(target))
+    except VoileError as reason:
+        raise UsageError(
+            f"{str(target)!r} is not replaced, for it is not a sound release: {reason.message}",
+            hint="choose another name, or move it away",
+        ) from None
 
 
 class Staging:

@@ -120,7 +120,9 @@ def attribute_from_dict(entry: dict[Any, Any]) -> Attribute:
     # YAML reads an unquoted null as nothing, also where it is a key.
     entry = {"null" if key is None else key: value for key, value in entry.items()}
     name = entry.get("name")
-    if not isinstance(name, str) or not name:
+    if name is not None and not isinstance(name, str):
+        raise SchemaError(f"the name {name!r} is not text", hint="put it in quotes")
+    if not name:
         raise SchemaError(f"an attribute has no name: {entry!r}", hint="write 'name: …' first")
     known = {"name", "kind", "values", "range", "bins", "null", "ordered", "public"}
     if extra := sorted(map(str, set(entry) - known)):
@@ -131,7 +133,10 @@ def attribute_from_dict(entry: dict[Any, Any]) -> Attribute:
     kind = entry.get("kind")
     if kind not in KINDS:
         raise SchemaError(
-            f"attribute {name!r}: kind {kind!r} is not known", hint=f"use one of {', '.join(KINDS)}"
+            f"attribute {name!r} has no kind"
+            if kind is None
+            else f"attribute {name!r}: kind {kind!r} is not known",
+            hint=f"use one of {', '.join(KINDS)}",
         )
     public = entry.get("public", "declared")
     if public not in get_args(Public):
@@ -175,6 +180,11 @@ def domain_from_dict(name: str, kind: Kind, entry: dict[str, Any]) -> Domain:
             raise SchemaError(f"attribute {name!r}: a range is [low, high] of integers or dates")
         low, high = read
         assert isinstance(low, int | dt.date) and isinstance(high, int | dt.date)  # noqa: S101
+        if ordinal(low) > ordinal(high):
+            raise SchemaError(
+                f"attribute {name!r}: the range runs from {low} down to {high}",
+                hint="exchange them",
+            )
         return Range(low, high)
     if kind != "numeric":
         raise SchemaError(f"attribute {name!r}: bins are for kind numeric, not {kind}")
@@ -185,7 +195,9 @@ def value_of_kind(name: str, kind: Kind, item: Any) -> Value:
     """Check a codebook's value against the attribute's kind; YAML reads 'yes' as true."""
     ok: bool = {
         "categorical": isinstance(item, str),
-        "integer": isinstance(item, int) and not isinstance(item, bool),
+        "integer": isinstance(item, int)
+        and not isinstance(item, bool)
+        and -(2**63) <= item < 2**63,
         "numeric": isinstance(item, int | float)
         and not isinstance(item, bool)
         and math.isfinite(item),
@@ -225,5 +237,6 @@ def check_domain(attribute: Attribute) -> None:
         raise SchemaError(f"attribute {name!r} has an empty domain", hint="list at least one value")
     if attribute.size > MAX_SIZE:
         raise SchemaError(
-            f"attribute {name!r} has {attribute.size} values", hint="use coarser bins or a range"
+            f"attribute {name!r} has {attribute.size} values, more than can be numbered",
+            hint="declare a smaller domain in a codebook, or leave the column out",
         )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -28,23 +27,38 @@ def read_codebook(path: Path) -> dict[str, Any]:
         raise UsageError(
             f"there is no schema file {str(path)!r}", hint="`voile schema TABLE -o FILE` makes one"
         ) from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        first = str(error).replace("\n", " ")
-        raise SchemaError(f"{path}: not a readable codebook: {first}") from None
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise SchemaError(f"{path}: not a readable codebook: {_reason(error)}") from None
     if not isinstance(data, dict):
         raise SchemaError(f"{path}: a codebook is a mapping with a list 'attributes'")
     return data
 
 
-def write_codebook(path: Path, data: dict[str, Any]) -> None:
+def _reason(error: Exception) -> str:
+    """What is wrong and on which line, in one line."""
+    mark = getattr(error, "problem_mark", None)
+    problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+    return f"{problem} (line {mark.line + 1}, column {mark.column + 1})" if mark else problem
+
+
+def write_codebook(path: Path, data: dict[str, Any], *, overwrite: bool) -> None:
     """Write beside, then rename: an interrupted run never leaves half a codebook."""
+    if path.is_dir():
+        raise UsageError(f"{str(path)!r} is a folder", hint="name a file, such as schema.yaml")
+    if path.exists() and not overwrite:
+        raise UsageError(
+            f"{str(path)!r} exists already", hint="choose another name, or pass --overwrite"
+        )
     text = HEADER + yaml.dump(
         data, allow_unicode=True, sort_keys=False, default_flow_style=None, width=100
     )
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        handle, beside = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        beside.write_text(text, encoding="utf-8")
+        beside.replace(path)
     except OSError as error:
-        raise UsageError(f"cannot write {str(path)!r}: {error.strerror}") from None
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
-    Path(beside).replace(path)
+        raise UsageError(
+            f"cannot write {str(path)!r}: {error.strerror}", hint="choose another place"
+        ) from None
+    finally:
+        beside.unlink(missing_ok=True)

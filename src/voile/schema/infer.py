@@ -47,8 +47,14 @@ def infer_attribute(profile: ColumnProfile, *, null: bool) -> Attribute:
     """The attribute of a column; `null` when NULL is to be one of its values."""
     if profile.kind is None:
         raise TableError(
-            f"column {profile.name!r} has type {profile.sql_type}, which has no finite domain",
+            f"column {profile.name!r} of type {profile.sql_type} holds values of which no domain "
+            "can be made (integers beyond 64 bits, dates beyond year 9999, lists, …)",
             hint="leave it out: name the columns to publish with --columns",
+        )
+    if profile.nulls == profile.rows and not null:
+        raise TableError(
+            f"column {profile.name!r} holds nothing but NULLs",
+            hint="leave it out with --columns, or use --nulls as-value",
         )
     return Attribute(
         name=profile.name,

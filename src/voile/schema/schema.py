@@ -77,13 +77,17 @@ class Schema:
             raise SchemaError("a schema has a list 'attributes'", hint="see `voile schema TABLE`")
         return cls(tuple(attribute_from_dict(entry) for entry in entries))
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write the codebook as YAML, to be read and edited by people."""
-        write_codebook(Path(path), self.to_dict())
+        write_codebook(Path(path), self.to_dict(), overwrite=overwrite)
 
     @classmethod
     def open(cls, path: str | Path) -> Schema:
-        return cls.from_dict(read_codebook(Path(path)))
+        try:
+            return cls.from_dict(read_codebook(Path(path)))
+        except SchemaError as error:
+            where = "" if error.message.startswith(str(path)) else f"{path}: "
+            raise SchemaError(where + error.message, hint=error.hint) from None
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -92,20 +96,31 @@ class Schema:
             for a in self.attributes
         )
         return (
-            f"<table><caption>{len(self.attributes)} attributes, {self.size:,} possible tuples"
+            f"<table><caption>{len(self.attributes)} attributes, {large(self.size)} possible tuples"
             "</caption><tr><th>attribute</th><th>kind</th><th>size</th><th>domain</th>"
             f"<th>public</th></tr>{rows}</table>"
         )
 
     def __rich__(self) -> Any:
-        from rich.table import Table  # noqa: PLC0415  (only when printed)
+        from rich.markup import escape  # noqa: PLC0415  (only when printed)
+        from rich.table import Table  # noqa: PLC0415
 
-        table = Table(title=f"{len(self.attributes)} attributes, {self.size:,} possible tuples")
+        table = Table(
+            title=f"{len(self.attributes)} attributes, {large(self.size)} possible tuples"
+        )
         for heading in ("attribute", "kind", "size", "domain", "public"):
             table.add_column(heading, justify="right" if heading == "size" else "left")
         for a in self.attributes:
-            table.add_row(a.name, a.kind, f"{a.size:,}", summary(a), a.public)
+            table.add_row(escape(a.name), a.kind, f"{a.size:,}", escape(summary(a)), a.public)
         return table
+
+
+def large(count: int) -> str:
+    """A whole number for reading, however large."""
+    if count < 10**15:
+        return f"{count:,}"
+    digits = count.bit_length() * 0.30103  # str() of a very large number is refused
+    return f"about 10^{digits:.0f}" if digits > 300 else f"{float(count):.3g}"
 
 
 def summary(attribute: Attribute, width: int = 48) -> str:

@@ -35,6 +35,8 @@ def attach(con: Connection, spec: object, *, null_text: Sequence[str] = ()) -> s
         attach_object(con, spec)
         return "table"
     text = str(spec)
+    if not text or (isinstance(spec, str) and not spec.strip()):
+        raise UsageError("no table was named", hint=f"what is read: {READS}")
     if text.startswith("dataset:"):
         name = attach_dataset(con, text.removeprefix("dataset:"))
     elif text.startswith(("postgresql://", "postgres://")):
