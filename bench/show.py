@@ -14,9 +14,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from bench.child import QUIET
 from bench.result import Result, Unit
 
-WIDTH = 132
+WIDTH = 150
 PACKAGES = ("voile", "duckdb", "pyarrow", "numpy", "numba", "cryptography")
 
 
@@ -56,7 +57,7 @@ def table(results: Sequence[Result], *, quick: bool) -> Table:
     shown = Table(title=title, caption=caption(), box=box.SIMPLE_HEAD)
     for heading in ("", "ours", "beside", "", "ratio", "aim", "peak", "others"):
         number = heading in ("ours", "beside", "ratio", "peak", "others")
-        shown.add_column(heading, justify="right" if number else "left")
+        shown.add_column(heading, justify="right" if number else "left", no_wrap=True)
     last = ""
     for result in results:
         if result.name != last:
@@ -84,8 +85,14 @@ def cells(result: Result) -> list[str | Text]:
         "" if result.ratio is None else f"{result.ratio:,.2f} ×",
         verdict(result),
         size(result.peak_memory),
-        "" if result.unit == "bytes" else f"{result.others:.0%}",
+        others(result),
     ]
+
+
+def others(result: Result) -> Text:
+    if result.unit == "bytes":
+        return Text("")
+    return Text(f"{result.others:.0%}", style="yellow" if result.others > QUIET else "dim")
 
 
 def details(result: Result) -> list[str]:

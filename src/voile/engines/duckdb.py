@@ -17,6 +17,7 @@ from typing import Any, Literal, get_args
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from voile.engines.encode import OUTSIDE, SQL, codes, domain_array
@@ -293,21 +294,24 @@ class View:
         self._con.execute("SET lock_configuration = true")
         self._con.execute(f"CREATE VIEW view AS SELECT {columns} FROM read_parquet([{listed}])")
 
-    def check(self, condition: str) -> None:
-        """The condition must be true or false (or NULL) of a row; types are DuckDB's business."""
-        try:
-            relation = self._con.sql(f"SELECT ({condition}) AS c FROM view LIMIT 0")
-        except duckdb.Error as error:
-            raise QueryError(f"the condition does not fit the table: {first_line(error)}") from None
-        if str(relation.types[0]) != "BOOLEAN":
-            raise QueryError(
-                f"the condition is of type {relation.types[0]}, not true or false",
-                hint="compare it with something, as in age > 30",
-            )
+    def check(self, conditions: Sequence[str]) -> None:
+        """Each condition must be true or false (or NULL) of a row; types are DuckDB's business."""
+        for condition in conditions:
+            try:
+                relation = self._con.sql(f"SELECT ({condition}) AS c FROM view LIMIT 0")
+            except duckdb.Error as error:
+                raise QueryError(
+                    f"{condition} does not fit the table: {first_line(error)}"
+                ) from None
+            if str(relation.types[0]) != "BOOLEAN":
+                raise QueryError(
+                    f"{condition} is of type {relation.types[0]}, not true or false",
+                    hint="compare it with something, as in age > 30",
+                )
 
     def count(self, condition: str) -> int:
         """Rows of the view for which the condition is true."""
-        return self._count(f"SELECT count(*) FROM view WHERE {safely(condition)}")
+        return self._count(f"SELECT count(*) FROM view WHERE {condition}")
 
     def outside(self) -> str | None:
         """The first attribute that has a row with a value outside its domain, if any."""
@@ -333,7 +337,25 @@ class View:
         `at` says which point stands for a bin.
         """
         tables = " CROSS JOIN ".join(self._domain(name, at) for name in attributes) or "(SELECT 1)"
-        return self._count(f"SELECT count(*) FROM {tables} WHERE {safely(condition)}")
+        return self._count(f"SELECT count(*) FROM {tables} WHERE {condition}")
+
+    def truth(self, attributes: tuple[str, ...], condition: str) -> npt.NDArray[np.bool_]:
+        """Where the condition is true on the product of domains, one axis for each attribute."""
+        if not attributes:
+            return np.array(self._count(f"SELECT count(*) WHERE TRY({condition})") == 1)
+        found = [self.schema[name] for name in attributes]
+        shape = tuple(a.size for a in found)
+        values = [domain_array(a) for a in found]
+        sql = f"SELECT coalesce(TRY({condition}), false) AS t FROM incoming"
+        parts = []
+        for start in range(0, math.prod(shape), BATCH * 8):
+            places = np.arange(start, min(start + BATCH * 8, math.prod(shape)))
+            codes = np.unravel_index(places, shape)
+            columns = [v.take(pa.array(c)) for v, c in zip(values, codes, strict=True)]
+            self._con.register("incoming", pa.table(columns, names=list(attributes)))
+            parts.append(self._con.execute(sql).fetchnumpy()["t"])
+            self._con.unregister("incoming")
+        return np.concatenate(parts).reshape(shape)
 
     def _domain(self, name: str, at: BinPoint = "middle") -> str:
         attribute = self.schema[name]

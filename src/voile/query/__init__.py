@@ -1,6 +1,7 @@
 """SQL to a Query, and the count of a query on the public domain."""
 
 from voile.query.domain_count import domain_count
-from voile.query.parse import Condition, Query, parse
+from voile.query.parse import Query, parse
+from voile.query.predicate import Atom, Predicate
 
-__all__ = ["Condition", "Query", "domain_count", "parse"]
+__all__ = ["Atom", "Predicate", "Query", "domain_count", "parse"]

@@ -17,6 +17,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from voile.errors import QueryError, did_you_mean
+from voile.query.predicate import And, Atom, Or, Predicate, atoms, to_sql
 from voile.schema import Attribute, Schema, Values
 from voile.schema.schema import summary
 
@@ -127,27 +128,20 @@ CLAUSES = {
 
 
 @dataclass(frozen=True)
-class Condition:
-    """A SQL condition on one row, and the attributes it reads."""
-
-    sql: str
-    attributes: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Query:
-    """What was asked: how the answer is called, and which rows count.
-
-    `conditions` are the parts of the WHERE joined by AND; a row counts when all are true.
-    """
+    """What was asked: how the answer is called, and which rows count (all, without a predicate)."""
 
     sql: str
     alias: str
-    conditions: tuple[Condition, ...]
+    predicate: Predicate | None
+
+    @property
+    def atoms(self) -> list[Atom]:
+        return list(atoms(self.predicate)) if self.predicate else []
 
     @property
     def where(self) -> str:
-        return " AND ".join(f"({c.sql})" for c in self.conditions) or "TRUE"
+        return to_sql(self.predicate) if self.predicate else "TRUE"
 
 
 def parse(sql: str, schema: Schema) -> Query:
@@ -156,12 +150,23 @@ def parse(sql: str, schema: Schema) -> Query:
     alias = _count_alias(sql, tree)
     _one_table(sql, tree)
     where = tree.args.get("where")
-    parts = (
-        where.this.flatten()
-        if where and isinstance(where.this, exp.And)
-        else ([where.this] if where else [])
-    )
-    return Query(sql, alias, tuple(_condition(sql, part, schema) for part in parts))
+    try:
+        return Query(sql, alias, _predicate(sql, where.this, schema) if where else None)
+    except RecursionError:
+        raise QueryError("the SQL is nested too deeply", hint="write a shorter condition") from None
+
+
+def _predicate(sql: str, tree: exp.Expr, schema: Schema, *, negated: bool = False) -> Predicate:
+    """And and Or over atoms, with every NOT moved down to the atoms."""
+    if isinstance(tree, exp.Paren):
+        return _predicate(sql, tree.this, schema, negated=negated)
+    if isinstance(tree, exp.Not):
+        return _predicate(sql, tree.this, schema, negated=not negated)
+    if isinstance(tree, exp.And | exp.Or):
+        parts = tuple(_predicate(sql, p, schema, negated=negated) for p in tree.flatten())
+        return And(parts) if isinstance(tree, exp.And) is not negated else Or(parts)
+    atom = _atom(sql, tree, schema)
+    return Atom(f"NOT ({atom.sql})", atom.attributes) if negated else atom
 
 
 def _single_select(sql: str) -> exp.Select:
@@ -245,7 +250,7 @@ def _one_table(sql: str, tree: exp.Select) -> None:
         _only(alias, {"this"})
 
 
-def _condition(sql: str, tree: exp.Expr, schema: Schema) -> Condition:
+def _atom(sql: str, tree: exp.Expr, schema: Schema) -> Atom:
     reads: set[str] = set()
 
     def bind(node: exp.Expr) -> exp.Expr:
@@ -266,7 +271,7 @@ def _condition(sql: str, tree: exp.Expr, schema: Schema) -> Condition:
         bind(node)
     bound = tree.transform(lambda n: bind(n) if isinstance(n, exp.Column | exp.Literal) else n)
     ordered = tuple(name for name in schema.names if name in reads)
-    return Condition(bound.sql(DIALECT, comments=False), ordered)
+    return Atom(bound.sql(DIALECT, comments=False), ordered)
 
 
 def _attribute(sql: str, column: exp.Column, schema: Schema) -> str:

@@ -23,7 +23,7 @@ from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, Bound, checked_confidence
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma
-from voile.query import Condition, Query, domain_count, parse
+from voile.query import Atom, Query, domain_count, parse
 from voile.release.describe import describe, explain_count
 from voile.release.manifest import MANIFEST, PARTIAL, Manifest, read_manifest
 from voile.schema import Bins, Schema
@@ -116,10 +116,9 @@ class Release:
     def _counts(self, sql: str) -> tuple[Query, int, int]:
         """What was asked, n_V and n_D."""
         query = parse(sql, self.schema)
-        if query.conditions:
-            self._view.check(query.where)
-        seen = self._view.count(query.where) if query.conditions else self.manifest.rows
-        return query, seen, domain_count(query, self.schema, self._view)
+        self._view.check([atom.sql for atom in query.atoms])
+        seen = self._view.count(query.where) if query.predicate else self.manifest.rows
+        return query, seen, domain_count(query.predicate, self.schema, self._view)
 
     def _notes(self, query: Query, domain: int) -> tuple[str, ...]:
         """What the analyst should know about this answer."""
@@ -127,24 +126,24 @@ class Release:
         if not domain:
             notes.append("no tuple of the public domain satisfies the condition; check the "
                          "spelling of values")  # fmt: skip
-        if query.conditions and not any(c.attributes for c in query.conditions):
+        if query.atoms and not any(atom.attributes for atom in query.atoms):
             notes.append("the condition reads no column; names go in double quotes, text in single")
-        if not query.conditions and self.manifest.public_rows is not None:
+        if not query.atoms and self.manifest.public_rows is not None:
             notes.append(f"the release tells the number of rows: {self.manifest.public_rows:,}")
-        cut = [c.sql for c in query.conditions if self._cuts_a_bin(c)]
+        cut = [atom.sql for atom in query.atoms if self._cuts_a_bin(atom)]
         if cut:
             notes.append(f"{' and '.join(cut)} cuts inside a bin: rows count by the middle of "
                          "theirs, and the interval does not cover that; cut at the edges of the "
                          "schema's bins")  # fmt: skip
         return tuple(notes)
 
-    def _cuts_a_bin(self, condition: Condition) -> bool:
+    def _cuts_a_bin(self, atom: Atom) -> bool:
         """Whether a condition on binned attributes differs at the ends of a bin."""
-        binned = [n for n in condition.attributes if isinstance(self.schema[n].domain, Bins)]
+        binned = [n for n in atom.attributes if isinstance(self.schema[n].domain, Bins)]
         if not binned:
             return False
         points: list[BinPoint] = ["low", "middle", "high"]
-        counts = {self._view.domain_count(condition.attributes, condition.sql, p) for p in points}
+        counts = {self._view.domain_count(atom.attributes, f"TRY({atom.sql})", p) for p in points}
         return len(counts) > 1
 
     def query(self, sql: str, confidence: float = 0.95) -> Answer:

@@ -1,0 +1,56 @@
+"""A condition as a tree of And and Or over atoms.
+
+NOT is pushed down to the atoms, where it becomes part of their SQL. In SQL's three-valued logic a
+tree without NOT is true exactly if it is true with every atom that is not true (false, NULL, or
+impossible to compute) taken as false. So two values are enough from here on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Atom:
+    """Any SQL condition on one row, and the attributes it reads, in the schema's order."""
+
+    sql: str
+    attributes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class And:
+    parts: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True)
+class Or:
+    parts: tuple[Predicate, ...]
+
+
+Predicate = Atom | And | Or
+
+
+def atoms(predicate: Predicate) -> Iterator[Atom]:
+    if isinstance(predicate, Atom):
+        yield predicate
+    else:
+        for part in predicate.parts:
+            yield from atoms(part)
+
+
+def attributes(predicate: Predicate) -> set[str]:
+    return {name for atom in atoms(predicate) for name in atom.attributes}
+
+
+def to_sql(predicate: Predicate) -> str:
+    """The condition for an engine; an atom that cannot be computed on a row is not true there."""
+    if isinstance(predicate, Atom):
+        return f"TRY({predicate.sql})"
+    word = " AND " if isinstance(predicate, And) else " OR "
+    return "(" + word.join(to_sql(part) for part in predicate.parts) + ")"
+
+
+def conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
+    return predicate.parts if isinstance(predicate, And) else (predicate,)
