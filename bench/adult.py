@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from voile.engines.duckdb import Table
+from voile.engines.table import Table
 from voile.schema import Attribute, Range, Schema, Values
 
 NAME = "dataset:adult/boundary"

@@ -236,7 +236,7 @@ def test_all_kinds_of_columns_and_nulls_survive() -> None:
     with pytest.raises(TableError, match=r"NULLs in 'born' \(\d+ rows\)"):
         voile.publish(gappy, columns=names, **WIDE)
     for policy, size in (("drop", 9), ("as-value", 10)):
-        done = publish_table(gappy, columns=names, nulls=policy, simulate_seed=1, **WIDE)  # type: ignore[arg-type]
+        done = publish_table(gappy, columns=names, nulls=policy, simulate_seed=1, **WIDE)
         release = done.release
         assert release.schema["born"].size == size
         assert done.rows_dropped == (int(mask.sum()) if policy == "drop" else 0)
@@ -499,6 +499,8 @@ def test_wrong_python_calls_are_refused_in_words(adult: voile.Release, tmp_path:
     assert as_text.release.schema.names == ["age"]
     mapping = {"attributes": [{"name": "age", "kind": "integer", "range": [0, 99]}]}
     assert voile.publish(ADULT, schema=mapping, prior=0.1).schema.size == 100
+    with pytest.raises(UsageError, match="did you mean 'posterior'"):
+        voile.publish(ADULT, posteriour=0.3)
     assert "publish" in dir(voile)
     assert repr(answer).startswith("Answer(count ")
 

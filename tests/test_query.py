@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voile
-from voile.engines.duckdb import View
 from voile.engines.parquet import write_part
+from voile.engines.view import View
 from voile.errors import QueryError
 from voile.mechanisms import AlphaBeta
 from voile.query import domain_count, parse

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from voile.engines.duckdb import Table
+    from voile.engines.table import Table
     from voile.errors import VoileError
     from voile.estimate import Answer, Estimate
     from voile.publishing import publish
@@ -20,7 +20,7 @@ _HOMES = {
     "Estimate": "voile.estimate",
     "Release": "voile.release",
     "Schema": "voile.schema",
-    "Table": "voile.engines.duckdb",
+    "Table": "voile.engines.table",
     "VoileError": "voile.errors",
     "publish": "voile.publishing",
     "verify": "voile.release",
@@ -48,7 +48,7 @@ def read(source: Any, *, null_text: str | tuple[str, ...] = ()) -> Table:
 
     `null_text` names texts that mean NULL in text files, such as "NA".
     """
-    from voile.engines.duckdb import Table
+    from voile.engines.table import Table
 
     return Table(source, null_text=(null_text,) if isinstance(null_text, str) else null_text)
 

@@ -1,4 +1,4 @@
-"""The command line: arguments and printing, no arithmetic.
+"""The command line: arguments and errors, no arithmetic.
 
 Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 the
 promise or the data says no, 2 wrong usage.
@@ -7,18 +7,23 @@ promise or the data says no, 2 wrong usage.
 from __future__ import annotations
 
 import io
-import json
 import os
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-if TYPE_CHECKING:
-    from voile.inspection import Inspection
-    from voile.publishing import Publication
+from voile.terminal import (
+    inspection_view,
+    key_values,
+    progress_bar,
+    publication_view,
+    say,
+    show,
+    table_of,
+)
 
 app = typer.Typer(
     help="Publish tables about people so that anyone can count and no one can be singled out.",
@@ -165,12 +170,12 @@ def publish(
             prior_factor=prior_factor,
             prior=prior,
             posterior=posterior,
-            adversary=adversary,  # type: ignore[arg-type]
+            adversary=adversary,
             retention=retention,
             max_view_ratio=max_view_ratio,
             columns=split_names(columns),
             schema=schema,
-            rows=rows,  # type: ignore[arg-type]
+            rows=rows,
             distinct=distinct,
             nulls=check_nulls(nulls),
             name=name,
@@ -287,171 +292,12 @@ def refuse_same_file(output: Path, table: Path) -> None:
 
 
 def check_nulls(text: str) -> Any:
-    from voile.engines.duckdb import NULLS
+    from voile.engines.table import NULLS
     from voile.errors import UsageError
 
     if text not in NULLS:
         raise UsageError(f"--nulls {text!r} is not known", hint=f"use {', '.join(NULLS)}")
     return text
-
-
-# ---------------------------------------------------------------------- printing
-
-
-def show(data: Any, view: Any) -> None:
-    """A result on standard output: JSON where asked for, else what `view` makes."""
-    if data is not None:
-        print(json.dumps(data, ensure_ascii=False, indent=2))
-        return
-    from rich.console import Console
-
-    Console().print(view())
-
-
-def say(text: str) -> None:
-    """Everything that is not a result."""
-    from rich.console import Console
-
-    Console(stderr=True, highlight=False).print(text, style="dim", markup=False)
-
-
-def table_of(headings: list[str], rows: list[list[str]], **options: Any) -> Any:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, **options)
-    for heading in headings:
-        table.add_column(heading)
-    for row in rows:
-        table.add_row(*row)
-    return table
-
-
-def key_values(data: dict[str, Any]) -> Any:
-    return table_of(["", ""], [[key, f"{value}"] for key, value in data.items()], show_header=False)
-
-
-def inspection_view(found: Inspection) -> Any:
-    from rich.console import Group
-    from rich.markup import escape
-
-    from voile.inspection import bars, example
-
-    rows = [
-        [
-            escape(p.name) + (" [red]identifier?[/red]" if p.looks_like_identifier else ""),
-            p.kind or f"[red]{escape(p.sql_type)}[/red]",
-            f"{p.distinct:,}",
-            f"{size:,}" if size else "–",
-            f"{p.nulls:,}" if p.nulls else "",
-            escape(str(example(p)) if example(p) is not None else ""),
-            bars(p.histogram),
-        ]
-        for p, size in zip(found.profiles, found.sizes, strict=True)
-    ]
-    headings = ["attribute", "kind", "distinct", "domain", "NULLs", "most frequent", ""]
-    return Group(table_of(headings, rows, title=escape(found.name)), *facts(found))
-
-
-def facts(found: Inspection) -> list[str]:
-    from rich.markup import escape
-
-    from voile.publishing.wish import columns_option
-    from voile.schema.schema import large
-
-    data = found.to_dict()
-    feasible = data["feasible"]
-    lines = [
-        f"n = {found.rows:,} rows, {found.duplicates:,} of them repeat another row"
-        + (f"; {found.complete_rows:,} are without NULLs" * (found.complete_rows < found.rows)),
-        f"m = {large(found.domain_size)} possible tuples, n/m = {data['density']:.3g}",
-    ]
-    if found.identifiers:
-        lines.append(
-            f"[yellow]leave out {escape(', '.join(found.identifiers))}[/yellow]: nearly every row "
-            f"has its own value. Then m = {large(found.publishable_size)} and "
-            f"{found.publishable_duplicates:,} rows repeat another: "
-            f"--columns {escape(columns_option(found.publishable))}"
-        )
-    if "boundary" in feasible:
-        silent = feasible["boundary"] >= 1
-        lines.append(
-            f"n/√m = {feasible['boundary']:.4g}: "
-            + ("the impossibility theorem (3.3) rules nothing out for this table" if silent else
-               "no useful release can protect priors d well above this (Theorem 3.3)")
-        )  # fmt: skip
-    if feasible["possible"]:
-        lines.append(
-            f"feasible: --prior-factor 10 --posterior 0.2 (d = {feasible['prior']:.3g}) takes "
-            f"about {feasible['expected_rows']:,.0f} rows; standard error of a count at most "
-            f"{feasible['largest_stderr']:,.0f}; any prior factor below "
-            f"{feasible['largest_prior_factor']:.4g}"
-        )
-    else:
-        lines.append(
-            f"[red]not feasible[/red]: {escape(feasible['why'])} ({escape(feasible['hint'])})"
-        )
-    return lines
-
-
-def publication_view(done: Publication) -> Any:
-    from rich.console import Group
-    from rich.markup import escape
-
-    from voile.schema.schema import large
-
-    manifest = done.release.manifest
-    g, p = manifest.guarantee, manifest.parameters
-    rows = [
-        ["release", escape(str(done.release.path))],
-        ["rows", f"{done.rows_in:,} in, {manifest.rows:,} out"
-                 + (f" ({done.rows_dropped:,} left out)" if done.rows_dropped else "")],
-        ["domain", f"{large(int(manifest.domain_size))} tuples"],
-        ["promise", f"beliefs up to {g.prior:.3g} stay below {g.posterior:.3g} "
-                    f"({g.adversary} adversaries, {p.form})"],
-        ["parameters", f"retention {p.retention:.6g}, noise {p.noise:.6g}"],
-        *[["disclosed", escape(d.what)] for d in manifest.disclosed],
-        *[["note", escape(note)] for note in done.notes],
-    ]  # fmt: skip
-    if manifest.simulated:
-        rows.append(["[red]simulated[/red]", "made from a chosen seed: protects nobody"])
-    return Group(table_of(["", ""], rows, show_header=False))
-
-
-class progress_bar:  # noqa: N801  (used as a function)
-    """Bars with rows/s and time left on a terminal, silence in a pipe."""
-
-    def __enter__(self) -> progress_bar:
-        self._bar: Any = None
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-
-            self._bar = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TextColumn("{task.completed:,.0f}/{task.total:,.0f} rows"),
-                TextColumn("{task.fields[speed]}"),
-                TimeRemainingColumn(),
-                console=Console(stderr=True),
-                transient=True,
-            )
-            self._bar.start()
-        return self
-
-    def start(self, what: str, total: int) -> None:
-        if self._bar:
-            self._task = self._bar.add_task(what, total=total, speed="")
-
-    def advance(self, count: int) -> None:
-        if self._bar:
-            self._bar.advance(self._task, count)
-            speed = self._bar.tasks[self._task].speed or 0
-            self._bar.update(self._task, speed=f"{speed:,.0f} rows/s" if speed else "")
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar:
-            self._bar.stop()
 
 
 class Interrupted(BaseException):

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from voile.engines.duckdb import Nulls, Table
+from voile.engines.table import Nulls, Table
 from voile.errors import PromiseError, VoileError
 from voile.mechanisms import AlphaBeta
 from voile.privacy import plan
-from voile.publishing.wish import check_domain, promise_for
+from voile.publishing.wish import Wish, check_domain, promise_for
 from voile.schema.attribute import plain
 from voile.schema.infer import ColumnProfile, infer_attribute
 
@@ -64,7 +64,7 @@ class Inspection:
             density = Fraction(self.rows, self.publishable_size)
             answer["boundary"] = self.boundary
             answer["largest_prior_factor"] = float(Fraction(POSTERIOR) / density)
-            promise = promise_for(density, FACTOR, None, POSTERIOR, "independent")
+            promise = promise_for(density, Wish(prior_factor=FACTOR, posterior=POSTERIOR))
         except PromiseError as refusal:
             return answer | {"possible": False, "why": refusal.message, "hint": refusal.hint}
         planned = plan(promise, "multiset")

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.engines.duckdb import Table
 from voile.engines.encode import codes
+from voile.engines.table import Table
 from voile.estimate import Estimate, number
 from voile.evaluate import plots
 from voile.evaluate.workload import Selections, cumulative_error, selection_counts

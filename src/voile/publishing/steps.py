@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 from voile import __version__
-from voile.engines.duckdb import Nulls, Table
-from voile.errors import TableError
+from voile.engines.table import Table
+from voile.errors import TableError, UsageError, did_you_mean
 from voile.mechanisms import AlphaBeta
 from voile.mechanisms.alphabeta import as_set
 from voile.noise import Key
-from voile.privacy import Adversary, Form, plan
+from voile.privacy import DGamma, Form, plan
 from voile.publishing.descriptions import write_descriptions
 from voile.publishing.progress import Progress, Silent
 from voile.publishing.view import ViewWriter
 from voile.publishing.wish import (
     POSTERIOR,
+    Wish,
     check_domain,
     check_name,
     check_nulls,
-    check_options,
     check_size,
     choose_schema,
     promise_for,
@@ -31,9 +31,9 @@ from voile.publishing.wish import (
 )
 from voile.release import Release
 from voile.release.manifest import Manifest, Parameters
-from voile.release.staging import Staging, check_target, removed_with, temporary_target
+from voile.release.staging import Staging, check_target, place_for, removed_with
 from voile.release.terms import disclosed, guarantee
-from voile.schema import Schema
+from voile.schema import Keys, Schema
 
 
 @dataclass(frozen=True)
@@ -66,32 +66,30 @@ class Publication:
 def publish(
     table: Any,
     method: str = "alphabeta",
-    *,
     prior_factor: float | None = None,
     posterior: float = POSTERIOR,
     retention: float | None = None,
     columns: Sequence[str] | None = None,
     rows: Form | None = None,
     simulate_seed: int | None = None,
-    **options: Any,
+    **more: Any,
 ) -> Release:
     """Publish a table: a path, a data frame, or what `voile.read` returned.
 
-    Promises (d, γ)-privacy with d = prior_factor·n/m (default 10) or d = `prior`, γ = posterior.
-    See `publish_table` for the other options. The release lives in a temporary folder until
-    `release.save(path)`.
+    Promises (d, γ)-privacy with d = prior_factor·n/m (default 10) and γ = posterior. `more` are
+    the other options of `Wish`: prior, schema, nulls, distinct, adversary, max_view_ratio, name.
+    The release lives in a temporary folder until `release.save(path)`.
     """
-    return publish_table(
-        table,
-        method=method,
-        prior_factor=prior_factor,
-        posterior=posterior,
-        retention=retention,
-        columns=columns,
-        rows=rows,
-        simulate_seed=simulate_seed,
-        **options,
-    ).release
+    wish: dict[str, Any] = {
+        "method": method,
+        "prior_factor": prior_factor,
+        "posterior": posterior,
+        "retention": retention,
+        "columns": columns,
+        "rows": rows,
+        "simulate_seed": simulate_seed,
+    }
+    return publish_table(table, **wish, **more).release
 
 
 def publish_table(
@@ -99,91 +97,107 @@ def publish_table(
     *,
     to: str | Path | None = None,
     overwrite: bool = False,
-    method: str = "alphabeta",
-    prior_factor: float | None = None,
-    prior: float | None = None,
-    posterior: float = POSTERIOR,
-    adversary: Adversary = "independent",
-    retention: float | None = None,
-    max_view_ratio: float | None = None,
-    columns: Sequence[str] | None = None,
-    schema: Schema | str | Path | Mapping[str, Any] | None = None,
-    nulls: Nulls = "error",
-    rows: Form | None = None,
-    distinct: bool = False,
-    name: str | None = None,
-    simulate_seed: int | None = None,
     progress: Progress | None = None,
+    **wish: Any,
 ) -> Publication:
     """Publish and tell the steward about it. `to` names the release's folder."""
-    form = check_options(
-        method, rows, nulls, prior_factor, prior, posterior, adversary, retention, distinct=distinct
-    )
-    table = table if isinstance(table, Table) else Table(table)
-    columns = [columns] if isinstance(columns, str) else columns
-    to = None if to is None else Path(to)
-    progress = progress or Silent()
-    if to:
-        check_target(to, overwrite=overwrite)  # before any work is done
+    asked = wish_for(wish)
+    if to is not None:
+        check_target(Path(to), overwrite=overwrite)  # before any work is done
+    source = table if isinstance(table, Table) else Table(table)
+    with place_for(to) as target:
+        prepared = prepare(source, asked, progress or Silent())
+        release = write(prepared, asked, target, overwrite=overwrite)
+    if to is None:
+        removed_with(release)
+    notes = (*prepared.notes, *weak_prior(prepared.promise, prepared.schema.size))
+    return Publication(release, prepared.rows, prepared.rows - len(prepared.members), notes)
 
-    before = len(table)
-    if not before:
+
+def wish_for(options: dict[str, Any]) -> Wish:
+    known = [field.name for field in fields(Wish)]
+    for name in options:
+        if name not in known:
+            raise UsageError(f"there is no option {name!r}", hint=did_you_mean(name, known))
+    return Wish(**options)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A table that has been read, and a promise for it."""
+
+    name: str
+    rows: int
+    schema: Schema
+    members: Keys
+    promise: DGamma
+    notes: tuple[str, ...]
+    progress: Progress
+
+
+def prepare(table: Table, wish: Wish, progress: Progress) -> Prepared:
+    """Read and check the table, and find the promise."""
+    rows = len(table)
+    if not rows:
         raise TableError("the table has no rows to publish", hint="see `voile inspect TABLE`")
-    domain, notes = choose_schema(table, columns, schema, nulls)
-    check_name(name or table.name)
-    check_domain(domain.size)
-    check_nulls(table, domain, nulls)
-    progress.start("reading", before)
-    members = table.keys(domain, drop_nulls=nulls == "drop", progress=progress.advance)
-    if form == "set":
-        members = as_set(members, drop_repetitions=distinct)
-    dropped = before - len(members)
+    schema, notes = choose_schema(table, wish)
+    name = wish.name or table.name
+    check_name(name)
+    check_domain(schema.size)
+    check_nulls(table, schema, wish.nulls)
+    progress.start("reading", rows)
+    members = table.keys(schema, drop_nulls=wish.drop_nulls, progress=progress.advance)
+    if wish.form == "set":
+        members = as_set(members, drop_repetitions=wish.distinct)
     if not len(members):
         raise TableError(
             "no row is without NULLs", hint="use --nulls as-value, or leave columns out"
         )
+    promise = promise_for(Fraction(len(members), schema.size), wish)
+    return Prepared(name, rows, schema, members, promise, tuple(notes), progress)
 
-    promise = promise_for(
-        Fraction(len(members), domain.size), prior_factor, prior, posterior, adversary
-    )
+
+def choose_mechanism(prepared: Prepared, wish: Wish) -> AlphaBeta:
     planned = plan(
-        promise,
-        form,
-        retention=retention,
-        max_view_ratio=max_view_ratio,
-        domain_ratio=Fraction(domain.size, len(members)),
+        prepared.promise,
+        wish.form,
+        retention=wish.retention,
+        max_view_ratio=wish.max_view_ratio,
+        domain_ratio=Fraction(prepared.schema.size, len(prepared.members)),
     )
-    mechanism = AlphaBeta(planned.retention, planned.noise, form)
-    check_size(mechanism, len(members), domain.size)
-    # Both make a published parameter a function of n, from which n follows.
-    rows_are_public = prior is None or max_view_ratio is not None
-    parameters = Parameters(
-        form=form, distinct=distinct, retention=mechanism.retention, noise=mechanism.noise
-    )
-    key = Key.fresh() if simulate_seed is None else Key.from_seed(simulate_seed)
+    mechanism = AlphaBeta(planned.retention, planned.noise, wish.form)
+    check_size(mechanism, len(prepared.members), prepared.schema.size)
+    return mechanism
 
-    with Staging(to or temporary_target(), overwrite=overwrite) as staging:
-        parts = ViewWriter(staging.folder, mechanism, domain, key, progress).write(members)
+
+def write(prepared: Prepared, wish: Wish, target: Path, *, overwrite: bool) -> Release:
+    """Perturb, write beside, verify, put in place."""
+    schema, mechanism = prepared.schema, choose_mechanism(prepared, wish)
+    seed = wish.simulate_seed
+    key = Key.fresh() if seed is None else Key.from_seed(seed)
+    parameters = Parameters(
+        form=wish.form,
+        distinct=wish.distinct,
+        retention=mechanism.retention,
+        noise=mechanism.noise,
+    )
+    with Staging(target, overwrite=overwrite) as staging:
+        writer = ViewWriter(staging.folder, mechanism, schema, key, prepared.progress)
+        parts = writer.write(prepared.members)
         manifest = Manifest(
             voile=__version__,
-            name=name or table.name,
+            name=prepared.name,
             parameters=parameters,
-            guarantee=guarantee(promise, mechanism, rows_are_public=rows_are_public),
+            guarantee=guarantee(prepared.promise, mechanism, rows_are_public=wish.tells_rows),
             simulated=key.simulated,
-            nulls=nulls,
-            disclosed=disclosed(domain, parameters, rows_are_public=rows_are_public),
-            public_rows=len(members) if rows_are_public else None,
+            nulls=wish.nulls,
+            disclosed=disclosed(schema, parameters, rows_are_public=wish.tells_rows),
+            public_rows=len(prepared.members) if wish.tells_rows else None,
             rows=sum(part.rows or 0 for part in parts),
-            domain_size=str(domain.size),
-            attributes=domain.to_dict()["attributes"],
+            domain_size=str(schema.size),
+            attributes=schema.to_dict()["attributes"],
             files=parts,
         )
         write_descriptions(staging.folder, manifest)
         staging.commit()
-    release = Release.open(staging.target)
-    return Publication(
-        release if to else removed_with(release),
-        before,
-        dropped,
-        (*notes, *weak_prior(promise, domain.size)),
-    )
+    return Release.open(target)

@@ -7,11 +7,12 @@ import io
 import math
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from voile.engines.duckdb import NULLS, Nulls, Table
+from voile.engines.table import NULLS, Nulls, Table
 from voile.errors import PromiseError, TableError, UsageError
 from voile.mechanisms import AlphaBeta
 from voile.privacy import Adversary, DGamma, Form
@@ -24,48 +25,77 @@ MOST_ROWS = 4_000_000_000
 LARGEST_DOMAIN = 10**250
 
 
-def check_options(
-    method: str,
-    rows: str | None,
-    nulls: str,
-    prior_factor: float | None,
-    prior: float | None,
-    posterior: float,
-    adversary: Adversary,
-    retention: float | None,
-    *,
-    distinct: bool,
-) -> Form:
-    """Which form is used is the steward's choice, never the data's: the choice would leak."""
-    if method not in METHODS:
-        raise UsageError(f"method {method!r} is not known", hint=f"there is {', '.join(METHODS)}")
-    if rows not in (None, "set", "multiset"):
-        raise UsageError(f"rows {rows!r} is not known", hint="use 'multiset' or 'set'")
-    if nulls not in NULLS:
-        raise UsageError(f"nulls {nulls!r} is not known", hint=f"use {', '.join(NULLS)}")
-    if distinct and rows != "set":
-        raise UsageError("--distinct belongs to --rows set", hint="add --rows set, or leave it out")
-    if prior_factor is not None and prior is not None:
-        raise UsageError("a prior and a prior factor were given", hint="give one of them")
-    if prior_factor is not None and not (prior_factor > 0 and math.isfinite(prior_factor)):
-        raise UsageError(f"prior-factor {prior_factor} must be positive", hint="the paper's is 10")
-    # What is wrong whatever the table says so before it is read.
-    DGamma(posterior / 2 if prior is None else prior, posterior, adversary)
-    if retention is not None and not 0 < retention <= 1:
-        raise UsageError(f"retention {retention} must lie in (0, 1]", hint="the paper's is 0.5")
-    return "set" if rows == "set" else "multiset"
+@dataclass(frozen=True)
+class Wish:
+    """All that a steward asks for, checked before the table is read.
+
+    The prior is `prior`, or `prior_factor`·n/m (10 if neither is given). `rows` is the form, and
+    is the steward's choice, never the data's: the choice would leak.
+    """
+
+    method: str = "alphabeta"
+    prior_factor: float | None = None
+    prior: float | None = None
+    posterior: float = POSTERIOR
+    adversary: Adversary = "independent"
+    retention: float | None = None
+    max_view_ratio: float | None = None
+    columns: Sequence[str] | None = None
+    schema: Schema | str | Path | Mapping[str, Any] | None = None
+    nulls: Nulls = "error"
+    rows: Form | None = None
+    distinct: bool = False
+    name: str | None = None
+    simulate_seed: int | None = None
+
+    def __post_init__(self) -> None:
+        self._check_words()
+        if self.prior_factor is not None and self.prior is not None:
+            raise UsageError("a prior and a prior factor were given", hint="give one of them")
+        factor = self.prior_factor
+        if factor is not None and not (factor > 0 and math.isfinite(factor)):
+            raise UsageError(f"prior-factor {factor} must be positive", hint="the paper's is 10")
+        # Any prior below the posterior will do where it is not known yet.
+        DGamma(self.prior or self.posterior / 2, self.posterior, self.adversary)
+        if self.retention is not None and not 0 < self.retention <= 1:
+            raise UsageError(
+                f"retention {self.retention} must lie in (0, 1]", hint="the paper's is 0.5"
+            )
+
+    def _check_words(self) -> None:
+        if self.method not in METHODS:
+            raise UsageError(
+                f"method {self.method!r} is not known", hint=f"there is {', '.join(METHODS)}"
+            )
+        if self.rows not in (None, "set", "multiset"):
+            raise UsageError(f"rows {self.rows!r} is not known", hint="use 'multiset' or 'set'")
+        if self.nulls not in NULLS:
+            raise UsageError(f"nulls {self.nulls!r} is not known", hint=f"use {', '.join(NULLS)}")
+        if self.distinct and self.rows != "set":
+            raise UsageError(
+                "--distinct belongs to --rows set", hint="add --rows set, or leave it out"
+            )
+
+    @property
+    def form(self) -> Form:
+        return self.rows or "multiset"
+
+    @property
+    def drop_nulls(self) -> bool:
+        return self.nulls == "drop"
+
+    @property
+    def tells_rows(self) -> bool:
+        """Whether a published parameter is a function of n, from which n follows."""
+        return self.prior is None or self.max_view_ratio is not None
 
 
-def choose_schema(
-    table: Table,
-    columns: Sequence[str] | None,
-    schema: Schema | str | Path | Mapping[str, Any] | None,
-    nulls: Nulls,
-) -> tuple[Schema, list[str]]:
+def choose_schema(table: Table, wish: Wish) -> tuple[Schema, list[str]]:
     """The public domain: the declared one, or what the chosen columns hold."""
     notes: list[str] = []
-    if schema is not None:
-        declared = read_schema(schema)
+    columns = [wish.columns] if isinstance(wish.columns, str) else wish.columns
+    if wish.schema is not None:
+        declared = read_schema(wish.schema)
         if columns is not None:
             declared = declared.select(columns)
         table.check_columns(declared.names)
@@ -74,17 +104,17 @@ def choose_schema(
         table.check_kinds(declared)
         return declared, notes + dropped_times(table, declared.names)
     names = table.check_columns(columns if columns is not None else list(table.columns))
-    if nulls == "drop" and not table.complete_rows(names):
+    if wish.drop_nulls and not table.complete_rows(names):
         empty = [name for name, count in table.null_counts(names).items() if count == len(table)]
         raise TableError(
             "no row is without NULLs"
             + (f", for {', '.join(map(repr, empty))} holds nothing but NULLs" if empty else ""),
             hint="leave such columns out with --columns, or use --nulls as-value",
         )
-    profiles = table.profiles(names, drop_nulls=nulls == "drop")
+    profiles = table.profiles(names, drop_nulls=wish.drop_nulls)
     if columns is None:
         refuse_identifiers(profiles, names)
-    domain = Schema(tuple(infer_attribute(p, null=nulls == "as-value") for p in profiles))
+    domain = Schema(tuple(infer_attribute(p, null=wish.nulls == "as-value") for p in profiles))
     table.check_kinds(domain)
     notes.append("the domain was read off the table; declare it with --schema to disclose less")
     return domain, notes + dropped_times(table, names)
@@ -152,16 +182,11 @@ def check_nulls(table: Table, schema: Schema, nulls: Nulls) -> None:
         )
 
 
-def promise_for(
-    density: Fraction,
-    prior_factor: float | None,
-    prior: float | None,
-    posterior: float,
-    adversary: Adversary,
-) -> DGamma:
+def promise_for(density: Fraction, wish: Wish) -> DGamma:
     """d is given, or k times n/m, the prior of someone who knows only the table's size."""
+    prior, posterior = wish.prior, wish.posterior
     if prior is None:
-        factor = PRIOR_FACTOR if prior_factor is None else prior_factor
+        factor = PRIOR_FACTOR if wish.prior_factor is None else wish.prior_factor
         d = Fraction(factor) * density
         if posterior <= d:
             most = float(Fraction(posterior) / density)
@@ -174,7 +199,7 @@ def promise_for(
                 hint="nearest feasible: " + ", or ".join(ways),
             )
         prior = float(d)
-    return DGamma(prior, posterior, adversary)
+    return DGamma(prior, posterior, wish.adversary)
 
 
 def check_name(name: str) -> None:

@@ -17,8 +17,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from voile.engines.duckdb import BinPoint, View
 from voile.engines.parquet import arrow_schema
+from voile.engines.view import BinPoint, View
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, Bound, checked_confidence
 from voile.mechanisms import AlphaBeta

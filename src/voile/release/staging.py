@@ -5,6 +5,8 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from voile.engines.parquet import sync
@@ -93,15 +95,23 @@ class Staging:
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def temporary_target() -> Path:
-    """Where a release lives that nobody has named yet."""
-    return Path(tempfile.mkdtemp(prefix="voile-")) / "release.voile"
+@contextmanager
+def place_for(to: str | Path | None) -> Iterator[Path]:
+    """The named target, or a temporary one that goes again if nothing comes of it."""
+    if to is not None:
+        yield Path(to)
+        return
+    home = Path(tempfile.mkdtemp(prefix="voile-"))
+    try:
+        yield home / "release.voile"
+    except BaseException:
+        shutil.rmtree(home, ignore_errors=True)
+        raise
 
 
-def removed_with(release: Release) -> Release:
+def removed_with(release: Release) -> None:
     """Let the temporary folder of a release go when the release does."""
     weakref.finalize(release, shutil.rmtree, release.path.parent, ignore_errors=True)
-    return release
 
 
 def copy(release: Release, target: Path, *, overwrite: bool) -> Release:

@@ -1,35 +1,31 @@
-"""The embedded engine: reads a steward's table, and counts rows of a release, with DuckDB.
+"""A steward's table, read with DuckDB: looked at, checked, and turned into keys of tuples.
 
-Knows nothing of privacy. The only module, with sources.py, that imports duckdb.
+Knows nothing of privacy.
 """
 
 from __future__ import annotations
 
-import glob
 import math
 import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
 
-from voile.engines.encode import OUTSIDE, SQL, codes, domain_array
+from voile.engines.encode import OUTSIDE, SQL, codes
 from voile.engines.sources import SOURCE, attach, quote_identifier
-from voile.errors import QueryError, ReleaseError, SchemaError, TableError, UsageError, did_you_mean
+from voile.engines.sql import first_line, kind_of, literal, not_in_domain
+from voile.errors import SchemaError, TableError, UsageError, did_you_mean
 from voile.schema import Attribute, Bins, Keys, Kind, Range, Schema, TupleIndex, Values
 from voile.schema.infer import LISTED_TEXTS, ColumnProfile, infer_attribute, numeric_extremes
 
 Nulls = Literal["error", "drop", "as-value"]
 NULLS: tuple[str, ...] = get_args(Nulls)
 Progress = Callable[[int], None]
-BinPoint = Literal["low", "middle", "high"]
 
 BATCH = 2**17
 MEMORY = "1GB"
@@ -155,7 +151,7 @@ class Table:
 
     def count(self, condition: str) -> int:
         """The truth, for evaluation: rows for which a condition holds."""
-        return self._one(f"SELECT count(*) FROM {SOURCE} WHERE {safely(condition)}")
+        return self._one(f"SELECT count(*) FROM {SOURCE} WHERE TRY({condition})")
 
     def complete_rows(self, names: Sequence[str]) -> int:
         return self._one(f"SELECT count(*) FROM {SOURCE} WHERE {self._complete(names)}")
@@ -273,179 +269,6 @@ class Table:
         return int(self._row(sql)[0])
 
 
-class View:
-    """The rows of a release, and its domain, behind a connection that can reach nothing else."""
-
-    def __init__(self, files: Sequence[Path], schema: Schema) -> None:
-        self.schema = schema
-        self._con = duckdb.connect(
-            config={
-                "autoinstall_known_extensions": "false",
-                "autoload_known_extensions": "false",
-            }
-        )
-        self._domains: set[str] = set()
-        # DuckDB takes every path for a pattern, and checks it before and after expanding it.
-        listed = ", ".join(literal(glob.escape(str(file))) for file in files)
-        allowed = ", ".join([*(literal(file) for file in files), listed])
-        columns = ", ".join(quote_identifier(name) for name in schema.names)
-        self._con.execute(f"SET allowed_paths = [{allowed}]")
-        self._con.execute("SET enable_external_access = false")
-        self._con.execute("SET lock_configuration = true")
-        self._con.execute(f"CREATE VIEW view AS SELECT {columns} FROM read_parquet([{listed}])")
-
-    def check(self, conditions: Sequence[str]) -> None:
-        """Each condition must be true or false (or NULL) of a row; types are DuckDB's business."""
-        for condition in conditions:
-            try:
-                relation = self._con.sql(f"SELECT ({condition}) AS c FROM view LIMIT 0")
-            except duckdb.Error as error:
-                raise QueryError(
-                    f"{condition} does not fit the table: {first_line(error)}"
-                ) from None
-            if str(relation.types[0]) != "BOOLEAN":
-                raise QueryError(
-                    f"{condition} is of type {relation.types[0]}, not true or false",
-                    hint="compare it with something, as in age > 30",
-                )
-
-    def count(self, condition: str) -> int:
-        """Rows of the view for which the condition is true."""
-        return self._count(f"SELECT count(*) FROM view WHERE {condition}")
-
-    def outside(self) -> str | None:
-        """The first attribute that has a row with a value outside its domain, if any."""
-        asked = ", ".join(f"count(*) FILTER (WHERE {self._foreign(a)})" for a in self.schema)
-        counts = self._con.execute(f"SELECT {asked} FROM view").fetchall()[0]
-        wrong = (a.name for a, n in zip(self.schema, counts, strict=True) if n)
-        return next(wrong, None)
-
-    def _foreign(self, attribute: Attribute) -> str:
-        column = quote_identifier(attribute.name)
-        if isinstance(attribute.domain, Range):
-            foreign = not_in_domain(attribute, column)
-        else:
-            foreign = f"{column} NOT IN (SELECT v FROM {self._domain(attribute.name)} AS d(v) "
-            foreign += "WHERE v IS NOT NULL)"
-        return foreign if attribute.null else f"({foreign}) OR {column} IS NULL"
-
-    def domain_count(
-        self, attributes: Sequence[str], condition: str, at: BinPoint = "middle"
-    ) -> int:
-        """Tuples of the product of these attributes' domains for which the condition is true.
-
-        `at` says which point stands for a bin.
-        """
-        tables = " CROSS JOIN ".join(self._domain(name, at) for name in attributes) or "(SELECT 1)"
-        return self._count(f"SELECT count(*) FROM {tables} WHERE {condition}")
-
-    def truth(self, attributes: tuple[str, ...], condition: str) -> npt.NDArray[np.bool_]:
-        """Where the condition is true on the product of domains, one axis for each attribute."""
-        if not attributes:
-            return np.array(self._count(f"SELECT count(*) WHERE TRY({condition})") == 1)
-        found = [self.schema[name] for name in attributes]
-        shape = tuple(a.size for a in found)
-        values = [domain_array(a) for a in found]
-        sql = f"SELECT coalesce(TRY({condition}), false) AS t FROM incoming"
-        parts = []
-        for start in range(0, math.prod(shape), BATCH * 8):
-            places = np.arange(start, min(start + BATCH * 8, math.prod(shape)))
-            codes = np.unravel_index(places, shape)
-            columns = [v.take(pa.array(c)) for v, c in zip(values, codes, strict=True)]
-            self._con.register("incoming", pa.table(columns, names=list(attributes)))
-            parts.append(self._con.execute(sql).fetchnumpy()["t"])
-            self._con.unregister("incoming")
-        return np.concatenate(parts).reshape(shape)
-
-    def _domain(self, name: str, at: BinPoint = "middle") -> str:
-        attribute = self.schema[name]
-        if isinstance(attribute.domain, Bins) and at != "middle":
-            return bin_points(attribute, attribute.domain, at)
-        if isinstance(attribute.domain, Range):
-            return range_rows(attribute)
-        table = quote_identifier(f"domain {name}")
-        if name not in self._domains:
-            values = pa.table({name: domain_array(attribute)})
-            self._con.register("incoming", values)
-            self._con.execute(f"CREATE TABLE {table} AS SELECT * FROM incoming")
-            self._con.unregister("incoming")
-            self._domains.add(name)
-        return table
-
-    def _count(self, sql: str) -> int:
-        try:
-            return int(self._con.execute(sql).fetchall()[0][0])
-        except duckdb.Error as error:
-            raise ReleaseError(
-                f"the release cannot be counted: {first_line(error)}", hint="try `voile verify`"
-            ) from None
-
-
-# ---------------------------------------------------------------------- SQL for one column
-
-
-KINDS: dict[Kind, str] = {
-    "categorical": "VARCHAR ENUM UUID",
-    "integer": "TINYINT SMALLINT INTEGER BIGINT HUGEINT "
-    "UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT",
-    "numeric": "FLOAT DOUBLE DECIMAL",
-    "boolean": "BOOLEAN",
-    "date": "DATE TIMESTAMP TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS",
-}
-
-
-def kind_of(sql_type: str) -> Kind | None:
-    """The kind of attribute that a DuckDB type makes, if any."""
-    base = sql_type.split("(", maxsplit=1)[0].removesuffix(" WITH TIME ZONE")
-    for kind, types in KINDS.items():
-        if base in types.split() and not sql_type.endswith("]"):
-            return kind
-    return None
-
-
-def not_in_domain(attribute: Attribute, value: str) -> str:
-    match attribute.domain:
-        case Values(values):
-            kind = SQL[attribute.kind]
-            listed = ", ".join(f"CAST({literal(v)} AS {kind})" for v in values) or "NULL"
-            return f"{value} NOT IN ({listed})"
-        case Range(low, high):
-            return f"{value} NOT BETWEEN {literal(low)} AND {literal(high)}"
-        case Bins(edges):
-            return f"{value} NOT BETWEEN {edges[0]!r} AND {edges[-1]!r}"
-
-
-def literal(value: Any) -> str:
-    if isinstance(value, bool | int | float):
-        return repr(value)
-    return "'" + str(value).replace("'", "''") + "'"
-
-
-def range_rows(attribute: Attribute) -> str:
-    """A range as a table that DuckDB counts through without holding it."""
-    assert isinstance(attribute.domain, Range)  # noqa: S101
-    name, low = quote_identifier(attribute.name), attribute.domain.low
-    day = f"CAST(DATE '{low}' + CAST(range AS INTEGER) AS DATE)"
-    value = f"range + ({low})" if isinstance(low, int) else day
-    missing = " UNION ALL SELECT NULL" if attribute.null else ""
-    return f"(SELECT {value} AS {name} FROM range({attribute.domain.size}){missing}) AS {name}"
-
-
-def bin_points(attribute: Attribute, bins: Bins, at: BinPoint) -> str:
-    """The lowest or the highest point of every bin as a table."""
-    highest = [math.nextafter(edge, -math.inf) for edge in bins.edges[1:-1]] + [bins.edges[-1]]
-    points = [repr(p) for p in (bins.edges[:-1] if at == "low" else highest)]
-    name = quote_identifier(attribute.name)
-    missing = " UNION ALL SELECT NULL" if attribute.null else ""
-    listed = f"unnest([{', '.join(f'{p}::DOUBLE' for p in points)}])"
-    return f"(SELECT {listed} AS {name}{missing}) AS {name}"
-
-
-def safely(condition: str) -> str:
-    """A row on which the condition cannot be computed does not count, on rows and domain alike."""
-    return f"TRY({condition})"
-
-
 def domain_in_words(attribute: Attribute) -> str:
     match attribute.domain:
         case Range(low, high):
@@ -470,7 +293,3 @@ def histogram(profile: ColumnProfile) -> tuple[int, ...]:
     ]
     bars, _ = np.histogram(places, bins=BARS, range=(low, high), weights=profile.counts)
     return tuple(int(b) for b in bars)
-
-
-def first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0]
