@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from voile.engines.table import Table
+import voile
 from voile.schema import Attribute, Range, Schema, Values
 
 NAME = "dataset:adult/boundary"
@@ -12,7 +12,7 @@ SIZES = [72, 7, 16, 7, 5, 2, 41, 14, 2]
 
 
 def adult_schema() -> Schema:
-    table = Table(NAME)
+    table = voile.read(NAME)
     schema = table.infer(list(table.columns), "error")
     assert schema.sizes == SIZES
     return schema

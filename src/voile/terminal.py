@@ -54,16 +54,22 @@ def inspection_view(found: Inspection) -> Any:
         [
             escape(p.name) + (" [red]identifier?[/red]" if p.looks_like_identifier else ""),
             p.kind or f"[red]{escape(p.sql_type)}[/red]",
-            f"{p.distinct:,}",
-            f"{size:,}" if size else "–",
+            values_text(p.distinct, size),
             f"{p.nulls:,}" if p.nulls else "",
             escape(str(example(p)) if example(p) is not None else ""),
             bars(p.histogram),
         ]
         for p, size in zip(found.profiles, found.sizes, strict=True)
     ]
-    headings = ["attribute", "kind", "distinct", "domain", "NULLs", "most frequent", ""]
+    headings = ["attribute", "kind", "values", "NULLs", "most frequent", ""]
     return Group(table_of(headings, rows, title=escape(found.name)), *facts(found))
+
+
+def values_text(distinct: int, size: int | None) -> str:
+    """How many values occur, and how many the domain has where that differs."""
+    if size is None or size == distinct:
+        return f"{distinct:,}"
+    return f"{distinct:,} of {size:,}" if size > distinct else f"{distinct:,} in {size:,} bins"
 
 
 def facts(found: Inspection) -> list[str]:

@@ -155,7 +155,7 @@ class Release:
             domain,
             confidence=confidence,
             rows=self.manifest.public_rows,
-            bound=self._bound(1 - confidence),
+            bound=self._bound(round(1 - confidence, 12)),
         )
         notes = self._notes(query, domain)
         return Answer(({query.alias: estimate},), confidence, estimate.covers, notes)
