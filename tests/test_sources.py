@@ -928,3 +928,11 @@ def test_postgres_without_its_driver(con: Con, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "adbc_driver_postgresql.dbapi", None)
     with pytest.raises(UsageError, match=r"pip install 'voile\[postgres\]'"):
         attach(con, "postgresql://me@host/mine::t")
+
+
+def test_a_broken_line_is_named_without_its_content(tmp_path: Path) -> None:
+    (tmp_path / "open.csv").write_text('a,b\n1,"secret\n3,4\n5,6\n')
+    with pytest.raises(TableError, match=r"Line: 2: .*unterminated quote") as caught:
+        attach(duckdb.connect(), tmp_path / "open.csv")
+    assert "secret" not in str(caught.value)
+    assert "3,4" not in str(caught.value)

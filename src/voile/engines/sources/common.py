@@ -71,9 +71,11 @@ def reading(what: str, *, secrets: Iterable[str] = ()) -> Iterator[None]:
 def _reason(error: Exception) -> str:
     """The first line of the message; for a bad line of a text file where and why, not what."""
     text = " ".join(map(str, error.args)) if isinstance(error, pa.ArrowException) else str(error)
-    lines = [line.strip() for line in text.splitlines() if not line.startswith("Original Line:")]
-    lines = [line for line in lines if line] or [type(error).__name__]
-    reason = ": ".join(lines[:2]) if "CSV Error on Line" in lines[0] else lines[0]
+    lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
+    reason = lines[0]
+    if "CSV Error on Line" in reason and "Possible fixes:" in lines:
+        # Between the two stand private rows, and last why they cannot be read.
+        reason += f": {lines[lines.index('Possible fixes:') - 1]}"
     return reason.split(". Detail: Python exception")[0]
 
 
