@@ -73,9 +73,10 @@ def _reason(error: Exception) -> str:
     text = " ".join(map(str, error.args)) if isinstance(error, pa.ArrowException) else str(error)
     lines = [line.strip() for line in text.splitlines() if line.strip()] or [type(error).__name__]
     reason = lines[0]
-    if "CSV Error on Line" in reason and "Possible fixes:" in lines:
+    advice = [i for i, line in enumerate(lines) if line.startswith("Possible ")]
+    if "CSV Error on Line" in reason and advice:
         # Between the two stand private rows, and last why they cannot be read.
-        reason += f": {lines[lines.index('Possible fixes:') - 1]}"
+        reason += f": {lines[advice[0] - 1]}"
     return reason.split(". Detail: Python exception")[0]
 
 
