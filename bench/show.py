@@ -17,7 +17,7 @@ from rich.text import Text
 from bench.child import QUIET
 from bench.result import Result, Unit
 
-WIDTH = 150
+WIDTH = 156
 PACKAGES = ("voile", "duckdb", "pyarrow", "numpy", "numba", "cryptography")
 
 
