@@ -20,6 +20,14 @@ class Atom:
 
 
 @dataclass(frozen=True)
+class Expression:
+    """Any SQL expression of one row, and the attributes it reads, in the schema's order."""
+
+    sql: str
+    attributes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class And:
     parts: tuple[Predicate, ...]
 
@@ -30,6 +38,17 @@ class Or:
 
 
 Predicate = Atom | And | Or
+
+
+@dataclass(frozen=True)
+class Term:
+    """What is summed over rows or over the domain: 1 where the predicate is true, times values.
+
+    A value that is NULL on a row contributes nothing there.
+    """
+
+    predicate: Predicate | None = None
+    values: tuple[Expression, ...] = ()
 
 
 def atoms(predicate: Predicate) -> Iterator[Atom]:
