@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import importlib
 from itertools import product
 from pathlib import Path
 
@@ -15,12 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voile
+from voile.answering.answer import check
 from voile.engines.parquet import write_part
 from voile.engines.view import View
 from voile.errors import QueryError
 from voile.mechanisms import AlphaBeta
-from voile.query import domain_count, parse
-from voile.query.domain_count import components
+from voile.query import DomainSums, Predicate, parse
+from voile.query.predicate import Term
 from voile.schema import Attribute, Range, Schema, TupleIndex, Values
 
 SCORES = Schema(
@@ -49,6 +49,14 @@ def view_of(schema: Schema, rows: list[tuple[object, ...]], folder: Path) -> Vie
     return View([path], schema)
 
 
+def domain_count(predicate: Predicate | None, schema: Schema, view: View) -> int | float:
+    return DomainSums(schema, view.domain).sums([Term(predicate)])[0].total
+
+
+def rows_counted(where: str, view: View) -> int:
+    return int(view.sums(where, [], ["count(*)"]).sums[0, 0])
+
+
 # ---------------------------------------------------------------------- Example 4.1
 
 
@@ -58,7 +66,7 @@ def test_example_4_1_as_corrected(tmp_path: Path, oracle: dict[str, dict[str, ob
     assert isinstance(expected, dict)
     view = view_of(SCORES, list(VIEW_OF_TABLE_1D), tmp_path)
     query = parse("select count(*) from I where score < 3*age", SCORES)
-    seen, domain = view.count(query.where), domain_count(query.predicate, SCORES, view)
+    seen, domain = rows_counted(query.where, view), domain_count(query.predicate, SCORES, view)
     assert (seen, domain) == (expected["nV"], expected["nD_strict_x3"])
     beta = expected["beta"]
     estimate = AlphaBeta(2 / 3 + beta, beta, "set").estimate(seen, domain)
@@ -80,19 +88,16 @@ def test_example_4_1_as_corrected(tmp_path: Path, oracle: dict[str, dict[str, ob
         ("insert into t values (1)", "INSERT is not a question"),
         ("copy t to 'x'", "COPY is not a question"),
         ("select * from t", r"SELECT \* is not answered"),
-        ("select age from t", "SELECT age is not answered"),
-        ("select count(*), count(*) from t", "is not answered"),
-        ("select count(age) from t", "is not answered"),
-        ("select count(*) from t group by age", "GROUP BY is not answered"),
-        ("select count(*) from t limit 3", "LIMIT"),
-        ("select count(*) from t join u on true", "JOIN"),
+        ("select age from t", "age is neither an aggregate nor in GROUP BY"),
+        ("select count(*) from t group by rollup(age)", "ask once for each grouping"),
+        ("select count(*) from t limit age", "LIMIT must be a whole number"),
+        ("select count(*) from t join u on true", "no table u.*--with"),
         ("with x as (select 1) select count(*) from x", "WITH"),
         ("select count(*)", "FROM must name"),
         ("select count(*) from t tablesample 10%", "is not answered"),
-        ("select count(*) from t as u(sex, age)", "renaming is not answered"),
+        ("select count(*) from t as u(sex, age)", "renaming columns is not answered"),
         ("select count(*) from t for update", "FOR UPDATE"),
-        ("select count(* exclude (age)) from t", "is not answered"),
-        ("select count(*) filter (where age > 3) from t", "is not answered"),
+        ("select count(* exclude (age)) from t", r"write count\(\*\)"),
         ("select distinct count(*) from t", "DISTINCT"),
         ("select count(*) from t qualify 1 = 1", "QUALIFY"),
         ("select count(*) from t pivot (count(*) for age in (1, 2))", "is not answered"),
@@ -103,8 +108,8 @@ def test_example_4_1_as_corrected(tmp_path: Path, oracle: dict[str, dict[str, ob
         ("select count(*) from t where current_date > '2020-01-01'", "not a function of the row"),
         ("select count(*) from t where count(*) > 3", "more than one row"),
         ("select count(*) from t where sum(age) over () > 3", "more than one row"),
-        ("select count(*) from t where age in (select 1)", "another table"),
-        ("select count(*) from t where exists (select 1)", "another table"),
+        ("select count(*) from t where age in (select 1)", "tables of your own"),
+        ("select count(*) from t where exists (select 1)", "tables of your own"),
         ("select count(*) from t where getenv('HOME') = 'x'", "cannot be used"),
         ("select count(*) from t where read_text('/etc/passwd') = 'x'", "cannot be used"),
         ("select count(*) from t where age", "not true or false"),
@@ -124,7 +129,7 @@ def test_example_4_1_as_corrected(tmp_path: Path, oracle: dict[str, dict[str, ob
 def test_refusals_say_why(sql: str, says: str, tmp_path: Path) -> None:
     view = view_of(SCORES, list(VIEW_OF_TABLE_1D), tmp_path)
     with pytest.raises(QueryError, match=f"(?s){says}"):
-        view.check([atom.sql for atom in parse(sql, SCORES).atoms])
+        check(parse(sql, SCORES), view)
 
 
 def test_an_error_points_at_its_place() -> None:
@@ -137,12 +142,14 @@ def test_an_error_points_at_its_place() -> None:
     ]
 
 
-def test_a_comparison_of_too_many_values_is_refused(tmp_path: Path) -> None:
-    big = Schema(tuple(Attribute(c, "integer", Range(1, 1000)) for c in "abc"))
-    view = view_of(big, [(1, 1, 1)], tmp_path)
-    query = parse("select count(*) from t where a * b * c < 100", big)
-    with pytest.raises(QueryError, match="a, b, c span 1,000,000,000 combinations"):
-        domain_count(query.predicate, big, view)
+def test_a_comparison_of_too_many_values_is_sampled_or_refused(tmp_path: Path) -> None:
+    big = Schema(tuple(Attribute(c, "integer", Range(1, 3000)) for c in "abcd"))
+    view = view_of(big, [(1, 1, 1, 1)], tmp_path)
+    query = parse("select count(*) from t where a * b + c * d < 100", big)
+    sampled = DomainSums(big, view.domain).sums([Term(query.predicate)])[0]
+    assert sampled.error > 0
+    with pytest.raises(QueryError, match="a, b, c, d"):
+        DomainSums(big, view.domain, exact=True).sums([Term(query.predicate)])
 
 
 def test_the_connection_reaches_nothing_but_the_release(tmp_path: Path) -> None:
@@ -184,8 +191,8 @@ def test_names_are_found_in_any_case_and_any_quoting(tmp_path: Path) -> None:
         ('"select" and "we""ird" < 3', 1, 6),
     ]:
         query = parse(f"select count(*) as n from anything where {where}", schema)
-        assert query.alias == "n"
-        assert view.count(query.where) == seen
+        assert query.columns[0].name == "n"
+        assert rows_counted(query.where, view) == seen
         assert domain_count(query.predicate, schema, view) == domain
 
 
@@ -213,8 +220,8 @@ def test_functions_of_one_row_are_answered(tmp_path: Path) -> None:
         ("coalesce(nullif(x, 3), 0) = 0", 1), ("s ~ '^[0-9]+%$'", 1), ("s similar to 'b.*'", 1),
     ]:  # fmt: skip
         query = parse(f"select count(*) from t where {where}", schema)
-        view.check([atom.sql for atom in query.atoms])
-        assert view.count(query.where) == seen, where
+        check(query, view)
+        assert rows_counted(query.where, view) == seen, where
 
 
 def test_conditions_that_fail_on_some_rows_count_as_not_true(tmp_path: Path) -> None:
@@ -226,19 +233,9 @@ def test_conditions_that_fail_on_some_rows_count_as_not_true(tmp_path: Path) -> 
         "9223372036854775807 + age > 0 and age < 0",
     ):
         query = parse(f"select count(*) from t where {where}", SCORES)
-        view.check([atom.sql for atom in query.atoms])
-        assert view.count(query.where) == 0
+        check(query, view)
+        assert rows_counted(query.where, view) == 0
         assert domain_count(query.predicate, SCORES, view) == 0
-
-
-def test_conditions_are_grouped_by_shared_attributes() -> None:
-    query = parse(
-        "select count(*) from t where age > 3 and score < 90 and nationality = 'Indian' "
-        "and age < 30 and (score > 82 or nationality = 'British') and 1 = 1",
-        SCORES,
-    )
-    groups = sorted((names, len(parts)) for names, parts in components(query.predicate, SCORES))
-    assert groups == [([], 1), (["age"], 2), (["nationality", "score"], 3)]
 
 
 # ---------------------------------------------------------------------- networks of conditions
@@ -281,24 +278,6 @@ def test_clauses_do_not_multiply(tmp_path: Path) -> None:
         hit |= (draws[x] + 2 * draws[y] < k) & (draws[x] != draws[y])
     share, error = hit.mean(), 6 * np.sqrt(hit.var() / len(hit))
     assert abs(made / schema.size - share) < error
-
-
-@pytest.mark.parametrize("shape", ["star", "cycle", "nested"])
-def test_networks_equal_brute_force(
-    shape: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Every group through the network, against DuckDB on the listed domain."""
-    schema = numbers_schema(7, 5)
-    view = view_of(schema, [(1,) * 5], tmp_path)
-    where = {
-        "star": "a < b and a + c > 5 and a <> d and (a * e) % 3 = 1",
-        "cycle": "a < b and b <> c and c + d < 9 and d >= e and (e + a) % 2 = 0",
-        "nested": "(a < b or not (b = c and (c < d or e = 1))) "
-        "and not (a = e or (b > 2 and d < c))",
-    }[shape]
-    expected = view.domain_count(list("abcde"), where)
-    monkeypatch.setattr(importlib.import_module("voile.query.domain_count"), "ENUMERATED", 0)
-    assert counted(where, schema, view) == expected
 
 
 # ---------------------------------------------------------------------- against brute force
@@ -359,14 +338,11 @@ def test_counts_equal_brute_force(
     """Any nested predicate: the same count as DuckDB on the listed domain and on the rows."""
     view, con = small
     query = parse(f"select count(*) from t where {predicate}", SMALL)
-    view.check([atom.sql for atom in query.atoms])
+    check(query, view)
 
     def brute(table: str) -> int:
         sql = f"select count(*) from {table} where {predicate}"
         return int(con.execute(sql).fetchall()[0][0])
 
     assert domain_count(query.predicate, SMALL, view) == brute("domain")
-    assert view.count(query.where) == brute("rows")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(importlib.import_module("voile.query.domain_count"), "ENUMERATED", 0)
-        assert domain_count(query.predicate, SMALL, view) == brute("domain")
+    assert rows_counted(query.where, view) == brute("rows")

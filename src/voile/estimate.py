@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import csv
+import datetime as dt
 import html
+import io
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
+
 from voile.errors import UsageError
+
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -22,7 +31,7 @@ class Bound:
 
 @dataclass(frozen=True)
 class Estimate:
-    """An unbiased value, its standard error, and an interval at any confidence."""
+    """A value, its standard error, and an interval at any confidence."""
 
     value: float
     stderr: float
@@ -30,6 +39,8 @@ class Estimate:
     covers: str
     _interval: Callable[[float], tuple[float, float]] = field(repr=False, compare=False)
     bound: Bound | None = None
+    plain: Estimate | None = None
+    """The unbiased estimate, where this one was refined."""
 
     def interval(self, confidence: float | None = None) -> tuple[float, float]:
         return self._interval(
@@ -39,10 +50,10 @@ class Estimate:
     def to_dict(self) -> dict[str, Any]:
         low, high = self.interval()
         entry: dict[str, Any] = {
-            "estimate": self.value,
-            "stderr": self.stderr,
-            "low": low,
-            "high": high,
+            "estimate": finite(self.value),
+            "stderr": finite(self.stderr),
+            "low": finite(low),
+            "high": finite(high),
         }
         if self.bound:
             entry["bound"] = {
@@ -51,6 +62,8 @@ class Estimate:
                 "error": self.bound.error,
                 "theorem": self.bound.theorem,
             }
+        if self.plain:
+            entry["plain"] = self.plain.to_dict()
         return entry
 
     def __str__(self) -> str:
@@ -77,14 +90,37 @@ def checked_confidence(confidence: float) -> float:
     return confidence
 
 
+def finite(x: float) -> float | None:
+    """For JSON, which has no word for what is unknown or unbounded."""
+    return x if math.isfinite(x) else None
+
+
 def number(x: float) -> str:
-    """Counts for reading: thousands apart, decimals only where they matter."""
-    return f"{x:,.0f}" if abs(x) >= 100 or x == int(x) else f"{x:,.2f}"
+    """Numbers for reading: thousands apart, decimals only where they matter."""
+    if math.isnan(x):
+        return "unknown"
+    if math.isinf(x):
+        return "∞" if x > 0 else "−∞"
+    if abs(x) >= 100 or x == int(x):
+        return f"{x:,.0f}"
+    return f"{x:,.2f}" if abs(x) >= 0.1 else f"{x:.3g}"
+
+
+def shown(value: Any) -> str:
+    """A group's key for reading."""
+    if value is None:
+        return "NULL"
+    if isinstance(value, float) and value == int(value) and abs(value) < 1e15:
+        return f"{value:.0f}"
+    return str(value)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a query: one row of estimates for each group (one row without groups)."""
+    """The answer to a query: one row for each group (one row without groups), in the order asked.
+
+    A row maps each column of SELECT to a group's key or to an Estimate.
+    """
 
     rows: tuple[dict[str, Any], ...]
     confidence: float
@@ -110,9 +146,11 @@ class Answer:
     def interval(self, confidence: float | None = None) -> tuple[float, float]:
         return self.scalar.interval(confidence)
 
+    # ------------------------------------------------------------------ for other programs
+
     def to_dict(self) -> dict[str, Any]:
         plain = [
-            {k: v.to_dict() if isinstance(v, Estimate) else v for k, v in row.items()}
+            {k: v.to_dict() if isinstance(v, Estimate) else jsonable(v) for k, v in row.items()}
             for row in self.rows
         ]
         answer: dict[str, Any] = {
@@ -121,6 +159,37 @@ class Answer:
             "covers": self.covers,
         }
         return answer | ({"notes": list(self.notes)} if self.notes else {})
+
+    def flat(self) -> list[dict[str, Any]]:
+        """One row for each group with plain columns: NAME, NAME_stderr, NAME_low, NAME_high."""
+        return [flattened(row) for row in self.rows]
+
+    def to_arrow(self) -> Any:
+        import pyarrow as pa  # noqa: PLC0415  (only when asked for)
+
+        rows = self.flat()
+        names = list(rows[0]) if rows else []
+        return pa.table({name: pa.array([row[name] for row in rows]) for name in names})
+
+    def to_pandas(self) -> Any:
+        import pandas  # noqa: PLC0415  (an optional package)
+
+        return pandas.DataFrame(self.flat())
+
+    def to_polars(self) -> Any:
+        import polars  # noqa: PLC0415  (an optional package)
+
+        return polars.from_arrow(self.to_arrow())
+
+    def to_csv(self) -> str:
+        rows = self.flat()
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return text.getvalue()
+
+    # ------------------------------------------------------------------ for reading
 
     def __repr__(self) -> str:
         return f"Answer({self})"
@@ -134,23 +203,84 @@ class Answer:
         from rich.markup import escape  # noqa: PLC0415  (only when printed)
         from rich.table import Table  # noqa: PLC0415
 
+        grouped = any(not isinstance(v, Estimate) for row in self.rows for v in row.values())
+        if not grouped and len(self.rows) <= 1:
+            return self._upright()
+        first = self.rows[0] if self.rows else {}
+        # Many estimates stand with their errors in one cell: three columns each would not fit.
+        narrow = sum(isinstance(value, Estimate) for value in first.values()) > 2
+        table = Table(show_lines=narrow)
+        for name, value in first.items():
+            right = isinstance(value, int | float | Estimate)
+            table.add_column(escape(name), justify="right" if right else "left")
+            if isinstance(value, Estimate) and not narrow:
+                table.add_column("± stderr", justify="right", style="dim")
+                table.add_column(f"{self.confidence:.4g} interval", justify="right", style="dim")
+        for row in self.rows:
+            parts = [cells(value) for value in row.values()]
+            table.add_row(*(stacked(p) for p in parts) if narrow else (c for p in parts for c in p))
+        return table
+
+    def _upright(self) -> Any:
+        """One row of estimates, each on a line of its own."""
+        from rich.markup import escape  # noqa: PLC0415  (only when printed)
+        from rich.table import Table  # noqa: PLC0415
+
         table = Table()
         for heading in ("", "estimate", "± stderr", f"{self.confidence:.4g} interval"):
             table.add_column(heading, justify="right" if heading else "left")
         for row in self.rows:
             for name, value in row.items():
-                if isinstance(value, Estimate):
-                    low, high = value.interval()
-                    table.add_row(
-                        escape(name), number(value.value), number(value.stderr),
-                        f"{number(low)} … {number(high)}",
-                    )  # fmt: skip
+                table.add_row(escape(name), *cells(value))
         return table
 
     def _repr_html_(self) -> str:
-        cells = "".join(
-            f"<tr><th>{html.escape(name)}</th><td>{html.escape(str(value))}</td></tr>"
+        names = list(self.rows[0]) if self.rows else []
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(str(v))}</td>" for v in row.values()) + "</tr>"
             for row in self.rows
-            for name, value in row.items()
         )
-        return f"<table><caption>{html.escape(self.covers)}</caption>{cells}</table>"
+        return f"<table><caption>{html.escape(self.covers)}</caption><tr>{head}</tr>{body}</table>"
+
+
+def cells(value: Any) -> tuple[str, ...]:
+    from rich.markup import escape  # noqa: PLC0415  (only when printed)
+
+    if not isinstance(value, Estimate):
+        return (escape(shown(value)),)
+    low, high = value.interval()
+    return number(value.value), number(value.stderr), f"{number(low)} … {number(high)}"
+
+
+def stacked(parts: tuple[str, ...]) -> str:
+    if len(parts) == 1:
+        return parts[0]
+    value, stderr, interval = parts
+    return f"{value} ± {stderr}\n[dim]{interval}[/dim]"
+
+
+def flattened(row: dict[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        if not isinstance(value, Estimate):
+            flat[name] = value
+            continue
+        low, high = value.interval()
+        flat |= {
+            name: value.value,
+            f"{name}_stderr": value.stderr,
+            f"{name}_low": low,
+            f"{name}_high": high,
+        }
+        if value.plain:
+            flat[f"{name}_plain"] = value.plain.value
+    return flat
+
+
+def jsonable(value: Any) -> Any:
+    if isinstance(value, dt.date | dt.datetime | dt.time):
+        return value.isoformat()
+    if isinstance(value, float):
+        return finite(value)
+    return value if value is None or isinstance(value, bool | int | str) else str(value)

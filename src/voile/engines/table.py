@@ -293,3 +293,10 @@ def histogram(profile: ColumnProfile) -> tuple[int, ...]:
     ]
     bars, _ = np.histogram(places, bins=BARS, range=(low, high), weights=profile.counts)
     return tuple(int(b) for b in bars)
+
+
+def read_all(source: object) -> Any:
+    """A small table, whole, as Arrow: one that an analyst brings along."""
+    con = duckdb.connect(config={"memory_limit": MEMORY})
+    attach(con, source)
+    return con.sql(f"SELECT * FROM {SOURCE}").to_arrow_table()

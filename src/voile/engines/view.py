@@ -1,27 +1,33 @@
-"""A release's rows and its domain, counted with DuckDB behind locked doors."""
+"""A release's rows, counted with DuckDB behind locked doors."""
 
 from __future__ import annotations
 
 import glob
 import math
+import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
+from voile.engines.domain import Domain
 from voile.engines.encode import domain_array
 from voile.engines.sources import quote_identifier
 from voile.engines.sql import first_line, literal, not_in_domain
-from voile.errors import QueryError, ReleaseError
+from voile.errors import QueryError, ReleaseError, UsageError
+from voile.query.predicate import ROW, Expression, guarded
+from voile.query.rows import RowSums
 from voile.schema import Attribute, Bins, Range, Schema
 
 BinPoint = Literal["low", "middle", "high"]
-CHUNK = 2**20
-"""Tuples of a sub-domain that are evaluated at a time."""
+MOST_GROUPS = 10**6
+NAME = re.compile(r"[A-Za-z_]\w*")
+ROWS = '"release rows"'
+BINS_CHECKED = 10**5
+"""Tuples on which a condition is tried at the ends of bins."""
 
 
 class View:
@@ -35,7 +41,6 @@ class View:
                 "autoload_known_extensions": "false",
             }
         )
-        self._domains: set[str] = set()
         # DuckDB takes every path for a pattern, and checks it before and after expanding it.
         listed = ", ".join(literal(glob.escape(str(file))) for file in files)
         allowed = ", ".join([*(literal(file) for file in files), listed])
@@ -43,31 +48,63 @@ class View:
         self._con.execute(f"SET allowed_paths = [{allowed}]")
         self._con.execute("SET enable_external_access = false")
         self._con.execute("SET lock_configuration = true")
-        self._con.execute(f"CREATE VIEW view AS SELECT {columns} FROM read_parquet([{listed}])")
+        self._con.execute(f"CREATE VIEW {ROWS} AS SELECT {columns} FROM read_parquet([{listed}])")
+        self.domain = Domain(self._con, schema)
 
-    def check(self, conditions: Sequence[str]) -> None:
-        """Each condition must be true or false (or NULL) of a row; types are DuckDB's business."""
-        for condition in conditions:
-            try:
-                relation = self._con.sql(f"SELECT ({condition}) AS c FROM view LIMIT 0")
-            except duckdb.Error as error:
-                raise QueryError(
-                    f"{condition} does not fit the table: {first_line(error)}"
-                ) from None
-            if str(relation.types[0]) != "BOOLEAN":
-                raise QueryError(
-                    f"{condition} is of type {relation.types[0]}, not true or false",
-                    hint="compare it with something, as in age > 30",
-                )
+    def add_table(self, name: str, table: pa.Table) -> tuple[str, ...]:
+        """Put a table of the analyst's own beside the view; the names of its columns."""
+        if not NAME.fullmatch(name):
+            raise UsageError(
+                f"{name!r} is no name for a table", hint="use letters, digits and _: regions"
+            )
+        self._con.register("incoming", table)
+        self._con.execute(f"CREATE TABLE {quote_identifier(name)} AS SELECT * FROM incoming")
+        self._con.unregister("incoming")
+        return tuple(table.column_names)
 
-    def count(self, condition: str) -> int:
-        """Rows of the view for which the condition is true."""
-        return self._count(f"SELECT count(*) FROM view WHERE {condition}")
+    def types(self, expressions: Sequence[str]) -> list[str]:
+        """DuckDB's type of each expression of a row; what does not fit the table is refused."""
+        listed = ", ".join(f"({sql})" for sql in expressions)
+        try:
+            relation = self._con.sql(f'SELECT {listed} FROM {ROWS} AS "{ROW}" LIMIT 0')
+        except duckdb.Error as error:
+            if len(expressions) > 1:  # say which one
+                return [kind for sql in expressions for kind in self.types([sql])]
+            raise QueryError(
+                f"{expressions[0]} does not fit the table: {first_line(error)}"
+            ) from None
+        return [str(kind) for kind in relation.types]
+
+    def sums(self, where: str, keys: Sequence[str], sums: Sequence[str]) -> RowSums:
+        """Aggregates of the rows that pass, for each combination of keys that occurs."""
+        listed = ", ".join([*keys, *sums])
+        grouped = f" GROUP BY {', '.join(str(1 + i) for i in range(len(keys)))}" if keys else ""
+        sql = (
+            f'SELECT {listed} FROM {ROWS} AS "{ROW}" WHERE {where}{grouped} LIMIT {MOST_GROUPS + 1}'
+        )
+        try:
+            rows = self._con.execute(sql).fetchall()
+        except duckdb.Error as error:
+            raise unanswered(error) from None
+        if len(rows) > MOST_GROUPS:
+            raise QueryError(
+                f"GROUP BY makes more than {MOST_GROUPS:,} groups",
+                hint="group by fewer columns, or by coarser ones, as in floor(age / 10)",
+            )
+        width = len(keys)
+        found = [[math.nan if v is None else v for v in row[width:]] for row in rows]
+        numbers = np.array(found, dtype=np.float64).reshape(len(rows), len(sums))
+        return RowSums(tuple([row[i] for row in rows] for i in range(width)), numbers)
+
+    # ------------------------------------------------------------------ its values
 
     def outside(self) -> str | None:
         """The first attribute that has a row with a value outside its domain, if any."""
         asked = ", ".join(f"count(*) FILTER (WHERE {self._foreign(a)})" for a in self.schema)
-        counts = self._con.execute(f"SELECT {asked} FROM view").fetchall()[0]
+        try:
+            counts = self._con.execute(f"SELECT {asked} FROM {ROWS}").fetchall()[0]
+        except duckdb.Error as error:
+            raise unreadable(error) from None
         wrong = (a.name for a, n in zip(self.schema, counts, strict=True) if n)
         return next(wrong, None)
 
@@ -76,77 +113,63 @@ class View:
         if isinstance(attribute.domain, Range):
             foreign = not_in_domain(attribute, column)
         else:
-            foreign = f"{column} NOT IN (SELECT v FROM {self._domain(attribute.name)} AS d(v) "
+            foreign = f"{column} NOT IN (SELECT v FROM {self._listed(attribute)} AS d(v) "
             foreign += "WHERE v IS NOT NULL)"
         return foreign if attribute.null else f"({foreign}) OR {column} IS NULL"
 
-    def domain_count(
-        self, attributes: Sequence[str], condition: str, at: BinPoint = "middle"
-    ) -> int:
-        """Tuples of the product of these attributes' domains for which the condition is true.
-
-        `at` says which point stands for a bin.
-        """
-        tables = " CROSS JOIN ".join(self._domain(name, at) for name in attributes) or "(SELECT 1)"
-        return self._count(f"SELECT count(*) FROM {tables} WHERE {condition}")
-
-    def truth(self, attributes: tuple[str, ...], condition: str) -> npt.NDArray[np.bool_]:
-        """Where the condition is true on the product of domains, one axis for each attribute."""
-        if not attributes:
-            return np.array(self._count(f"SELECT count(*) WHERE TRY({condition})") == 1)
-        found = [self.schema[name] for name in attributes]
-        shape = tuple(a.size for a in found)
-        values = [domain_array(a) for a in found]
-        sql = f"SELECT coalesce(TRY({condition}), false) AS t FROM incoming"
-        parts = []
-        for start in range(0, math.prod(shape), CHUNK):
-            places = np.arange(start, min(start + CHUNK, math.prod(shape)))
-            codes = np.unravel_index(places, shape)
-            columns = [v.take(pa.array(c)) for v, c in zip(values, codes, strict=True)]
-            self._con.register("incoming", pa.table(columns, names=list(attributes)))
-            parts.append(self._con.execute(sql).fetchnumpy()["t"])
-            self._con.unregister("incoming")
-        return np.concatenate(parts).reshape(shape)
-
-    def _domain(self, name: str, at: BinPoint = "middle") -> str:
-        attribute = self.schema[name]
-        if isinstance(attribute.domain, Bins) and at != "middle":
-            return bin_points(attribute, attribute.domain, at)
-        if isinstance(attribute.domain, Range):
-            return range_rows(attribute)
-        table = quote_identifier(f"domain {name}")
-        if name not in self._domains:
-            values = pa.table({name: domain_array(attribute)})
-            self._con.register("incoming", values)
-            self._con.execute(f"CREATE TABLE {table} AS SELECT * FROM incoming")
-            self._con.unregister("incoming")
-            self._domains.add(name)
+    def _listed(self, attribute: Attribute) -> str:
+        table = quote_identifier(f"values of {attribute.name}")
+        self._con.register("incoming", pa.table({"v": domain_array(attribute)}))
+        self._con.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT * FROM incoming")
+        self._con.unregister("incoming")
         return table
 
-    def _count(self, sql: str) -> int:
-        try:
-            return int(self._con.execute(sql).fetchall()[0][0])
-        except duckdb.Error as error:
-            raise ReleaseError(
-                f"the release cannot be counted: {first_line(error)}", hint="try `voile verify`"
-            ) from None
+    def cuts_a_bin(self, expression: Expression) -> bool:
+        """Whether an expression of binned attributes differs at the ends of a bin."""
+        read = [self.schema[name] for name in expression.attributes]
+        binned = any(isinstance(a.domain, Bins) for a in read)
+        if not binned or math.prod(a.size for a in read) > BINS_CHECKED:
+            return False
+        low, middle, high = (self._at(expression, read, point) for point in get_args(BinPoint))
+        return not (low.equals(middle) and middle.equals(high))
+
+    def _at(self, expression: Expression, read: list[Attribute], point: BinPoint) -> pa.Array:
+        """The expression on the product of the domains, with one point standing for each bin."""
+        shape = tuple(a.size for a in read)
+        codes = np.unravel_index(np.arange(math.prod(shape)), shape)
+        columns = [points(a, point).take(pa.array(c)) for a, c in zip(read, codes, strict=True)]
+        self._con.register("incoming", pa.table(columns, names=[a.name for a in read]))
+        sql = f'SELECT {guarded(expression.sql)} AS v FROM incoming AS "{ROW}"'
+        found = self._con.sql(sql).to_arrow_table()
+        self._con.unregister("incoming")
+        return found.column(0).combine_chunks()
 
 
-def range_rows(attribute: Attribute) -> str:
-    """A range as a table that DuckDB counts through without holding it."""
-    assert isinstance(attribute.domain, Range)  # noqa: S101
-    name, low = quote_identifier(attribute.name), attribute.domain.low
-    day = f"CAST(DATE '{low}' + CAST(range AS INTEGER) AS DATE)"
-    value = f"range + ({low})" if isinstance(low, int) else day
-    missing = " UNION ALL SELECT NULL" if attribute.null else ""
-    return f"(SELECT {value} AS {name} FROM range({attribute.domain.size}){missing}) AS {name}"
+def points(attribute: Attribute, at: BinPoint) -> pa.Array:
+    """Every value of a domain, with the lowest, middle or highest point of each bin."""
+    if not isinstance(attribute.domain, Bins) or at == "middle":
+        return domain_array(attribute)
+    edges = attribute.domain.edges
+    highest = [*(math.nextafter(edge, -math.inf) for edge in edges[1:-1]), edges[-1]]
+    ends: list[float | None] = [*(edges[:-1] if at == "low" else highest)]
+    return pa.array([*ends, None] if attribute.null else ends, pa.float64())
 
 
-def bin_points(attribute: Attribute, bins: Bins, at: BinPoint) -> str:
-    """The lowest or the highest point of every bin as a table."""
-    highest = [math.nextafter(edge, -math.inf) for edge in bins.edges[1:-1]] + [bins.edges[-1]]
-    points = [repr(p) for p in (bins.edges[:-1] if at == "low" else highest)]
-    name = quote_identifier(attribute.name)
-    missing = " UNION ALL SELECT NULL" if attribute.null else ""
-    listed = f"unnest([{', '.join(f'{p}::DOUBLE' for p in points)}])"
-    return f"(SELECT {listed} AS {name}{missing}) AS {name}"
+def unanswered(error: duckdb.Error) -> QueryError | ReleaseError:
+    """DuckDB's complaint about rows: what the query asks for, or a release that is broken."""
+    line = first_line(error)
+    if "More than one row returned by a subquery" in line:
+        return QueryError(
+            "a row of the release has more than one partner in a joined table, or a subquery "
+            "gives more than one row",
+            hint="make the table's keys unique, or ask with EXISTS or IN",
+        )
+    if isinstance(error, duckdb.IOException | duckdb.InvalidInputException):
+        return unreadable(error)
+    return QueryError(f"the query cannot be computed: {line}")
+
+
+def unreadable(error: duckdb.Error) -> ReleaseError:
+    return ReleaseError(
+        f"the release cannot be counted: {first_line(error)}", hint="try `voile verify`"
+    )

@@ -21,16 +21,22 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from voile.errors import TableError
-from voile.estimate import Bound, Estimate
+from voile.estimate import Bound, Estimate, Floats
+from voile.mechanisms.deviation import Coins, geometric_scale
 from voile.mechanisms.published_count import Binomial, NegativeBinomial, Part, PublishedCount
 from voile.noise import Bernoulli, Gaps, Key
 from voile.privacy import Form, LikelihoodRatio
 from voile.schema import Keys, TupleIndex
 
+COVERS = (
+    "the statistic of the table that was published, at the stated confidence or more, over the "
+    "randomness of the release"
+)
 CHUNK = 2**20
 """Records merged into the view at a time, which bounds the memory of a range."""
 
@@ -103,53 +109,85 @@ class AlphaBeta:
 
     # ------------------------------------------------------------------ estimating
 
-    def estimate(
-        self,
-        seen: int,
-        domain: int,
-        *,
-        confidence: float = 0.95,
-        rows: int | None = None,
-        bound: Bound | None = None,
-    ) -> Estimate:
-        """The true count behind `seen` rows of the view and `domain` = Q(D) tuples of D.
+    @cached_property
+    def coins(self) -> Coins:
+        a, set_form = self.retention, self.form == "set"
+        kept = a * (1 - a)
+        third = 1.0 if set_form else 1 + 2.5 * self.noise_mean
+        return Coins(
+            excess=self.excess,
+            noise_mean=self.noise_mean,
+            # In the set form a member takes the place of a noise coin.
+            kept_variance=kept - self.noise_variance if set_form else kept,
+            noise_variance=self.noise_variance,
+            scale=1 / 3 if set_form else geometric_scale(self.noise),
+            kept_third=kept,
+            noise_third=self.noise_variance * third,
+        )
 
-        `rows` is the number of records of the table, where that is public.
-        """
+    def total(self, view: Floats, domain: Floats) -> Floats:
+        """Σ w over the table, from Σ w over the view and over the domain."""
+        return (view - self.noise_mean * domain) / self.excess
+
+    def variance(self, members: Floats | float, domain: Floats | float) -> Floats:
+        """Variance of such an estimate; Σ w² over the table and over the domain."""
+        return self.coins.variance(members, domain) / self.excess**2
+
+    def deviation(self, view: Floats, domain: Floats, largest: Floats, miss: float) -> Floats:
+        """How far it may be off, but for a chance of `miss`; Σ w² over the view and the domain."""
+        return self.coins.deviation(view, domain, largest, miss) / self.excess
+
+    def domain_share(self, error: Floats) -> Floats:
+        """What an error in Σ w over the domain, where that was sampled, does to the estimate."""
+        return self.noise_mean / self.excess * error
+
+    def estimate(
+        self, seen: int, domain: int | float, *, confidence: float = 0.95, rows: int | None = None
+    ) -> Estimate:
+        """The true count behind `seen` rows of the view and `domain` = Q(D) tuples of D."""
         n_domain = float(domain)
         value = (seen - self.noise_mean * n_domain) / self.excess
-        largest = min(
-            math.inf if rows is None else rows, domain if self.form == "set" else math.inf
-        )
-        likely = min(max(0.0, value), largest)
-        published = PublishedCount(
-            seen=seen,
-            parts=lambda x: self._parts(x, n_domain),
-            guess=value,
-            slope=self.excess,
-            largest=largest,
-        )
+        most = min(rows or math.inf, n_domain if self.form == "set" else math.inf)
+        likely = min(max(0.0, value), most)
         return Estimate(
             value=value,
             stderr=math.sqrt(self.variance(likely, n_domain)),
             confidence=confidence,
-            covers="the count in the table that was published, at the stated confidence or more, "
-            "over the randomness of the release",
-            _interval=published.interval,
-            bound=bound,
+            covers=COVERS,
+            _interval=lambda c: self.interval(seen, n_domain, c, rows),
         )
 
-    def variance(self, x: float, n_domain: float) -> float:
-        """Variance of the estimate where the true count is x."""
-        noisy = n_domain - x if self.form == "set" else n_domain
-        kept = x * self.retention * (1 - self.retention)
-        return (kept + max(0.0, noisy) * self.noise_variance) / self.excess**2
+    def interval(
+        self, seen: int, domain: float, confidence: float, rows: int | None = None
+    ) -> tuple[float, float]:
+        """The true counts that fit `seen` rows of the view and `domain` = Q(D) tuples of D.
+
+        Exact: it covers the truth at least as often as stated, however small the count. `rows`
+        is the number of records of the table, where that is public.
+        """
+        return _interval(self, seen, domain, confidence, rows)
 
     def _parts(self, x: int, n_domain: float) -> tuple[Part, Part]:
         kept = Binomial(x, self.retention)
         if self.form == "multiset":
             return kept, NegativeBinomial(n_domain, self.noise)
         return kept, Binomial(max(0.0, n_domain - x), self.noise)
+
+    def facts(self) -> dict[str, float]:
+        return {
+            "retention": self.retention,
+            "noise_mean": self.noise_mean,
+            "excess": self.excess,
+        }
+
+    def arithmetic(self, view: float, domain: float, *, whole: bool) -> str:
+        """The estimate of a total, spelled out."""
+        n, d = (f"{x:,.0f}" if whole else f"{x:,.6g}" for x in (view, domain))
+        value = (view - self.noise_mean * domain) / self.excess
+        return (
+            f"(n_view - noise_mean * n_domain) / excess = ({n} - {self.noise_mean:.6g} * {d}) / "
+            f"{self.excess:.6g} = {value:,.2f}"
+        )
 
     def utility(self, rows: float, domain_size: int, epsilon: float) -> Bound:
         """Theorem 4.4 as corrected: |error| ≤ √(2(r+1)·ln(2/ε)·n) for every counting query.
@@ -162,6 +200,24 @@ class AlphaBeta:
         error = math.sqrt(2 * (spread + kept * rows) * math.log(2 / epsilon))
         rho = error / math.sqrt(rows) if rows > 0 else math.inf
         return Bound(rho=rho, epsilon=epsilon, error=error, theorem="VLDB 2007, Theorem 4.4")
+
+
+@lru_cache(2**16)
+def _interval(
+    mechanism: AlphaBeta, seen: int, domain: float, confidence: float, rows: int | None
+) -> tuple[float, float]:
+    # Kept, because the groups of an answer often have the same few counts.
+    largest = min(
+        math.inf if rows is None else rows, domain if mechanism.form == "set" else math.inf
+    )
+    published = PublishedCount(
+        seen=seen,
+        parts=lambda x: mechanism._parts(x, domain),
+        guess=(seen - mechanism.noise_mean * domain) / mechanism.excess,
+        slope=mechanism.excess,
+        largest=largest,
+    )
+    return published.interval(confidence)
 
 
 def chunks(members: Keys) -> Iterator[Keys]:

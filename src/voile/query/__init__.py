@@ -1,7 +1,7 @@
-"""SQL to a Query, and the count of a query on the public domain."""
+"""SQL to a Query, and the sums of a query over the public domain."""
 
-from voile.query.domain_count import domain_count
+from voile.query.domain import DomainSums
 from voile.query.parse import Query, parse
 from voile.query.predicate import Atom, Predicate
 
-__all__ = ["Atom", "Predicate", "Query", "domain_count", "parse"]
+__all__ = ["Atom", "DomainSums", "Predicate", "Query", "parse"]

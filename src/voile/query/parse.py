@@ -1,365 +1,401 @@
-"""SQL text to a Query: parsed by sqlglot, allow-listed, every column bound to the schema.
+"""SQL text to a Query: what to estimate, for which groups, of which rows.
 
-What is not on the list is refused with its place in the text. Conditions stay SQL: the engine
-evaluates the same text on the rows of a view and on the tuples of the domain, so that both
-agree on every function, cast and NULL.
+    SELECT aggregates and group columns FROM name [JOIN own tables]
+    [WHERE …] [GROUP BY …] [HAVING …] [ORDER BY …] [LIMIT n [OFFSET m]]
+
+What is not on the list is refused with its place in the text.
 """
 
 from __future__ import annotations
 
-import datetime as dt
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
-from voile.errors import QueryError, did_you_mean
-from voile.query.predicate import And, Atom, Or, Predicate, atoms, to_sql
-from voile.schema import Attribute, Schema, Values
-from voile.schema.schema import summary
-
-DIALECT = "duckdb"
-
-BOOLEAN = (exp.And, exp.Or, exp.Not, exp.Paren, exp.Boolean)
-COMPARISON = (
-    exp.EQ,
-    exp.NEQ,
-    exp.LT,
-    exp.LTE,
-    exp.GT,
-    exp.GTE,
-    exp.NullSafeEQ,
-    exp.NullSafeNEQ,
-    exp.Between,
-    exp.In,
-    exp.Is,
-    exp.Like,
-    exp.ILike,
-    exp.RegexpLike,
-    exp.SimilarTo,
-    exp.StartsWith,
-)
-ARITHMETIC = (exp.Add, exp.Sub, exp.Mul, exp.Div, exp.IntDiv, exp.Mod, exp.Neg, exp.Pow)
-SCALAR: tuple[type[exp.Expr], ...] = (
-    exp.Abs,
-    exp.Ceil,
-    exp.Floor,
-    exp.Round,
-    exp.Sqrt,
-    exp.Ln,
-    exp.Greatest,
-    exp.Least,
-    exp.Lower,
-    exp.Upper,
-    exp.Length,
-    exp.Substring,
-    exp.Trim,
-    exp.Concat,
-    exp.DPipe,
-    exp.Year,
-    exp.Month,
-    exp.Day,
-    exp.DayOfWeek,
-    exp.Quarter,
-    exp.Extract,
-    exp.Case,
-    exp.If,
-    exp.Coalesce,
-    exp.Nullif,
-    exp.Cast,
-    exp.TryCast,
-)
-MORE_SCALAR: tuple[type[exp.Expr], ...] = (
-    exp.Left, exp.Right, exp.Contains, exp.StrPosition, exp.Sign, exp.Exp, exp.Log, exp.Escape,
-    exp.Replace, exp.DateTrunc, exp.TimestampTrunc, exp.TimeToStr, exp.Week, exp.DayOfYear,
-    exp.DayOfMonth, exp.DayOfWeekIso, exp.EndsWith, exp.Reverse, exp.Dayname, exp.Monthname,
-)  # fmt: skip
-NAMED = frozenset(
-    [
-        "date_part",
-        "datepart",
-        "dayname",
-        "monthname",
-        "isodow",
-        "isoyear",
-        "weekofyear",
-        "yearweek",
-        "decade",
-        "century",
-        "era",
-        "prefix",
-        "suffix",
-        "instr",
-        "strpos",
-        "ends_with",
-        "trunc",
-        "log2",
-        "log10",
-        "cbrt",
-        "even",
-        "gcd",
-        "lcm",
-        "reverse",
-        "repeat",
-        "lpad",
-        "rpad",
-        "ltrim",
-        "rtrim",
-        "bit_count",
-        "ascii",
-        "chr",
-        "levenshtein",
-        "jaccard",
-    ]
-)
-"""Functions of one row that the parser knows by name only."""
-LEAVES = (exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.DataType, exp.Var, exp.Tuple)
-ALLOWED = BOOLEAN + COMPARISON + ARITHMETIC + SCALAR + MORE_SCALAR + LEAVES
-
-COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+from voile.errors import QueryError
+from voile.query.aggregate import Aggregates, is_aggregate, plain_name
+from voile.query.bind import Binder, Partner, Tables, unknown_table
+from voile.query.formula import Formula, Total, leaves
+from voile.query.predicate import Atom, Expression, Predicate, atoms, both, to_sql
+from voile.query.text import ASK, first_token, place, refusal, short, single_select, too_deep
+from voile.query.text import to_sql as text_of
+from voile.schema import Schema
 
 CLAUSES = {
-    "group": "GROUP BY", "order": "ORDER BY", "joins": "JOIN", "with_": "WITH",
-    "laterals": "LATERAL", "cluster": "CLUSTER BY", "locks": "FOR UPDATE", "columns": "renaming",
+    "with_": ("WITH", "with"), "laterals": ("LATERAL", "lateral"),
+    "qualify": ("QUALIFY", "qualify"),
+    "windows": ("WINDOW", "window"), "distinct": ("DISTINCT", "distinct"),
+    "locks": ("FOR UPDATE", "for"), "sample": ("a sample", "sample"), "pivots": ("PIVOT", "pivot"),
+    "into": ("INTO", "into"), "columns": ("renaming columns", "("),
+    "rollup": ("ROLLUP", "rollup"), "cube": ("CUBE", "cube"),
+    "grouping_sets": ("GROUPING SETS", "grouping"),
+}  # fmt: skip
+SELECT_PARTS = {
+    "expressions", "from_", "where", "group", "having", "order", "limit", "offset", "joins",
+}  # fmt: skip
+INSTEAD = {
+    "distinct": "GROUP BY the columns instead",
+    "with_": "ask one SELECT; your own tables come with --with name=file.csv",
+    "rollup": "ask once for each grouping", "cube": "ask once for each grouping",
+    "grouping_sets": "ask once for each grouping", "qualify": "use HAVING",
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
+class Column:
+    """A column of the answer: a group's key by its number, or a formula."""
+
+    name: str
+    source: int | Formula
+
+
+@dataclass(frozen=True)
+class Order:
+    source: int | Formula
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True)
 class Query:
-    """What was asked: how the answer is called, and which rows count (all, without a predicate)."""
+    """What was asked."""
 
     sql: str
-    alias: str
     predicate: Predicate | None
+    columns: tuple[Column, ...]
+    groups: tuple[Expression, ...] = ()
+    having: Formula | None = None
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    tables: tuple[str, ...] = field(default=())
+    """The analyst's own tables that it may read."""
 
     @property
     def atoms(self) -> list[Atom]:
-        return list(atoms(self.predicate)) if self.predicate else []
+        return list(dict.fromkeys(atoms(self.predicate))) if self.predicate else []
 
     @property
     def where(self) -> str:
         return to_sql(self.predicate) if self.predicate else "TRUE"
 
+    @property
+    def formulas(self) -> Iterator[Formula]:
+        """Every formula that must be computed, also those that only filter or sort."""
+        if self.having:
+            yield self.having
+        for source in (*(c.source for c in self.columns), *(o.source for o in self.order)):
+            if not isinstance(source, int):
+                yield source
 
-def parse(sql: str, schema: Schema) -> Query:
-    """Read `SELECT count(*) [AS alias] FROM name [WHERE …]`."""
-    tree = _single_select(sql)
-    alias = _count_alias(sql, tree)
-    _one_table(sql, tree)
-    where = tree.args.get("where")
+    @property
+    def conditions(self) -> list[Atom]:
+        """Every condition, also those of FILTER."""
+        inner = []
+        for formula in self.formulas:
+            for leaf in leaves(formula):
+                only = leaf.term.predicate if isinstance(leaf, Total) else leaf.predicate
+                inner += list(atoms(only)) if only else []
+        return list(dict.fromkeys([*self.atoms, *inner]))
+
+    @property
+    def values(self) -> list[Expression]:
+        """Every expression that is summed or ranked."""
+        found: list[Expression] = []
+        for formula in self.formulas:
+            for leaf in leaves(formula):
+                found += leaf.term.values if isinstance(leaf, Total) else [leaf.value]
+        return list(dict.fromkeys(found))
+
+
+def parse(sql: str, schema: Schema, tables: Tables | None = None) -> Query:
+    """Read a query about a release with this schema; `tables` are the analyst's own."""
     try:
-        return Query(sql, alias, _predicate(sql, where.this, schema) if where else None)
+        tree = single_select(sql)
+        only(sql, tree, SELECT_PARTS)
+        return _Reader(sql, tree, schema, tables or {}).query()
     except RecursionError:
-        raise QueryError("the SQL is nested too deeply", hint="write a shorter condition") from None
+        raise too_deep() from None
 
 
-def _predicate(sql: str, tree: exp.Expr, schema: Schema, *, negated: bool = False) -> Predicate:
-    """And and Or over atoms, with every NOT moved down to the atoms."""
-    if isinstance(tree, exp.Paren):
-        return _predicate(sql, tree.this, schema, negated=negated)
-    if isinstance(tree, exp.Not):
-        return _predicate(sql, tree.this, schema, negated=not negated)
-    if isinstance(tree, exp.And | exp.Or):
-        parts = tuple(_predicate(sql, p, schema, negated=negated) for p in tree.flatten())
-        return And(parts) if isinstance(tree, exp.And) is not negated else Or(parts)
-    atom = _atom(sql, tree, schema)
-    return Atom(f"NOT ({atom.sql})", atom.attributes) if negated else atom
-
-
-def _single_select(sql: str) -> exp.Select:
-    if not isinstance(sql, str):
-        raise QueryError(f"a query is SQL text, not {type(sql).__name__}")
-    if "\0" in sql:
-        raise QueryError("the SQL text has a NUL character")
-    try:
-        trees = [tree for tree in sqlglot.parse(sql, dialect=DIALECT) if tree is not None]
-    except SqlglotError as error:
-        details = getattr(error, "errors", None) or [{}]
-        what = details[0].get("description") or str(error).splitlines()[0]
-        if "<class" in what:  # the parser's inner words
-            what = "something is missing or misplaced"
-        raise refusal(sql, f"not SQL: {what}", _error_start(sql, details[0])) from None
-    except RecursionError:
-        raise QueryError("the SQL is nested too deeply", hint="write a shorter condition") from None
-    if len(trees) != 1:
-        raise QueryError(
-            f"{len(trees)} statements were given" if trees else "the SQL text is empty",
-            hint="ask one query: select count(*) from name where …",
-        )
-    tree = trees[0]
-    if not isinstance(tree, exp.Select):
-        what = sql.split(maxsplit=1)[0].upper() if sql.split() else "this"
-        raise QueryError(
-            f"{what} is not a question about the data",
-            hint="ask: select count(*) from name where …",
-        )
-    _only(tree, {"expressions", "from_", "where"})
-    return tree
-
-
-def _only(node: exp.Expr, known: set[str]) -> None:
+def only(sql: str, node: exp.Expr, known: set[str]) -> None:
     """Refuse every clause that is not known: one that is passed over would be answered wrongly."""
     for key, value in node.args.items():
         if value and key not in known:
-            clause = CLAUSES.get(key, key.strip("_").replace("_", " ").upper())
-            raise QueryError(
+            called = key.strip("_").replace("_", " ")
+            clause, word = CLAUSES.get(key, (called.upper(), called))
+            nodes = value if isinstance(value, list) else [value]
+            trees = [n for n in nodes if isinstance(n, exp.Expr)]
+            raise refusal(
+                sql,
                 f"{clause} is not answered from a release",
-                hint="ask: select count(*) from name where …",
+                place(sql, [], word) if first_token(sql, word) is not None else place(sql, trees),
+                INSTEAD.get(key, ASK),
             )
 
 
-def _error_start(sql: str, details: dict[str, Any]) -> int | None:
-    """Offset of the token that the parser tripped over; it reports line and last column."""
-    line, column = details.get("line"), details.get("col")
-    if not line or not column:
-        return None
-    before = "".join(text + "\n" for text in sql.split("\n")[: line - 1])
-    return max(0, len(before) + int(column) - max(1, len(details.get("highlight") or "")))
+class _Reader:
+    """One SELECT, clause by clause."""
 
+    def __init__(self, sql: str, tree: exp.Select, schema: Schema, tables: Tables) -> None:
+        self.sql, self.tree, self.schema, self.tables = sql, tree, schema, tables
+        self.matched: Predicate | None = None
+        self.binder = self._from()
+        self.aggregates = Aggregates(self.binder)
 
-def _count_alias(sql: str, tree: exp.Select) -> str:
-    """The name of the answer; anything but one count(*) is refused."""
-    if len(tree.expressions) == 1:
-        item = tree.expressions[0]
-        count = item.unalias()
-        if isinstance(count, exp.Count) and isinstance(count.this, exp.Star):
-            _only(count, {"this", "big_int"})
-            _only(count.this, set())
-            return item.alias or "count"
-    shown = ", ".join(item.sql(DIALECT) for item in tree.expressions)
-    raise refusal(
-        sql, f"SELECT {shown} is not answered", place(tree.expressions), "write select count(*)"
-    )
-
-
-def _one_table(sql: str, tree: exp.Select) -> None:
-    source = tree.args.get("from_")
-    table = source.this if source else None
-    if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
-        raise refusal(
-            sql,
-            "FROM must name the release's table",
-            place([source]),
-            "write from name; a release holds one table and any name will do",
+    def query(self) -> Query:
+        where = self.tree.args.get("where")
+        predicate = self.binder.predicate(where.this) if where else None
+        trees = self._group_trees()
+        self.group_texts = [text_of(tree) for tree in trees]
+        groups = tuple(self.binder.expression(tree) for tree in trees)
+        columns = self._columns()
+        having = self.tree.args.get("having")
+        return Query(
+            sql=self.sql,
+            predicate=both(self.matched, predicate),
+            columns=columns,
+            groups=groups,
+            having=self.aggregates.formula(having.this, condition=True) if having else None,
+            order=self._order(),
+            limit=self._whole("limit"),
+            offset=self._whole("offset") or 0,
+            tables=tuple(self.tables),
         )
-    _only(table, {"this", "alias", "db", "catalog"})
-    if alias := table.args.get("alias"):
-        _only(alias, {"this"})
+
+    # ------------------------------------------------------------------ FROM
+
+    def _from(self) -> Binder:
+        """The release, and the partners that joined tables give to each of its rows."""
+        source = self.tree.args.get("from_")
+        release = self._table(source.this if source else None, source)
+        if release.name.lower() in {name.lower() for name in self.tables}:
+            raise refusal(
+                self.sql,
+                f"{release.name} is a table of your own; the release comes first",
+                place(self.sql, [release]),
+                "write from name join your_table on …",
+            )
+        names = {release.name.lower(), release.alias_or_name.lower()}
+        binder = Binder(self.sql, self.schema, names, self.tables)
+        for join in self.tree.args.get("joins") or []:
+            self._join(binder, join)
+        return binder
+
+    def _table(self, table: exp.Expr | None, where: exp.Expr | None) -> exp.Table:
+        if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
+            raise refusal(
+                self.sql,
+                "FROM must name the release's table",
+                place(self.sql, [where], "from", "select"),
+                "write from name; a release holds one table and any name will do",
+            )
+        only(self.sql, table, {"this", "alias", "db", "catalog"})
+        if alias := table.args.get("alias"):
+            only(self.sql, alias, {"this"})
+        return table
+
+    def _join(self, binder: Binder, join: exp.Join) -> None:
+        table = self._table(join.this, join)
+        known = next((n for n in self.tables if n.lower() == table.name.lower()), None)
+        if known is None:
+            raise unknown_table(self.sql, table, self.tables)
+        side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()
+        only(self.sql, join, {"this", "on", "using", "side", "kind"})
+        if side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER", "CROSS"):
+            raise refusal(self.sql, f"{side or kind} JOIN is not answered",
+                          place(self.sql, [join], side or kind),
+                          "use JOIN or LEFT JOIN with a table of your own")  # fmt: skip
+        alias = table.alias_or_name
+        if alias.lower() in binder.names or alias.lower() in map(str.lower, binder.partners):
+            raise refusal(self.sql, f"two tables are called {alias}", place(self.sql, [table]),
+                          "give one of them another name: join table as name")  # fmt: skip
+        partner = Partner(known, self.tables[known])
+        condition = self._on(binder, join, alias, partner)
+        partner.on, partner.reads = self._bound_on(binder, condition, alias, partner)
+        binder.partners[alias] = partner
+        if not side:
+            exists = text_of(partner.exists(alias))
+            reads = tuple(n for n in self.schema.names if n in partner.reads)
+            self.matched = both(self.matched, Atom(exists, reads))
+
+    def _on(self, binder: Binder, join: exp.Join, alias: str, partner: Partner) -> exp.Expr:
+        """What makes a row of the joined table the partner of a row of the release."""
+        if on := join.args.get("on"):
+            given: exp.Expr = on.copy()
+            return given
+        using = join.args.get("using")
+        if using:
+            for column in using:
+                binder.attribute(exp.column(column.copy()))
+            release = min(binder.names)
+            return exp.and_(*(
+                exp.EQ(this=exp.column(c.copy(), release), expression=exp.column(c.copy(), alias))
+                for c in using
+            ))  # fmt: skip
+        where = self.tree.args.get("where")
+        parts = list(where.this.flatten()) if where and isinstance(where.this, exp.And) else (
+            [where.this] if where else [])  # fmt: skip
+        linking = [p for p in parts if self._mentions(p, alias, partner)]
+        if not linking:
+            raise refusal(self.sql, f"nothing says which row of {alias} belongs to a person",
+                          place(self.sql, [join]), "write join … on name.column = …")  # fmt: skip
+        rest = [p for p in parts if not any(p is q for q in linking)]
+        self.tree.set("where", exp.Where(this=exp.and_(*rest)) if rest else None)
+        return exp.and_(*linking)
+
+    def _mentions(self, tree: exp.Expr, alias: str, partner: Partner) -> bool:
+        columns = {c.lower() for c in partner.columns}
+        attributes = {name.lower() for name in self.schema.names}
+        return any(
+            c.table.lower() == alias.lower()
+            or (not c.table and c.name.lower() in columns - attributes)
+            for c in tree.find_all(exp.Column)
+        )
+
+    def _bound_on(
+        self, binder: Binder, condition: exp.Expr, alias: str, partner: Partner
+    ) -> tuple[exp.Expr, set[str]]:
+        """The condition inside the subquery that finds the partner, so that its columns resolve."""
+        inner = Partner(partner.table, partner.columns, condition)
+        tree, reads = binder.bound(inner.exists(alias))
+        where = tree.this.args["where"]
+        return where.this, reads
+
+    # ------------------------------------------------------------------ SELECT and GROUP BY
+
+    def _group_trees(self) -> list[exp.Expr]:
+        group = self.tree.args.get("group")
+        if group is None:
+            return []
+        only(self.sql, group, {"expressions", "all"})
+        items = self.tree.expressions
+        for tree in group.expressions:
+            if isinstance(tree, exp.Rollup | exp.Cube | exp.GroupingSets):
+                raise refusal(self.sql, f"{short(tree)} is not answered", place(self.sql, [tree]),
+                              INSTEAD["rollup"])  # fmt: skip
+        if group.args.get("all"):
+            return [item.unalias() for item in items if not _aggregates(item)]
+        return [self._meant(tree, items) for tree in group.expressions]
+
+    def _meant(self, tree: exp.Expr, items: list[exp.Expr]) -> exp.Expr:
+        """GROUP BY 1 and GROUP BY alias stand for a column of SELECT."""
+        if isinstance(tree, exp.Literal) and tree.is_int:
+            if not 1 <= int(tree.this) <= len(items):
+                raise refusal(self.sql, f"SELECT has no column {tree.this}",
+                              place(self.sql, [tree], "group"))  # fmt: skip
+            tree = items[int(tree.this) - 1]
+        elif isinstance(tree, exp.Column) and not tree.table:
+            known = {name.lower() for name in self.schema.names}
+            named = [i for i in items if i.alias.lower() == tree.name.lower()]
+            if named and tree.name.lower() not in known:
+                tree = named[0]
+        tree = tree.unalias()
+        if _aggregates(tree):
+            raise refusal(
+                self.sql,
+                f"{short(tree)} is an aggregate, and cannot make groups",
+                place(self.sql, [tree], "group"),
+                "group by columns of a row",
+            )
+        while isinstance(tree, exp.Paren):
+            tree = tree.this
+        return tree
+
+    def _columns(self) -> tuple[Column, ...]:
+        columns: list[Column] = []
+        taken: set[str] = set()
+        for item in self.tree.expressions:
+            source = self._source(item.unalias())
+            name = item.alias or self._name(item)
+            columns.append(Column(_fresh(name, taken, repeat=not item.alias), source))
+            if columns[-1].name in taken:
+                raise refusal(self.sql, f"two columns are called {name}", place(self.sql, [item]),
+                              "give one of them another name with AS")  # fmt: skip
+            taken.add(columns[-1].name)
+        if all(isinstance(column.source, int) for column in columns):
+            raise refusal(
+                self.sql,
+                "SELECT has no aggregate",
+                place(self.sql, self.tree.expressions),
+                "add count(*): rows themselves are not answered, only statistics",
+            )
+        return tuple(columns)
+
+    def _source(self, tree: exp.Expr) -> int | Formula:
+        while isinstance(tree, exp.Paren):
+            tree = tree.this
+        text = text_of(tree)
+        if text in self.group_texts:
+            return self.group_texts.index(text)
+        if not _aggregates(tree):
+            raise self._ungrouped(tree)
+        return self.aggregates.formula(tree)
+
+    def _ungrouped(self, tree: exp.Expr) -> QueryError:
+        shown = short(tree)
+        if isinstance(tree, exp.Star):
+            return refusal(self.sql, "SELECT * is not answered", place(self.sql, [tree], "*"),
+                           "rows of the view are noise and people mixed: ask for statistics, as in "
+                           "select count(*)")  # fmt: skip
+        if not isinstance(tree, exp.Literal):
+            self.binder.expression(tree)
+        return refusal(self.sql, f"{shown} is neither an aggregate nor in GROUP BY",
+                       place(self.sql, [tree]),
+                       "add it to GROUP BY, or write an aggregate, as in count(*)")  # fmt: skip
+
+    def _name(self, item: exp.Expr) -> str:
+        if isinstance(item, exp.Column):
+            known = (n for n in self.schema.names if n.lower() == item.name.lower())
+            return next(known, item.name)
+        return plain_name(item) or item.sql("duckdb", comments=False, normalize_functions="lower")
+
+    # ------------------------------------------------------------------ ORDER BY and LIMIT
+
+    def _order(self) -> tuple[Order, ...]:
+        order = self.tree.args.get("order")
+        return tuple(self._ordered(o) for o in order.expressions) if order else ()
+
+    def _ordered(self, node: exp.Expr) -> Order:
+        tree = node.this if isinstance(node, exp.Ordered) else node
+        if isinstance(tree, exp.Literal | exp.Column) and not getattr(tree, "table", ""):
+            tree = self._meant_by_order(tree)
+        descending, first = bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
+        explicit = "NULLS FIRST" in text_of(node)
+        return Order(self._source(tree), descending, first and explicit)
+
+    def _meant_by_order(self, tree: exp.Expr) -> exp.Expr:
+        items = self.tree.expressions
+        if isinstance(tree, exp.Column):
+            return next((i.unalias() for i in items if i.alias.lower() == tree.name.lower()), tree)
+        if tree.is_int and 1 <= int(tree.this) <= len(items):
+            found: exp.Expr = items[int(tree.this) - 1].unalias()
+            return found
+        raise refusal(self.sql, f"SELECT has no column {short(tree)}",
+                      place(self.sql, [tree], "order"))  # fmt: skip
+
+    def _whole(self, clause: str) -> int | None:
+        node = self.tree.args.get(clause)
+        if node is None:
+            return None
+        number = node.expression
+        plain = isinstance(node, exp.Limit | exp.Offset) and not node.args.get("limit_options")
+        if plain and isinstance(number, exp.Literal) and number.is_int:
+            return int(number.this)
+        raise refusal(self.sql, f"{clause.upper()} must be a whole number",
+                      place(self.sql, [node], clause), f"write {clause} 10")  # fmt: skip
 
 
-def _atom(sql: str, tree: exp.Expr, schema: Schema) -> Atom:
-    reads: set[str] = set()
-
-    def bind(node: exp.Expr) -> exp.Expr:
-        named = isinstance(node, exp.Anonymous) and node.name.lower() in NAMED
-        if not (named or isinstance(node, ALLOWED)) or node.args.get("query"):
-            raise refusal(sql, *_why_not(node))
-        _check_kinds(sql, node, schema)
-        if isinstance(node, exp.Column):
-            name = _attribute(sql, node, schema)
-            reads.add(name)
-            return exp.column(exp.to_identifier(name, quoted=True))
-        if isinstance(node, exp.Literal) and not node.is_string and not node.is_int:
-            # A decimal literal would make DuckDB compute in DECIMAL, which overflows.
-            return exp.cast(node.copy(), "DOUBLE", dialect=DIALECT)
-        return node
-
-    for node in tree.walk():
-        bind(node)
-    bound = tree.transform(lambda n: bind(n) if isinstance(n, exp.Column | exp.Literal) else n)
-    ordered = tuple(name for name in schema.names if name in reads)
-    return Atom(bound.sql(DIALECT, comments=False), ordered)
+def _aggregates(tree: exp.Expr) -> bool:
+    """Whether an aggregate stands in the tree, outside of subqueries."""
+    return any(is_aggregate(n) and not n.find_ancestor(exp.Subquery) for n in tree.walk())
 
 
-def _attribute(sql: str, column: exp.Column, schema: Schema) -> str:
-    for name in schema.names:
-        if name.lower() == column.name.lower():
-            return name
-    hint = did_you_mean(column.name, schema.names)
-    for attribute in schema:
-        if isinstance(attribute.domain, Values) and column.name in attribute.domain.values:
-            hint = f"text goes in single quotes: {attribute.name} = '{column.name}'"
-    raise refusal(sql, f"there is no column {column.name!r}", place([column]), hint)
-
-
-def _check_kinds(sql: str, node: exp.Expr, schema: Schema) -> None:
-    """Refuse a comparison that no row can pass because the literal is of another kind."""
-    if isinstance(node, exp.In):
-        pairs = [(node.this, literal) for literal in node.expressions]
-    elif isinstance(node, exp.Between):
-        pairs = [(node.this, node.args["low"]), (node.this, node.args["high"])]
-    elif isinstance(node, COMPARED):
-        pairs = [(node.this, node.expression), (node.expression, node.this)]
-    else:
-        return
-    for column, literal in pairs:
-        if isinstance(column, exp.Column) and isinstance(literal, exp.Literal):
-            attribute = schema[_attribute(sql, column, schema)]
-            if problem := _misfit(attribute, literal):
-                raise refusal(sql, problem, place([column]), f"its values are {summary(attribute)}")
-
-
-def _misfit(attribute: Attribute, literal: exp.Literal) -> str:
-    """Why a column cannot equal or exceed this literal, or nothing."""
-    name, text, kind = attribute.name, literal.this, attribute.kind
-    if kind == "categorical" and not literal.is_string:
-        return f"{name} is text, and {text} is a number: write '{text}'"
-    if kind in ("integer", "numeric") and literal.is_string and not _reads(float, text):
-        return f"{name} is a number, and '{text}' is not"
-    if kind == "date" and not (literal.is_string and _reads(dt.datetime.fromisoformat, text)):
-        return f"{name} is a date, and {literal.sql()} is not: write '2024-12-31'"
-    return ""
-
-
-def _reads(reader: Callable[[str], object], text: str) -> bool:
-    try:
-        reader(text.strip())
-    except ValueError:
-        return False
-    return True
-
-
-def _why_not(node: exp.Expr) -> tuple[str, int | None, str]:
-    what = node.sql(DIALECT)
-    what = what if len(what) <= 40 else what[:37] + "…"
-    if isinstance(node, exp.AggFunc | exp.Window):
-        why = "it looks at more than one row: a condition is about a single row"
-    elif isinstance(node, exp.Rand | exp.CurrentDate | exp.CurrentTimestamp | exp.CurrentTime) or (
-        isinstance(node, exp.Anonymous) and node.name.lower() in ("now", "today", "uuid", "txid")
-    ):
-        why = "its value is not a function of the row"
-    elif isinstance(node, exp.Subquery | exp.Select | exp.Exists | exp.In):
-        why = "conditions with another table are not answered yet"
-    else:
-        why = "conditions may use comparisons, BETWEEN, IN (…), LIKE, IS NULL, AND/OR/NOT, CASE, "
-        why += "arithmetic, and the text and date functions of one row: see docs/analyst.md"
-    return f"{what} cannot be used in a condition", place([node]), why
-
-
-def place(nodes: Iterable[exp.Expr | None]) -> int | None:
-    """Where in the text the nodes begin, where known."""
-    starts = [
-        part.meta["start"]
-        for node in nodes
-        if node is not None
-        for part in node.walk()
-        if "start" in part.meta
-    ]
-    found: int | None = min(starts, default=None)
-    return found
-
-
-def refusal(sql: str, message: str, start: int | None = None, hint: str = "") -> QueryError:
-    """An error that shows the line and puts a caret under the place."""
-    if start is None:
-        return QueryError(message, hint=hint)
-    line = sql.count("\n", 0, start)
-    column = start - (sql.rfind("\n", 0, start) + 1)
-    text = sql.split("\n")[line]
-    return QueryError(
-        f"{message} (line {line + 1}, column {column + 1})\n    {text}\n    {' ' * column}^",
-        hint=hint,
-    )
+def _fresh(name: str, taken: set[str], *, repeat: bool) -> str:
+    """A name that is not taken: count, count_2, count_3."""
+    number, fresh = 1, name
+    while repeat and fresh in taken:
+        number += 1
+        fresh = f"{name}_{number}"
+    return fresh

@@ -7,8 +7,13 @@ impossible to compute) taken as false. So two values are enough from here on.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+SUBQUERY = re.compile(r"\(\s*SELECT\b|\bEXISTS\b", re.IGNORECASE)
+ROW = "release row"
+"""What engines call the row that an expression is about, in case a name could mean another's."""
 
 
 @dataclass(frozen=True)
@@ -66,10 +71,22 @@ def attributes(predicate: Predicate) -> set[str]:
 def to_sql(predicate: Predicate) -> str:
     """The condition for an engine; an atom that cannot be computed on a row is not true there."""
     if isinstance(predicate, Atom):
-        return f"TRY({predicate.sql})"
+        return guarded(predicate.sql)
     word = " AND " if isinstance(predicate, And) else " OR "
     return "(" + word.join(to_sql(part) for part in predicate.parts) + ")"
 
 
+def guarded(sql: str) -> str:
+    """NULL where the expression cannot be computed; DuckDB has no such guard for subqueries."""
+    return f"({sql})" if SUBQUERY.search(sql) else f"TRY({sql})"
+
+
 def conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
     return predicate.parts if isinstance(predicate, And) else (predicate,)
+
+
+def both(left: Predicate | None, right: Predicate | None) -> Predicate | None:
+    """Left and right; a predicate that is absent is true."""
+    parts = [part for side in (left, right) if side for part in conjuncts(side)]
+    unique = tuple(dict.fromkeys(parts))
+    return And(unique) if len(unique) > 1 else unique[0] if unique else None

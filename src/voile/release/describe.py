@@ -111,10 +111,3 @@ def _variance(mechanism: AlphaBeta) -> str:
     kept = mechanism.retention * (1 - mechanism.retention)
     cells = "n_D" if mechanism.form == "multiset" else "(n_D - x)"
     return f"{kept!r} * x + {mechanism.noise_variance!r} * {cells}"
-
-
-def explain_count(mechanism: AlphaBeta, seen: int, domain: int, value: float) -> str:
-    return (
-        f"(n_view - noise_mean * n_domain) / excess = ({seen:,} - {mechanism.noise_mean:.6g} * "
-        f"{domain:,}) / {mechanism.excess:.6g} = {value:,.2f}"
-    )

@@ -10,6 +10,7 @@ NAME.voile/
 from __future__ import annotations
 
 import html
+from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -17,16 +18,22 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from voile.answering import Source, answer, explain
 from voile.engines.parquet import arrow_schema
-from voile.engines.view import BinPoint, View
+from voile.engines.table import read_all
+from voile.engines.view import View
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, Bound, checked_confidence
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma
-from voile.query import Atom, Query, domain_count, parse
-from voile.release.describe import describe, explain_count
+from voile.query import DomainSums, parse
+from voile.query.bind import Tables
+from voile.release.describe import describe
 from voile.release.manifest import MANIFEST, PARTIAL, Manifest, read_manifest
-from voile.schema import Bins, Schema
+from voile.schema import Schema
+
+MEMORY = 2**30
+SMALLEST_MEMORY = 2**24
 
 
 class Release:
@@ -35,6 +42,7 @@ class Release:
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
         self.manifest = manifest
+        self._beside: tuple[Any, View, Tables, Any] | None = None
 
     @classmethod
     def open(cls, path: str | Path) -> Release:
@@ -113,69 +121,74 @@ class Release:
             if f.path.endswith(".parquet")
         ]
 
-    def _counts(self, sql: str) -> tuple[Query, int, int]:
-        """What was asked, n_V and n_D."""
-        query = parse(sql, self.schema)
-        self._view.check([atom.sql for atom in query.atoms])
-        seen = self._view.count(query.where) if query.predicate else self.manifest.rows
-        return query, seen, domain_count(query.predicate, self.schema, self._view)
+    def query(
+        self,
+        sql: str,
+        confidence: float = 0.95,
+        *,
+        tables: Mapping[str, object] | None = None,
+        simultaneous: bool = False,
+        memory: int = MEMORY,
+        exact: bool = False,
+    ) -> Answer:
+        """Estimate what the SQL would give on the original table.
 
-    def _notes(self, query: Query, domain: int) -> tuple[str, ...]:
-        """What the analyst should know about this answer."""
-        notes = []
-        if not domain:
-            notes.append("no tuple of the public domain satisfies the condition; check the "
-                         "spelling of values")  # fmt: skip
-        if query.atoms and not any(atom.attributes for atom in query.atoms):
-            notes.append("the condition reads no column; names go in double quotes, text in single")
-        if not query.atoms and self.manifest.public_rows is not None:
-            notes.append(f"the release tells the number of rows: {self.manifest.public_rows:,}")
-        cut = [atom.sql for atom in query.atoms if self._cuts_a_bin(atom)]
-        if cut:
-            notes.append(f"{' and '.join(cut)} cuts inside a bin: rows count by the middle of "
-                         "theirs, and the interval does not cover that; cut at the edges of the "
-                         "schema's bins")  # fmt: skip
-        return tuple(notes)
-
-    def _cuts_a_bin(self, atom: Atom) -> bool:
-        """Whether a condition on binned attributes differs at the ends of a bin."""
-        binned = [n for n in atom.attributes if isinstance(self.schema[n].domain, Bins)]
-        if not binned:
-            return False
-        points: list[BinPoint] = ["low", "middle", "high"]
-        counts = {self._view.domain_count(atom.attributes, f"TRY({atom.sql})", p) for p in points}
-        return len(counts) > 1
-
-    def query(self, sql: str, confidence: float = 0.95) -> Answer:
-        """Estimate what the SQL would count in the original table."""
+        `tables` are tables of your own that the SQL may look things up in, by name: files or
+        data frames. `simultaneous` makes the intervals of all groups hold at once. `memory` (in
+        bytes) is what counting the domain may use; what needs more is estimated from a sample of
+        the domain, whose error is included, or refused with `exact`.
+        """
         checked_confidence(confidence)
-        query, seen, domain = self._counts(sql)
-        estimate = self.mechanism.estimate(
-            seen,
-            domain,
-            confidence=confidence,
-            rows=self.manifest.public_rows,
-            bound=self._bound(round(1 - confidence, 12)),
-        )
-        notes = self._notes(query, domain)
-        return Answer(({query.alias: estimate},), confidence, estimate.covers, notes)
+        view, columns = self._with_tables(tables or {})
+        query = parse(sql, self.schema, columns)
+        source = self._source(view, memory, exact=exact, bound=self._bound(1 - confidence))
+        return answer(query, source, confidence, simultaneous=simultaneous)
 
-    def explain(self, sql: str) -> dict[str, Any]:
-        """How the estimate comes about: what was counted, and the arithmetic."""
-        query, seen, domain = self._counts(sql)
-        mechanism = self.mechanism
-        estimate = mechanism.estimate(seen, domain, rows=self.manifest.public_rows)
-        return {
-            "name": query.alias,
-            "n_view": seen,
-            "n_domain": domain,
-            "retention": mechanism.retention,
-            "noise_mean": mechanism.noise_mean,
-            "excess": mechanism.excess,
-            "estimate": estimate.value,
-            "stderr": estimate.stderr,
-            "arithmetic": explain_count(mechanism, seen, domain, estimate.value),
-        }
+    def explain(
+        self,
+        sql: str,
+        *,
+        tables: Mapping[str, object] | None = None,
+        memory: int = MEMORY,
+        exact: bool = False,
+    ) -> dict[str, Any]:
+        """How the estimate comes about: what was counted, how the domain was, the arithmetic."""
+        view, columns = self._with_tables(tables or {})
+        query = parse(sql, self.schema, columns)
+        return explain(query, self._source(view, memory, exact=exact), self.mechanism)
+
+    def _source(
+        self, view: View, memory: int, *, exact: bool, bound: Bound | None = None
+    ) -> Source:
+        return Source(
+            engine=view,
+            domain=self._sums(view, memory, exact=exact),
+            mechanism=self.mechanism,
+            rows=self.manifest.public_rows,
+            bound=bound,
+        )
+
+    def _sums(self, view: View, memory: int, *, exact: bool) -> DomainSums:
+        """Kept for as long as the view, so that what was computed once is remembered."""
+        if memory < SMALLEST_MEMORY:
+            raise UsageError(f"{memory:,} bytes of memory are too few", hint="give at least 16MB")
+        found: dict[tuple[int, bool], DomainSums] = view.__dict__.setdefault("sums_kept", {})
+        key = (memory, exact)
+        if key not in found:
+            found[key] = DomainSums(self.schema, view.domain, memory=memory, exact=exact)
+        return found[key]
+
+    def _with_tables(self, tables: Mapping[str, object]) -> tuple[View, Tables]:
+        """The view beside the analyst's tables, and the columns of those."""
+        if not tables:
+            return self._view, {}
+        key = tuple((name, id(table)) for name, table in tables.items())
+        if self._beside is None or self._beside[0] != key:
+            view = View(self._parts, self.schema)
+            columns = {name: view.add_table(name, read_all(t)) for name, t in tables.items()}
+            # The tables are kept with the view, so that their ids stay theirs.
+            self._beside = (key, view, columns, tables)
+        return self._beside[1], self._beside[2]
 
     def _bound(self, epsilon: float) -> Bound:
         rows = self.manifest.public_rows

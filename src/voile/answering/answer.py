@@ -1,0 +1,275 @@
+"""From a query to its answer: sums on both sides, arithmetic, HAVING, ORDER BY and LIMIT."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voile.answering.columns import APPROXIMATE, Column, Estimator, Mechanism, terms_of
+from voile.answering.quantiles import quantile_column
+from voile.answering.totals import Groups, Totals, totals, with_products
+from voile.errors import QueryError
+from voile.estimate import Answer, Bound, Estimate, Floats
+from voile.query.domain import DomainSums
+from voile.query.formula import Formula, Quantile, Total, leaves
+from voile.query.parse import Order, Query
+from voile.query.predicate import Expression, Predicate, Term, conjuncts
+from voile.query.rows import Rows
+
+NUMBERS = ("INT", "DOUBLE", "FLOAT", "DECIMAL", "BOOLEAN")
+MOST_TERMS = 24
+
+
+class Engine(Rows, Protocol):
+    """Where rows are counted, and expressions typed."""
+
+    domain: Any
+
+    def types(self, expressions: Sequence[str]) -> list[str]: ...
+
+    def cuts_a_bin(self, expression: Expression) -> bool: ...
+
+
+@dataclass(frozen=True)
+class Source:
+    """Everything that an answer is computed from."""
+
+    engine: Engine
+    domain: DomainSums
+    mechanism: Mechanism
+    rows: int | None = None
+    """The number of records of the table, where that is public."""
+    bound: Bound | None = None
+
+
+def answer(
+    query: Query, source: Source, confidence: float = 0.95, *, simultaneous: bool = False
+) -> Answer:
+    """Estimate what the query would give on the original table."""
+    check(query, source.engine)
+    work = Work(query, source)
+    kept = work.kept_groups()
+    level = confidence
+    if simultaneous:
+        columns = sum(not isinstance(c.source, int) for c in query.columns)
+        level = 1 - (1 - confidence) / max(1, work.groups.possible * columns)
+    rows = [work.row(int(i), level, confidence) for i in kept]
+    covers = work.covers(simultaneous=simultaneous)
+    return Answer(tuple(rows), confidence, covers, work.notes())
+
+
+def check(query: Query, engine: Engine) -> None:
+    """Conditions must be true or false of a row, and values numbers; types are the engine's."""
+    conditions, values = query.conditions, query.values
+    texts = [*(c.sql for c in conditions), *(v.sql for v in values), *(g.sql for g in query.groups)]
+    if not texts:
+        return
+    kinds = engine.types(texts)
+    for condition, kind in zip(conditions, kinds, strict=False):
+        if kind != "BOOLEAN":
+            raise QueryError(
+                f"{condition.sql} is of type {kind}, not true or false",
+                hint="compare it with something, as in age > 30",
+            )
+    for value, kind in zip(values, kinds[len(conditions) :], strict=False):
+        if not any(known in kind for known in NUMBERS) or kind.endswith("]"):
+            raise QueryError(
+                f"{value.sql} is of type {kind}: only numbers have sums, averages and quantiles",
+                hint="count it, or make it a number, as in year(day)",
+            )
+
+
+class Work:
+    """One query being answered."""
+
+    def __init__(self, query: Query, source: Source) -> None:
+        self.query, self.source = query, source
+        formulas = list(dict.fromkeys(query.formulas))
+        sets = [terms_of(f) for f in formulas]
+        terms = with_products(sets)
+        if max(map(len, sets), default=0) > MOST_TERMS:
+            raise QueryError(f"one formula combines more than {MOST_TERMS} aggregates",
+                             hint="ask for them one by one")  # fmt: skip
+        self.ranges = {
+            t: weight_range(t, query.predicate, source.engine.domain) for s in sets for t in s
+        }
+        self.totals: Totals = totals(
+            query.predicate, query.groups, terms, source.engine, source.domain
+        )
+        self.estimator = Estimator(self.totals, source.mechanism, source.rows, self.ranges)
+        self.columns: dict[Formula, Column] = {}
+
+    @property
+    def groups(self) -> Groups:
+        return self.totals.groups
+
+    def column(self, formula: Formula) -> Column:
+        if formula not in self.columns:
+            self.columns[formula] = (
+                self._quantile(formula)
+                if isinstance(formula, Quantile)
+                else self.estimator.column(formula)
+            )
+        return self.columns[formula]
+
+    def _quantile(self, formula: Quantile) -> Column:
+        source, query = self.source, self.query
+        return quantile_column(
+            formula, query.predicate, query.groups, self.groups, source.engine, source.domain,
+            source.mechanism,
+        )  # fmt: skip
+
+    def _value(self, formula: Formula) -> Floats:
+        inner = {
+            leaf: self.column(leaf).value for leaf in leaves(formula) if isinstance(leaf, Quantile)
+        }
+        return self.estimator.values(inner)(formula).value
+
+    # ------------------------------------------------------------------ which rows, in what order
+
+    def kept_groups(self) -> Any:
+        kept = np.arange(len(self.groups))
+        if self.query.groups:
+            kept = kept[~self._surely_empty()]
+        if self.query.having:
+            kept = kept[self._value(self.query.having)[kept] == 1]
+        for order in reversed(self.query.order):
+            kept = self._sorted(kept, order)
+        last = None if self.query.limit is None else self.query.offset + self.query.limit
+        return kept[self.query.offset : last]
+
+    def _surely_empty(self) -> Any:
+        """Groups that the release shows to have no row, as SQL would not list them."""
+        i = self.totals.column(Term())
+        view, domain = self.totals.view[:, i], self.totals.domain[:, i]
+        mechanism = self.source.mechanism
+        off = mechanism.deviation(view, domain, np.ones(len(view)), 0.05)
+        return (mechanism.total(view, domain) == 0) & (off == 0)
+
+    def _sorted(self, kept: Any, order: Order) -> Any:
+        if isinstance(order.source, int):
+            keys = [self.groups.keys[i][order.source] for i in kept]
+        else:
+            keys = self._value(order.source)[kept].tolist()
+        null = [k is None or (isinstance(k, float) and math.isnan(k)) for k in keys]
+        known = [i for i in range(len(keys)) if not null[i]]
+        known.sort(key=lambda i: keys[i], reverse=order.descending)
+        if order.descending:  # keep the earlier order of equal keys
+            known = _stable_descending(known, keys)
+        missing = [i for i in range(len(keys)) if null[i]]
+        places = [*missing, *known] if order.nulls_first else [*known, *missing]
+        return kept[np.array(places, dtype=np.int64)]
+
+    # ------------------------------------------------------------------ what is told
+
+    def row(self, i: int, level: float, confidence: float) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for column in self.query.columns:
+            if isinstance(column.source, int):
+                found[column.name] = self.groups.keys[i][column.source]
+            else:
+                found[column.name] = self._estimate(column.source, i, level, confidence)
+        return found
+
+    def _estimate(self, formula: Formula, i: int, level: float, confidence: float) -> Estimate:
+        column = self.column(formula)
+
+        def interval(asked: float) -> tuple[float, float]:
+            wanted = level if asked == confidence else asked
+            low, high = column.interval(wanted)
+            return float(low[i]), float(high[i])
+
+        counts = isinstance(formula, Total) and not formula.term.values and not self.query.groups
+        return Estimate(
+            value=float(column.value[i]),
+            stderr=float(column.stderr[i]),
+            confidence=confidence,
+            covers=column.covers,
+            _interval=interval,
+            bound=self.source.bound if counts else None,
+        )
+
+    def covers(self, *, simultaneous: bool) -> str:
+        told = [self.column(c.source) for c in self.query.columns if not isinstance(c.source, int)]
+        covers = APPROXIMATE if any(c.covers == APPROXIMATE for c in told) else told[0].covers
+        if self.totals.domain_error.any():
+            covers += ", and over the sampling of the domain"
+        if simultaneous:
+            covers = covers.replace("the statistic", f"all {self.groups.possible:,} groups at once")
+        return covers
+
+    def notes(self) -> tuple[str, ...]:
+        """What the analyst should know about this answer."""
+        query, notes = self.query, []
+        if not self.totals.domain[:, self.totals.column(Term())].any():
+            notes.append("no tuple of the public domain satisfies the condition; check the "
+                         "spelling of values")  # fmt: skip
+        if query.atoms and not any(atom.attributes for atom in query.atoms):
+            notes.append("the condition reads no column; names go in double quotes, text in single")
+        if not query.atoms and not query.groups and self.source.rows is not None:
+            notes.append(f"the release tells the number of rows: {self.source.rows:,}")
+        read: list[Any] = [*query.conditions, *query.values, *query.groups]
+        cut = [e.sql for e in read if self.source.engine.cuts_a_bin(e)]
+        if cut:
+            notes.append(f"{' and '.join(cut)} cuts inside a bin: rows count by the middle of "
+                         "theirs, and the interval does not cover that; cut at the edges of the "
+                         "schema's bins")  # fmt: skip
+        if not self.groups.complete:
+            notes.append("only the groups that occur in the view are listed, of "
+                         f"{self.groups.possible:,} that the domain allows: those with more "
+                         "noise are favoured")  # fmt: skip
+        if query.having:
+            notes.append(
+                "HAVING compares estimates: a group near the limit may be on its wrong side"
+            )
+        return tuple(notes)
+
+
+def _stable_descending(places: list[int], keys: list[Any]) -> list[int]:
+    """Sorting in reverse turns ties around; put each tie back in its order."""
+    result: list[int] = []
+    tie: list[int] = []
+    for place in places:
+        if tie and keys[tie[0]] != keys[place]:
+            result += sorted(tie)
+            tie = []
+        tie.append(place)
+    return [*result, *sorted(tie)]
+
+
+def weight_range(term: Term, where: Predicate | None, domain: Any) -> tuple[float, float]:
+    """Between which numbers a term's weight lies on the rows that count."""
+    low, high = 1.0, 1.0
+    for value in term.values:
+        smallest, largest = value_range(value, [*_parts(where), *_parts(term.predicate)], domain)
+        ends = [a * b for a in (low, high) for b in (smallest, largest)]
+        low, high = min(ends), max(ends)
+    return low, high
+
+
+def _parts(predicate: Predicate | None) -> tuple[Predicate, ...]:
+    return conjuncts(predicate) if predicate else ()
+
+
+def value_range(value: Expression, parts: list[Predicate], domain: Any) -> tuple[float, float]:
+    """The smallest and largest value on the tuples that pass the conditions on the same columns."""
+    alike = [p for p in parts if getattr(p, "attributes", None) == value.attributes]
+    asked = [value, *(Expression(p.sql, p.attributes) for p in alike)]  # type: ignore[union-attr]
+    values, *conditions = domain.evaluate(asked)
+    numbers = pc.cast(values, pa.float64())
+    passing = pc.is_valid(numbers)
+    for condition in conditions:
+        passing = pc.and_(passing, pc.fill_null(condition, False))
+    found = numbers.filter(passing).to_numpy(zero_copy_only=False)
+    if len(found) and not np.isfinite(found).all():
+        raise QueryError(
+            f"{value.sql} is not a finite number on every row that counts",
+            hint="leave such rows out: sum(a / nullif(b, 0)), or a condition in WHERE",
+        )
+    return (float(found.min()), float(found.max())) if len(found) else (0.0, 0.0)

@@ -1,0 +1,294 @@
+"""Estimates of one column of an answer: values, standard errors and intervals of all groups.
+
+Which interval a formula gets:
+
+  a count               the exact inversion of its law
+  a sum                 a bound of its deviation that holds for every table (mechanisms.deviation)
+  an average or ratio   Fieller's: r is in the interval if top − r·bottom, a sum whose true value is
+                        then 0, lies within its bound. Valid however small the bottom is.
+  anything else         the normal one with the delta method's standard error, and it says so
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from statistics import NormalDist
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.answering.arithmetic import Affine, Dual, Ratio, as_ratio, evaluate, round_to
+from voile.answering.totals import Totals, product
+from voile.estimate import Floats
+from voile.query.formula import Call, Formula, Number, Quantile, Total, leaves
+from voile.query.predicate import Term, conjuncts
+
+Flags = npt.NDArray[np.bool_]
+Intervals = Callable[[float], tuple[Floats, Floats]]
+
+DOUBLINGS, HALVINGS = 70, 50
+SPENT_ON_SAMPLING = 0.1
+"""The part of the chance to err that pays for a domain that was sampled."""
+VALID = (
+    "the statistic of the table that was published, at the stated confidence or more, over the "
+    "randomness of the release"
+)
+APPROXIMATE = (
+    "the statistic of the table that was published, at about the stated confidence (delta method; "
+    "good where the counts behind it are large), over the randomness of the release"
+)
+
+
+class Mechanism(Protocol):
+    """What answering asks of a mechanism: arithmetic on sums over its rows and over the domain."""
+
+    def total(self, view: Floats, domain: Floats) -> Floats:
+        """Σ w over the table, from Σ w over the view and over the domain."""
+        ...
+
+    def variance(self, members: Floats, domain: Floats) -> Floats:
+        """Variance of that estimate, from Σ w² over the table and over the domain."""
+        ...
+
+    def deviation(self, view: Floats, domain: Floats, largest: Floats, miss: float) -> Floats:
+        """How far it may be off but for a chance of `miss`, from Σ w² and |w| ≤ largest."""
+        ...
+
+    def domain_share(self, error: Floats) -> Floats:
+        """What an error in Σ w over the domain does to the estimate."""
+        ...
+
+    def interval(
+        self, seen: int, domain: float, confidence: float, rows: int | None = None
+    ) -> tuple[float, float]:
+        """An exact interval for a count."""
+        ...
+
+
+@dataclass(frozen=True)
+class Column:
+    """What was estimated, for each group."""
+
+    value: Floats
+    stderr: Floats
+    interval: Intervals
+    covers: str = VALID
+
+
+@dataclass(frozen=True)
+class Estimator:
+    """Estimates of totals, and of formulas made of them."""
+
+    totals: Totals
+    mechanism: Mechanism
+    rows: int | None
+    """The number of records of the table, where that is public."""
+    ranges: dict[Term, tuple[float, float]]
+    """Between which values the weight of each term lies."""
+
+    @cached_property
+    def estimates(self) -> Floats:
+        return self.mechanism.total(self.totals.view, self.totals.domain)
+
+    def values(self, quantiles: dict[Quantile, Floats]) -> Callable[[Formula], Dual]:
+        order = tuple(self.totals.terms)
+        named = {term: self.estimates[:, i] for i, term in enumerate(order)}
+        count = len(self.totals.groups)
+        return lambda formula: evaluate(formula, named, quantiles, order, count)
+
+    # ------------------------------------------------------------------ one column
+
+    def column(self, formula: Formula) -> Column:
+        """The estimate of a formula of totals."""
+        if isinstance(formula, Call) and formula.name == "round":
+            assert isinstance(formula.args[1], Number)  # noqa: S101  (the parser sees to it)
+            return rounded(self.column(formula.args[0]), formula.args[1].value)
+        dual = self.values({})(formula)
+        used = terms_of(formula)
+        members, domain, sampled = self.spread(formula)
+        stderr = np.sqrt(self.mechanism.variance(members, domain) + sampled**2)
+        ratio = as_ratio(formula)
+        if ratio is None:
+            return Column(dual.value, stderr, normal(dual.value, stderr), APPROXIMATE)
+        if ratio.bottom.is_constant:
+            return self._linear(
+                ratio.top.times(1 / ratio.bottom.constant), dual.value, stderr, used
+            )
+        interval = lru_cache(8)(lambda confidence: self._fieller(ratio, used, confidence))
+        return Column(dual.value, stderr, interval)
+
+    def _linear(
+        self, form: Affine, value: Floats, stderr: Floats, used: tuple[Term, ...]
+    ) -> Column:
+        if len(form.parts) == 1 and not form.parts[0][0].values:
+            ((term, factor),) = form.parts
+            exact = lru_cache(8)(lambda c: self._count(term, factor, form.constant, c))
+            return Column(value, stderr, exact)
+        slope = np.broadcast_to(form.row(used), (len(value), len(used)))
+
+        def interval(confidence: float) -> tuple[Floats, Floats]:
+            off = self._deviation(used, slope, 1 - confidence)
+            return value - off, value + off
+
+        return Column(value, stderr, lru_cache(8)(interval))
+
+    def _count(
+        self, term: Term, factor: float, constant: float, confidence: float
+    ) -> tuple[Floats, Floats]:
+        i = self.totals.column(term)
+        seen, domain = self.totals.view[:, i], self.totals.domain[:, i]
+        errors = self.totals.domain_error[:, i]
+        spent = SPENT_ON_SAMPLING * (1 - confidence)
+        z = -NormalDist().inv_cdf(spent / 2)
+        ends = []
+        for n, d, error in zip(seen, domain, errors, strict=True):
+            if error:  # a larger domain explains more of what was seen by noise
+                c = confidence + spent
+                low = self.mechanism.interval(int(n), float(d + z * error), c, self.rows)[0]
+                high = self.mechanism.interval(
+                    int(n), max(0.0, float(d - z * error)), c, self.rows
+                )[1]
+            else:
+                low, high = self.mechanism.interval(int(n), float(d), confidence, self.rows)
+            ends.append((low, high))
+        low_high = np.array(ends).reshape(len(seen), 2) * factor + constant
+        return low_high.min(axis=1), low_high.max(axis=1)
+
+    # ------------------------------------------------------------------ sums of several totals
+
+    def _products(self, used: tuple[Term, ...], slope: Floats, of: Floats) -> Floats:
+        """Σ (Σ_i s_i w_i)² from the sums of products w_i w_j, for each group."""
+        result = np.zeros(len(slope))
+        for i, a in enumerate(used):
+            for j, b in enumerate(used[i:], start=i):
+                both = of[:, self.totals.column(product(a, b))]
+                result += (1 if i == j else 2) * slope[:, i] * slope[:, j] * both
+        return result
+
+    def spread(self, formula: Formula) -> tuple[Floats, Floats, Floats]:
+        """What the formula's variance is made of, to first order.
+
+        Σ w² over the table and over the domain, with w the change of the formula for one more
+        row; and the standard error that a sampled domain adds.
+        """
+        used = terms_of(formula)
+        slope = self.values({})(formula).slope[:, [self.totals.column(term) for term in used]]
+        members = np.maximum(self._products(used, slope, self.estimates), 0.0)
+        if self.rows is not None and len(used) == 1 and not used[0].values:
+            members = np.minimum(members, slope[:, 0] ** 2 * self.rows)
+        domain = np.maximum(self._products(used, slope, self.totals.domain), 0.0)
+        return members, domain, self._sampled(used, slope)
+
+    def _sampled(self, used: tuple[Term, ...], slope: Floats) -> Floats:
+        """Standard error that a sampled domain adds; as if the errors of all totals agreed."""
+        errors = self.totals.domain_error[:, [self.totals.column(t) for t in used]]
+        return self.mechanism.domain_share((np.abs(slope) * errors).sum(axis=1))
+
+    def _deviation(self, used: tuple[Term, ...], slope: Floats, miss: float) -> Floats:
+        sampled = self._sampled(used, slope)
+        spent = SPENT_ON_SAMPLING * miss if sampled.any() else 0.0
+        view = np.maximum(self._products(used, slope, self.totals.view), 0.0)
+        domain = np.maximum(self._products(used, slope, self.totals.domain), 0.0)
+        largest = np.abs(slope) @ np.array([max(map(abs, self.ranges[t])) for t in used])
+        off = self.mechanism.deviation(view, domain, largest, miss - spent)
+        return off - NormalDist().inv_cdf(spent / 2) * sampled if spent else off
+
+    # ------------------------------------------------------------------ ratios
+
+    def _fieller(
+        self, ratio: Ratio, used: tuple[Term, ...], confidence: float
+    ) -> tuple[Floats, Floats]:
+        top, bottom = ratio.top.row(used), ratio.bottom.row(used)
+        estimates = self.estimates[:, [self.totals.column(term) for term in used]]
+        top_value = estimates @ top + ratio.top.constant
+        bottom_value = estimates @ bottom + ratio.bottom.constant
+
+        def outside(r: Floats) -> Flags:
+            slope = top - r[:, None] * bottom
+            off = self._deviation(used, slope, 1 - confidence)
+            return np.abs(top_value - r * bottom_value) > off
+
+        with np.errstate(all="ignore"):
+            middle = np.where(bottom_value == 0, np.nan, top_value / bottom_value)
+            step = np.abs(middle) * 1e-3 + 1e-9
+            low, high = -edge(outside, -middle, step, -1.0), edge(outside, middle, step, 1.0)
+        known = self._known_range(ratio)
+        return np.clip(low, *known), np.clip(high, *known)
+
+    def _known_range(self, ratio: Ratio) -> tuple[float, float]:
+        """An average lies among the values averaged, a share between 0 and 1."""
+        everything = (-math.inf, math.inf)
+        simple = len(ratio.top.parts) == len(ratio.bottom.parts) == 1
+        if not simple or ratio.top.constant or ratio.bottom.constant:
+            return everything
+        ((top, factor),), ((bottom, divisor),) = ratio.top.parts, ratio.bottom.parts
+        if bottom.values or not implies(top, bottom):
+            return everything
+        low, high = self.ranges[top]
+        if not averages(top, bottom):
+            low, high = min(low, 0.0), max(high, 0.0)
+        ends = (low * factor / divisor, high * factor / divisor)
+        return min(ends), max(ends)
+
+
+def terms_of(formula: Formula) -> tuple[Term, ...]:
+    return tuple(dict.fromkeys(leaf.term for leaf in leaves(formula) if isinstance(leaf, Total)))
+
+
+def edge(outside: Callable[[Floats], Flags], start: Floats, step: Floats, sign: float) -> Floats:
+    """How far one can go up from `start` (times `sign`) before being outside; ∞ if one never is."""
+
+    def out(x: Floats) -> Flags:
+        return np.where(np.isnan(x), False, outside(sign * x))
+
+    inside, beyond = start.copy(), start + step
+    for _ in range(DOUBLINGS):
+        found = out(beyond)
+        if found.all():
+            break
+        inside = np.where(found, inside, beyond)
+        beyond = np.where(found, beyond, start + 2 * (beyond - start))
+    unbounded = ~out(beyond)
+    for _ in range(HALVINGS):
+        middle = (inside + beyond) / 2
+        found = out(middle)
+        inside, beyond = np.where(found, inside, middle), np.where(found, middle, beyond)
+    return np.where(unbounded, np.inf, beyond)
+
+
+def implies(top: Term, bottom: Term) -> bool:
+    """Whether the rows that count in `top` are among those that count in `bottom`."""
+    wanted = set(conjuncts(bottom.predicate)) if bottom.predicate else set()
+    present = {f"NOT ({value.sql}) IS NULL" for value in top.values}
+    has = set(conjuncts(top.predicate)) if top.predicate else set()
+    return all(part in has or getattr(part, "sql", "") in present for part in wanted)
+
+
+def averages(top: Term, bottom: Term) -> bool:
+    """Whether `top` sums a value over just the rows that `bottom` counts."""
+    wanted = set(conjuncts(bottom.predicate)) if bottom.predicate else set()
+    has = set(conjuncts(top.predicate)) if top.predicate else set()
+    present = {getattr(part, "sql", "") for part in wanted}
+    return bool(top.values) and has <= wanted and all(
+        f"NOT ({value.sql}) IS NULL" in present for value in top.values
+    )  # fmt: skip
+
+
+def normal(value: Floats, stderr: Floats) -> Intervals:
+    def interval(confidence: float) -> tuple[Floats, Floats]:
+        z = NormalDist().inv_cdf((1 + confidence) / 2)
+        return value - z * stderr, value + z * stderr
+
+    return interval
+
+
+def rounded(column: Column, digits: float) -> Column:
+    def interval(confidence: float) -> tuple[Floats, Floats]:
+        low, high = column.interval(confidence)
+        return round_to(low, digits), round_to(high, digits)
+
+    return Column(round_to(column.value, digits), column.stderr, interval, column.covers)

@@ -1,0 +1,182 @@
+"""Quantiles by inverting the estimated distribution.
+
+For each value v that the domain allows, Z(v) = Σ (1[x ≤ v] − p) is a sum over rows, negative
+below the p-quantile and not negative from it on. Estimated Z's that are off by no more than their
+bound leave a range of values that can be the quantile (Woodruff's interval): at the quantile itself
+Z ≥ 0, just below it Z < 0, and each is misjudged with a chance of at most half the allowed one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
+from typing import Any
+
+import numpy as np
+
+from voile.answering.columns import VALID, Column, Mechanism
+from voile.answering.totals import Groups, hashable, place_rows, row_codes
+from voile.errors import QueryError
+from voile.estimate import Floats
+from voile.query.domain import DomainSums, GroupedSum
+from voile.query.formula import Quantile
+from voile.query.predicate import Expression, Predicate, Term, both, guarded, to_sql
+from voile.query.rows import Rows, RowSums
+
+MOST_CELLS = 20_000_000
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """For each group and each value in increasing order, rows of the view and tuples of D."""
+
+    values: Floats
+    view: Floats
+    domain: Floats
+    error: Floats
+
+
+def quantile_column(
+    asked: Quantile,
+    where: Predicate | None,
+    groups: Sequence[Expression],
+    listed: Groups,
+    rows: Rows,
+    domain: DomainSums,
+    mechanism: Mechanism,
+) -> Column:
+    found = distribution(asked, where, groups, listed, rows, domain)
+    total = mechanism.total(found.view, found.domain)
+    value = np.array([point(counts, found.values, asked) for counts in total])
+
+    @lru_cache(8)
+    def interval(confidence: float) -> tuple[Floats, Floats]:
+        return woodruff(found, mechanism, asked.share, 1 - confidence)
+
+    low, high = interval(0.95)
+    stderr = (high - low) / (2 * NormalDist().inv_cdf(0.975))
+    return Column(value, stderr, interval, VALID)
+
+
+def distribution(
+    asked: Quantile,
+    where: Predicate | None,
+    groups: Sequence[Expression],
+    listed: Groups,
+    rows: Rows,
+    domain: DomainSums,
+) -> Distribution:
+    """The counts of every value in every group, on both sides."""
+    passing = both(where, asked.predicate)
+    keys = [*groups, asked.value]
+    sql = to_sql(passing) if passing else "TRUE"
+    seen = rows.sums(sql, [guarded(k.sql) for k in keys], ["count(*)"])
+    (expected,) = domain.sums([Term(passing)], keys)
+    known = [k for k in expected.keys[-1] if k is not None and not _unordered(k)]
+    order = sorted(range(len(known)), key=lambda i: known[i])
+    if len(listed) * len(known) > MOST_CELLS:
+        raise QueryError(
+            f"a quantile over {len(known):,} values in {len(listed):,} groups is too much",
+            hint="ask for fewer groups",
+        )
+    places = {hashable(k): i for i, k in enumerate(expected.keys[-1])}
+    value_codes = np.array([places[hashable(known[i])] for i in order], dtype=np.int64)
+    codes = _crossed(listed, value_codes)
+    view = _rows_at(seen, expected, codes)
+    shape = (len(listed), len(value_codes))
+    return Distribution(
+        values=np.array([float(known[i]) for i in order]),
+        view=view.reshape(shape),
+        domain=expected.at(codes).reshape(shape),
+        error=expected.errors_at(codes).reshape(shape),
+    )
+
+
+def _unordered(key: Any) -> bool:
+    return isinstance(key, float) and math.isnan(key)
+
+
+def _crossed(listed: Groups, values: Any) -> tuple[Any, ...]:
+    """Codes of every group with every value."""
+    repeated = [np.repeat(code, len(values)) for code in listed.codes]
+    return (*repeated, np.tile(values, len(listed)))
+
+
+def _rows_at(seen: RowSums, expected: GroupedSum, codes: tuple[Any, ...]) -> Floats:
+    """The view's counts at these codes; rows whose value is NULL are in none."""
+    everything = Groups(((),) * len(codes[0]), codes, len(codes[0]), complete=True)
+    wanted = set(zip(*(c.tolist() for c in codes), strict=True))
+    at = zip(*(c.tolist() for c in row_codes(seen, expected)), strict=True)
+    kept = [i for i, place in enumerate(at) if place in wanted]
+    part = RowSums(tuple([keys[i] for i in kept] for keys in seen.keys), seen.sums[kept])
+    return place_rows(part, everything, expected)[:, 0]
+
+
+def point(counts: Floats, values: Floats, asked: Quantile) -> float:
+    """The quantile of estimated counts, after the least change that makes them a distribution."""
+    if not len(values):
+        return math.nan
+    cumulative = increasing(np.cumsum(counts))
+    total = cumulative[-1]
+    if total <= 0:
+        return math.nan
+    if not asked.interpolated:
+        return float(
+            values[min(np.searchsorted(cumulative, asked.share * total - 1e-9), len(values) - 1)]
+        )
+    place = asked.share * max(total - 1, 0.0)
+    below, above = math.floor(place + 1e-9), math.ceil(place - 1e-9)
+    first, second = (
+        values[min(np.searchsorted(cumulative, at + 1 - 1e-9), len(values) - 1)]
+        for at in (below, above)
+    )
+    return float(first + (second - first) * max(0.0, place - below))
+
+
+def increasing(sums: Floats) -> Floats:
+    """The nearest non-decreasing sequence that starts at 0 or more (pool adjacent violators)."""
+    means: list[float] = []
+    sizes: list[int] = []
+    for value in sums.tolist():
+        means.append(value)
+        sizes.append(1)
+        while len(means) > 1 and means[-2] > means[-1]:
+            size = sizes[-2] + sizes[-1]
+            means[-2:] = [(means[-2] * sizes[-2] + means[-1] * sizes[-1]) / size]
+            sizes[-2:] = [size]
+    pooled: Floats = np.maximum(np.repeat(means, sizes), 0.0)
+    return pooled
+
+
+def woodruff(
+    found: Distribution, mechanism: Mechanism, share: float, miss: float
+) -> tuple[Floats, Floats]:
+    below_view, below_domain = np.cumsum(found.view, axis=1), np.cumsum(found.domain, axis=1)
+    all_view, all_domain = below_view[:, -1:], below_domain[:, -1:]
+    z = mechanism.total(below_view - share * all_view, below_domain - share * all_domain)
+    largest = np.full(z.shape, max(share, 1 - share))
+    off = mechanism.deviation(
+        squares(below_view, all_view, share),
+        squares(below_domain, all_domain, share),
+        largest,
+        miss,
+    )
+    off = off + 2 * mechanism.domain_share(np.cumsum(found.error, axis=1))
+    low, high = np.full(len(z), np.nan), np.full(len(z), np.nan)
+    for i in range(len(z)):
+        if not len(found.values):
+            continue
+        possible, too_low = z[i] >= -off[i], z[i] < off[i]
+        low[i] = found.values[np.argmax(possible)] if possible.any() else found.values[-1]
+        last = np.flatnonzero(too_low)
+        after = min(last[-1] + 1, len(found.values) - 1) if len(last) else 0
+        high[i] = found.values[after]
+    return low, np.maximum(low, high)
+
+
+def squares(below: Floats, everything: Floats, share: float) -> Floats:
+    """Σ (1[x ≤ v] − p)²."""
+    return (1 - share) ** 2 * below + share**2 * (everything - below)

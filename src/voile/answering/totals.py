@@ -1,0 +1,181 @@
+"""Sums over the view and over the domain, for every group of an answer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations_with_replacement
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.errors import QueryError, ReleaseError
+from voile.estimate import Floats
+from voile.query.domain import DomainSums, GroupedSum
+from voile.query.predicate import Expression, Predicate, Term, both, guarded, to_sql
+from voile.query.rows import Rows, RowSums
+
+ALL_GROUPS = 50_000
+"""Up to so many groups, those without a row in the view are listed too."""
+
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """The groups of an answer: the keys of each, and their places among the domain's keys."""
+
+    keys: tuple[tuple[Any, ...], ...]
+    codes: tuple[Ints, ...]
+    possible: int
+    """How many the domain allows."""
+    complete: bool
+    """Whether all of those are listed, or only the ones that have rows in the view."""
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+@dataclass(frozen=True)
+class Totals:
+    """For each group, sums over the view and the domain of each term and of products of terms."""
+
+    groups: Groups
+    terms: tuple[Term, ...]
+    view: Floats
+    domain: Floats
+    domain_error: Floats
+    largest: dict[Term, float]
+    plain: tuple[GroupedSum, ...]
+
+    def column(self, term: Term) -> int:
+        return self.terms.index(term)
+
+
+def product(left: Term, right: Term) -> Term:
+    """The term that is the product of two, in one order, so that equal ones are one."""
+    predicate = left.predicate if left.predicate == right.predicate else None
+    if predicate is None:
+        predicate = both(*sorted((left.predicate, right.predicate), key=repr))
+    return Term(predicate, tuple(sorted(left.values + right.values, key=repr)))
+
+
+def with_products(sets: Sequence[Sequence[Term]]) -> tuple[Term, ...]:
+    """All terms, and the products of those that meet in a formula."""
+    found = [term for terms in sets for term in terms]
+    for terms in sets:
+        found += [product(a, b) for a, b in combinations_with_replacement(terms, 2)]
+    return tuple(dict.fromkeys(found))
+
+
+def totals(
+    where: Predicate | None,
+    groups: Sequence[Expression],
+    terms: tuple[Term, ...],
+    rows: Rows,
+    domain: DomainSums,
+) -> Totals:
+    """Count everything: one query on the rows, one call for the domain."""
+    everyone = Term()
+    asked = tuple(dict.fromkeys([everyone, *terms]))
+    passing = to_sql(where) if where else "TRUE"
+    seen = rows.sums(passing, [guarded(g.sql) for g in groups], [row_sum(t) for t in asked])
+    expected = domain.sums([Term(both(where, t.predicate), t.values) for t in asked], groups)
+    listed = listing(seen, expected[0], len(groups))
+    counts = place_rows(seen, listed, expected[0])
+    on_domain, errors = domain_columns(expected, listed)
+    return Totals(
+        groups=listed,
+        terms=asked,
+        view=counts,
+        domain=on_domain,
+        domain_error=errors,
+        largest={},
+        plain=tuple(expected),
+    )
+
+
+def row_sum(term: Term) -> str:
+    """The aggregate over the view's rows that a term stands for."""
+    only = f" FILTER (WHERE {to_sql(term.predicate)})" if term.predicate else ""
+    if not term.values:
+        return f"count(*){only}"
+    values = " * ".join(f"CAST({guarded(v.sql)} AS DOUBLE)" for v in term.values)
+    return f"coalesce(sum({values}){only}, 0)"
+
+
+# ---------------------------------------------------------------------- groups
+
+
+def listing(seen: RowSums, expected: GroupedSum, width: int) -> Groups:
+    """Which groups to answer for.
+
+    All that the domain allows: to list only those that occur in the view would favour the ones
+    with more noise, and their sum would exceed the total. Where the domain allows too many, only
+    those that occur are listed, and the answer says so.
+    """
+    if not width:
+        return Groups(((),), (), 1, complete=True)
+    sizes = [len(keys) for keys in expected.keys]
+    if math.prod(sizes) <= ALL_GROUPS:
+        places = np.unravel_index(np.arange(math.prod(sizes)), sizes)
+        codes = tuple(np.asarray(p, dtype=np.int64) for p in places)
+        possible = expected.at(codes) > 0
+        codes = tuple(c[possible] for c in codes)
+        complete = True
+    else:
+        codes, complete = row_codes(seen, expected), False
+        order = np.lexsort(codes[::-1]) if len(codes[0]) else np.array([], dtype=np.int64)
+        codes = tuple(c[order] for c in codes)
+    columns = [[keys[c] for c in code] for keys, code in zip(expected.keys, codes, strict=True)]
+    keys = tuple(zip(*columns, strict=True))
+    return Groups(keys, codes, len(keys) if complete else math.prod(sizes), complete)
+
+
+def row_codes(seen: RowSums, expected: GroupedSum) -> tuple[Ints, ...]:
+    """The places of the view's groups among the keys of the domain."""
+    found = []
+    for keys, known in zip(seen.keys, expected.keys, strict=True):
+        places = {hashable(key): i for i, key in enumerate(known)}
+        try:
+            codes = [places[hashable(key)] for key in keys]
+        except KeyError as error:
+            raise ReleaseError(
+                f"the view has a group {error.args[0]!r} that its domain does not allow",
+                hint="try `voile verify`",
+            ) from None
+        found.append(np.array(codes, dtype=np.int64))
+    return tuple(found)
+
+
+def hashable(key: Any) -> Any:
+    return "not a number" if isinstance(key, float) and math.isnan(key) else key
+
+
+def place_rows(seen: RowSums, groups: Groups, expected: GroupedSum) -> Floats:
+    """The view's sums in the order of the groups, 0 for a group without rows."""
+    if not groups.codes:
+        return seen.sums
+    sizes = [len(keys) for keys in expected.keys]
+    if math.prod(sizes) >= 2**62:
+        raise QueryError(f"GROUP BY allows {math.prod(sizes):,} groups", hint="group by less")
+    flat = np.ravel_multi_index(row_codes(seen, expected), sizes)
+    wanted = np.ravel_multi_index(groups.codes, sizes)
+    order = np.argsort(wanted)
+    at = order[np.searchsorted(wanted, flat, sorter=order)] if len(wanted) else flat[:0]
+    placed = np.zeros((len(groups), seen.sums.shape[1]))
+    placed[at] = seen.sums
+    return placed
+
+
+def domain_columns(sums: Sequence[GroupedSum], groups: Groups) -> tuple[Floats, Floats]:
+    if not groups.codes:
+        return (
+            np.array([[float(s.total) for s in sums]]),
+            np.array([[float(s.error) for s in sums]]),
+        )
+    values = [s.at(groups.codes) for s in sums]
+    errors = [s.errors_at(groups.codes) for s in sums]
+    return np.stack(values, axis=1), np.stack(errors, axis=1)

@@ -1,0 +1,231 @@
+"""Aggregates of SQL as formulas of totals and quantiles."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from sqlglot import exp
+
+from voile.errors import QueryError
+from voile.query.bind import Binder
+from voile.query.formula import (
+    Call,
+    Formula,
+    Number,
+    Quantile,
+    Total,
+    covariance,
+    divided,
+    square_root,
+)
+from voile.query.language import UNSTEADY, why_no_aggregate, why_not
+from voile.query.predicate import Atom, Expression, Predicate, Term, both
+from voile.query.text import place, refusal, short
+
+OPERATORS: dict[type[exp.Expr], str] = {
+    exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Pow: "pow",
+    exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">=", exp.EQ: "=", exp.NEQ: "<>",
+    exp.And: "and", exp.Or: "or",
+}  # fmt: skip
+FUNCTIONS: dict[type[exp.Expr], str] = {
+    exp.Neg: "neg", exp.Not: "not", exp.Abs: "abs", exp.Sqrt: "sqrt", exp.Ln: "ln", exp.Exp: "exp",
+}  # fmt: skip
+CONDITIONS = frozenset(["<", "<=", ">", ">=", "=", "<>", "and", "or", "not"])
+NUMERIC = frozenset(["DOUBLE", "FLOAT", "DECIMAL"])
+PLAIN_NAMES: dict[type[exp.Expr], str] = {
+    exp.Count: "count", exp.CountIf: "count", exp.Sum: "sum", exp.Avg: "avg",
+    exp.Variance: "variance", exp.VariancePop: "var_pop", exp.Stddev: "stddev",
+    exp.StddevSamp: "stddev", exp.StddevPop: "stddev_pop", exp.Median: "median",
+    exp.Corr: "corr", exp.CovarSamp: "covar_samp", exp.CovarPop: "covar_pop",
+    exp.Quantile: "quantile", exp.PercentileCont: "quantile", exp.PercentileDisc: "quantile",
+    exp.ApproxQuantile: "quantile",
+}  # fmt: skip
+MEANS = frozenset(["mean"])
+
+
+def is_aggregate(node: exp.Expr) -> bool:
+    named = isinstance(node, exp.Anonymous) and node.name.lower() in MEANS
+    return named or isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup | exp.Window)
+
+
+def plain_name(tree: exp.Expr) -> str | None:
+    """What an aggregate that stands alone is called in the answer."""
+    inner = tree.this if isinstance(tree, exp.Filter | exp.WithinGroup) else tree
+    if isinstance(inner, exp.WithinGroup):
+        inner = inner.this
+    if isinstance(inner, exp.Anonymous) and inner.name.lower() in MEANS:
+        return "avg"
+    return PLAIN_NAMES.get(type(inner))
+
+
+@dataclass(frozen=True)
+class Aggregates:
+    """Reads formulas; `binder` knows the columns."""
+
+    binder: Binder
+
+    def formula(self, tree: exp.Expr, *, condition: bool = False) -> Formula:
+        """A number made of aggregates, or a condition on such numbers."""
+        found = self._formula(tree)
+        is_condition = isinstance(found, Call) and found.name in CONDITIONS
+        if is_condition is not condition:
+            wanted = "a comparison, as in count(*) > 100" if condition else "a number"
+            raise self._refused(tree, f"this must be {wanted}")
+        return found
+
+    def _formula(self, tree: exp.Expr) -> Formula:
+        if isinstance(tree, exp.Paren):
+            return self._formula(tree.this)
+        if isinstance(tree, exp.Literal) and not tree.is_string:
+            return Number(float(tree.this))
+        if is_aggregate(tree):
+            return self._aggregate(tree)
+        if name := OPERATORS.get(type(tree)):
+            return Call(name, (self._formula(tree.this), self._formula(tree.expression)))
+        if name := FUNCTIONS.get(type(tree)):
+            return Call(name, (self._formula(tree.this),))
+        return self._other(tree)
+
+    def _other(self, tree: exp.Expr) -> Formula:
+        if isinstance(tree, exp.Round):
+            digits = tree.args.get("decimals")
+            places = self._formula(digits) if digits else Number(0)
+            if isinstance(places, Number) and abs(places.value) <= 15:
+                return Call("round", (self._formula(tree.this), places))
+        if isinstance(tree, exp.Nullif):
+            return Call("nullif", (self._formula(tree.this), self._formula(tree.expression)))
+        if isinstance(tree, exp.Cast) and tree.to.this.value in NUMERIC:
+            return self._formula(tree.this)
+        if isinstance(tree, exp.Between):
+            low, high = self._formula(tree.args["low"]), self._formula(tree.args["high"])
+            value = self._formula(tree.this)
+            return Call("and", (Call(">=", (value, low)), Call("<=", (value, high))))
+        if isinstance(tree, exp.Column):
+            raise self._refused(
+                tree, "a column beside aggregates must be one of GROUP BY's, by itself"
+            )
+        if isinstance(tree, exp.Anonymous) and tree.name.lower() in UNSTEADY:
+            raise self._refused(tree, why_not(tree))
+        raise self._refused(tree, "between aggregates there may be + - * /, abs, sqrt, ln, exp, "
+                                  "power, round and nullif")  # fmt: skip
+
+    # ------------------------------------------------------------------ one aggregate
+
+    def _aggregate(self, tree: exp.Expr) -> Formula:
+        if isinstance(tree, exp.Filter):
+            condition = self.binder.predicate(tree.expression.this)
+            return self._filtered(tree.this, condition)
+        return self._filtered(tree, None)
+
+    def _filtered(self, tree: exp.Expr, only: Predicate | None) -> Formula:
+        self._check_inside(tree)
+        found = self._simple(tree, only) or self._spread(tree, only)
+        return found or self._quantile(tree, only)
+
+    def _simple(self, tree: exp.Expr, only: Predicate | None) -> Formula | None:
+        match tree:
+            case exp.Count():
+                return self._count(tree, only)
+            case exp.CountIf():
+                return Total(Term(both(only, self.binder.predicate(tree.this))))
+            case exp.Sum():
+                return Total(Term(only, (self._value(tree.this),)))
+            case exp.Avg():
+                return self._mean(tree.this, only)
+            case exp.Anonymous() if len(tree.expressions) == 1:
+                return self._mean(tree.expressions[0], only)
+        return None
+
+    def _spread(self, tree: exp.Expr, only: Predicate | None) -> Formula | None:
+        match tree:
+            case exp.Variance() | exp.VariancePop():
+                return self._variance(tree.this, only, sample=isinstance(tree, exp.Variance))
+            case exp.Stddev() | exp.StddevSamp() | exp.StddevPop():
+                sample = not isinstance(tree, exp.StddevPop)
+                return square_root(self._variance(tree.this, only, sample=sample))
+            case exp.CovarSamp() | exp.CovarPop() | exp.Corr():
+                return self._pair(tree, only)
+        return None
+
+    def _check_inside(self, tree: exp.Expr) -> None:
+        """An aggregate of an aggregate has no meaning; DISTINCT is no sum over rows."""
+        for node in tree.walk():
+            if isinstance(node, exp.Distinct) or (
+                node is not tree and is_aggregate(node) and not isinstance(tree, exp.WithinGroup)
+            ):
+                raise self._refused(tree, why_no_aggregate(tree))
+
+    def _count(self, tree: exp.Count, only: Predicate | None) -> Formula:
+        if tree.expressions:
+            raise self._refused(tree, "count one thing: count(*) or count(column)")
+        if tree.this is None or isinstance(tree.this, exp.Star):
+            if tree.this is not None and any(tree.this.args.values()):
+                raise self._refused(tree, "write count(*)")
+            return Total(Term(only))
+        return Total(Term(both(only, present(self.binder.expression(tree.this)))))
+
+    def _value(self, tree: exp.Expr) -> Expression:
+        return self.binder.expression(tree)
+
+    def _mean(self, tree: exp.Expr, only: Predicate | None) -> Formula:
+        value = self._value(tree)
+        total = Total(Term(only, (value,)))
+        return divided(total, Total(Term(both(only, present(value)))))
+
+    def _variance(self, tree: exp.Expr, only: Predicate | None, *, sample: bool) -> Formula:
+        value = self._value(tree)
+        mean, square = Total(Term(only, (value,))), Total(Term(only, (value, value)))
+        size = Total(Term(both(only, present(value))))
+        return covariance(square, mean, mean, size, sample=sample)
+
+    def _pair(self, tree: exp.Expr, only: Predicate | None) -> Formula:
+        x, y = self._value(tree.this), self._value(tree.expression)
+        known = both(both(only, present(x)), present(y))
+
+        def total(*values: Expression) -> Total:
+            return Total(Term(known, values))
+
+        sample = isinstance(tree, exp.CovarSamp)
+        joint = covariance(total(x, y), total(x), total(y), total(), sample=sample)
+        if not isinstance(tree, exp.Corr):
+            return joint
+        spread_x = covariance(total(x, x), total(x), total(x), total(), sample=False)
+        spread_y = covariance(total(y, y), total(y), total(y), total(), sample=False)
+        return divided(joint, square_root(Call("*", (spread_x, spread_y))))
+
+    # ------------------------------------------------------------------ quantiles
+
+    def _quantile(self, tree: exp.Expr, only: Predicate | None) -> Formula:
+        share: exp.Expr | None = exp.Literal.number("0.5")
+        value, kind = tree.this, tree
+        if isinstance(tree, exp.WithinGroup):
+            kind, share = tree.this, tree.this.this
+            ordered = tree.expression.expressions
+            if len(ordered) != 1 or ordered[0].args.get("desc"):
+                raise self._refused(tree, "write within group (order by column)")
+            value = ordered[0].this
+        elif isinstance(tree, exp.Quantile | exp.ApproxQuantile):
+            share = tree.args.get("quantile")
+        elif isinstance(tree, exp.PercentileCont | exp.PercentileDisc):
+            share = tree.expression
+        elif not isinstance(tree, exp.Median):
+            raise self._refused(tree, why_no_aggregate(tree))
+        interpolated = isinstance(kind, exp.PercentileCont | exp.Median)
+        if not isinstance(kind, exp.PercentileCont | exp.PercentileDisc | exp.Median) and not (
+            isinstance(kind, exp.Quantile | exp.ApproxQuantile)
+        ):
+            raise self._refused(tree, why_no_aggregate(tree))
+        return Quantile(self._share(tree, share), interpolated, self._value(value), only)
+
+    def _share(self, tree: exp.Expr, share: exp.Expr | None) -> float:
+        if isinstance(share, exp.Literal) and not share.is_string and 0 < float(share.this) < 1:
+            return float(share.this)
+        raise self._refused(tree, "the share is one number between 0 and 1, as in 0.5")
+
+    def _refused(self, tree: exp.Expr, why: str) -> QueryError:
+        sql = self.binder.sql
+        return refusal(sql, f"{short(tree)} is not estimated", place(sql, [tree]), why)
+
+
+def present(value: Expression) -> Atom:
+    return Atom(f"NOT ({value.sql}) IS NULL", value.attributes)

@@ -1,0 +1,329 @@
+"""Expressions of one row: checked against the allow-list, every column bound to its attribute.
+
+Expressions stay SQL: the engine evaluates the same text on the rows of a view and on the tuples
+of the domain, so that both agree on every function, cast and NULL. A column of a joined table is
+a function of the row too: it becomes a subquery that looks the row's partner up.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+
+from sqlglot import exp
+
+from voile.errors import QueryError, did_you_mean
+from voile.query.language import ALLOWED, NAMED, PADDING, SUBQUERY, TYPES, why_not
+from voile.query.predicate import ROW, And, Atom, Expression, Or, Predicate
+from voile.query.text import place, refusal, short, to_sql, too_deep
+from voile.schema import Attribute, Schema, Values
+from voile.schema.schema import summary
+
+COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+Tables = Mapping[str, tuple[str, ...]]
+"""The analyst's own tables: the columns of each by its name."""
+
+
+@dataclass
+class Partner:
+    """A joined table: what it is called in the query, its columns, and which row it gives."""
+
+    table: str
+    columns: tuple[str, ...]
+    on: exp.Expr | None = None
+    reads: set[str] = field(default_factory=set)
+
+    def look_up(self, alias: str, column: str) -> exp.Expr:
+        select = exp.select(exp.column(exp.to_identifier(column, quoted=True), alias))
+        return exp.Subquery(this=self._from(select, alias))
+
+    def exists(self, alias: str) -> exp.Expr:
+        return exp.Exists(this=self._from(exp.select("1"), alias))
+
+    def _from(self, select: exp.Select, alias: str) -> exp.Select:
+        source = exp.to_identifier(self.table, quoted=True)
+        name = exp.TableAlias(this=exp.to_identifier(alias, quoted=True))
+        found = select.from_(exp.Table(this=source, alias=name))
+        return found.where(self.on.copy()) if self.on else found
+
+
+@dataclass
+class Binder:
+    """Turns syntax trees into expressions and predicates over the schema's attributes."""
+
+    sql: str
+    schema: Schema
+    names: set[str]
+    """What the release's table is called in the query, in lower case."""
+    tables: Tables = field(default_factory=dict)
+    partners: dict[str, Partner] = field(default_factory=dict)
+
+    def expression(self, tree: exp.Expr) -> Expression:
+        sql, reads = self.bound(tree)
+        return Expression(to_sql(sql), self._ordered(reads))
+
+    def predicate(self, tree: exp.Expr, *, negated: bool = False) -> Predicate:
+        """And and Or over atoms, with every NOT moved down to the atoms."""
+        try:
+            return self._predicate(tree, negated=negated)
+        except RecursionError:
+            raise too_deep() from None
+
+    def _predicate(self, tree: exp.Expr, *, negated: bool) -> Predicate:
+        if isinstance(tree, exp.Paren):
+            return self._predicate(tree.this, negated=negated)
+        if isinstance(tree, exp.Not):
+            return self._predicate(tree.this, negated=not negated)
+        if isinstance(tree, exp.And | exp.Or):
+            parts = tuple(self._predicate(p, negated=negated) for p in tree.flatten())
+            return And(parts) if isinstance(tree, exp.And) is not negated else Or(parts)
+        if isinstance(tree, exp.Xor):
+            return self._xor(tree, negated=negated)
+        atom = self.expression(tree)
+        return Atom(f"NOT ({atom.sql})" if negated else atom.sql, atom.attributes)
+
+    def _xor(self, tree: exp.Xor, *, negated: bool) -> Predicate:
+        mixed = (exp.And, exp.Or)
+        if any(isinstance(n, mixed) for n in (tree.parent, tree.this, tree.expression)):
+            raise refusal(
+                self.sql, "XOR beside AND or OR can be read in two ways",
+                place(self.sql, [tree], "xor"), "put parentheses around it",
+            )  # fmt: skip
+        left, right = tree.this, tree.expression
+        # One of the two, or (negated) both or neither.
+        signs = [(False, negated is False), (True, negated)]
+        return Or(
+            tuple(
+                And((self._predicate(left, negated=a), self._predicate(right, negated=b)))
+                for a, b in signs
+            )
+        )
+
+    # ------------------------------------------------------------------ one expression
+
+    def bound(self, tree: exp.Expr) -> tuple[exp.Expr, set[str]]:
+        """The tree with every column resolved, and the attributes it reads."""
+        for node in tree.walk():
+            self._check(node, inside=_encloses(tree, node))
+            self._check_kinds(node)
+        reads: set[str] = set()
+        holder = exp.Paren(this=tree.copy())
+        for node in reversed(list(holder.walk())):  # a part before its whole
+            replacement = self._replaced(node, reads)
+            if replacement is not node:
+                node.replace(replacement)
+        return holder.this, reads
+
+    def _ordered(self, reads: set[str]) -> tuple[str, ...]:
+        return tuple(name for name in self.schema.names if name in reads)
+
+    def _check(self, node: exp.Expr, *, inside: bool) -> None:
+        named = isinstance(node, exp.Anonymous) and node.name.lower() in NAMED
+        opens = isinstance(node, exp.Subquery | exp.Exists | exp.Any | exp.All | exp.Select)
+        subquery = self.tables and isinstance(node, SUBQUERY) and (inside or opens)
+        if not (named or subquery or isinstance(node, ALLOWED)):
+            raise self._refused(node)
+        if isinstance(node, exp.In) and not self.tables and node.args.get("query"):
+            raise self._refused(node)
+        if isinstance(node, exp.In) and (node.args.get("field") or node.args.get("unnest")):
+            raise self._refused(node)
+        if isinstance(node, exp.Table):
+            self._check_table(node)
+        if isinstance(node, exp.DataType):
+            self._check_type(node)
+        if named and node.name.lower() in ("lpad", "rpad"):
+            self._check_padding(node)
+        if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
+            raise self._refused(node.this)
+
+    def _refused(self, node: exp.Expr) -> QueryError:
+        return refusal(
+            self.sql, f"{short(node)} cannot be used here", place(self.sql, [node]), why_not(node)
+        )
+
+    def _check_table(self, node: exp.Table) -> None:
+        known = isinstance(node.this, exp.Identifier) and _find(node.name, self.tables)
+        if known and not (node.args.get("db") or node.args.get("catalog")):
+            return
+        if node.name.lower() in self.names:
+            what = "a subquery over the release itself looks at more than one row"
+            raise refusal(self.sql, what, place(self.sql, [node]),
+                          "a condition is about a single row")  # fmt: skip
+        raise unknown_table(self.sql, node, self.tables)
+
+    def _check_type(self, node: exp.DataType) -> None:
+        kind = node.this.value if isinstance(node.this, exp.DType) else str(node.this)
+        if kind not in TYPES:
+            raise refusal(self.sql, f"the type {short(node)} is not used here",
+                          place(self.sql, [node.parent]),
+                          "cast to INTEGER, DOUBLE, VARCHAR, DATE or BOOLEAN")  # fmt: skip
+
+    def _check_padding(self, node: exp.Expr) -> None:
+        length = node.expressions[1] if len(node.expressions) > 1 else None
+        if not (isinstance(length, exp.Literal) and length.is_int and int(length.this) <= PADDING):
+            raise refusal(self.sql, f"{short(node)} pads to a length that is not a small number",
+                          place(self.sql, [node]), f"write a number up to {PADDING}")  # fmt: skip
+
+    def _replaced(self, node: exp.Expr, reads: set[str]) -> exp.Expr:
+        if isinstance(node, exp.Column):
+            return self._column(node, reads)
+        if isinstance(node, exp.Literal) and not node.is_string and not node.is_int:
+            # A decimal literal would make DuckDB compute in DECIMAL, which overflows.
+            return exp.cast(node.copy(), "DOUBLE", dialect="duckdb")
+        if isinstance(node, exp.Xor):
+            return exp.NEQ(this=exp.paren(node.this), expression=exp.paren(node.expression))
+        if isinstance(node, exp.WidthBucket):
+            return _width_bucket(node)
+        return node
+
+    # ------------------------------------------------------------------ columns
+
+    def _column(self, node: exp.Column, reads: set[str]) -> exp.Expr:
+        if node.args.get("db") or node.args.get("catalog"):
+            raise refusal(self.sql, f"{short(node)} has too many parts", place(self.sql, [node]))
+        if self._is_inner(node):
+            return node
+        if partner := self._partner(node):
+            alias, column = partner
+            reads |= self.partners[alias].reads
+            return self.partners[alias].look_up(alias, column)
+        name = self.attribute(node)
+        reads.add(name)
+        # Beside other tables a bare name could mean one of theirs.
+        table = exp.to_identifier(ROW, quoted=True) if self.tables else None
+        return exp.column(exp.to_identifier(name, quoted=True), table)
+
+    def _is_inner(self, node: exp.Column) -> bool:
+        """Whether the column belongs to a table of an enclosing subquery, or to its SELECT list."""
+        scope = node.find_ancestor(exp.Select)
+        while scope is not None:
+            for table in scope.find_all(exp.Table):
+                columns = self.tables.get(_find(table.name, self.tables) or "", ())
+                called = table.alias_or_name.lower()
+                if node.table.lower() == called:
+                    if not _find(node.name, columns):
+                        raise self._no_column(node, columns)
+                    return True
+                if not node.table and _find(node.name, columns):
+                    return True
+            scope = scope.find_ancestor(exp.Select)
+        return False
+
+    def _partner(self, node: exp.Column) -> tuple[str, str] | None:
+        if node.table.lower() in self.names:
+            return None
+        found = []
+        for alias, partner in self.partners.items():
+            column = _find(node.name, partner.columns)
+            if node.table.lower() == alias.lower():
+                if not column:
+                    raise self._no_column(node, partner.columns)
+                return alias, column
+            if not node.table and column:
+                found.append((alias, column))
+        if found and (len(found) > 1 or _find(node.name, self.schema.names)):
+            raise refusal(self.sql, f"{node.name} is in more than one table",
+                          place(self.sql, [node]), f"write {found[0][0]}.{node.name}")  # fmt: skip
+        return found[0] if found else None
+
+    def attribute(self, column: exp.Column) -> str:
+        """The attribute that a column of the release names."""
+        if column.table and column.table.lower() not in self.names:
+            known = [*self.partners, *sorted(self.names)]
+            raise refusal(self.sql, f"there is no table {column.table!r} in FROM",
+                          place(self.sql, [column]), did_you_mean(column.table, known))  # fmt: skip
+        if name := _find(column.name, self.schema.names):
+            return name
+        raise self._no_column(column, self.schema.names)
+
+    def _no_column(self, column: exp.Column, known: tuple[str, ...] | list[str]) -> QueryError:
+        hint = did_you_mean(column.name, list(known))
+        for attribute in self.schema:
+            if isinstance(attribute.domain, Values) and column.name in attribute.domain.values:
+                hint = f"text goes in single quotes: {attribute.name} = '{column.name}'"
+        return refusal(
+            self.sql, f"there is no column {column.name!r}", place(self.sql, [column]), hint
+        )
+
+    # ------------------------------------------------------------------ kinds
+
+    def _check_kinds(self, node: exp.Expr) -> None:
+        """Refuse a comparison that no row can pass because the literal is of another kind."""
+        if isinstance(node, exp.In):
+            pairs = [(node.this, literal) for literal in node.expressions]
+        elif isinstance(node, exp.Between):
+            pairs = [(node.this, node.args["low"]), (node.this, node.args["high"])]
+        elif isinstance(node, COMPARED):
+            pairs = [(node.this, node.expression), (node.expression, node.this)]
+        else:
+            return
+        for column, literal in pairs:
+            if isinstance(column, exp.Column) and isinstance(literal, exp.Literal):
+                self._check_pair(column, literal)
+
+    def _check_pair(self, column: exp.Column, literal: exp.Literal) -> None:
+        if self._is_inner(column) or self._partner(column):
+            return
+        attribute = self.schema[self.attribute(column)]
+        if problem := misfit(attribute, literal):
+            raise refusal(self.sql, problem, place(self.sql, [column]),
+                          f"its values are {summary(attribute)}")  # fmt: skip
+
+
+def unknown_table(sql: str, node: exp.Expr, tables: Tables) -> QueryError:
+    known = f"known: {', '.join(tables)}; " if tables else ""
+    return refusal(
+        sql, f"there is no table {short(node)}", place(sql, [node]),
+        f"{known}give your own tables with --with name=file.csv",
+    )  # fmt: skip
+
+
+def _encloses(root: exp.Expr, node: exp.Expr) -> bool:
+    """Whether a node stands in a subquery of the expression that begins at root."""
+    while node is not root and node.parent is not None:
+        node = node.parent
+        if isinstance(node, exp.Select):
+            return True
+    return False
+
+
+def _find(name: str, known: Iterable[str]) -> str | None:
+    """The name as it is spelled where it is defined; SQL does not mind upper and lower case."""
+    return next((k for k in known if k.lower() == name.lower()), None)
+
+
+def _width_bucket(node: exp.WidthBucket) -> exp.Expr:
+    """The histogram function that DuckDB lacks: 0 below, n+1 above, else 1 to n."""
+    value, low, high, count = (
+        exp.paren(node.args[key].copy())
+        for key in ("this", "min_value", "max_value", "num_buckets")
+    )
+    step = f"({to_sql(high)} - {to_sql(low)})"
+    x, n = to_sql(value), to_sql(count)
+    text = (
+        f"CASE WHEN {x} < {to_sql(low)} THEN 0 WHEN {x} >= {to_sql(high)} THEN {n} + 1 "
+        f"WHEN {x} IS NOT NULL THEN CAST(FLOOR(({x} - {to_sql(low)}) * {n} / {step}) AS INT) + 1 "
+        "END"
+    )
+    return exp.maybe_parse(text, dialect="duckdb")
+
+
+def misfit(attribute: Attribute, literal: exp.Literal) -> str:
+    """Why a column cannot equal or exceed this literal, or nothing."""
+    name, text, kind = attribute.name, literal.this, attribute.kind
+    if kind == "categorical" and not literal.is_string:
+        return f"{name} is text, and {text} is a number: write '{text}'"
+    if kind in ("integer", "numeric") and literal.is_string and not _reads(float, text):
+        return f"{name} is a number, and '{text}' is not"
+    if kind == "date" and not (literal.is_string and _reads(dt.datetime.fromisoformat, text)):
+        return f"{name} is a date, and {literal.sql()} is not: write '2024-12-31'"
+    return ""
+
+
+def _reads(reader: Callable[[str], object], text: str) -> bool:
+    try:
+        reader(text.strip())
+    except ValueError:
+        return False
+    return True
