@@ -16,12 +16,13 @@ from typing import Annotated, Any
 import typer
 
 from voile.terminal import (
+    explanation_view,
     inspection_view,
-    key_values,
     progress_bar,
     publication_view,
     say,
     show,
+    show_answer,
     table_of,
 )
 
@@ -43,6 +44,14 @@ TableArg = Annotated[
 ]
 ReleaseArg = Annotated[Path, typer.Argument(metavar="RELEASE", help="A release's folder.")]
 SqlArg = Annotated[str, typer.Argument(metavar="SQL", help="select count(*) from name where …")]
+WithOpt = Annotated[
+    list[str] | None,
+    typer.Option("--with", help="NAME=TABLE: a table of your own that the SQL may look up in."),
+]
+MemoryOpt = Annotated[str, typer.Option(help="What counting the domain may use, e.g. 4GB.")]
+ExactOpt = Annotated[
+    bool, typer.Option("--exact", help="Refuse rather than estimate a count of the domain.")
+]
 JsonOpt = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
 ColumnsOpt = Annotated[
     str | None, typer.Option("--columns", help="Columns to use: a,b,c (quote names with commas).")
@@ -50,6 +59,38 @@ ColumnsOpt = Annotated[
 NullTextOpt = Annotated[
     list[str] | None, typer.Option("--null-text", help="Text that means NULL, e.g. '?'.")
 ]
+
+
+def own_tables(given: list[str] | None) -> dict[str, str]:
+    """NAME=TABLE options by name."""
+    from voile.errors import UsageError
+
+    found: dict[str, str] = {}
+    for text in given or []:
+        name, equals, source = text.partition("=")
+        if not equals or not name or not source:
+            raise UsageError(
+                f"--with {text!r} is not NAME=TABLE", hint="--with regions=regions.csv"
+            )
+        if name in found:
+            raise UsageError(f"--with names {name!r} twice", hint="give each table its own name")
+        found[name] = source
+    return found
+
+
+def byte_count(text: str) -> int:
+    """500MB, 4GB, or a number of bytes."""
+    from voile.errors import UsageError
+
+    units = {"": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
+    number = text.upper().strip().rstrip("KMGTB")
+    unit = text.upper().strip()[len(number) :]
+    try:
+        return int(float(number) * units[unit])
+    except (ValueError, KeyError, OverflowError):
+        raise UsageError(
+            f"--memory {text!r} is not an amount of memory", hint="write 500MB or 4GB"
+        ) from None
 
 
 def print_version(wanted: bool) -> None:
@@ -213,33 +254,50 @@ def describe(release: ReleaseArg, as_json: JsonOpt = False) -> None:
 def query(
     release: ReleaseArg,
     sql: SqlArg,
-    confidence: Annotated[float, typer.Option(help="Of the interval.")] = 0.95,
+    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    tables: WithOpt = None,
+    simultaneous: Annotated[
+        bool, typer.Option("--simultaneous", help="Intervals that hold for all groups at once.")
+    ] = False,
+    memory: MemoryOpt = "1GB",
+    exact: ExactOpt = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Write the answer to FILE.csv, .parquet or .json."),
+    ] = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     as_json: JsonOpt = False,
 ) -> None:
-    """Estimate what the SQL would count in the original table."""
+    """Estimate what the SQL would give on the original table."""
     import voile
 
-    answer = voile.open(release).query(sql, confidence)
-    for note in answer.notes:
-        say(f"note: {note}")
-    show(answer.to_dict() if as_json else None, lambda: answer)
-    if not as_json:
-        say(f"the interval covers {answer.covers}")
-        if bound := answer.scalar.bound:
-            say(
-                f"any one count is within about {bound.error:,.0f} of the truth with "
-                f"probability {1 - bound.epsilon:.4g} (ρ = {bound.rho:.3g}; {bound.theorem}, "
-                "as corrected)"
-            )
+    answer = voile.open(release).query(
+        sql,
+        confidence,
+        tables=own_tables(tables),
+        simultaneous=simultaneous,
+        memory=byte_count(memory),
+        exact=exact,
+    )
+    show_answer(answer, output=output, as_csv=as_csv, as_json=as_json)
 
 
 @app.command()
-def explain(release: ReleaseArg, sql: SqlArg, as_json: JsonOpt = False) -> None:
-    """Show how an estimate comes about: what was counted, and the arithmetic."""
+def explain(
+    release: ReleaseArg,
+    sql: SqlArg,
+    tables: WithOpt = None,
+    memory: MemoryOpt = "1GB",
+    exact: ExactOpt = False,
+    as_json: JsonOpt = False,
+) -> None:
+    """Show how an estimate comes about: what is counted, how, and where the error is from."""
     import voile
 
-    found = voile.open(release).explain(sql)
-    show(found if as_json else None, lambda: key_values(found))
+    found = voile.open(release).explain(
+        sql, tables=own_tables(tables), memory=byte_count(memory), exact=exact
+    )
+    show(found if as_json else None, lambda: explanation_view(found))
 
 
 @app.command()

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from voile.errors import SchemaError, UsageError
+from voile.files import write_whole
 
 HEADER = """\
 # Codebook: the public domain of each column. Edit it, then pass it with --schema.
@@ -42,23 +42,7 @@ def _reason(error: Exception) -> str:
 
 
 def write_codebook(path: Path, data: dict[str, Any], *, overwrite: bool) -> None:
-    """Write beside, then rename: an interrupted run never leaves half a codebook."""
-    if path.is_dir():
-        raise UsageError(f"{str(path)!r} is a folder", hint="name a file, such as schema.yaml")
-    if path.exists() and not overwrite:
-        raise UsageError(
-            f"{str(path)!r} exists already", hint="choose another name, or pass --overwrite"
-        )
     text = HEADER + yaml.dump(
         data, allow_unicode=True, sort_keys=False, default_flow_style=None, width=100
     )
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        beside.write_text(text, encoding="utf-8")
-        beside.replace(path)
-    except OSError as error:
-        raise UsageError(
-            f"cannot write {str(path)!r}: {error.strerror}", hint="choose another place"
-        ) from None
-    finally:
-        beside.unlink(missing_ok=True)
+    write_whole(path, text.encode(), overwrite=overwrite)
