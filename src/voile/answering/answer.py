@@ -201,7 +201,8 @@ class Work:
         if self.totals.domain_error.any():
             covers += ", and over the sampling of the domain"
         if simultaneous:
-            covers = covers.replace("the statistic", f"all {self.groups.possible:,} groups at once")
+            groups = f"all {self.groups.possible:,} groups at once: the statistics"
+            covers = covers.replace("the statistic", groups, 1)
         return covers
 
     def notes(self) -> tuple[str, ...]:

@@ -119,7 +119,15 @@ class Estimator:
                 ratio.top.times(1 / ratio.bottom.constant), dual.value, stderr, used
             )
         interval = lru_cache(8)(lambda confidence: self._fieller(ratio, used, confidence))
-        return Column(dual.value, stderr, interval)
+        return Column(self._sensible(ratio, dual.value), stderr, interval)
+
+    def _sensible(self, ratio: Ratio, value: Floats) -> Floats:
+        """An average of no rows is unknown, and one of few rows still lies among the values."""
+        if any(term.values or factor < 0 for term, factor in ratio.bottom.parts):
+            return value
+        order = tuple(self.totals.terms)
+        bottom = self.estimates @ ratio.bottom.row(order) + ratio.bottom.constant
+        return np.where(bottom > 0, np.clip(value, *self._known_range(ratio)), np.nan)
 
     def _linear(
         self, form: Affine, value: Floats, stderr: Floats, used: tuple[Term, ...]

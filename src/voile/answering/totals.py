@@ -47,7 +47,6 @@ class Totals:
     view: Floats
     domain: Floats
     domain_error: Floats
-    largest: dict[Term, float]
     plain: tuple[GroupedSum, ...]
 
     def column(self, term: Term) -> int:
@@ -92,7 +91,6 @@ def totals(
         view=counts,
         domain=on_domain,
         domain_error=errors,
-        largest={},
         plain=tuple(expected),
     )
 

@@ -141,7 +141,7 @@ class Release:
         checked_confidence(confidence)
         view, columns = self._with_tables(tables or {})
         query = parse(sql, self.schema, columns)
-        source = self._source(view, memory, exact=exact, bound=self._bound(1 - confidence))
+        source = self._source(view, memory, exact=exact, bound=self._bound(round(1 - confidence, 12)))
         return answer(query, source, confidence, simultaneous=simultaneous)
 
     def explain(
