@@ -17,6 +17,7 @@ from voile.engines.encode import codes
 from voile.engines.table import Table
 from voile.estimate import Estimate, number
 from voile.evaluate import plots
+from voile.evaluate.look import load_altair
 from voile.evaluate.workload import Selections, cumulative_error, selection_counts
 from voile.publishing import Progress, publish_table
 from voile.release import Release
@@ -103,7 +104,7 @@ class Demonstration:
 
 def run(output: Path, progress: Progress) -> Demonstration:
     """Publish Adult twice (the planner's retention, the paper's), ask, and draw."""
-    plots.load_altair()  # refuses before any work is done
+    load_altair()  # refuses before any work is done
     began = time.monotonic()
     output.mkdir(parents=True, exist_ok=True)
     table = Table(TABLE)

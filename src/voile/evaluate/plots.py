@@ -1,14 +1,11 @@
 """The paper's Figures 2 and 3 for any release: estimates against true counts, and their errors.
 
-Only this module needs the `plots` extra, and only when one of its functions is called.
+Its look is that of `look`; the `plots` extra is needed only when a function is called.
 """
 
 from __future__ import annotations
 
-import io
-import json
 import math
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,6 +15,21 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.errors import UsageError
+from voile.evaluate.look import (
+    BAND,
+    BAND_INK,
+    BLUE,
+    DENSITY,
+    INK,
+    METHOD_COLOURS,
+    METHOD_DASHES,
+    OWN_SCALES,
+    VERMILION,
+    load_altair,
+    render,
+    theme,
+    write,
+)
 from voile.evaluate.workload import cumulative_error
 
 if TYPE_CHECKING:
@@ -43,16 +55,6 @@ COUNT_TURN = 10.0
 # How far a symlog axis of counts goes beyond the largest, so that its dot is not cut.
 AIR = 1.2
 
-# Okabe and Ito's palette: told apart with any common colour blindness; the dashes, in grey.
-BLUE, VERMILION = "#0072B2", "#D55E00"
-METHOD_COLOURS = [BLUE, VERMILION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555"]
-METHOD_DASHES = [[1, 0], [8, 3], [3, 3], [9, 3, 2, 3], [5, 5], [14, 4], [2, 5]]
-DENSITY = ["#DCE8F1", "#A9C9DF", "#5B9BC4", "#1F6699", "#0B2F4E"]
-BAND, BAND_INK, INK, SOFT, GRID = "#F2C879", "#8A5A00", "#1F2933", "#5F6C7B", "#E8ECF0"
-FONT = "Inter, 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', sans-serif"
-
-# Each panel keeps its own colours and dashes, and so its own legend.
-OWN_SCALES = {"color": "independent", "strokeDash": "independent", "opacity": "independent"}
 # In pixels. The left panel is as high as the two at its right with what stands between them.
 WIDTH, LEFT_HEIGHT, UPPER_HEIGHT, LOWER_HEIGHT = 540, 562, 260, 199
 LEGEND_ROW, LEGEND_COLUMNS = 28, 3
@@ -132,114 +134,14 @@ def mean_errors(
     return theme(framed, title=title, subtitle=subtitle, caption=caption)
 
 
-def theme(
-    chart: alt.TopLevelMixin, *, title: str, subtitle: str | Sequence[str], caption: str
-) -> alt.HConcatChart:
-    """The one look of all of Voile's pictures: title and subtitle above, the source below."""
-    alt = load_altair()
-    lines = [subtitle] if isinstance(subtitle, str) else list(subtitle)
-    heading = alt.TitleParams(
-        title, subtitle=lines, anchor="start", fontSize=24, subtitleFontSize=15, offset=22
-    )
-    # Vega-Lite has no caption: an outer frame's title, turned to the bottom, is one.
-    foot = alt.TitleParams(
-        caption,
-        orient="bottom",
-        anchor="start",
-        fontSize=12,
-        fontWeight="normal",
-        color=SOFT,
-        offset=18,
-    )
-    framed = alt.hconcat(chart.properties(title=heading)).resolve_scale(**OWN_SCALES)
-    return framed.properties(
-        title=foot, description=f"{title}. {' '.join(lines)}", background="white", padding=28
-    ).configure(**_config())
-
-
-def _config() -> dict[str, Any]:
-    return {
-        "font": FONT,
-        "view": {"stroke": None},
-        "title": {
-            "anchor": "start",
-            "frame": "group",
-            "fontSize": 16,
-            "fontWeight": 600,
-            "color": INK,
-            "subtitleColor": SOFT,
-            "subtitleFontSize": 13,
-            "subtitlePadding": 6,
-            "offset": 12,
-        },
-        "axis": {
-            "labelFontSize": 13,
-            "titleFontSize": 13,
-            "labelColor": SOFT,
-            "titleColor": INK,
-            "titleFontWeight": "normal",
-            "titlePadding": 10,
-            "labelPadding": 6,
-            "labelOverlap": "greedy",
-            "labelSeparation": 6,
-            "gridColor": GRID,
-            "domain": False,
-            "ticks": False,
-        },
-        "legend": {
-            "labelFontSize": 13,
-            "titleFontSize": 13,
-            "labelColor": SOFT,
-            "titleColor": SOFT,
-            "titleFontWeight": "normal",
-        },
-    }
-
-
-class _ScriptSafe(json.JSONEncoder):
-    """A label is a value of someone's table, and must not end the script that it stands in."""
-
-    def encode(self, o: Any) -> str:
-        return super().encode(o).replace("<", "\\u003c")
-
-
 def save(chart: alt.TopLevelMixin, stem: Path) -> list[Path]:
     """Write `stem`.png and `stem`.html; a reader sees a whole file or none."""
-    load_altair()
-    # No link to the online editor: one click on it would send the true counts to another site.
-    actions = {"export": True, "source": False, "compiled": False, "editor": False}
-    html: str = chart.to_html(
-        inline=True, embed_options={"actions": actions}, json_kwds={"cls": _ScriptSafe}
-    )
-    png = io.BytesIO()
-    chart.save(png, format="png", scale_factor=2)
+    page, picture = render(chart, "html"), render(chart, "png")
     stem.parent.mkdir(parents=True, exist_ok=True)
     return [
-        _write(stem.with_name(f"{stem.name}.png"), png.getvalue()),
-        _write(stem.with_name(f"{stem.name}.html"), html.encode()),
+        write(stem.with_name(f"{stem.name}.png"), picture),
+        write(stem.with_name(f"{stem.name}.html"), page),
     ]
-
-
-def _write(path: Path, content: bytes) -> Path:
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        beside.write_bytes(content)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-    return path
-
-
-def load_altair() -> Any:
-    try:
-        import altair  # noqa: PLC0415  (an optional extra, and slow to load)
-        import vl_convert  # noqa: F401, PLC0415
-    except ImportError as missing:
-        raise UsageError(
-            f"drawing needs {missing.name}, which is not installed",
-            hint="pip install 'voile[plots]'",
-        ) from missing
-    return altair
 
 
 def _pair(truth: Array, estimate: Array) -> tuple[Floats, Floats]:
