@@ -1,0 +1,145 @@
+"""Which way to sum a component, and its sum for each group."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from voile.errors import QueryError
+from voile.query.domain.eliminate import eliminate
+from voile.query.domain.grid import enumerate_grid, grid_part
+from voile.query.domain.inputs import Array, Floats, added
+from voile.query.domain.network import network_of, reduced
+from voile.query.domain.plan import Part
+from voile.query.domain.problem import Group, Problem
+from voile.query.domain.sampling import sample, sampling_part
+
+GRID = 4 * 10**6
+"""Cells of a grid that is looked at outright."""
+ENUMERATED = 5 * 10**8
+"""Cells that are looked at window by window."""
+
+
+@dataclass(frozen=True, eq=False)
+class Summed:
+    """A component's sum and its standard error, both (K, *groups)."""
+
+    values: Floats
+    errors: Floats | None
+    part: Part
+
+
+@dataclass(frozen=True)
+class Way:
+    """A plan, and what carries it out: (K, *groups) and perhaps standard errors."""
+
+    part: Part
+    run: Callable[[], tuple[Floats, Floats | None]]
+
+    def sum(self) -> Summed:
+        values, errors = self.run()
+        return Summed(values, errors, self.part)
+
+
+def choose(problem: Problem, memory: int, *, exact: bool) -> Way:
+    """The cheapest way whose memory, planned beforehand, is within bounds."""
+    if not problem.cells or not problem.scale.any():
+        sizes = [group.size for group in problem.groups]
+        return Way(grid_part(problem), lambda: (np.zeros((problem.batch, *sizes)), None))
+    if not problem.huge:
+        if small(problem):
+            return Way(grid_part(problem), lambda: exactly(problem, enumerate_grid(problem, GRID)))
+        if way := networked(problem, memory):
+            return way
+        if way := enumerated(problem, memory):
+            return way
+    part = sampling_part(problem)
+    if exact:
+        raise too_large(problem, memory)
+    return Way(part, lambda: scaled(problem, sample(problem)))
+
+
+def small(problem: Problem) -> bool:
+    """Whether looking at every cell is the fastest; an atom that lost attributes has no cells."""
+    few = problem.cells <= GRID or len(problem.axes) <= 1
+    return (few and not problem.bits) or not problem.cells
+
+
+def networked(problem: Problem, memory: int) -> Way | None:
+    """Sum out of comparisons what can be, then contract what is left."""
+    rest = problem.copy()
+    steps = eliminate(rest, memory)
+    said = tuple(map(str, steps))
+    if small(rest):
+        part = replace(grid_part(rest), method="elimination", steps=said)
+        return Way(part, lambda: exactly(rest, enumerate_grid(rest, GRID)))
+    network = network_of(rest)
+    for optimize in ("auto", "auto-hq"):
+        part = network.plan(optimize)
+        if part.bytes <= memory:
+            part = replace(part, steps=said + part.steps)
+            return Way(part, lambda: exactly(rest, network.contract()))
+    return None
+
+
+def enumerated(problem: Problem, memory: int) -> Way | None:
+    """Look at every cell, if those are not too many and what each atom needs fits."""
+    part = grid_part(problem)
+    needed = part.bytes - 20 * problem.cells + 20 * GRID
+    if problem.cells > ENUMERATED or needed > memory:
+        return None
+    part = replace(part, method="enumeration", bytes=needed)
+    return Way(part, lambda: exactly(problem, enumerate_grid(problem, GRID)))
+
+
+def too_large(problem: Problem, memory: int) -> QueryError:
+    names = problem.component.attributes
+    sizes = [problem.schema[name].size for name in names]
+    listed = ", ".join(f"{n} ({s:,})" for n, s in zip(names, sizes, strict=True))
+    return QueryError(
+        f"the conditions on {listed} span {math.prod(sizes):,} combinations of values, do not "
+        f"come apart, and cannot be summed exactly within {memory / 2**30:.3g} GiB",
+        hint="allow more memory (--memory), leave out --exact for an estimate with its error, or "
+        "split the comparison",
+    )
+
+
+def exactly(problem: Problem, opened: Floats) -> tuple[Floats, None]:
+    """From open attributes to groups, with no error."""
+    return by_group(problem, opened) * column(problem.scale, len(problem.groups)), None
+
+
+def scaled(problem: Problem, found: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    scale = column(problem.scale, len(problem.groups))
+    return found[0] * scale, found[1] * np.abs(scale)
+
+
+def column(vector: Floats, count: int) -> Floats:
+    return vector.reshape(-1, *(1,) * count)
+
+
+def by_group(problem: Problem, opened: Floats) -> Floats:
+    """(K, *open positions) added up to (K, *groups)."""
+    into_classes = reduced(problem)
+    axes = [problem.axes[name] for name in problem.open]
+    codes = {a.name: a.codes[a.first] if a.name in into_classes else a.codes for a in axes}
+    cell: Array = np.zeros((1,) * len(axes), np.int64)
+    for group in problem.groups:
+        cell = cell * group.size + group_codes(group, codes, problem.open)
+    cell = np.broadcast_to(cell, opened.shape[1:]).ravel()
+    sizes = [group.size for group in problem.groups]
+    sums = [added(cell, part.ravel(), math.prod(sizes)) for part in opened]
+    return np.stack(sums).reshape(-1, *sizes)
+
+
+def group_codes(group: Group, codes: dict[str, Array], names: tuple[str, ...]) -> Array:
+    """A group's codes on the open positions, with an axis of 1 for what it does not read."""
+    table = group.codes.reshape(group.shape)[np.ix_(*(codes[n] for n in group.attributes))]
+    places = [names.index(n) for n in group.attributes]
+    shape = [1] * len(names)
+    for place, size in zip(places, table.shape, strict=True):
+        shape[place] = size
+    return table.reshape(shape)  # both are in the schema's order

@@ -1,0 +1,324 @@
+"""One component, evaluated on its attributes one by one and made as small as that allows.
+
+Conditions and values that read one attribute become part of its weights; values of weight 0 are
+dropped; values that everything else treats alike become one class with the sum of their weights.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from voile.query.domain.compare import Linear, on_whole_numbers, separable
+from voile.query.domain.inputs import (
+    Array,
+    Bools,
+    DomainEngine,
+    Floats,
+    Ints,
+    Weights,
+    added,
+    numbers,
+    truths,
+)
+from voile.query.domain.split import Component, reads
+from voile.query.predicate import And, Atom, Expression, Or, Predicate, atoms
+from voile.schema import Schema
+
+TRUE, FALSE = And(()), Or(())
+
+
+@dataclass(frozen=True, eq=False)
+class Axis:
+    """An attribute as the sum sees it: positions, each standing for one or more of its values."""
+
+    name: str
+    codes: Ints
+    """For each position a value that it stands for."""
+    weight: Floats
+    """(K, positions)."""
+    label: Ints
+    """The class of each position: conditions and groups on this attribute alone tell only those."""
+    first: Ints
+    """For each class its first position."""
+
+    @property
+    def size(self) -> int:
+        return len(self.codes)
+
+    @property
+    def classes(self) -> int:
+        return len(self.first)
+
+    def coarse(self) -> Axis:
+        """One position for each class."""
+        weight = np.stack([added(self.label, w, self.classes) for w in self.weight])
+        every = np.arange(self.classes)
+        return Axis(self.name, self.codes[self.first], weight, every, every)
+
+    def weighed(self, factor: Floats) -> Axis:
+        """Weights times a factor, without the positions where nothing is left."""
+        weight = self.weight * factor
+        kept = np.flatnonzero((weight != 0).any(axis=0))
+        label, first = classed(self.label[kept])
+        return Axis(self.name, self.codes[kept], weight[:, kept], label, first)
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """A group expression: the code of its value on each tuple of the attributes that it reads."""
+
+    attributes: tuple[str, ...]
+    shape: tuple[int, ...]
+    codes: Ints
+    size: int
+
+
+@dataclass(frozen=True, eq=False)
+class Factor:
+    """A tensor over positions: (K, *axes), or (K, *axes, 2) where it is an atom's bit."""
+
+    axes: tuple[str, ...]
+    array: Floats
+
+
+@dataclass
+class Problem:
+    """Σ over positions of Π weights · 1[all formulas] · Π values · Π factors."""
+
+    schema: Schema
+    engine: DomainEngine
+    component: Component
+    batch: int
+    groups: list[Group]
+    axes: dict[str, Axis] = field(default_factory=dict)
+    scale: Floats = field(default_factory=lambda: np.ones(1))
+    formulas: list[Predicate] = field(default_factory=list)
+    truth: dict[Atom, Bools] = field(default_factory=dict)
+    """Atoms under OR on one attribute, on its positions."""
+    joint: dict[Atom, Linear | None] = field(default_factory=dict)
+    """Atoms on several attributes; taken apart where possible."""
+    values: list[Expression] = field(default_factory=list)
+    factors: list[Factor] = field(default_factory=list)
+    bits: dict[Atom, Factor] = field(default_factory=dict)
+    """Atoms that some attributes were summed out of."""
+    huge: tuple[str, ...] = ()
+    """Attributes too large to be listed at all."""
+    dense: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def open(self) -> tuple[str, ...]:
+        """The attributes that groups read."""
+        named = {name for group in self.groups for name in group.attributes}
+        return tuple(name for name in self.component.attributes if name in named)
+
+    @property
+    def cells(self) -> int:
+        return math.prod(axis.size for axis in self.axes.values())
+
+    def copy(self) -> Problem:
+        """For changes that may have to be taken back."""
+        return replace(
+            self,
+            axes=dict(self.axes),
+            formulas=list(self.formulas),
+            truth=dict(self.truth),
+            factors=list(self.factors),
+            bits=dict(self.bits),
+            dense={},
+        )
+
+    def joins(self) -> list[tuple[str, ...]]:
+        """The sets of attributes that something reads together."""
+        return [
+            *(self.bits[a].axes if a in self.bits else a.attributes for a in self.joint_atoms()),
+            *(value.attributes for value in self.values),
+            *(factor.axes for factor in self.factors),
+            *(group.attributes for group in self.groups if len(group.attributes) > 1),
+        ]
+
+    def joint_atoms(self) -> list[Atom]:
+        found = (a for formula in self.formulas for a in atoms(formula))
+        return list(dict.fromkeys(a for a in found if a in self.joint))
+
+    def coarsen(self) -> None:
+        """Classes instead of values, where nothing reads an attribute together with others."""
+        together = {name for join in self.joins() for name in join}
+        for name, axis in self.axes.items():
+            if name not in together:
+                self.reshape(axis.coarse(), axis.first)
+
+    def reshape(self, axis: Axis, kept: Ints) -> None:
+        """Put in another axis for an attribute whose positions are some of the old ones."""
+        for atom, truth in self.truth.items():
+            if atom.attributes == (axis.name,):
+                self.truth[atom] = truth[kept]
+        self.axes[axis.name] = axis
+
+
+def requests(component: Component, huge: Iterable[str]) -> list[Expression]:
+    """Everything on at most one attribute that the component needs evaluated."""
+    found: list[Expression] = []
+    for atom in dict.fromkeys(a for part in component.parts for a in atoms(part)):
+        if len(atom.attributes) <= 1:
+            found.append(Expression(atom.sql, atom.attributes))
+        elif apart := separable(atom):
+            found += [expression for _, expression in apart.terms]
+    found += [value for value in component.values if len(value.attributes) <= 1]
+    return [e for e in dict.fromkeys(found) if not set(e.attributes) & set(huge)]
+
+
+def prepare(
+    component: Component,
+    schema: Schema,
+    engine: DomainEngine,
+    groups: Sequence[Group],
+    weights: Weights | None,
+    huge: tuple[str, ...],
+) -> Problem:
+    """Evaluate what reads one attribute, and reduce the component with it."""
+    batch = 1 if weights is None else len(weights.mix)
+    problem = Problem(schema, engine, component, batch, list(groups), huge=huge)
+    asked = requests(component, huge)
+    columns = dict(zip(asked, engine.evaluate(asked), strict=True))
+    single: dict[str, Floats] = {"": np.ones(1)}
+    for part in component.parts:
+        names = reads(part)
+        if len(names) <= 1 and not names & set(huge):
+            name = next(iter(names), "")
+            single[name] = single.get(name, np.float64(1)) * truth_of(part, columns)
+        else:
+            problem.formulas.append(part)
+    for value in component.values:
+        if value in columns:
+            name = next(iter(value.attributes), "")
+            single[name] = single.get(name, np.float64(1)) * numbers(columns[value])
+        else:
+            problem.values.append(value)
+    problem.scale = np.full(batch, single[""][0])
+    problem.formulas = [collapse(f, problem, columns) for f in problem.formulas]
+    for name in component.attributes:
+        if name not in huge:
+            axis, kept = listed(problem, name, single.get(name), weights)
+            problem.reshape(axis, kept)
+    simplify(problem)
+    for atom in problem.joint_atoms():
+        apart = separable(atom) if not set(atom.attributes) & set(huge) else None
+        if apart and len(atom.attributes) > 1:
+            terms = [columns[expression] for _, expression in apart.terms]
+            problem.joint[atom] = on_whole_numbers(apart, terms)
+    problem.coarsen()
+    return problem
+
+
+def truth_of(part: Predicate, columns: dict[Expression, Any]) -> Bools:
+    """A condition on one attribute or none, on each of its values."""
+    if isinstance(part, Atom):
+        return truths(columns[Expression(part.sql, part.attributes)])
+    inner = [truth_of(p, columns) for p in part.parts]
+    combine = np.logical_and if isinstance(part, And) else np.logical_or
+    result: Bools = np.array(isinstance(part, And))
+    for one in inner:
+        result = combine(result, one)
+    return np.atleast_1d(result)
+
+
+def collapse(part: Predicate, problem: Problem, columns: dict[Expression, Any]) -> Predicate:
+    """Conditions under OR: what reads one attribute becomes one atom with its truth."""
+    names = reads(part)
+    listed = not names & set(problem.huge)
+    if listed and len(names) <= 1:
+        truth = truth_of(part, columns)
+        if not names:
+            return TRUE if truth[0] else FALSE
+        atom = part if isinstance(part, Atom) else Atom(str(part), tuple(names))
+        problem.truth[atom] = truth
+        return atom
+    if isinstance(part, Atom):
+        problem.joint[part] = None
+        return part
+    parts = gathered(part) if listed else part.parts
+    inner = tuple(collapse(p, problem, columns) for p in parts)
+    return And(inner) if isinstance(part, And) else Or(inner)
+
+
+def gathered(part: And | Or) -> list[Predicate]:
+    """The parts, those on the same single attribute joined into one."""
+    same: dict[object, list[Predicate]] = {}
+    for number, inner in enumerate(part.parts):
+        names = reads(inner)
+        same.setdefault(next(iter(names)) if len(names) == 1 else number, []).append(inner)
+    kind = type(part)
+    return [kind(tuple(inner)) if len(inner) > 1 else inner[0] for inner in same.values()]
+
+
+def listed(
+    problem: Problem, name: str, factor: Floats | None, weights: Weights | None
+) -> tuple[Axis, Ints]:
+    """The attribute's axis, and the codes that are left on it."""
+    size = problem.schema[name].size
+    weight = np.ones((problem.batch, size))
+    if weights is not None and name in weights.tables:
+        weight = np.asarray(weights.tables[name], dtype=np.float64).reshape(problem.batch, size)
+    label, bound = np.zeros(size, np.int64), 1
+    if any(name in g.attributes for g in problem.groups if len(g.attributes) > 1):
+        label, bound = np.arange(size), size  # every value may make a difference
+    tells: list[tuple[Array, int]] = [
+        *((t, 2) for atom, t in problem.truth.items() if atom.attributes == (name,)),
+        *((g.codes, g.size) for g in problem.groups if g.attributes == (name,)),
+    ]
+    for telling, count in tells:
+        if bound * count > 2**40:
+            label, first = classed(label)
+            bound = len(first)
+        label, bound = label * count + telling, bound * count
+    codes = np.arange(size)
+    if factor is not None or weights is not None:
+        weight = weight if factor is None else weight * factor
+        codes = np.flatnonzero((weight != 0).any(axis=0))
+        weight = weight[:, codes]
+    numbered, first = classed(label[codes])
+    return Axis(name, codes, weight, numbered, first), codes
+
+
+def classed(label: Ints) -> tuple[Ints, Ints]:
+    """Labels renumbered without gaps, and the first position of each."""
+    if not label.any():
+        return label, np.arange(min(1, len(label)))
+    if label.max() > 4 * len(label) + 1024:
+        _, first, numbered = np.unique(label, return_index=True, return_inverse=True)
+        return numbered.astype(np.int64), first.astype(np.int64)
+    numbered = (np.cumsum(np.bincount(label) > 0) - 1)[label]
+    first = np.empty(int(numbered.max()) + 1, np.int64)
+    first[numbered[::-1]] = np.arange(len(label))[::-1]
+    return numbered, first
+
+
+def simplify(problem: Problem) -> None:
+    """Fold what is true, or false, on every value that is left."""
+
+    def fold(part: Predicate) -> Predicate:
+        if isinstance(part, Atom):
+            truth = problem.truth.get(part)
+            if truth is None or truth.any() != truth.all():
+                return part
+            return TRUE if truth.any() else FALSE
+        absorbing = FALSE if isinstance(part, And) else TRUE
+        inner: list[Predicate] = []
+        for one in map(fold, part.parts):
+            if one == absorbing:
+                return absorbing
+            # An And inside an And is part of it: gates alternate.
+            inner += one.parts if type(one) is type(part) else (one,)
+        unique = tuple(dict.fromkeys(inner))
+        return unique[0] if len(unique) == 1 else type(part)(unique)
+
+    whole = fold(And(tuple(problem.formulas)))
+    problem.formulas = list(whole.parts) if isinstance(whole, And) else [whole]
+    if whole == FALSE:
+        problem.scale = problem.scale * 0
+        problem.formulas = []

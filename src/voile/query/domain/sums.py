@@ -1,0 +1,245 @@
+"""Sums over the public domain, for every group at once, without listing the domain."""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from voile.errors import QueryError
+from voile.query.domain.component_sum import Summed, Way, choose
+from voile.query.domain.inputs import Array, DomainEngine, Floats, Weights
+from voile.query.domain.plan import Plan
+from voile.query.domain.problem import Group, prepare, requests
+from voile.query.domain.split import Component, Placed, split
+from voile.query.predicate import Expression, Term
+from voile.schema import Schema
+
+KEPT = 512
+"""Sums of components that are remembered."""
+EXACT = 2.0**53
+"""Below this a sum of whole numbers in floating point is exact."""
+
+
+class GroupedSum:
+    """A sum for each group; without groups, one sum."""
+
+    def __init__(
+        self,
+        keys: tuple[list[Any], ...],
+        parts: Sequence[tuple[Summed, tuple[int, ...]]],
+        mix: Floats,
+        scale: Sequence[int] | Floats,
+        plan: Plan,
+        *,
+        counts: bool,
+    ) -> None:
+        self.keys = keys
+        """For each group expression its values on the domain, in the order of their codes."""
+        self.plan = plan
+        self._parts = parts
+        self._mix = mix
+        self._scale = scale
+        self._counts = counts
+
+    def at(self, codes: Sequence[Array]) -> Floats:
+        """The sum for each group, given by one array of codes for each group expression."""
+        result = self._outside(codes)
+        for summed, places in self._parts:
+            result = result * gathered(summed.values, codes, places)
+        return np.asarray(result.sum(axis=0))
+
+    def errors_at(self, codes: Sequence[Array]) -> Floats:
+        """The standard error for each group, from sampling the domain; 0 where exact.
+
+        Errors of different parts k of a mixture are taken to point the same way.
+        """
+        square = total = np.abs(self._outside(codes)) ** 2
+        for summed, places in self._parts:
+            value = gathered(summed.values, codes, places) ** 2
+            square = square * value
+            if summed.errors is not None:
+                value = value + gathered(summed.errors, codes, places) ** 2
+            total = total * value
+        return np.asarray(np.sqrt(np.maximum(total - square, 0)).sum(axis=0))
+
+    def _outside(self, codes: Sequence[Array]) -> Floats:
+        """(K, groups asked for): the weights of the mixture and of what nothing reads."""
+        count = len(codes[0]) if codes else 1
+        scale = [float(s) for s in self._scale]
+        outside: Floats = self._mix * np.array(scale)
+        return np.repeat(outside[:, None], count, axis=1)
+
+    @property
+    def exact(self) -> bool:
+        """Whether a count is exact to the last digit."""
+        return self._counts and all(
+            summed.errors is None and float(summed.values.max(initial=0)) < EXACT
+            for summed, _ in self._parts
+        )
+
+    @property
+    def total(self) -> int | float:
+        """The sum, without groups: a whole number for counts where that is exact."""
+        if self.keys:
+            raise ValueError("there are groups: ask for them with at()")
+        if not self._counts:
+            return float(self.at([])[0])
+        whole = math.prod([int(self._scale[0]), *(whole_number(s) for s, _ in self._parts)])
+        if self.exact:
+            return whole
+        try:
+            return float(whole)
+        except OverflowError:
+            return whole
+
+    @property
+    def error(self) -> float:
+        """The standard error of the total from sampling the domain, 0 where none was."""
+        if all(summed.errors is None for summed, _ in self._parts):
+            return 0.0
+        return float(self.errors_at([])[0])
+
+
+def whole_number(summed: Summed) -> int:
+    return round(float(summed.values.reshape(-1)[0]))
+
+
+def gathered(values: Floats, codes: Sequence[Array], places: tuple[int, ...]) -> Floats:
+    """(K, *groups) at the groups asked for: (K, asked), or (K, 1) where there are none here."""
+    if not places:
+        return values.reshape(-1, 1)
+    where: tuple[Any, ...] = (slice(None), *(codes[place] for place in places))
+    return np.asarray(values[where])
+
+
+class DomainSums:
+    """Computes sums over the domain of a schema and remembers what it computed.
+
+    `memory` bounds, in bytes, what is planned for one component. What fits no exact way is
+    estimated from a sample, with a standard error, or refused with `exact`.
+    """
+
+    def __init__(
+        self, schema: Schema, engine: DomainEngine, *, memory: int = 2**30, exact: bool = False
+    ) -> None:
+        self._schema = schema
+        self._engine = engine
+        self._memory = memory
+        self._exact = exact
+        self._kept: OrderedDict[Any, tuple[Summed, Weights | None]] = OrderedDict()
+        self._groups: dict[Expression, tuple[Group, list[Any]]] = {}
+
+    def sums(
+        self,
+        terms: Sequence[Term],
+        groups: Sequence[Expression] = (),
+        weights: Weights | None = None,
+    ) -> list[GroupedSum]:
+        """Σ over D of 1[predicate] · Π values · weight, for each term and each group."""
+        placed = [split(term, groups, self._schema) for term in terms]
+        self._evaluate_together(placed, groups)
+        keys = tuple(self._group(group)[1] for group in groups)
+        found = []
+        for term, pieces in zip(terms, placed, strict=True):
+            parts = [(self._summed(p.component, weights), p.places) for p in pieces]
+            plan = Plan(tuple(s.part for s, _ in parts), tuple(self._free(pieces)))
+            mix = np.ones(1) if weights is None else np.asarray(weights.mix, np.float64)
+            counts = weights is None and not term.values
+            scale = self._scale(pieces, weights)
+            found.append(GroupedSum(keys, parts, mix, scale, plan, counts=counts))
+        return found
+
+    def explain(self, term: Term, groups: Sequence[Expression] = ()) -> Plan:
+        """What `sums` would do."""
+        placed = split(term, groups, self._schema)
+        self._evaluate_together([placed], groups)
+        ways = [self._way(p.component, None) for p in placed]
+        return Plan(tuple(way.part for way in ways), tuple(self._free(placed)))
+
+    def _evaluate_together(
+        self, placed: Sequence[Sequence[Placed]], groups: Sequence[Expression]
+    ) -> None:
+        """One call of the engine, which remembers, for all that reads one attribute."""
+        asked: list[Expression] = []
+        for pieces in placed:
+            for piece in pieces:
+                if (piece.component, 0) not in self._kept:
+                    asked += requests(piece.component, self._huge(piece.component))
+        asked += [g for g in groups if len(g.attributes) <= 1 and g not in self._groups]
+        huge = self._huge_names(g for e in asked for g in e.attributes)
+        asked = [e for e in asked if not set(e.attributes) & set(huge)]
+        if asked:
+            self._engine.evaluate(list(dict.fromkeys(asked)))
+
+    def _summed(self, component: Component, weights: Weights | None) -> Summed:
+        # The weights are kept beside the sum, so that their id stays theirs.
+        key = (component, 0 if weights is None else id(weights))
+        if key not in self._kept:
+            self._kept[key] = (self._way(component, weights).sum(), weights)
+            if len(self._kept) > KEPT:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        return self._kept[key][0]
+
+    def _way(self, component: Component, weights: Weights | None) -> Way:
+        groups = [self._group(group)[0] for group in component.groups]
+        cells = math.prod(group.size for group in groups)
+        if cells * 16 > self._memory:
+            raise QueryError(
+                f"the groups by {', '.join(g.sql for g in component.groups)} are {cells:,}, and "
+                "conditions or values tie them together",
+                hint="group by fewer or coarser expressions",
+            )
+        problem = prepare(
+            component, self._schema, self._engine, groups, weights, self._huge(component)
+        )
+        return choose(problem, self._memory, exact=self._exact)
+
+    def _group(self, expression: Expression) -> tuple[Group, list[Any]]:
+        """A group expression's codes on the domain, and the values that they stand for."""
+        if expression not in self._groups:
+            shape = tuple(self._schema[name].size for name in expression.attributes)
+            if math.prod(shape) * 32 > self._memory:
+                raise QueryError(
+                    f"GROUP BY {expression.sql} has to be listed on {math.prod(shape):,} "
+                    "combinations of values",
+                    hint="group by an attribute with a smaller domain",
+                )
+            column = self._engine.evaluate([expression])[0]
+            if pa.types.is_floating(column.type):
+                column = pa.compute.add(column, 0.0)  # -0.0 and 0.0 are one value
+            encoded = column.dictionary_encode(null_encoding="encode")
+            keys = encoded.dictionary.to_pylist()
+            codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+            self._groups[expression] = (
+                Group(expression.attributes, shape, codes, len(keys)),
+                keys,
+            )
+        return self._groups[expression]
+
+    def _huge_names(self, names: Any) -> tuple[str, ...]:
+        return tuple(n for n in names if self._schema[n].size * 32 > self._memory)
+
+    def _huge(self, component: Component) -> tuple[str, ...]:
+        """Attributes that cannot be listed within the memory allowed."""
+        return self._huge_names(component.attributes)
+
+    def _free(self, pieces: Sequence[Placed]) -> list[str]:
+        read = {name for piece in pieces for name in piece.component.attributes}
+        return [name for name in self._schema.names if name not in read]
+
+    def _scale(self, pieces: Sequence[Placed], weights: Weights | None) -> Sequence[int] | Floats:
+        """What the attributes that nothing reads contribute, for each part of the mixture."""
+        free = self._free(pieces)
+        if weights is None:
+            return [math.prod(self._schema[name].size for name in free)]
+        scale = np.ones(len(weights.mix))
+        for name in free:
+            table = weights.tables.get(name)
+            scale = scale * (self._schema[name].size if table is None else table.sum(axis=1))
+        return scale
