@@ -55,6 +55,8 @@ def theme(
         color=SOFT,
         offset=18,
     )
+    if heading and "frame" in heading:
+        foot.frame = heading["frame"]
     framed = alt.hconcat(chart.properties(title=head)).resolve_scale(**OWN_SCALES)
     return framed.properties(
         title=foot,
