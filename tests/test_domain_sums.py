@@ -272,9 +272,9 @@ def patched(**constants: Any) -> pytest.MonkeyPatch:
 
 WAYS: dict[str, dict[str, Any]] = {
     "as it is": {},
-    "elimination": {"GRID": 0},
-    "contraction": {"GRID": 0, "eliminate": lambda *_: []},
-    "enumeration": {"GRID": 7, "networked": lambda *_: None},
+    "elimination": {"GRID": 0, "TINY": 0},
+    "contraction": {"GRID": 0, "walked": lambda *_: None, "eliminate": lambda *_: []},
+    "enumeration": {"GRID": 7, "walked": lambda *_: None, "networked": lambda *_: None},
 }
 
 

@@ -16,9 +16,13 @@ from voile.query.domain.network import network_of, reduced
 from voile.query.domain.plan import Part
 from voile.query.domain.problem import Group, Problem
 from voile.query.domain.sampling import sample, sampling_part
+from voile.query.domain.split import texts
+from voile.query.domain.states import fits, walk
 
 GRID = 4 * 10**6
 """Cells of a grid that is looked at outright."""
+TINY = 10**4
+"""Cells of a grid that no cleverness beats."""
 ENUMERATED = 5 * 10**8
 """Cells that are looked at window by window."""
 
@@ -50,6 +54,8 @@ def choose(problem: Problem, memory: int, *, exact: bool) -> Way:
         sizes = [group.size for group in problem.groups]
         return Way(grid_part(problem), lambda: (np.zeros((problem.batch, *sizes)), None))
     if not problem.huge:
+        if problem.cells > TINY and (way := walked(problem, memory)):
+            return way
         if small(problem):
             return Way(grid_part(problem), lambda: exactly(problem, enumerate_grid(problem, GRID)))
         if way := networked(problem, memory):
@@ -66,6 +72,25 @@ def small(problem: Problem) -> bool:
     """Whether looking at every cell is the fastest; an atom that lost attributes has no cells."""
     few = problem.cells <= GRID or len(problem.axes) <= 1
     return (few and not problem.bits) or not problem.cells
+
+
+def walked(problem: Problem, memory: int) -> Way | None:
+    """Attribute by attribute, if no atom reads two and the states stay fewer than the cells."""
+    if len(problem.axes) < 2 or not fits(problem):
+        return None
+    found = walk(problem, memory)
+    if found is None:
+        return None
+    part = Part(
+        attributes=problem.component.attributes,
+        atoms=texts(problem.component),
+        method="elimination",
+        steps=found.steps,
+        width=found.most,
+        cost=float(found.looked),
+        bytes=memory,
+    )
+    return Way(part, lambda: exactly(problem, found.sums))
 
 
 def networked(problem: Problem, memory: int) -> Way | None:
