@@ -82,6 +82,8 @@ class Aggregates:
             return self._aggregate(tree)
         if name := OPERATORS.get(type(tree)):
             return Call(name, (self._formula(tree.this), self._formula(tree.expression)))
+        if isinstance(tree, exp.Neg) and isinstance(number := self._formula(tree.this), Number):
+            return Number(-number.value)
         if name := FUNCTIONS.get(type(tree)):
             return Call(name, (self._formula(tree.this),))
         return self._other(tree)

@@ -104,11 +104,12 @@ class Binder:
 
     def bound(self, tree: exp.Expr) -> tuple[exp.Expr, set[str]]:
         """The tree with every column resolved, and the attributes it reads."""
-        for node in tree.walk():
-            self._check(node, inside=_encloses(tree, node))
+        # A copy stands alone: the SELECT around the original is no subquery.
+        holder = exp.Paren(this=tree.copy())
+        for node in holder.this.walk():
+            self._check(node, inside=_encloses(holder.this, node))
             self._check_kinds(node)
         reads: set[str] = set()
-        holder = exp.Paren(this=tree.copy())
         for node in reversed(list(holder.walk())):  # a part before its whole
             replacement = self._replaced(node, reads)
             if replacement is not node:
@@ -132,7 +133,7 @@ class Binder:
             self._check_table(node)
         if isinstance(node, exp.DataType):
             self._check_type(node)
-        if named and node.name.lower() in ("lpad", "rpad"):
+        if isinstance(node, exp.Pad):
             self._check_padding(node)
         if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
             raise self._refused(node.this)
@@ -159,8 +160,8 @@ class Binder:
                           place(self.sql, [node.parent]),
                           "cast to INTEGER, DOUBLE, VARCHAR, DATE or BOOLEAN")  # fmt: skip
 
-    def _check_padding(self, node: exp.Expr) -> None:
-        length = node.expressions[1] if len(node.expressions) > 1 else None
+    def _check_padding(self, node: exp.Pad) -> None:
+        length = node.expression
         if not (isinstance(length, exp.Literal) and length.is_int and int(length.this) <= PADDING):
             raise refusal(self.sql, f"{short(node)} pads to a length that is not a small number",
                           place(self.sql, [node]), f"write a number up to {PADDING}")  # fmt: skip
@@ -198,7 +199,7 @@ class Binder:
         """Whether the column belongs to a table of an enclosing subquery, or to its SELECT list."""
         scope = node.find_ancestor(exp.Select)
         while scope is not None:
-            for table in scope.find_all(exp.Table):
+            for table in _sources(scope):
                 columns = self.tables.get(_find(table.name, self.tables) or "", ())
                 called = table.alias_or_name.lower()
                 if node.table.lower() == called:
@@ -286,6 +287,13 @@ def _encloses(root: exp.Expr, node: exp.Expr) -> bool:
         if isinstance(node, exp.Select):
             return True
     return False
+
+
+def _sources(select: exp.Expr) -> list[exp.Table]:
+    """The tables that one SELECT reads itself; those of subqueries in it are not in its scope."""
+    first = select.args.get("from_")
+    items = [first, *(select.args.get("joins") or [])]
+    return [item.this for item in items if item and isinstance(item.this, exp.Table)]
 
 
 def _find(name: str, known: Iterable[str]) -> str | None:

@@ -19,24 +19,24 @@ ARITHMETIC = (
     exp.Floor, exp.Round, exp.Trunc, exp.Sqrt, exp.Cbrt, exp.Exp, exp.Ln, exp.Log, exp.Sign,
     exp.Greatest, exp.Least, exp.Pi, exp.Sin, exp.Cos, exp.Tan, exp.Asin, exp.Acos, exp.Atan,
     exp.Atan2, exp.Degrees, exp.Radians, exp.BitwiseAnd, exp.BitwiseOr, exp.BitwiseXor,
-    exp.WidthBucket,
+    exp.WidthBucket, exp.IsInf, exp.IsNan,
 )  # fmt: skip
 TEXT = (
     exp.Lower, exp.Upper, exp.Initcap, exp.Length, exp.Substring, exp.Trim, exp.Concat,
     exp.ConcatWs, exp.DPipe, exp.Left, exp.Right, exp.StrPosition, exp.Replace, exp.Reverse,
     exp.SplitPart, exp.Translate, exp.RegexpExtract, exp.RegexpReplace, exp.Levenshtein,
-    exp.Unicode, exp.Chr,
+    exp.Unicode, exp.Chr, exp.Ascii, exp.Pad, exp.RegexpFullMatch,
 )  # fmt: skip
 DATES = (
     exp.Year, exp.Month, exp.Day, exp.DayOfWeek, exp.DayOfWeekIso, exp.DayOfMonth, exp.DayOfYear,
-    exp.Week, exp.Quarter, exp.Extract, exp.Dayname, exp.Monthname, exp.DateTrunc,
+    exp.Week, exp.WeekOfYear, exp.Quarter, exp.Extract, exp.Dayname, exp.Monthname, exp.DateTrunc,
     exp.TimestampTrunc, exp.TimeToStr, exp.LastDay, exp.DateDiff, exp.DateAdd, exp.DateSub,
     exp.Interval, exp.DateFromParts, exp.TsOrDsToDate, exp.Date,
 )  # fmt: skip
 CHOICE = (exp.Case, exp.If, exp.Coalesce, exp.Nullif, exp.Cast, exp.TryCast)
 LEAVES = (
     exp.Column, exp.Identifier, exp.Literal, exp.Null, exp.DataType, exp.Var, exp.Tuple,
-    exp.DataTypeParam, exp.IntervalSpan,
+    exp.DataTypeParam, exp.IntervalSpan, exp.RawString,
 )  # fmt: skip
 ALLOWED: tuple[type[exp.Expr], ...] = (
     *BOOLEAN, *COMPARISON, *ARITHMETIC, *TEXT, *DATES, *CHOICE, *LEAVES,
@@ -44,12 +44,12 @@ ALLOWED: tuple[type[exp.Expr], ...] = (
 NAMED = frozenset(
     [
         "date_part", "datepart", "datetrunc", "date_trunc", "dayname", "monthname", "isodow",
-        "isoyear", "weekday", "weekofyear", "yearweek", "decade", "century", "millennium",
+        "isoyear", "weekday", "yearweek", "decade", "century", "millennium",
         "era", "prefix", "suffix", "instr", "strpos", "ends_with", "starts_with", "contains",
-        "trunc", "log2", "log10", "cbrt", "even", "gcd", "lcm", "reverse", "lpad", "rpad",
-        "ltrim", "rtrim", "bit_count", "ascii", "chr", "levenshtein", "jaccard",
+        "trunc", "log2", "log10", "cbrt", "even", "gcd", "lcm", "reverse",
+        "ltrim", "rtrim", "bit_count", "chr", "levenshtein", "jaccard",
         "damerau_levenshtein", "hamming", "julian", "datesub", "date_sub", "isfinite",
-        "isinf", "isnan", "fdiv", "fmod", "square", "nextafter", "strip_accents",
+        "fdiv", "fmod", "square", "nextafter", "strip_accents",
     ]
 )  # fmt: skip
 """Functions of one row that the parser knows by name only."""

@@ -148,15 +148,14 @@ class _Reader:
         where = self.tree.args.get("where")
         predicate = self.binder.predicate(where.this) if where else None
         trees = self._group_trees()
-        self.group_texts = [text_of(tree) for tree in trees]
-        groups = tuple(self.binder.expression(tree) for tree in trees)
+        self.groups = tuple(self.binder.expression(tree) for tree in trees)
         columns = self._columns()
         having = self.tree.args.get("having")
         return Query(
             sql=self.sql,
             predicate=both(self.matched, predicate),
             columns=columns,
-            groups=groups,
+            groups=self.groups,
             having=self.aggregates.formula(having.this, condition=True) if having else None,
             order=self._order(),
             limit=self._whole("limit"),
@@ -326,12 +325,15 @@ class _Reader:
     def _source(self, tree: exp.Expr) -> int | Formula:
         while isinstance(tree, exp.Paren):
             tree = tree.this
-        text = text_of(tree)
-        if text in self.group_texts:
-            return self.group_texts.index(text)
-        if not _aggregates(tree):
+        if _aggregates(tree):
+            return self.aggregates.formula(tree)
+        if isinstance(tree, exp.Star | exp.Literal):
             raise self._ungrouped(tree)
-        return self.aggregates.formula(tree)
+        # Compared as bound, where age, "AGE" and people.age are one.
+        bound = self.binder.expression(tree)
+        if bound in self.groups:
+            return self.groups.index(bound)
+        raise self._ungrouped(tree)
 
     def _ungrouped(self, tree: exp.Expr) -> QueryError:
         shown = short(tree)
@@ -339,8 +341,6 @@ class _Reader:
             return refusal(self.sql, "SELECT * is not answered", place(self.sql, [tree], "*"),
                            "rows of the view are noise and people mixed: ask for statistics, as in "
                            "select count(*)")  # fmt: skip
-        if not isinstance(tree, exp.Literal):
-            self.binder.expression(tree)
         return refusal(self.sql, f"{shown} is neither an aggregate nor in GROUP BY",
                        place(self.sql, [tree]),
                        "add it to GROUP BY, or write an aggregate, as in count(*)")  # fmt: skip
@@ -355,7 +355,17 @@ class _Reader:
 
     def _order(self) -> tuple[Order, ...]:
         order = self.tree.args.get("order")
-        return tuple(self._ordered(o) for o in order.expressions) if order else ()
+        if order is None:
+            return ()
+        asked = [one for item in order.expressions for one in self._every_column(item)]
+        return tuple(self._ordered(one) for one in asked)
+
+    def _every_column(self, node: exp.Expr) -> list[exp.Expr]:
+        """ORDER BY ALL sorts by the columns of SELECT, from left to right."""
+        if not (isinstance(node.this, exp.Var) and node.this.name.upper() == "ALL"):
+            return [node]
+        parts = {key: value for key, value in node.args.items() if key != "this"}
+        return [exp.Ordered(this=i.unalias().copy(), **parts) for i in self.tree.expressions]
 
     def _ordered(self, node: exp.Expr) -> Order:
         tree = node.this if isinstance(node, exp.Ordered) else node
