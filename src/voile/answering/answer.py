@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from voile.answering.arithmetic import evaluate
 from voile.answering.columns import APPROXIMATE, Column, Estimator, Mechanism, terms_of
 from voile.answering.quantiles import quantile_column
-from voile.answering.totals import Groups, Totals, totals, with_products
+from voile.answering.refined import COVERS as REFINED
+from voile.answering.refined import Refiner
+from voile.answering.totals import Groups, Totals, domain_columns, totals, with_products
 from voile.errors import QueryError
 from voile.estimate import Answer, Bound, Estimate, Floats
-from voile.query.domain import DomainSums
+from voile.query.domain import DomainSums, Weights
 from voile.query.formula import Formula, Quantile, Total, leaves
 from voile.query.parse import Order, Query
-from voile.query.predicate import Expression, Predicate, Term, conjuncts
+from voile.query.predicate import Expression, Predicate, Term, both, conjuncts
 from voile.query.rows import Rows
+from voile.refine import ErrorModel
 
+CONDITIONS = ("BOOLEAN", '"NULL"')
 NUMBERS = ("INT", "DOUBLE", "FLOAT", "DECIMAL", "BOOLEAN")
 MOST_TERMS = 24
 
@@ -46,6 +51,19 @@ class Source:
     rows: int | None = None
     """The number of records of the table, where that is public."""
     bound: Bound | None = None
+    model: Model | None = None
+    """What estimates are refined with, where that is wanted."""
+
+
+@dataclass(frozen=True)
+class Model:
+    """A model of the table, fitted to the same view."""
+
+    rows: float
+    weights: Weights
+    error: ErrorModel
+    left_out: frozenset[str]
+    """Attributes that it knows nothing about."""
 
 
 def answer(
@@ -72,7 +90,7 @@ def check(query: Query, engine: Engine) -> None:
         return
     kinds = engine.types(texts)
     for condition, kind in zip(conditions, kinds, strict=False):
-        if kind != "BOOLEAN":
+        if kind not in CONDITIONS:
             raise QueryError(
                 f"{condition.sql} is of type {kind}, not true or false",
                 hint="compare it with something, as in age > 30",
@@ -92,6 +110,8 @@ class Work:
         self.query, self.source = query, source
         formulas = list(dict.fromkeys(query.formulas))
         sets = [terms_of(f) for f in formulas]
+        if source.model:  # refining a sum needs the number of rows that it is over
+            sets += [(Term(t.predicate),) for s in sets for t in s]
         terms = with_products(sets)
         if max(map(len, sets), default=0) > MOST_TERMS:
             raise QueryError(f"one formula combines more than {MOST_TERMS} aggregates",
@@ -103,6 +123,8 @@ class Work:
             query.predicate, query.groups, terms, source.engine, source.domain
         )
         self.estimator = Estimator(self.totals, source.mechanism, source.rows, self.ranges)
+        self.refiner = self._refiner()
+        self.plain_columns: dict[Formula, Column] = {}
         self.columns: dict[Formula, Column] = {}
 
     @property
@@ -110,13 +132,36 @@ class Work:
         return self.totals.groups
 
     def column(self, formula: Formula) -> Column:
+        """What is told: the refined estimate where there is a model, else the plain one."""
+        if not self.refiner or isinstance(formula, Quantile):
+            return self.plain_column(formula)
         if formula not in self.columns:
-            self.columns[formula] = (
+            self.columns[formula] = self.refiner.column(formula)
+        return self.columns[formula]
+
+    def plain_column(self, formula: Formula) -> Column:
+        if formula not in self.plain_columns:
+            self.plain_columns[formula] = (
                 self._quantile(formula)
                 if isinstance(formula, Quantile)
                 else self.estimator.column(formula)
             )
-        return self.columns[formula]
+        return self.plain_columns[formula]
+
+    def _refiner(self) -> Refiner | None:
+        model, totals = self.source.model, self.totals
+        if model is None or self.unmodelled():
+            return None
+        terms = [Term(both(self.query.predicate, t.predicate), t.values) for t in totals.terms]
+        sums = self.source.domain.sums(terms, self.query.groups, model.weights)
+        expected, _ = domain_columns(sums, totals.groups)
+        return Refiner(self.estimator, model.rows * expected, model.error)
+
+    def unmodelled(self) -> list[str]:
+        """Attributes that the query reads and the model knows nothing about."""
+        query, model = self.query, self.source.model
+        read = {n for e in (*query.conditions, *query.values, *query.groups) for n in e.attributes}
+        return sorted(read & model.left_out) if model else []
 
     def _quantile(self, formula: Quantile) -> Column:
         source, query = self.source, self.query
@@ -126,9 +171,10 @@ class Work:
         )  # fmt: skip
 
     def _value(self, formula: Formula) -> Floats:
-        inner = {
-            leaf: self.column(leaf).value for leaf in leaves(formula) if isinstance(leaf, Quantile)
-        }
+        if self.refiner and not any(isinstance(leaf, Quantile) for leaf in leaves(formula)):
+            named, count = self.refiner.totals, len(self.groups)
+            return evaluate(formula, named, {}, tuple(self.totals.terms), count).value
+        inner = {x: self.column(x).value for x in leaves(formula) if isinstance(x, Quantile)}
         return self.estimator.values(inner)(formula).value
 
     # ------------------------------------------------------------------ which rows, in what order
@@ -144,6 +190,7 @@ class Work:
         last = None if self.query.limit is None else self.query.offset + self.query.limit
         return kept[self.query.offset : last]
 
+    @np.errstate(all="ignore")
     def _surely_empty(self) -> Any:
         """Groups that the release shows to have no row, as SQL would not list them."""
         i = self.totals.column(Term())
@@ -179,7 +226,15 @@ class Work:
 
     def _estimate(self, formula: Formula, i: int, level: float, confidence: float) -> Estimate:
         column = self.column(formula)
+        found = self._cell(column, formula, i, level, confidence)
+        if column is self.plain_columns.get(formula):
+            return found
+        plain = self._cell(self.plain_column(formula), formula, i, level, confidence)
+        return replace(found, plain=plain, bound=None)
 
+    def _cell(
+        self, column: Column, formula: Formula, i: int, level: float, confidence: float
+    ) -> Estimate:
         def interval(asked: float) -> tuple[float, float]:
             wanted = level if asked == confidence else asked
             low, high = column.interval(wanted)
@@ -197,7 +252,8 @@ class Work:
 
     def covers(self, *, simultaneous: bool) -> str:
         told = [self.column(c.source) for c in self.query.columns if not isinstance(c.source, int)]
-        covers = APPROXIMATE if any(c.covers == APPROXIMATE for c in told) else told[0].covers
+        stated = {c.covers for c in told}
+        covers = next((c for c in (REFINED, APPROXIMATE) if c in stated), told[0].covers)
         if self.totals.domain_error.any():
             covers += ", and over the sampling of the domain"
         if simultaneous:
@@ -225,6 +281,8 @@ class Work:
             notes.append("only the groups that occur in the view are listed, of "
                          f"{self.groups.possible:,} that the domain allows: those with more "
                          "noise are favoured")  # fmt: skip
+        if missing := self.unmodelled():
+            notes.append(f"not refined: the model knows nothing about {', '.join(missing)}")
         if query.having:
             notes.append(
                 "HAVING compares estimates: a group near the limit may be on its wrong side"

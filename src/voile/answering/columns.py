@@ -102,6 +102,7 @@ class Estimator:
 
     # ------------------------------------------------------------------ one column
 
+    @np.errstate(all="ignore")
     def column(self, formula: Formula) -> Column:
         """The estimate of a formula of totals."""
         if isinstance(formula, Call) and formula.name == "round":
@@ -111,6 +112,8 @@ class Estimator:
         used = terms_of(formula)
         members, domain, sampled = self.spread(formula)
         stderr = np.sqrt(self.mechanism.variance(members, domain) + sampled**2)
+        if self._is_exact:  # also where the formula has no finite slope, as sqrt at 0
+            stderr = np.where(np.isnan(dual.value), np.nan, 0.0)
         ratio = as_ratio(formula)
         if ratio is None:
             return Column(dual.value, stderr, normal(dual.value, stderr), APPROXIMATE)
@@ -127,7 +130,11 @@ class Estimator:
             return value
         order = tuple(self.totals.terms)
         bottom = self.estimates @ ratio.bottom.row(order) + ratio.bottom.constant
-        return np.where(bottom > 0, np.clip(value, *self._known_range(ratio)), np.nan)
+        return np.where(bottom > 0, np.clip(value, *self.known_range(ratio)), np.nan)
+
+    @property
+    def _is_exact(self) -> bool:
+        return noiseless(self.mechanism) and not self.totals.domain_error.any()
 
     def _linear(
         self, form: Affine, value: Floats, stderr: Floats, used: tuple[Term, ...]
@@ -168,7 +175,7 @@ class Estimator:
 
     # ------------------------------------------------------------------ sums of several totals
 
-    def _products(self, used: tuple[Term, ...], slope: Floats, of: Floats) -> Floats:
+    def products(self, used: tuple[Term, ...], slope: Floats, of: Floats) -> Floats:
         """Σ (Σ_i s_i w_i)² from the sums of products w_i w_j, for each group."""
         result = np.zeros(len(slope))
         for i, a in enumerate(used):
@@ -177,6 +184,7 @@ class Estimator:
                 result += (1 if i == j else 2) * slope[:, i] * slope[:, j] * both
         return result
 
+    @np.errstate(all="ignore")
     def spread(self, formula: Formula) -> tuple[Floats, Floats, Floats]:
         """What the formula's variance is made of, to first order.
 
@@ -185,10 +193,10 @@ class Estimator:
         """
         used = terms_of(formula)
         slope = self.values({})(formula).slope[:, [self.totals.column(term) for term in used]]
-        members = np.maximum(self._products(used, slope, self.estimates), 0.0)
+        members = np.maximum(self.products(used, slope, self.estimates), 0.0)
         if self.rows is not None and len(used) == 1 and not used[0].values:
             members = np.minimum(members, slope[:, 0] ** 2 * self.rows)
-        domain = np.maximum(self._products(used, slope, self.totals.domain), 0.0)
+        domain = np.maximum(self.products(used, slope, self.totals.domain), 0.0)
         return members, domain, self._sampled(used, slope)
 
     def _sampled(self, used: tuple[Term, ...], slope: Floats) -> Floats:
@@ -196,11 +204,12 @@ class Estimator:
         errors = self.totals.domain_error[:, [self.totals.column(t) for t in used]]
         return self.mechanism.domain_share((np.abs(slope) * errors).sum(axis=1))
 
+    @np.errstate(all="ignore")
     def _deviation(self, used: tuple[Term, ...], slope: Floats, miss: float) -> Floats:
         sampled = self._sampled(used, slope)
         spent = SPENT_ON_SAMPLING * miss if sampled.any() else 0.0
-        view = np.maximum(self._products(used, slope, self.totals.view), 0.0)
-        domain = np.maximum(self._products(used, slope, self.totals.domain), 0.0)
+        view = np.maximum(self.products(used, slope, self.totals.view), 0.0)
+        domain = np.maximum(self.products(used, slope, self.totals.domain), 0.0)
         largest = np.abs(slope) @ np.array([max(map(abs, self.ranges[t])) for t in used])
         off = self.mechanism.deviation(view, domain, largest, miss - spent)
         return off - NormalDist().inv_cdf(spent / 2) * sampled if spent else off
@@ -224,10 +233,10 @@ class Estimator:
             middle = np.where(bottom_value == 0, np.nan, top_value / bottom_value)
             step = np.abs(middle) * 1e-3 + 1e-9
             low, high = -edge(outside, -middle, step, -1.0), edge(outside, middle, step, 1.0)
-        known = self._known_range(ratio)
+        known = self.known_range(ratio)
         return np.clip(low, *known), np.clip(high, *known)
 
-    def _known_range(self, ratio: Ratio) -> tuple[float, float]:
+    def known_range(self, ratio: Ratio) -> tuple[float, float]:
         """An average lies among the values averaged, a share between 0 and 1."""
         everything = (-math.inf, math.inf)
         simple = len(ratio.top.parts) == len(ratio.bottom.parts) == 1
@@ -241,6 +250,11 @@ class Estimator:
             low, high = min(low, 0.0), max(high, 0.0)
         ends = (low * factor / divisor, high * factor / divisor)
         return min(ends), max(ends)
+
+
+def noiseless(mechanism: Mechanism) -> bool:
+    """Whether the view is the table itself; then estimates are exact."""
+    return not mechanism.variance(np.ones(1), np.ones(1)).any()
 
 
 def terms_of(formula: Formula) -> tuple[Term, ...]:

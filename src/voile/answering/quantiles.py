@@ -4,6 +4,9 @@ For each value v that the domain allows, Z(v) = Σ (1[x ≤ v] − p) is a sum o
 below the p-quantile and not negative from it on. Estimated Z's that are off by no more than their
 bound leave a range of values that can be the quantile (Woodruff's interval): at the quantile itself
 Z ≥ 0, just below it Z < 0, and each is misjudged with a chance of at most half the allowed one.
+
+An interpolated quantile lies between the rows at ⌊p(n−1)⌋ and ⌈p(n−1)⌉, counted from 0: at the
+first of the two Z > −p, below the second Z < 1 − p.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from voile.answering.columns import VALID, Column, Mechanism
+from voile.answering.columns import VALID, Column, Mechanism, noiseless
 from voile.answering.totals import Groups, hashable, place_rows, row_codes
 from voile.errors import QueryError
 from voile.estimate import Floats
@@ -54,7 +57,9 @@ def quantile_column(
 
     @lru_cache(8)
     def interval(confidence: float) -> tuple[Floats, Floats]:
-        return woodruff(found, mechanism, asked.share, 1 - confidence)
+        if noiseless(mechanism) and not found.error.any():
+            return value, value
+        return woodruff(found, mechanism, asked.share, 1 - confidence, asked.interpolated)
 
     low, high = interval(0.95)
     stderr = (high - low) / (2 * NormalDist().inv_cdf(0.975))
@@ -151,9 +156,16 @@ def increasing(sums: Floats) -> Floats:
     return pooled
 
 
+@np.errstate(all="ignore")
 def woodruff(
-    found: Distribution, mechanism: Mechanism, share: float, miss: float
+    found: Distribution,
+    mechanism: Mechanism,
+    share: float,
+    miss: float,
+    interpolated: bool = False,
 ) -> tuple[Floats, Floats]:
+    """The ends of the interval of each group."""
+    under, over = (share, 1 - share) if interpolated else (0.0, 0.0)
     below_view, below_domain = np.cumsum(found.view, axis=1), np.cumsum(found.domain, axis=1)
     all_view, all_domain = below_view[:, -1:], below_domain[:, -1:]
     z = mechanism.total(below_view - share * all_view, below_domain - share * all_domain)
@@ -169,7 +181,7 @@ def woodruff(
     for i in range(len(z)):
         if not len(found.values):
             continue
-        possible, too_low = z[i] >= -off[i], z[i] < off[i]
+        possible, too_low = z[i] >= -off[i] - under, z[i] < off[i] + over
         low[i] = found.values[np.argmax(possible)] if possible.any() else found.values[-1]
         last = np.flatnonzero(too_low)
         after = min(last[-1] + 1, len(found.values) - 1) if len(last) else 0
