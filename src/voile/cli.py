@@ -17,9 +17,11 @@ import typer
 
 from voile.terminal import (
     explanation_view,
+    fitting_progress,
     inspection_view,
     progress_bar,
     publication_view,
+    refinement_view,
     say,
     show,
     show_answer,
@@ -49,6 +51,10 @@ WithOpt = Annotated[
     typer.Option("--with", help="NAME=TABLE: a table of your own that the SQL may look up in."),
 ]
 MemoryOpt = Annotated[str, typer.Option(help="What counting the domain may use, e.g. 4GB.")]
+RefineOpt = Annotated[
+    bool,
+    typer.Option("--refine", help="Weigh estimates against a model fitted to the same release."),
+]
 ExactOpt = Annotated[
     bool, typer.Option("--exact", help="Refuse rather than estimate a count of the domain.")
 ]
@@ -259,6 +265,7 @@ def query(
     simultaneous: Annotated[
         bool, typer.Option("--simultaneous", help="Intervals that hold for all groups at once.")
     ] = False,
+    refine: RefineOpt = False,
     memory: MemoryOpt = "1GB",
     exact: ExactOpt = False,
     output: Annotated[
@@ -271,15 +278,32 @@ def query(
     """Estimate what the SQL would give on the original table."""
     import voile
 
-    answer = voile.open(release).query(
+    found = voile.open(release)
+    if refine:
+        with fitting_progress() as progress:
+            found.refine(progress)
+    answer = found.query(
         sql,
         confidence,
         tables=own_tables(tables),
         simultaneous=simultaneous,
+        refine=refine,
         memory=byte_count(memory),
         exact=exact,
     )
     show_answer(answer, output=output, as_csv=as_csv, as_json=as_json)
+
+
+@app.command()
+def refine(release: ReleaseArg, as_json: JsonOpt = False) -> None:
+    """Fit the model that --refine weighs estimates against, and keep it beside the release."""
+    import voile
+
+    found = voile.open(release)
+    with fitting_progress() as progress:
+        report = found.refine(progress).report
+    data = {"path": str(found.refinement_path), **report}
+    show(data if as_json else None, lambda: refinement_view(data))
 
 
 @app.command()

@@ -261,3 +261,41 @@ class progress_bar:  # noqa: N801  (used as a function)
     def __exit__(self, *_: object) -> None:
         if self._bar:
             self._bar.stop()
+
+
+class fitting_progress:  # noqa: N801  (used as a function)
+    """A bar for each step of a fit on a terminal, silence elsewhere."""
+
+    def __enter__(self) -> fitting_progress:
+        self._bars: Any = None
+        self._tasks: dict[str, Any] = {}
+        if sys.stderr.isatty():
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self._bars = Progress(console=Console(stderr=True), transient=True)
+            self._bars.start()
+        return self
+
+    def __call__(self, step: str, done: float) -> None:
+        if self._bars is None:
+            return
+        if step not in self._tasks:
+            self._tasks[step] = self._bars.add_task(step, total=1.0)
+        self._bars.update(self._tasks[step], completed=done)
+
+    def __exit__(self, *_: object) -> None:
+        if self._bars is not None:
+            self._bars.stop()
+
+
+def refinement_view(data: dict[str, Any]) -> Any:
+    """What was fitted, and how the size of the model was chosen."""
+    from rich.console import Group
+
+    rows = [
+        [str(t["components"]), f"{t['held_out']:.5f}", f"{t['gain']:+.5f} ± {t['gain_error']:.5f}"]
+        for t in data["trials"]
+    ]
+    told = f"{data['components']} components, fitted in {data['seconds']:.0f} s: {data['path']}"
+    return Group(table_of(["components", "held-out log density", "gain"], rows), told)

@@ -11,10 +11,11 @@ from typing import Literal, get_args
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from voile.engines.domain import Domain
-from voile.engines.encode import domain_array
+from voile.engines.encode import codes, domain_array
 from voile.engines.sources import quote_identifier
 from voile.engines.sql import first_line, literal, not_in_domain
 from voile.errors import QueryError, ReleaseError, UsageError
@@ -24,6 +25,7 @@ from voile.schema import Attribute, Bins, Range, Schema
 
 BinPoint = Literal["low", "middle", "high"]
 MOST_GROUPS = 10**6
+CHUNK = 2**20
 NAME = re.compile(r"[A-Za-z_]\w*")
 ROWS = '"release rows"'
 BINS_CHECKED = 10**5
@@ -95,6 +97,16 @@ class View:
         found = [[math.nan if v is None else v for v in row[width:]] for row in rows]
         numbers = np.array(found, dtype=np.float64).reshape(len(rows), len(sums))
         return RowSums(tuple([row[i] for row in rows] for i in range(width)), numbers)
+
+    def codes(self) -> list[npt.NDArray[np.int32]]:
+        """Every row's place in each attribute's domain, a column at a time."""
+        found = []
+        for attribute in self.schema:
+            column = self._con.sql(f"SELECT {quote_identifier(attribute.name)} FROM {ROWS}")
+            parts = [codes(batch.column(0), attribute).astype(np.int32)
+                     for batch in column.to_arrow_reader(CHUNK)]  # fmt: skip
+            found.append(np.concatenate([np.empty(0, np.int32), *parts]))
+        return found
 
     # ------------------------------------------------------------------ its values
 

@@ -9,8 +9,12 @@ NAME.voile/
 
 from __future__ import annotations
 
+import hashlib
 import html
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -18,7 +22,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from voile.answering import Source, answer, explain
+from voile.answering import Model, Source, answer, explain
 from voile.engines.parquet import arrow_schema
 from voile.engines.table import read_all
 from voile.engines.view import View
@@ -28,6 +32,10 @@ from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma
 from voile.query import DomainSums, parse
 from voile.query.bind import Tables
+from voile.query.domain import Weights
+from voile.refine import Refinement
+from voile.refine import refine as fit_mixture
+from voile.refine import storage as refinement_file
 from voile.release.describe import describe
 from voile.release.manifest import MANIFEST, PARTIAL, Manifest, read_manifest
 from voile.schema import Schema
@@ -42,6 +50,8 @@ class Release:
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
         self.manifest = manifest
+        self._refinement: Refinement | None = None
+        self._refining: Model | None = None
         self._beside: tuple[Any, View, Tables, Any] | None = None
 
     @classmethod
@@ -128,21 +138,83 @@ class Release:
         *,
         tables: Mapping[str, object] | None = None,
         simultaneous: bool = False,
+        refine: bool = False,
         memory: int = MEMORY,
         exact: bool = False,
     ) -> Answer:
         """Estimate what the SQL would give on the original table.
 
         `tables` are tables of your own that the SQL may look things up in, by name: files or
-        data frames. `simultaneous` makes the intervals of all groups hold at once. `memory` (in
-        bytes) is what counting the domain may use; what needs more is estimated from a sample of
-        the domain, whose error is included, or refused with `exact`.
+        data frames. `simultaneous` makes the intervals of all groups hold at once. `refine` weighs
+        each estimate against a model of the table (see `refine`). `memory` (in bytes) is what
+        counting the domain may use; what needs more is estimated from a sample of the domain,
+        whose error is included, or refused with `exact`.
         """
         checked_confidence(confidence)
         view, columns = self._with_tables(tables or {})
         query = parse(sql, self.schema, columns)
-        source = self._source(view, memory, exact=exact, bound=self._bound(round(1 - confidence, 12)))
+        source = self._source(
+            view, memory, exact=exact, bound=self._bound(round(1 - confidence, 12))
+        )
+        if refine:
+            source = replace(source, model=self._model())
         return answer(query, source, confidence, simultaneous=simultaneous)
+
+    # ------------------------------------------------------------------ refining
+
+    def refine(self, progress: Callable[[str, float], None] | None = None) -> Refinement:
+        """A model of the table, fitted to this release alone: no more is told about anybody.
+
+        Fitted once, then kept in a file beside the release. `progress` is told what is being done
+        and how much of it is.
+        """
+        if self._refinement is None:
+            found = refinement_file.load(self.refinement_path, of=self._digest)
+            if found is None:
+                found = self._fit(progress)
+                with suppress(OSError, UsageError):  # a folder that cannot be written to
+                    refinement_file.save(found, self.refinement_path, of=self._digest)
+            self._refinement = found
+        return self._refinement
+
+    @property
+    def refinement_path(self) -> Path:
+        folder = self.path.resolve()
+        return folder.with_name(f"{folder.name}.refined.npz")
+
+    @cached_property
+    def _digest(self) -> str:
+        return hashlib.sha256((self.path / MANIFEST).read_bytes()).hexdigest()
+
+    def _fit(self, progress: Callable[[str, float], None] | None) -> Refinement:
+        mechanism = self.mechanism
+        return fit_mixture(
+            self._view.codes(),
+            self.schema.sizes,
+            noise_mean=mechanism.noise_mean,
+            excess=mechanism.excess,
+            retention=mechanism.retention,
+            noise_variance=mechanism.noise_variance,
+            rows=self.manifest.public_rows,
+            domain=self.schema.size,
+            progress=progress,
+        )
+
+    def _model(self) -> Model:
+        if self._refining is None:
+            found = self.refine()
+            mixture, names = found.mixture, self.schema.names
+            left_out = frozenset(names[j] for j in mixture.left_out)
+            tables = {
+                name: table
+                for name, table in zip(names, mixture.tables, strict=True)
+                if name not in left_out
+            }
+            # Nothing reads what was left out; spread evenly, it counts for one.
+            size = math.prod(self.schema[name].size for name in left_out)
+            weights = Weights(mixture.mix / float(size), tables)
+            self._refining = Model(mixture.rows, weights, found.error, left_out)
+        return self._refining
 
     def explain(
         self,

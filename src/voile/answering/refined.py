@@ -1,0 +1,163 @@
+"""Refined estimates: each plain one weighed against what a model of the table expects.
+
+The model is a mixture of products fitted to the same view (voile.refine), so its sums over the
+domain are one more weighted contraction. A total is refined by weighing both by their errors.
+Groups are then moved, by their errors, so that they add up to the refined total, and what counts
+rows is never negative. Formulas are computed from refined totals.
+
+The error of a weighted sum with weights w is modelled like a count's, which is the case w = 1:
+κ·Σw² for what a smooth model cannot know, τ·σ²·min(1, √(n·Σw²)/σ)^0.6 for noise left in the fit,
+b²·n·Σw² for its bias (n the rows that count; Cauchy and Schwarz).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+
+import numpy as np
+
+from voile.answering.arithmetic import as_ratio, evaluate
+from voile.answering.columns import Column, Estimator, Intervals, terms_of
+from voile.answering.totals import product
+from voile.estimate import Floats
+from voile.query.formula import Formula, Total
+from voile.query.predicate import Term
+from voile.refine import ErrorModel
+from voile.refine.error import terms as error_terms
+
+COVERS = (
+    "the statistic of the table that was published, at about the stated confidence: the error is "
+    "that of queries like this one when halves of the view examine each other, not a guarantee; "
+    "the plain estimate's interval is one"
+)
+ROUNDS = 50
+
+
+@dataclass(frozen=True)
+class Refiner:
+    """Refined columns of one answer."""
+
+    plain: Estimator
+    model: Floats
+    """(groups, terms): what the model expects each total to be."""
+    error: ErrorModel
+
+    def column(self, formula: Formula) -> Column:
+        """The refined estimate of a formula of totals, with the plain one beside it."""
+        terms = tuple(self.plain.totals.terms)
+        dual = evaluate(formula, self.totals, {}, terms, len(self.model))
+        used = terms_of(formula)
+        stderr = self._stderr(formula, dual.slope, used)
+        return Column(dual.value, stderr, self._interval(formula, dual.value, stderr), COVERS)
+
+    @cached_property
+    def totals(self) -> dict[Term, Floats]:
+        """Refined totals by term: (groups,) each."""
+        return {term: self._total(term) for term in self.plain.totals.terms}
+
+    def _total(self, term: Term) -> Floats:
+        totals = self.plain.totals
+        i = totals.column(term)
+        plain, model = self.plain.estimates[:, i], self.model[:, i]
+        if product(term, term) not in totals.terms:
+            return plain  # only ever part of a variance
+        variance = self._variance((term,), np.ones((len(plain), 1)))
+        value, stderr = self._combined(term, plain, variance, model)
+        if len(plain) > 1 and totals.groups.complete:
+            whole, _ = self._combined(
+                term, *(np.array([x.sum()]) for x in (plain, variance, model)), whole=True
+            )
+            value = adding_up(value, stderr**2, float(whole[0]), least=self._least(term))
+        return value
+
+    def _combined(
+        self, term: Term, plain: Floats, variance: Floats, model: Floats, *, whole: bool = False
+    ) -> tuple[Floats, Floats]:
+        if not term.values:
+            return self.error.combine(plain, variance, model)
+        size, square = self._sizes((term,), np.ones((len(self.model), 1)))
+        if whole:
+            size, square = np.array([size.sum()]), np.array([square.sum()])
+        value, stderr = self._weighed(plain, variance, model, size, square)
+        return np.maximum(value, self._least(term)), stderr
+
+    def _weighed(
+        self, plain: Floats, variance: Floats, model: Floats, size: Floats, square: Floats
+    ) -> tuple[Floats, Floats]:
+        """Plain and model weighed by their errors, for sums of any weights."""
+        wrong = self._model_variance(variance, size, square)
+        both = variance + wrong
+        weight = np.divide(wrong, both, out=np.ones_like(both), where=both > 0)
+        stated = weight * variance * (1 + 2 * (1 - weight) * self.error.follows)
+        return weight * plain + (1 - weight) * model, np.sqrt(np.minimum(stated, variance))
+
+    def _model_variance(self, variance: Floats, size: Floats, square: Floats) -> Floats:
+        product_ = np.sqrt(np.maximum(size * square, 0.0))
+        _, noise, bias = error_terms(product_, variance)
+        return np.asarray(self.error.weights @ np.stack([square, noise, bias]))
+
+    def _least(self, term: Term) -> float:
+        return 0.0 if self.plain.ranges.get(term, (0.0, 0.0))[0] >= 0 else -np.inf
+
+    # ------------------------------------------------------------------ errors
+
+    def _variance(self, used: tuple[Term, ...], slope: Floats) -> Floats:
+        """Of the plain estimate of the sum with these slopes."""
+        members = np.maximum(self.plain.products(used, slope, self.plain.estimates), 0.0)
+        domain = np.maximum(self.plain.products(used, slope, self.plain.totals.domain), 0.0)
+        return self.plain.mechanism.variance(members, domain)
+
+    def _sizes(self, used: tuple[Term, ...], slope: Floats) -> tuple[Floats, Floats]:
+        """The rows that count, and Σ w² over them, as the model expects them."""
+        totals = self.plain.totals
+        counts = [self.model[:, totals.column(Term(t.predicate))] for t in used]
+        square = np.maximum(self.plain.products(used, slope, self.model), 0.0)
+        return np.max(counts, axis=0), square
+
+    def _stderr(self, formula: Formula, slopes: Floats, used: tuple[Term, ...]) -> Floats:
+        places = [self.plain.totals.column(term) for term in used]
+        slope = slopes[:, places]
+        variance = self._variance(used, slope)
+        if isinstance(formula, Total) and not formula.term.values:
+            i = places[0]
+            plain, model = self.plain.estimates[:, i], self.model[:, i]
+            return self.error.combine(plain, variance, model)[1]
+        nothing = np.zeros(len(slope))
+        return self._weighed(nothing, variance, nothing, *self._sizes(used, slope))[1]
+
+    def _interval(self, formula: Formula, value: Floats, stderr: Floats) -> Intervals:
+        low_limit, high_limit = -np.inf, np.inf
+        ratio = as_ratio(formula)
+        if isinstance(formula, Total):
+            low_limit = self._least(formula.term)
+        elif ratio and not ratio.bottom.is_constant:
+            low_limit, high_limit = self.plain.known_range(ratio)
+
+        def interval(confidence: float) -> tuple[Floats, Floats]:
+            off = NormalDist().inv_cdf((1 + confidence) / 2) * stderr
+            return (
+                np.clip(value - off, low_limit, high_limit),
+                np.clip(value + off, low_limit, high_limit),
+            )
+
+        return interval
+
+
+def adding_up(values: Floats, variances: Floats, total: float, *, least: float) -> Floats:
+    """The values moved so that they add up to the total: the surer ones less, none below `least`.
+
+    The least change in units of the variances, found by moving those that can still move.
+    """
+    found = np.maximum(values, least)
+    for _ in range(ROUNDS):
+        missing = total - float(found.sum())
+        if abs(missing) <= 1e-9 * max(1.0, abs(total)):
+            break
+        free = (variances > 0) & ((missing > 0) | (found > least))
+        if not free.any():
+            break
+        moved = found + np.where(free, missing * variances / variances[free].sum(), 0.0)
+        found = np.maximum(moved, least)
+    return found
