@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 
 from voile.query.domain.inputs import Array, Floats
-from voile.query.domain.network import BATCH, Network, reduced
+from voile.query.domain.network import Network, reduced
 from voile.query.domain.plan import Part
 from voile.query.domain.problem import Axis, Problem
 from voile.query.domain.split import texts
@@ -20,7 +20,7 @@ from voile.query.predicate import And, Atom, Predicate
 Window = dict[str, slice]
 
 
-def cell_values(problem: Problem, window: Window) -> Array:
+def cell_values(problem: Problem, window: Window) -> Floats:
     """1[all formulas] · Π values on the cells of a window, by broadcasting."""
     names = list(problem.axes)
     place = {name: i for i, name in enumerate(names)}
@@ -91,16 +91,40 @@ def enumerate_grid(problem: Problem, cells: int) -> Floats:
         if len(part.axes) <= 1 and not part.open:
             total += (values * weight_of(part)).sum(axis=tuple(range(1, 1 + len(part.axes))))
             continue
-        network = Network(part, into_classes)
-        network.weights()
-        network.add(tuple(part.axes), lambda values=values: values)  # type: ignore[misc]
-        for factor in problem.factors:
-            cut = factor.array[(slice(None), *(window[n] for n in factor.axes))]
-            network.add((BATCH, *factor.axes), lambda cut=cut: cut)  # type: ignore[misc]
-        network.plan()
+        cut = [(f.axes, cut_to(f.array, f.axes, window)) for f in problem.factors]
         place = (slice(None) if n in into_classes else window[n] for n in problem.open)
-        total[(slice(None), *place)] += network.contract()
+        total[(slice(None), *place)] += weighed(part, into_classes, values, cut)
     return total
+
+
+def cut_to(array: Floats, axes: tuple[str, ...], window: Window) -> Floats:
+    return array[(slice(None), *(window[name] for name in axes))]
+
+
+def weighed(
+    problem: Problem,
+    into_classes: frozenset[str],
+    values: Floats,
+    factors: list[tuple[tuple[str, ...], Floats]],
+) -> Floats:
+    """Cells times weights and factors, summed over what is not open: (K, *open)."""
+    names = tuple(problem.axes)
+    network = Network(problem, into_classes)
+    taken = {*problem.open, *(name for axes, _ in factors for name in axes)}
+    first = max(set(names) - taken, key=lambda n: problem.axes[n].size, default=None)
+    network.weights([name for name in names if name != first])
+    if first is None:
+        network.add(names, lambda: values)
+    else:
+        # The longest sum for all parts of the mixture at once: one product of matrices.
+        rest = tuple(name for name in names if name != first)
+        weight = problem.axes[first].weight
+        summed = np.moveaxis(np.tensordot(values, weight, ([names.index(first)], [1])), -1, 0)
+        network.add(rest, lambda: summed, batched=True)
+    for axes, array in factors:
+        network.add(axes, lambda array=array: array, batched=True)  # type: ignore[misc]
+    network.plan()
+    return network.contract()
 
 
 def weight_of(problem: Problem) -> Floats:

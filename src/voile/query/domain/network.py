@@ -13,8 +13,9 @@ numbers that are not negative, so nothing cancels, and what is below 2⁵³ is e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import opt_einsum
@@ -28,8 +29,6 @@ from voile.query.predicate import And, Atom, Or, Predicate
 
 Index = str | int | tuple[str, str]
 """An attribute, a bit, or the classes of an attribute."""
-BATCH = -1
-"""The index of the parts of a mixture."""
 ONE_HOT = 2**22
 """Elements of a table from positions to classes; larger ones are applied after the sum."""
 
@@ -43,6 +42,8 @@ class Tensor:
 
     indices: tuple[Index, ...]
     make: Callable[[], Floats]
+    batched: bool
+    """Whether the array has one more axis in front, for the parts of a mixture."""
 
 
 @dataclass
@@ -56,37 +57,36 @@ class Network:
     _bits: dict[Atom, int] = field(default_factory=dict)
     _path: Sequence[tuple[int, ...]] = ()
 
-    def add(self, indices: tuple[Index, ...], make: Callable[[], Floats]) -> None:
-        if self.problem.batch == 1 and BATCH in indices:  # an index of size 1 is in BLAS's way
-            self.tensors.append(Tensor(indices[1:], lambda: make()[0]))
-        else:
-            self.tensors.append(Tensor(indices, make))
+    def add(
+        self, indices: tuple[Index, ...], make: Callable[[], Floats], *, batched: bool = False
+    ) -> None:
+        self.tensors.append(Tensor(indices, make, batched))
 
-    def weights(self) -> None:
+    def weights(self, names: Iterable[str]) -> None:
         """The attributes' weights, and which indices stay open."""
-        opened: list[Index] = []
+        opened: dict[str, Index] = {}
         for name, axis in self.problem.axes.items():
             self.sizes[name] = axis.size
-            if name not in self.problem.open:
-                self.add((BATCH, name), lambda axis=axis: axis.weight)  # type: ignore[misc]
-            elif name in self.reduced:
-                self.sizes[("classes of", name)] = axis.classes
-                self.add((BATCH, name, ("classes of", name)), lambda axis=axis: one_hot(axis))  # type: ignore[misc]
-                opened.append(("classes of", name))
-            else:
-                self.add((BATCH, name), lambda axis=axis: axis.weight)  # type: ignore[misc]
-                opened.append(name)
-        self.sizes[BATCH] = self.problem.batch
-        self.output = (BATCH, *opened) if self.problem.batch > 1 else tuple(opened)
+            indices: tuple[Index, ...] = (name,)
+            make = partial(getattr, axis, "weight")
+            if name in self.problem.open:
+                opened[name] = name
+            if name in self.reduced:
+                opened[name] = ("classes of", name)
+                indices, make = (name, opened[name]), partial(one_hot, axis)
+                self.sizes[opened[name]] = axis.classes
+            if name in names:
+                self.add(indices, make, batched=True)
+        self.output = tuple(opened[name] for name in self.problem.open)
 
     def conditions(self) -> None:
         """Formulas as gates over atoms, values and factors as they are."""
         for formula in self.problem.formulas:
             self._pin(formula)
         for value in self.problem.values:
-            self.add(value.attributes, lambda value=value: value_tensor(self.problem, value))  # type: ignore[misc]
+            self.add(value.attributes, partial(value_tensor, self.problem, value))
         for factor in self.problem.factors:
-            self.add((BATCH, *factor.axes), lambda factor=factor: factor.array)  # type: ignore[misc]
+            self.add(factor.axes, partial(getattr, factor, "array"), batched=True)
 
     def plan(self, optimize: str = "auto") -> Part:
         """Find a path from the shapes alone."""
@@ -97,7 +97,10 @@ class Network:
             self._equation, *shapes, shapes=True, optimize=optimize
         )
         width = max(int(info.largest_intermediate), *(math.prod(s) for s in shapes))
-        total = sum(math.prod(s) for s in shapes) + 3 * int(info.largest_intermediate)
+        total = 3 * int(info.largest_intermediate) + sum(
+            math.prod(shape) * (self.problem.batch if tensor.batched else 1)
+            for tensor, shape in zip(self.tensors, shapes, strict=True)
+        )
         return Part(
             attributes=self.problem.component.attributes,
             atoms=texts(self.problem.component),
@@ -109,11 +112,16 @@ class Network:
         )
 
     def contract(self) -> Floats:
-        """Contract as planned: (K, *open indices)."""
+        """Contract as planned, each part of the mixture by itself: (K, *open indices).
+
+        With the parts as one more index, pairs would not be products of matrices any more.
+        """
         arrays = [tensor.make() for tensor in self.tensors]
-        result = opt_einsum.contract(self._equation, *arrays, optimize=self._path)
-        array = np.asarray(result, dtype=np.float64)
-        return array if self.problem.batch > 1 else array[None]
+        results = []
+        for k in range(self.problem.batch):
+            mine = [a[k] if t.batched else a for t, a in zip(self.tensors, arrays, strict=True)]
+            results.append(opt_einsum.contract(self._equation, *mine, optimize=self._path))
+        return np.stack(results).astype(np.float64, copy=False)
 
     def _steps(self) -> list[str]:
         """The path in words: which indices are joined, and which are summed over."""
@@ -125,7 +133,7 @@ class Network:
             kept = {i for i in joined if i in self.output or any(i in s for s in left)}
             left.append(kept)
             if gone := spoken(joined - kept):
-                bits = sum(isinstance(i, int) and i != BATCH for i in kept)
+                bits = sum(isinstance(i, int) for i in kept)
                 beside = [*spoken(kept), *([f"{bits} conditions"] if bits else [])]
                 steps.append(f"sum over {', '.join(gone)} for each {', '.join(beside) or 'result'}")
         return steps
@@ -166,7 +174,7 @@ class Network:
             bit = self._bits[part] = self._new()
             if part in self.problem.bits:
                 factor = self.problem.bits[part]
-                self.add((BATCH, *factor.axes, bit), lambda: factor.array)
+                self.add((*factor.axes, bit), partial(getattr, factor, "array"), batched=True)
             else:
                 self.add((*part.attributes, bit), lambda: both(atom_truth(self.problem, part)))
         return self._bits[part]
@@ -207,6 +215,6 @@ def one_hot(axis: Axis) -> Floats:
 
 def network_of(problem: Problem) -> Network:
     network = Network(problem, reduced(problem))
-    network.weights()
+    network.weights(problem.axes)
     network.conditions()
     return network
