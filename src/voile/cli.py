@@ -354,6 +354,21 @@ def demo(
     show(result.to_dict() if as_json else None, lambda: result)
 
 
+@app.command()
+def shell(
+    release: ReleaseArg,
+    command: Annotated[
+        list[str] | None, typer.Option("-c", "--command", help="Run this and leave; repeatable.")
+    ] = None,
+    tables: WithOpt = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Ask a release one question after the other, at a prompt or from a pipe."""
+    from voile.shell import run
+
+    raise typer.Exit(run(release, command or [], tables=own_tables(tables), as_json=as_json))
+
+
 # ---------------------------------------------------------------------- arguments
 
 

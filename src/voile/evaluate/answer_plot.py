@@ -28,8 +28,8 @@ from voile.evaluate.look import (
     load_altair,
     render,
     theme,
-    write,
 )
+from voile.files import write_whole
 
 if TYPE_CHECKING:
     import altair as alt
@@ -276,7 +276,7 @@ def save(answer: Answer, sql: str, path: Path) -> Path:
             f"{path.name!r} does not say what picture to make",
             hint=f"end it in {', '.join('.' + known for known in FORMATS)}",
         )
-    return write(path, render(draw(answer, sql), kind))
+    return write_whole(path, render(draw(answer, sql), kind))
 
 
 def _width(what: Drawing) -> int:
@@ -305,7 +305,13 @@ def _panel(what: Drawing, panel: Panel, *, first: bool, last: bool) -> alt.Layer
     numeric = ".3~s" if max(-low, high) >= 1e7 else ",.0f" if panel.large else ",.3~r"
     axis = alt.Axis(title=None, format=numeric, tickCount=5, labelFlush=False, grid=True)
     title = what.groups if what.upright and what.groups else None
-    named = alt.Axis(title=title, labelLimit=230, grid=False, labelAngle=0)
+    named = alt.Axis(
+        title=title,
+        labelLimit=230,
+        grid=False,
+        labelAngle=0,
+        labelPadding=6 if what.upright else 12,
+    )
     shows_names = last if what.upright else first or len(what.names) == 1
     at = place(
         "group:N",

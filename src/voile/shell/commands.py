@@ -1,0 +1,321 @@
+"""The commands of the shell, which begin with a dot or a backslash."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+from rich.console import Console, Group
+from rich.markup import escape
+
+from voile.engines.table import read_all
+from voile.engines.view import NAME
+from voile.errors import UsageError, VoileError, did_you_mean
+from voile.estimate import checked_confidence, shown
+from voile.evaluate import answer_plot
+from voile.evaluate.look import FORMATS, load_altair
+from voile.files import write_whole
+from voile.schema import Attribute, Bins
+from voile.schema.schema import summary
+from voile.shell.bars import print_bars
+from voile.shell.session import Leave, Session, complain
+from voile.shell.statements import is_command
+from voile.terminal import fitting_progress, say, table_of
+
+MOST_VALUES = 500
+"""Values of an attribute that `\\d NAME` lists."""
+LISTED_VALUES = 20
+
+
+@dataclass(frozen=True)
+class Command:
+    """A command: how it is written, what it does, what it may be followed by."""
+
+    usage: str
+    about: str
+    run: Callable[[Session, str], None]
+    argument: str = ""
+    """For completion: attribute, sql, switch, file or with."""
+
+
+def perform(session: Session, statement: str) -> bool:
+    """Run SQL or a command; a refusal is shown, and only makes this False."""
+    started = time.perf_counter()
+    try:
+        if is_command(statement):
+            run_command(session, statement)
+            return True
+        session.ask(statement)
+    except VoileError as error:
+        complain(error)
+        return False
+    if session.timing:
+        say(f"{time.perf_counter() - started:.3f} s")
+    return True
+
+
+def run_command(session: Session, statement: str) -> None:
+    name, _, rest = statement.rstrip().removesuffix(";").partition(" ")
+    command = COMMANDS.get(name) or COMMANDS.get(ALIASES.get(name, ""))
+    if command is None:
+        known = [*COMMANDS, *ALIASES]
+        raise UsageError(f"there is no command {name}", hint=did_you_mean(name, known))
+    try:
+        command.run(session, rest.strip())
+    except OSError as error:
+        where = f"{error.filename}: " if error.filename else ""
+        raise UsageError(f"{where}{error.strerror or error}") from None
+
+
+# ---------------------------------------------------------------------- looking
+
+
+def show_attributes(session: Session, name: str) -> None:
+    """All attributes, or one of them, or one of the analyst's tables."""
+    if not name:
+        session.print(
+            session.release.schema.to_dict(),
+            lambda: Group(session.release.schema, *tables_view(session)),
+        )
+        return
+    wanted = unquoted(name, '"')
+    by_name = {known.casefold(): known for known in session.release.schema.names}
+    if wanted in session.tables:
+        table = session.tables[wanted]
+        columns = [[escape(c.name), str(c.type)] for c in table.schema]
+        session.print(
+            {"name": wanted, "columns": table.column_names},
+            lambda: table_of(["column", "type"], columns, title=escape(wanted)),
+        )
+        return
+    attribute = session.release.schema[by_name.get(wanted.casefold(), wanted)]
+    session.print(attribute.to_dict(), lambda: attribute_view(attribute))
+
+
+def tables_view(session: Session) -> list[str]:
+    return [
+        f"{escape(name)}: your own table, {table.num_rows:,} rows: "
+        f"{escape(', '.join(table.column_names))}"
+        for name, table in session.tables.items()
+    ]
+
+
+def attribute_view(attribute: Attribute) -> Any:
+    facts = [
+        ["kind", attribute.kind],
+        ["size", f"{attribute.size:,}"],
+        ["domain", escape(summary(attribute))],
+        ["known", "from a codebook" if attribute.public == "declared" else "from the table"],
+    ]
+    listed = escape(" ".join(f"{value}," for value in values_of(attribute)).rstrip(","))
+    more = attribute.size - MOST_VALUES
+    rest = [f"[dim]… and {more:,} more[/dim]"] if more > 0 else []
+    view = table_of(["", ""], facts, show_header=False, title=escape(attribute.name))
+    if attribute.kind in ("integer", "date") and attribute.size > LISTED_VALUES:
+        return view  # a range says it all
+    return Group(view, listed, *rest)
+
+
+def values_of(attribute: Attribute) -> list[str]:
+    if isinstance(attribute.domain, Bins):
+        edges = attribute.domain.edges
+        pairs = itertools.islice(itertools.pairwise(edges), MOST_VALUES)
+        return [f"[{a:g}, {b:g})" for a, b in pairs] + ["NULL"] * attribute.null
+    return [shown(value) for value in itertools.islice(attribute, MOST_VALUES)]
+
+
+def show_help(session: Session, _: str) -> None:
+    """What can be typed."""
+    rows = [[escape(c.usage), escape(c.about)] for c in COMMANDS.values()]
+    data = {c.usage: c.about for c in COMMANDS.values()}
+    opening = (
+        "SQL ends with [bold];[/bold] or a blank line: "
+        f"select count(*) from {escape(session.release.name)} where …;"
+    )
+    session.print(data, lambda: Group(opening, table_of(["", ""], rows, show_header=False)))
+
+
+def explain(session: Session, sql: str) -> None:
+    if not sql:
+        session.last()
+    session.explain(sql or session.sql)
+
+
+# ---------------------------------------------------------------------- settings
+
+
+def set_confidence(session: Session, text: str) -> None:
+    if text:
+        try:
+            wanted = float(text)
+        except ValueError:
+            raise UsageError(f"{text!r} is not a number", hint=".confidence 0.9") from None
+        session.confidence = checked_confidence(wanted)
+    say(f"the confidence of intervals is {session.confidence:.6g}")
+
+
+def switch(name: str, what: str) -> Callable[[Session, str], None]:
+    def run(session: Session, text: str) -> None:
+        if text:
+            setattr(session, name, on_or_off(name, text))
+        say(f"{what}: {'on' if getattr(session, name) else 'off'}")
+
+    return run
+
+
+def on_or_off(name: str, text: str) -> bool:
+    if text.lower() not in ("on", "off"):
+        raise UsageError(f".{name} is on or off, not {text!r}")
+    return text.lower() == "on"
+
+
+def set_refine(session: Session, text: str) -> None:
+    """Fits the model first, if it is not there yet, which takes a while."""
+    if text and on_or_off("refine", text):
+        with fitting_progress() as progress:
+            session.release.refine(progress)
+    switch("refine", "refined estimates")(session, text)
+
+
+def set_table(session: Session, text: str) -> None:
+    """Bring a table of one's own."""
+    if not text:
+        for line in tables_view(session) or ["no tables of your own: .with NAME=FILE"]:
+            say(line)
+        return
+    name, equals, file = (part.strip() for part in text.partition("="))
+    if not equals or not file:
+        raise UsageError(f"{text!r} is not NAME=FILE", hint=".with regions=regions.csv")
+    table = bring(session, name, unquoted(file))
+    say(f"{name}: {table.num_rows:,} rows: {', '.join(table.column_names)}")
+
+
+def bring(session: Session, name: str, file: str) -> Any:
+    """Read a table once, so that what is wrong with it is said at once."""
+    if not NAME.fullmatch(name):
+        raise UsageError(
+            f"{name!r} is no name for a table", hint="use letters, digits and _: regions"
+        )
+    table = read_all(file)
+    # A new mapping, for the release remembers the tables that it has seen.
+    session.tables = {**session.tables, name: table}
+    return table
+
+
+# ---------------------------------------------------------------------- output
+
+
+def set_table_mode(session: Session, _: str) -> None:
+    session.mode = "table"
+
+
+def json_mode(session: Session, file: str) -> None:
+    if not file:
+        session.mode = "json"
+        return
+    text = json.dumps(session.last().to_dict(), ensure_ascii=False, indent=2) + "\n"
+    save(session, file, text.encode())
+
+
+def csv_mode(session: Session, file: str) -> None:
+    if not file:
+        session.mode = "csv"
+        return
+    save(session, file, session.last().to_csv().encode())
+
+
+def save_parquet(session: Session, file: str) -> None:
+    if not file:
+        raise UsageError("which file?", hint=".parquet answer.parquet")
+    content = io.BytesIO()
+    pq.write_table(session.last().to_arrow(), content)
+    save(session, file, content.getvalue())
+
+
+def save(session: Session, file: str, content: bytes) -> None:
+    path = outside(session, Path(unquoted(file)).expanduser())
+    say(f"wrote {write_whole(path, content)}")
+
+
+def outside(session: Session, path: Path) -> Path:
+    """A release is sealed: a file more in it would be taken for damage."""
+    if path.resolve().is_relative_to(session.release.path.resolve()):
+        raise UsageError(f"{str(path)!r} lies in the release", hint="write it elsewhere")
+    if not path.parent.is_dir():
+        raise UsageError(f"there is no folder {str(path.parent)!r}")
+    return path
+
+
+def plot(session: Session, file: str) -> None:
+    """Bars in the terminal at once, and a picture in a file."""
+    answer = session.last()
+    wanted = Path(unquoted(file)).expanduser() if file else None
+    kind = wanted.suffix.lstrip(".").lower() if wanted else "png"
+    if kind not in FORMATS:
+        raise UsageError(
+            f"{str(wanted)!r} does not say what picture to make",
+            hint="end it in " + ", ".join(f".{known}" for known in FORMATS),
+        )
+    # In JSON and CSV mode only data goes to standard output.
+    print_bars(answer, session.sql, Console(stderr=session.mode != "table", highlight=False))
+    try:
+        load_altair()
+    except UsageError as missing:
+        if wanted:
+            raise
+        say(f"no picture: {missing.message} ({missing.hint})")
+        return
+    path = outside(session, wanted or free_name(session.release.name))
+    say(f"wrote {answer_plot.save(answer, session.sql, path)}")
+
+
+def free_name(name: str) -> Path:
+    """NAME-1.png, or the next number that is free."""
+    plain = "".join(c if c.isalnum() or c in "-_" else "-" for c in name) or "answer"
+    return next(path for i in itertools.count(1) if not (path := Path(f"{plain}-{i}.png")).exists())
+
+
+def leave(_: Session, __: str) -> None:
+    raise Leave
+
+
+def unquoted(text: str, quotes: str = "'\"") -> str:
+    if len(text) > 1 and text[0] == text[-1] and text[0] in quotes:
+        return text[1:-1]
+    return text
+
+
+COMMANDS = {
+    "\\d": Command("\\d [NAME]", "the attributes, or one of them with its values",
+                   show_attributes, "attribute"),
+    ".plot": Command(".plot [FILE]", "draw the last answer here, and as .png, .svg, .pdf or .html",
+                     plot, "file"),
+    ".explain": Command(".explain [SQL]", "how the last estimate, or that of SQL, comes about",
+                        explain, "sql"),
+    ".confidence": Command(".confidence [C]", "of the intervals, as in .confidence 0.9",
+                           set_confidence),
+    ".simultaneous": Command(".simultaneous on|off", "intervals that hold for all groups at once",
+                             switch("simultaneous", "simultaneous intervals"), "switch"),
+    ".refine": Command(".refine on|off", "estimates weighed against a model fitted to the release",
+                       set_refine, "switch"),
+    ".with": Command(".with [NAME=FILE]", "a table of your own, to join or look up in",
+                     set_table, "with"),
+    ".table": Command(".table", "print answers as tables", set_table_mode),
+    ".json": Command(".json [FILE]", "print answers as JSON; with FILE, write the last one",
+                     json_mode, "file"),
+    ".csv": Command(".csv [FILE]", "print answers as CSV; with FILE, write the last one",
+                    csv_mode, "file"),
+    ".parquet": Command(".parquet FILE", "write the last answer as Parquet", save_parquet, "file"),
+    ".timing": Command(".timing on|off", "say how long each answer took",
+                       switch("timing", "timing"), "switch"),
+    ".help": Command(".help", "this list (also \\?)", show_help),
+    ".quit": Command(".quit", "leave (also \\q, Ctrl-D)", leave),
+}  # fmt: skip
+ALIASES = {"\\?": ".help", "\\h": ".help", "\\q": ".quit", ".exit": ".quit", ".d": "\\d"}

@@ -1,0 +1,110 @@
+"""What a session remembers, and how a statement is run: no prompt, no keys."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from rich.console import Console
+from rich.markup import escape
+
+from voile.errors import UsageError, VoileError
+from voile.estimate import Answer
+from voile.release import Release
+from voile.terminal import explanation_view, say, show
+
+Mode = Literal["table", "json", "csv"]
+SHOWN_ROWS = 200
+"""Rows of an answer that are printed at a prompt."""
+
+
+class Leave(Exception):  # noqa: N818  (not an error)
+    """The user is done."""
+
+
+@dataclass
+class Session:
+    """A release, how to ask it, and the last answer."""
+
+    release: Release
+    mode: Mode = "table"
+    interactive: bool = False
+    confidence: float = 0.95
+    simultaneous: bool = False
+    refine: bool = False
+    timing: bool = False
+    tables: dict[str, Any] = field(default_factory=dict)
+    sql: str = ""
+    answer: Answer | None = None
+    _covers: str = ""
+
+    def ask(self, sql: str) -> None:
+        with self.waiting():
+            answer = self.release.query(
+                sql,
+                self.confidence,
+                tables=self.tables,
+                simultaneous=self.simultaneous,
+                refine=self.refine,
+            )
+        self.sql, self.answer = sql, answer
+        for note in answer.notes:
+            say(f"note: {note}")
+        self.print_answer(answer)
+
+    def explain(self, sql: str) -> None:
+        with self.waiting():
+            found = self.release.explain(sql, tables=self.tables)
+        self.print(found, lambda: explanation_view(found))
+
+    def last(self) -> Answer:
+        if self.answer is None:
+            raise UsageError("there is no answer yet", hint="ask first: select count(*) from …;")
+        return self.answer
+
+    # ------------------------------------------------------------------ output
+
+    def print(self, data: Any, view: Callable[[], Any]) -> None:
+        """A result: JSON on one line in JSON mode, else for reading."""
+        if self.mode == "json":
+            print(json.dumps(data, ensure_ascii=False, default=str), flush=True)
+        else:
+            show(None, view)
+
+    def print_answer(self, answer: Answer) -> None:
+        if self.mode == "json":
+            print(json.dumps(answer.to_dict(), ensure_ascii=False), flush=True)
+            return
+        if self.mode == "csv":
+            print(answer.to_csv(), end="", flush=True)
+            return
+        more = len(answer.rows) - SHOWN_ROWS if self.interactive else 0
+        short = dataclasses.replace(answer, rows=answer.rows[:SHOWN_ROWS]) if more > 0 else answer
+        show(None, lambda: short)
+        if more > 0:
+            say(f"… and {more:,} more rows; `.csv FILE` writes all of them")
+        if answer.covers != self._covers:  # said when it changes, not after each answer
+            one = "the interval" if len(answer.rows) == 1 else "each interval"
+            say(f"{one} covers {answer.covers}")
+            self._covers = answer.covers
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """At a prompt, a sign that something is being computed."""
+        if not (self.interactive and sys.stderr.isatty()):
+            yield
+            return
+        with Console(stderr=True).status("estimating … (Ctrl-C cancels)"):
+            yield
+
+
+def complain(error: VoileError) -> None:
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.print(f"[bold red]error:[/bold red] {escape(error.message)}")
+    if error.hint:
+        console.print(f"[bold]hint:[/bold] {escape(error.hint)}")
