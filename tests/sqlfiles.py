@@ -100,7 +100,8 @@ def read(path: Path) -> Iterator[Case]:
     for block in path.read_text(encoding="utf-8").split("\n\n"):
         lines = block.split("\n")
         head = next((i for i, text in enumerate(lines) if not text.startswith("--")), len(lines))
-        about = dict(found.groups() for text in lines[:head] if (found := KEY.match(text)))
+        marks = [found for text in lines[:head] if (found := KEY.match(text))]
+        about: dict[str, str] = {found[1]: found[2] for found in marks}
         kept, caret = _without_caret(lines[head:])
         if "at" in about:
             line, column = about["at"].split(":")
@@ -130,7 +131,7 @@ def _without_caret(lines: list[str]) -> tuple[list[str], tuple[int, int] | None]
 def people(rows: int, seed: int = 0) -> list[tuple[object, ...]]:
     """Rows drawn from the domain, with a few columns that depend on others."""
     rng = np.random.default_rng(seed)
-    drawn = []
+    drawn: list[tuple[object, ...]] = []
     values = [list(attribute) for attribute in PEOPLE]
     for _ in range(rows):
         row = [v[int(len(v) * rng.random() ** 1.3)] for v in values]

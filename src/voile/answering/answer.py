@@ -22,8 +22,9 @@ from voile.estimate import Answer, Bound, Estimate, Floats
 from voile.query.domain import DomainSums, Weights
 from voile.query.formula import Formula, Quantile, Total, leaves
 from voile.query.parse import Order, Query
-from voile.query.predicate import Expression, Predicate, Term, both, conjuncts
+from voile.query.predicate import Atom, Expression, Predicate, Term, both, conjuncts, wording
 from voile.query.rows import Rows
+from voile.query.text import refusal
 from voile.refine import ErrorModel
 
 CONDITIONS = ("BOOLEAN", '"NULL"')
@@ -85,22 +86,36 @@ def answer(
 def check(query: Query, engine: Engine) -> None:
     """Conditions must be true or false of a row, and values numbers; types are the engine's."""
     conditions, values = query.conditions, query.values
-    texts = [*(c.sql for c in conditions), *(v.sql for v in values), *(g.sql for g in query.groups)]
-    if not texts:
+    parts: list[Atom | Expression] = [*conditions, *values, *query.groups]
+    if not parts:
         return
-    kinds = engine.types(texts)
+    kinds = types(query.sql, parts, engine)
     for condition, kind in zip(conditions, kinds, strict=False):
         if kind not in CONDITIONS:
-            raise QueryError(
-                f"{condition.sql} is of type {kind}, not true or false",
-                hint="compare it with something, as in age > 30",
-            )
+            raise refusal(query.sql, f"{wording(condition)} is of type {kind}, not true or false",
+                          condition.start, "compare it with something, as in age > 30")  # fmt: skip
     for value, kind in zip(values, kinds[len(conditions) :], strict=False):
         if not any(known in kind for known in NUMBERS) or kind.endswith("]"):
-            raise QueryError(
-                f"{value.sql} is of type {kind}: only numbers have sums, averages and quantiles",
-                hint="count it, or make it a number, as in year(day)",
+            raise refusal(
+                query.sql,
+                f"{wording(value)} is of type {kind}: only numbers have sums, averages and "
+                "quantiles",
+                value.start,
+                "count it, or make it a number, as in year(day)",
             )
+
+
+def types(sql: str, parts: Sequence[Atom | Expression], engine: Engine) -> list[str]:
+    """The engine's types; what it cannot type is refused by the analyst's words for it."""
+    try:
+        return engine.types([part.sql for part in parts])
+    except QueryError as error:
+        if len(parts) > 1:
+            return [kind for part in parts for kind in types(sql, [part], engine)]
+        (part,) = parts
+        why = error.message.removeprefix(f"{part.sql} ")
+        hint = "give each function what it takes; cast where kinds differ"
+        raise refusal(sql, f"{wording(part)} {why}", part.start, hint) from None
 
 
 class Work:
@@ -117,7 +132,9 @@ class Work:
             raise QueryError(f"one formula combines more than {MOST_TERMS} aggregates",
                              hint="ask for them one by one")  # fmt: skip
         self.ranges = {
-            t: weight_range(t, query.predicate, source.engine.domain) for s in sets for t in s
+            t: weight_range(t, query.predicate, source.engine.domain, query.sql)
+            for s in sets
+            for t in s
         }
         self.totals: Totals = totals(
             query.predicate, query.groups, terms, source.engine, source.domain
@@ -160,7 +177,8 @@ class Work:
     def unmodelled(self) -> list[str]:
         """Attributes that the query reads and the model knows nothing about."""
         query, model = self.query, self.source.model
-        read = {n for e in (*query.conditions, *query.values, *query.groups) for n in e.attributes}
+        parts: list[Atom | Expression] = [*query.conditions, *query.values, *query.groups]
+        read = {name for part in parts for name in part.attributes}
         return sorted(read & model.left_out) if model else []
 
     def _quantile(self, formula: Quantile) -> Column:
@@ -272,7 +290,7 @@ class Work:
         if not query.atoms and not query.groups and self.source.rows is not None:
             notes.append(f"the release tells the number of rows: {self.source.rows:,}")
         read: list[Any] = [*query.conditions, *query.values, *query.groups]
-        cut = [e.sql for e in read if self.source.engine.cuts_a_bin(e)]
+        cut = [wording(e) for e in read if self.source.engine.cuts_a_bin(e)]
         if cut:
             notes.append(f"{' and '.join(cut)} cuts inside a bin: rows count by the middle of "
                          "theirs, and the interval does not cover that; cut at the edges of the "
@@ -302,11 +320,14 @@ def _stable_descending(places: list[int], keys: list[Any]) -> list[int]:
     return [*result, *sorted(tie)]
 
 
-def weight_range(term: Term, where: Predicate | None, domain: Any) -> tuple[float, float]:
+def weight_range(
+    term: Term, where: Predicate | None, domain: Any, sql: str = ""
+) -> tuple[float, float]:
     """Between which numbers a term's weight lies on the rows that count."""
     low, high = 1.0, 1.0
     for value in term.values:
-        smallest, largest = value_range(value, [*_parts(where), *_parts(term.predicate)], domain)
+        parts = [*_parts(where), *_parts(term.predicate)]
+        smallest, largest = value_range(value, parts, domain, sql)
         ends = [a * b for a in (low, high) for b in (smallest, largest)]
         low, high = min(ends), max(ends)
     return low, high
@@ -316,7 +337,9 @@ def _parts(predicate: Predicate | None) -> tuple[Predicate, ...]:
     return conjuncts(predicate) if predicate else ()
 
 
-def value_range(value: Expression, parts: list[Predicate], domain: Any) -> tuple[float, float]:
+def value_range(
+    value: Expression, parts: list[Predicate], domain: Any, sql: str = ""
+) -> tuple[float, float]:
     """The smallest and largest value on the tuples that pass the conditions on the same columns."""
     alike = [p for p in parts if getattr(p, "attributes", None) == value.attributes]
     asked = [value, *(Expression(p.sql, p.attributes) for p in alike)]  # type: ignore[union-attr]
@@ -327,8 +350,10 @@ def value_range(value: Expression, parts: list[Predicate], domain: Any) -> tuple
         passing = pc.and_(passing, pc.fill_null(condition, False))
     found = numbers.filter(passing).to_numpy(zero_copy_only=False)
     if len(found) and not np.isfinite(found).all():
-        raise QueryError(
-            f"{value.sql} is not a finite number on every row that counts",
-            hint="leave such rows out: sum(a / nullif(b, 0)), or a condition in WHERE",
+        raise refusal(
+            sql,
+            f"{wording(value)} is not a finite number on every row that counts",
+            value.start,
+            "leave such rows out: sum(a / nullif(b, 0)), or a condition in WHERE",
         )
     return (float(found.min()), float(found.max())) if len(found) else (0.0, 0.0)

@@ -82,10 +82,11 @@ class Aggregates:
             return self._aggregate(tree)
         if name := OPERATORS.get(type(tree)):
             return Call(name, (self._formula(tree.this), self._formula(tree.expression)))
-        if isinstance(tree, exp.Neg) and isinstance(number := self._formula(tree.this), Number):
-            return Number(-number.value)
         if name := FUNCTIONS.get(type(tree)):
-            return Call(name, (self._formula(tree.this),))
+            inner = self._formula(tree.this)
+            if name == "neg" and isinstance(inner, Number):
+                inner, name = Number(-inner.value), ""
+            return Call(name, (inner,)) if name else inner
         return self._other(tree)
 
     def _other(self, tree: exp.Expr) -> Formula:

@@ -12,11 +12,20 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from voile.errors import QueryError, did_you_mean
 from voile.query.language import ALLOWED, NAMED, PADDING, SUBQUERY, TYPES, why_not
 from voile.query.predicate import ROW, And, Atom, Expression, Or, Predicate
-from voile.query.text import place, refusal, short, to_sql, too_deep
+from voile.query.text import (
+    last_before,
+    place,
+    refusal,
+    short,
+    to_same_sql,
+    to_sql,
+    too_deep,
+)
 from voile.schema import Attribute, Schema, Values
 from voile.schema.schema import summary
 
@@ -38,8 +47,9 @@ class Partner:
         select = exp.select(exp.column(exp.to_identifier(column, quoted=True), alias))
         return exp.Subquery(this=self._from(select, alias))
 
-    def exists(self, alias: str) -> exp.Expr:
-        return exp.Exists(this=self._from(exp.select("1"), alias))
+    def found(self, alias: str) -> exp.Expr:
+        """TRUE where the row has a partner, NULL where it has none; an error where it has more."""
+        return exp.Subquery(this=self._from(exp.select("TRUE"), alias))
 
     def _from(self, select: exp.Select, alias: str) -> exp.Select:
         source = exp.to_identifier(self.table, quoted=True)
@@ -60,8 +70,12 @@ class Binder:
     partners: dict[str, Partner] = field(default_factory=dict)
 
     def expression(self, tree: exp.Expr) -> Expression:
-        sql, reads = self.bound(tree)
-        return Expression(to_sql(sql), self._ordered(reads))
+        bound, reads = self.bound(tree)
+        try:
+            sql = to_same_sql(bound)
+        except SqlglotError:
+            raise self._refused(tree) from None
+        return Expression(sql, self._ordered(reads), short(tree), place(self.sql, [tree]))
 
     def predicate(self, tree: exp.Expr, *, negated: bool = False) -> Predicate:
         """And and Or over atoms, with every NOT moved down to the atoms."""
@@ -81,15 +95,15 @@ class Binder:
         if isinstance(tree, exp.Xor):
             return self._xor(tree, negated=negated)
         atom = self.expression(tree)
-        return Atom(f"NOT ({atom.sql})" if negated else atom.sql, atom.attributes)
+        sql = f"NOT ({atom.sql})" if negated else atom.sql
+        return Atom(sql, atom.attributes, atom.text, atom.start)
 
     def _xor(self, tree: exp.Xor, *, negated: bool) -> Predicate:
         mixed = (exp.And, exp.Or)
         if any(isinstance(n, mixed) for n in (tree.parent, tree.this, tree.expression)):
-            raise refusal(
-                self.sql, "XOR beside AND or OR can be read in two ways",
-                place(self.sql, [tree], "xor"), "put parentheses around it",
-            )  # fmt: skip
+            where = last_before(self.sql, "xor", place(self.sql, [tree.expression]))
+            raise refusal(self.sql, "XOR beside AND or OR can be read in two ways", where,
+                          "put parentheses around it")  # fmt: skip
         left, right = tree.this, tree.expression
         # One of the two, or (negated) both or neither.
         signs = [(False, negated is False), (True, negated)]
@@ -182,7 +196,8 @@ class Binder:
 
     def _column(self, node: exp.Column, reads: set[str]) -> exp.Expr:
         if node.args.get("db") or node.args.get("catalog"):
-            raise refusal(self.sql, f"{short(node)} has too many parts", place(self.sql, [node]))
+            raise refusal(self.sql, f"{short(node)} has too many parts", place(self.sql, [node]),
+                          f"write {node.table}.{node.name}")  # fmt: skip
         if self._is_inner(node):
             return node
         if partner := self._partner(node):
@@ -268,7 +283,7 @@ class Binder:
             return
         attribute = self.schema[self.attribute(column)]
         if problem := misfit(attribute, literal):
-            raise refusal(self.sql, problem, place(self.sql, [column]),
+            raise refusal(self.sql, problem, place(self.sql, [literal]),
                           f"its values are {summary(attribute)}")  # fmt: skip
 
 

@@ -18,7 +18,16 @@ from voile.query.aggregate import Aggregates, is_aggregate, plain_name
 from voile.query.bind import Binder, Partner, Tables, unknown_table
 from voile.query.formula import Formula, Total, leaves
 from voile.query.predicate import Atom, Expression, Predicate, atoms, both, to_sql
-from voile.query.text import ASK, first_token, place, refusal, short, single_select, too_deep
+from voile.query.text import (
+    ASK,
+    first_token,
+    last_before,
+    place,
+    refusal,
+    short,
+    single_select,
+    too_deep,
+)
 from voile.query.text import to_sql as text_of
 from voile.schema import Schema
 
@@ -27,7 +36,7 @@ CLAUSES = {
     "qualify": ("QUALIFY", "qualify"),
     "windows": ("WINDOW", "window"), "distinct": ("DISTINCT", "distinct"),
     "locks": ("FOR UPDATE", "for"), "sample": ("a sample", "sample"), "pivots": ("PIVOT", "pivot"),
-    "into": ("INTO", "into"), "columns": ("renaming columns", "("),
+    "into": ("INTO", "into"), "columns": ("renaming columns", ""),
     "rollup": ("ROLLUP", "rollup"), "cube": ("CUBE", "cube"),
     "grouping_sets": ("GROUPING SETS", "grouping"),
 }  # fmt: skip
@@ -127,10 +136,11 @@ def only(sql: str, node: exp.Expr, known: set[str]) -> None:
             clause, word = CLAUSES.get(key, (called.upper(), called))
             nodes = value if isinstance(value, list) else [value]
             trees = [n for n in nodes if isinstance(n, exp.Expr)]
+            named = first_token(sql, word)
             raise refusal(
                 sql,
                 f"{clause} is not answered from a release",
-                place(sql, [], word) if first_token(sql, word) is not None else place(sql, trees),
+                place(sql, trees) if named is None else named,
                 INSTEAD.get(key, ASK),
             )
 
@@ -168,7 +178,7 @@ class _Reader:
     def _from(self) -> Binder:
         """The release, and the partners that joined tables give to each of its rows."""
         source = self.tree.args.get("from_")
-        release = self._table(source.this if source else None, source)
+        release = self._table(source.this if source else None)
         if release.name.lower() in {name.lower() for name in self.tables}:
             raise refusal(
                 self.sql,
@@ -182,12 +192,12 @@ class _Reader:
             self._join(binder, join)
         return binder
 
-    def _table(self, table: exp.Expr | None, where: exp.Expr | None) -> exp.Table:
+    def _table(self, table: exp.Expr | None) -> exp.Table:
         if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
             raise refusal(
                 self.sql,
                 "FROM must name the release's table",
-                place(self.sql, [where], "from", "select"),
+                place(self.sql, [table], "from", "select"),
                 "write from name; a release holds one table and any name will do",
             )
         only(self.sql, table, {"this", "alias", "db", "catalog"})
@@ -196,28 +206,32 @@ class _Reader:
         return table
 
     def _join(self, binder: Binder, join: exp.Join) -> None:
-        table = self._table(join.this, join)
+        table = self._table(join.this)
         known = next((n for n in self.tables if n.lower() == table.name.lower()), None)
         if known is None:
             raise unknown_table(self.sql, table, self.tables)
-        side, kind = (join.args.get("side") or "").upper(), (join.args.get("kind") or "").upper()
-        only(self.sql, join, {"this", "on", "using", "side", "kind"})
-        if side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER", "CROSS"):
-            raise refusal(self.sql, f"{side or kind} JOIN is not answered",
-                          place(self.sql, [join], side or kind),
+        side, kind, method = (
+            (join.args.get(part) or "").upper() for part in ("side", "kind", "method")
+        )
+        only(self.sql, join, {"this", "on", "using", "side", "kind", "method"})
+        if method or side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER", "CROSS"):
+            raise refusal(self.sql, f"{method or side or kind} JOIN is not answered",
+                          place(self.sql, [join]),
                           "use JOIN or LEFT JOIN with a table of your own")  # fmt: skip
         alias = table.alias_or_name
         if alias.lower() in binder.names or alias.lower() in map(str.lower, binder.partners):
-            raise refusal(self.sql, f"two tables are called {alias}", place(self.sql, [table]),
+            called = table.args.get("alias") or table
+            raise refusal(self.sql, f"two tables are called {alias}", place(self.sql, [called]),
                           "give one of them another name: join table as name")  # fmt: skip
         partner = Partner(known, self.tables[known])
         condition = self._on(binder, join, alias, partner)
         partner.on, partner.reads = self._bound_on(binder, condition, alias, partner)
         binder.partners[alias] = partner
-        if not side:
-            exists = text_of(partner.exists(alias))
-            reads = tuple(n for n in self.schema.names if n in partner.reads)
-            self.matched = both(self.matched, Atom(exists, reads))
+        # Read also where nothing else is: a second partner would make two rows of one.
+        found = text_of(partner.found(alias))
+        reads = tuple(n for n in self.schema.names if n in partner.reads)
+        matched = Atom(f"{found} IS NOT FALSE" if side else found, reads)
+        self.matched = both(self.matched, matched)
 
     def _on(self, binder: Binder, join: exp.Join, alias: str, partner: Partner) -> exp.Expr:
         """What makes a row of the joined table the partner of a row of the release."""
@@ -239,7 +253,8 @@ class _Reader:
         linking = [p for p in parts if self._mentions(p, alias, partner)]
         if not linking:
             raise refusal(self.sql, f"nothing says which row of {alias} belongs to a person",
-                          place(self.sql, [join]), "write join … on name.column = …")  # fmt: skip
+                          place(self.sql, [join.this]),
+                          "write join … on name.column = …")  # fmt: skip
         rest = [p for p in parts if not any(p is q for q in linking)]
         self.tree.set("where", exp.Where(this=exp.and_(*rest)) if rest else None)
         return exp.and_(*linking)
@@ -258,7 +273,7 @@ class _Reader:
     ) -> tuple[exp.Expr, set[str]]:
         """The condition inside the subquery that finds the partner, so that its columns resolve."""
         inner = Partner(partner.table, partner.columns, condition)
-        tree, reads = binder.bound(inner.exists(alias))
+        tree, reads = binder.bound(inner.found(alias))
         where = tree.this.args["where"]
         return where.this, reads
 
@@ -272,7 +287,9 @@ class _Reader:
         items = self.tree.expressions
         for tree in group.expressions:
             if isinstance(tree, exp.Rollup | exp.Cube | exp.GroupingSets):
-                raise refusal(self.sql, f"{short(tree)} is not answered", place(self.sql, [tree]),
+                word = text_of(tree).split()[0]
+                where = last_before(self.sql, word, place(self.sql, [tree]))
+                raise refusal(self.sql, f"{short(tree)} is not answered", where,
                               INSTEAD["rollup"])  # fmt: skip
         if group.args.get("all"):
             return [item.unalias() for item in items if not _aggregates(item)]
@@ -282,8 +299,7 @@ class _Reader:
         """GROUP BY 1 and GROUP BY alias stand for a column of SELECT."""
         if isinstance(tree, exp.Literal) and tree.is_int:
             if not 1 <= int(tree.this) <= len(items):
-                raise refusal(self.sql, f"SELECT has no column {tree.this}",
-                              place(self.sql, [tree], "group"))  # fmt: skip
+                raise self._no_such_column(tree)
             tree = items[int(tree.this) - 1]
         elif isinstance(tree, exp.Column) and not tree.table:
             known = {name.lower() for name in self.schema.names}
@@ -382,8 +398,12 @@ class _Reader:
         if tree.is_int and 1 <= int(tree.this) <= len(items):
             found: exp.Expr = items[int(tree.this) - 1].unalias()
             return found
-        raise refusal(self.sql, f"SELECT has no column {short(tree)}",
-                      place(self.sql, [tree], "order"))  # fmt: skip
+        raise self._no_such_column(tree)
+
+    def _no_such_column(self, tree: exp.Expr) -> QueryError:
+        most = len(self.tree.expressions)
+        return refusal(self.sql, f"SELECT has no column {short(tree)}", place(self.sql, [tree]),
+                       f"write a name, or a number from 1 to {most}")  # fmt: skip
 
     def _whole(self, clause: str) -> int | None:
         node = self.tree.args.get(clause)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 SUBQUERY = re.compile(r"\(\s*SELECT\b|\bEXISTS\b", re.IGNORECASE)
 ROW = "release row"
@@ -22,6 +22,10 @@ class Atom:
 
     sql: str
     attributes: tuple[str, ...]
+    text: str = field(default="", compare=False, repr=False)
+    """As the analyst wrote it, for messages."""
+    start: int | None = field(default=None, compare=False, repr=False)
+    """Where in the query it was written."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +34,10 @@ class Expression:
 
     sql: str
     attributes: tuple[str, ...]
+    text: str = field(default="", compare=False, repr=False)
+    """As the analyst wrote it, for messages."""
+    start: int | None = field(default=None, compare=False, repr=False)
+    """Where in the query it was written."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,10 @@ class Term:
 
     predicate: Predicate | None = None
     values: tuple[Expression, ...] = ()
+
+
+def wording(part: Atom | Expression) -> str:
+    return part.text or part.sql
 
 
 def atoms(predicate: Predicate) -> Iterator[Atom]:

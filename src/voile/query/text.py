@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import Any
 
 import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.duckdb import DuckDB
-from sqlglot.errors import SqlglotError
+from sqlglot.errors import ErrorLevel, SqlglotError
 from sqlglot.tokenizer_core import TokenType
 
 from voile.errors import QueryError
@@ -18,6 +19,14 @@ LONGEST = 100_000
 """Characters of a query; the parser's time grows with them."""
 
 
+QUESTIONS = ("SELECT", "FROM", "WITH", "(")
+QUOTED = re.compile(
+    r"""--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$\$.*?\$\$|(?P<open>'|"|/\*|\$\$)""",
+    re.DOTALL,
+)
+"""Comments, texts and names; `open` is the beginning of one that does not end."""
+
+
 class Dialect(DuckDB):
     """DuckDB's SQL, and XOR between conditions."""
 
@@ -25,21 +34,51 @@ class Dialect(DuckDB):
         KEYWORDS = {**DuckDB.Tokenizer.KEYWORDS, "XOR": TokenType.XOR}  # noqa: RUF012
 
     class Parser(DuckDB.Parser):  # type: ignore[misc, valid-type]
+        """Marks where operands, tables and joins begin; names and values have marks already."""
+
         CONJUNCTION = {**DuckDB.Parser.CONJUNCTION, TokenType.XOR: exp.Xor}  # noqa: RUF012
+
+        def _parse_unary(self) -> Any:
+            return self._marked(self._curr, super()._parse_unary())
+
+        def _parse_table(self, *args: Any, **kwargs: Any) -> Any:
+            return self._marked(self._curr, super()._parse_table(*args, **kwargs))
+
+        def _parse_join(self, *args: Any, **kwargs: Any) -> Any:
+            return self._marked(self._curr, super()._parse_join(*args, **kwargs))
+
+        def _parse_table_sample(self, *args: Any, **kwargs: Any) -> Any:
+            return self._marked(self._curr, super()._parse_table_sample(*args, **kwargs))
+
+        def _marked(self, token: Any, node: Any) -> Any:
+            if token and isinstance(node, exp.Expr):
+                node.meta.setdefault("start", token.start)
+            return node
+
+        def _warn_unsupported(self) -> None:
+            """A statement that is not understood is refused; nothing is to be logged."""
 
 
 def to_sql(node: exp.Expr) -> str:
-    return node.sql(DuckDB, comments=False)
+    return node.sql(DuckDB, comments=False, unsupported_level=ErrorLevel.IGNORE)
+
+
+def to_same_sql(node: exp.Expr) -> str:
+    """SQL that means the same to DuckDB; raises SqlglotError where there is none."""
+    return node.sql(DuckDB, comments=False, unsupported_level=ErrorLevel.RAISE)
 
 
 def single_select(sql: str) -> exp.Select:
     """The one SELECT that the text holds."""
     if not isinstance(sql, str):
-        raise QueryError(f"a query is SQL text, not {type(sql).__name__}")
+        raise QueryError(f"a query is SQL text, not {type(sql).__name__}", hint=ASK)
     if "\0" in sql:
-        raise QueryError("the SQL text has a NUL character")
+        raise QueryError("the SQL text has a NUL character", hint="leave it out")
     if len(sql) > LONGEST:
-        raise QueryError(f"the SQL text has {len(sql):,} characters, more than {LONGEST:,}")
+        raise QueryError(
+            f"the SQL text has {len(sql):,} characters, more than {LONGEST:,}",
+            hint="put long lists into a table of your own, and write IN (SELECT …)",
+        )
     trees = _trees(sql)
     if len(trees) != 1:
         raise QueryError(
@@ -52,8 +91,24 @@ def single_select(sql: str) -> exp.Select:
         if isinstance(tree, exp.SetOperation):
             raise refusal(sql, f"{tree.key.upper()} is not answered from a release",
                           first_token(sql, tree.key), "ask one query at a time")  # fmt: skip
-        raise refusal(sql, f"{what} is not a question about the data", 0, ASK)
+        raise not_a_question(sql, what)
     return tree
+
+
+def not_a_question(sql: str, what: str) -> QueryError:
+    start = len(sql) - len(sql.lstrip())
+    return refusal(sql, f"{what} is not a question about the data", start, ASK)
+
+
+def _complaint(sql: str, error: Exception, details: dict[str, Any]) -> tuple[str, int | None]:
+    """What the parser says, and where."""
+    opened = next((found.start() for found in QUOTED.finditer(sql) if found["open"]), None)
+    if opened is not None:
+        return "not SQL: what begins here does not end", opened
+    what = details.get("description") or str(error).splitlines()[0]
+    if "<class" in what or "tokenizing" in what or not what.isprintable():  # its inner words
+        what = "something is missing or misplaced"
+    return f"not SQL: {what}", _error_start(sql, details)
 
 
 def _trees(sql: str) -> list[exp.Expr]:
@@ -61,10 +116,10 @@ def _trees(sql: str) -> list[exp.Expr]:
         return [tree for tree in sqlglot.parse(sql, dialect=Dialect) if tree is not None]
     except SqlglotError as error:
         details = getattr(error, "errors", None) or [{}]
-        what = details[0].get("description") or str(error).splitlines()[0]
-        if "<class" in what or not what.isprintable():  # the parser's inner words
-            what = "something is missing or misplaced"
-        raise refusal(sql, f"not SQL: {what}", _error_start(sql, details[0])) from None
+        first = next(iter(sql.split(maxsplit=1)), "").upper()
+        if first.isalpha() and first not in QUESTIONS:
+            raise not_a_question(sql, first) from None
+        raise refusal(sql, *_complaint(sql, error, details[0]), ASK) from None
     except RecursionError:
         raise too_deep() from None
 
@@ -84,35 +139,27 @@ def _error_start(sql: str, details: dict[str, Any]) -> int | None:
 
 def place(sql: str, nodes: Iterable[exp.Expr | None], *words: str) -> int:
     """Where in the text the nodes begin: by the parser's marks, else at the first of the words."""
-    found = list(nodes)
-    starts = [
-        part.meta["start"]
-        for node in found
-        if node is not None
-        for part in node.walk()
-        if "start" in part.meta
-    ]
-    if starts and len(found) == 1 and isinstance(found[0], exp.Func | exp.Window | exp.Filter):
-        return _function_start(sql, found[0], min(starts))
-    named = [first_token(sql, word) for word in words]
-    known = [start for start in named if start is not None]
-    if not starts and not known:
-        keys = {key for node in found if node is not None for key in _names(node)}
-        known = [start for key in keys if (start := first_token(sql, key)) is not None]
-    return min(starts or known, default=0)
-
-
-def _function_start(sql: str, node: exp.Expr, inside: int) -> int:
-    """The parser marks a function's arguments, not its name: the name stands before them."""
-    names = {name.upper() for name in _names(node)}
-    before = [t.start for t in _tokens(sql) if t.start < inside and t.text.upper() in names]
-    return max(before, default=inside)
+    found = [node for node in nodes if node is not None]
+    starts = [part.meta["start"] for node in found for part in node.walk() if "start" in part.meta]
+    if not starts:
+        words = words or tuple(key for node in found for key in _names(node))
+        starts = [start for word in words if (start := first_token(sql, word)) is not None]
+    return min(starts, default=0)
 
 
 def _names(node: exp.Expr) -> list[str]:
     """How a node may be called in the text."""
     names = [node.key, *(getattr(type(node), "_sql_names", None) or [])]
     return [*names, to_sql(node).split("(", maxsplit=1)[0].split(" ", maxsplit=1)[0]]
+
+
+def last_before(sql: str, word: str, end: int) -> int:
+    """Where a word last stands before a place, or that place."""
+    before = [t for t in _tokens(sql) if t.start < end]
+    # Some tokens are of two words, as in GROUPING SETS.
+    return max(
+        (t.start for t in before if t.text.upper().split()[:1] == [word.upper()]), default=end
+    )
 
 
 def first_token(sql: str, word: str) -> int | None:
@@ -129,7 +176,7 @@ def _tokens(sql: str) -> list[Any]:
 
 def refusal(sql: str, message: str, start: int | None = None, hint: str = "") -> QueryError:
     """An error that shows the line and puts a caret under the place."""
-    if start is None:
+    if start is None or not sql:
         return QueryError(message, hint=hint)
     start = min(start, len(sql))
     line = sql.count("\n", 0, start)

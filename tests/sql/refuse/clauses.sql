@@ -1,0 +1,414 @@
+-- Clauses and statements that are no question about sums over rows.
+-- table: people
+
+-- says: SELECT * is not answered
+-- hint: statistics
+select * from people
+--     ^
+
+-- says: cannot be used here
+-- hint: name the columns
+select people.* from people
+--            ^
+
+-- says: age is neither an aggregate nor in GROUP BY
+-- hint: GROUP BY
+select age from people
+--     ^
+
+-- says: age is neither an aggregate nor in GROUP BY
+select age, count(*) from people
+--     ^
+
+-- says: age is neither an aggregate nor in GROUP BY
+select age, count(*) from people group by score
+--     ^
+
+-- says: SELECT has no aggregate
+-- hint: add count(*)
+select age from people group by age
+--     ^
+
+-- says: is neither an aggregate nor in GROUP BY
+select 1 from people
+--     ^
+
+-- says: is neither an aggregate nor in GROUP BY
+select age + 1, count(*) from people group by age
+--     ^
+
+-- says: a column beside aggregates
+select count(*) + age from people group by age
+--                ^
+
+-- says: is neither an aggregate nor in GROUP BY
+select count(*) from people group by age order by score
+--                                                ^
+
+-- says: DISTINCT is not answered
+select distinct age from people
+--     ^
+
+-- says: is not estimated
+-- hint: distinct values
+select count(distinct age) from people
+--     ^
+
+-- says: is not estimated
+-- hint: distinct values
+select approx_count_distinct(age) from people
+--     ^
+
+-- says: is not estimated
+-- hint: quantile_disc
+select max(age) from people
+--     ^
+
+-- says: is not estimated
+-- hint: quantile_disc
+select count(*), min(score) from people
+--               ^
+
+-- says: is not estimated
+select first(age) from people
+--     ^
+
+-- says: is not estimated
+select any_value(nationality) from people
+--     ^
+
+-- says: is not estimated
+-- hint: ORDER BY count(*) DESC LIMIT 1
+select mode(nationality) from people
+--     ^
+
+-- says: is not estimated
+select list(age) from people
+--     ^
+
+-- says: is not estimated
+select array_agg(age) from people
+--     ^
+
+-- says: is not estimated
+select string_agg(nationality, ',') from people
+--     ^
+
+-- says: is not estimated
+select arg_max(age, score) from people
+--     ^
+
+-- says: PRODUCT(age) cannot be used here
+select product(age) from people
+--     ^
+
+-- says: is not estimated
+select bool_and(member) from people
+--     ^
+
+-- says: is not estimated
+select skewness(age) from people
+--     ^
+
+-- says: is not estimated
+select sum(count(*)) from people
+--     ^
+
+-- says: is not estimated
+select avg(sum(age) + 1) from people
+--     ^
+
+-- says: is not estimated
+-- hint: windows
+select sum(age) over (partition by member) from people
+--     ^
+
+-- says: is not estimated
+-- hint: windows
+select row_number() over () from people
+--     ^
+
+-- says: is not estimated
+-- hint: windows
+select rank() over (order by age) from people
+--     ^
+
+-- says: count one thing
+select count(age, score) from people
+--     ^
+
+-- says: write count(*)
+select count(* exclude (age)) from people
+--     ^
+
+-- says: between 0 and 1
+select quantile_cont(age, 1.5) from people
+--     ^
+
+-- says: between 0 and 1
+select quantile_cont(age, [0.1, 0.9]) from people
+--     ^
+
+-- says: between 0 and 1
+select quantile_disc(age, score) from people
+--     ^
+
+-- says: within group
+select percentile_cont(0.5) within group (order by age desc) from people
+--     ^
+
+-- says: between aggregates there may be
+select concat(count(*), 'x') from people
+--     ^
+
+-- says: between aggregates there may be
+select case when count(*) > 3 then 1 end from people
+--     ^
+
+-- says: this must be a number
+select count(*) > 3 from people
+--     ^
+
+-- says: this must be a comparison
+select count(*) from people having count(*)
+--                                 ^
+
+-- says: a column beside aggregates
+select age, count(*) from people group by age having age > 30
+--                                                   ^
+
+-- says: is an aggregate, and cannot make groups
+select count(*) from people group by count(*)
+--                                   ^
+
+-- says: is an aggregate, and cannot make groups
+select count(*) from people group by 1
+--     ^
+
+-- says: SELECT has no column 7
+select age, count(*) from people group by 7
+--                                        ^
+
+-- says: SELECT has no column 9
+select age, count(*) from people group by age order by 9
+--                                                     ^
+
+-- says: ask once for each grouping
+select age, count(*) from people group by rollup(age)
+--                                        ^
+
+-- says: ask once for each grouping
+select age, count(*) from people group by cube(age, score)
+--                                        ^
+
+-- says: ask once for each grouping
+select age, count(*) from people group by grouping sets ((age), ())
+--                                        ^
+
+-- says: LIMIT must be a whole number
+select age, count(*) from people group by age limit 3 + 4
+--                                                  ^
+
+-- says: LIMIT must be a whole number
+select age, count(*) from people group by age limit age
+--                                                  ^
+
+-- says: LIMIT must be a whole number
+select age, count(*) from people group by age limit 10%
+--                                                  ^
+
+-- says: OFFSET must be a whole number
+select age, count(*) from people group by age limit 3 offset -1
+--                                                           ^
+
+-- says: UNION is not answered
+select count(*) from people union all select count(*) from people
+--                          ^
+
+-- says: INTERSECT is not answered
+select count(*) from people intersect select 3
+--                          ^
+
+-- says: WITH is not answered
+-- at: 1:1
+with old as (select * from people) select count(*) from old
+
+-- says: FROM must name the release's table
+select count(*) from (select * from people)
+--                   ^
+
+-- says: FROM must name the release's table
+select count(*) from read_csv('/etc/passwd')
+--                   ^
+
+-- says: FROM must name the release's table
+select count(*) from read_parquet('*.parquet')
+--                   ^
+
+-- says: FROM must name the release's table
+select count(*) from glob('/*')
+--                   ^
+
+-- says: FROM must name the release's table
+select count(*) from range(10)
+--                   ^
+
+-- says: FROM must name the release's table
+select count(*) from unnest([1, 2])
+--                   ^
+
+-- says: FROM must name the release's table
+select count(*) from (values (1), (2))
+--                   ^
+
+-- says: FROM must name the release's table
+-- at: 1:1
+select count(*)
+
+-- says: FROM must name the release's table
+select count(*) from people join (select 1) on true
+--                               ^
+
+-- says: no table
+select count(*) from people where age in (select 1 from 'file.csv')
+--                                                      ^
+
+-- says: is not answered
+select count(*) from people tablesample 10%
+--                          ^
+
+-- says: is not answered
+select count(*) from people using sample 10
+--                                ^
+
+-- says: QUALIFY is not answered
+-- hint: HAVING
+select count(*) from people qualify row_number() over () = 1
+--                          ^
+
+-- says: WINDOW is not answered
+select count(*) from people window w as (order by age)
+--                          ^
+
+-- says: renaming columns is not answered
+select count(*) from people as p(a, b)
+--                               ^
+
+-- says: is not answered
+select count(*) from people pivot (count(*) for age in (20, 30))
+--                          ^
+
+-- says: FOR UPDATE is not answered
+select count(*) from people for update
+--                          ^
+
+-- says: is not answered
+select count(*) from people positional join regions
+--                          ^
+
+-- says: is not answered
+select count(*) from people asof join regions on country >= nationality
+--                          ^
+
+-- says: is not answered
+select count(*) from people natural join regions
+--                          ^
+
+-- says: FROM must name
+select count(*) from people, lateral (select 1) as l
+--                           ^
+
+-- says: 2 statements were given
+-- hint: ask one query
+select count(*) from people; select 1
+
+-- says: the SQL text is empty
+;
+
+-- says: DROP is not a question about the data
+-- at: 1:1
+drop table people
+
+-- says: COPY is not a question about the data
+-- at: 1:1
+copy people to 'out.csv'
+
+-- says: EXPORT is not a question about the data
+-- at: 1:1
+export database 'folder'
+
+-- says: ATTACH is not a question about the data
+-- at: 1:1
+attach 'file.db'
+
+-- says: PRAGMA is not a question about the data
+-- at: 1:1
+pragma database_list
+
+-- says: INSTALL is not a question about the data
+-- at: 1:1
+install httpfs
+
+-- says: SET is not a question about the data
+-- at: 1:1
+set threads = 1
+
+-- says: CALL is not a question about the data
+-- at: 1:1
+call pragma_version()
+
+-- says: EXPLAIN is not a question about the data
+-- at: 1:1
+explain select count(*) from people
+
+-- says: CREATE is not a question about the data
+-- at: 1:1
+create table t as select * from people
+
+-- says: DELETE is not a question about the data
+-- at: 1:1
+delete from people
+
+-- says: HELLO is not a question about the data
+-- at: 1:1
+hello
+
+-- says: not SQL
+select count(* from people
+--             ^
+
+-- says: not SQL
+select count(*) from people where age >
+--                                    ^
+
+-- says: not SQL
+select count(*) frm people
+--                  ^
+
+-- says: not SQL
+select count(*) from people where age >> > 3
+--                                       ^
+
+-- says: not SQL
+select count(*) from people where (age > 3 or
+--                                         ^
+
+-- says: not SQL
+select count(*) from people where nationality = 'Kenya
+--                                              ^
+
+-- says: not SQL
+select count(*) from people where age between 3
+--                                            ^
+
+-- says: not SQL
+select count(*) from people group age
+--                                ^
+
+-- says: is not answered
+select count(*) into other from people
+--              ^
+
+-- says: a column beside aggregates
+select count(*) from people having age > 3
+--                                 ^
