@@ -7,7 +7,7 @@ dropped; values that everything else treats alike become one class with the sum 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -25,6 +25,7 @@ from voile.query.domain.inputs import (
     numbers,
     truths,
 )
+from voile.query.domain.intervals import intervals
 from voile.query.domain.split import Component, reads
 from voile.query.predicate import And, Atom, Expression, Or, Predicate, atoms
 from voile.schema import Schema
@@ -160,8 +161,34 @@ class Problem:
         self.axes[axis.name] = axis
 
 
-def requests(component: Component, huge: Iterable[str]) -> list[Expression]:
-    """Everything on at most one attribute that the component needs evaluated."""
+@dataclass(frozen=True)
+class Sizes:
+    """How large a component's attributes are: too large to be listed, or a few intervals."""
+
+    huge: tuple[str, ...]
+    intervals: dict[str, tuple[Ints, Floats]]
+
+
+def sizes_of(component: Component, schema: Schema, memory: int, weights: Weights | None) -> Sizes:
+    plain = [n for n in component.attributes if weights is None or n not in weights.tables]
+    found = {n: i for n in plain if (i := intervals(component, schema[n]))}
+    large = (n for n in component.attributes if n not in found and unlisted(schema[n].size, memory))
+    return Sizes(tuple(large), found)
+
+
+def unlisted(size: int, memory: int) -> bool:
+    """Whether evaluating an attribute on all its values would take more than the memory."""
+    return 32 * size > memory
+
+
+def requests(component: Component, sizes: Sizes) -> list[Expression]:
+    """Everything that the component needs evaluated on all values of one attribute, or on none."""
+    apart = {*sizes.huge, *sizes.intervals}
+    return [e for e in single_reads(component) if not set(e.attributes) & apart]
+
+
+def single_reads(component: Component) -> list[Expression]:
+    """Everything on at most one attribute."""
     found: list[Expression] = []
     for atom in dict.fromkeys(a for part in component.parts for a in atoms(part)):
         if len(atom.attributes) <= 1:
@@ -169,7 +196,7 @@ def requests(component: Component, huge: Iterable[str]) -> list[Expression]:
         elif apart := separable(atom):
             found += [expression for _, expression in apart.terms]
     found += [value for value in component.values if len(value.attributes) <= 1]
-    return [e for e in dict.fromkeys(found) if not set(e.attributes) & set(huge)]
+    return list(dict.fromkeys(found))
 
 
 def prepare(
@@ -178,13 +205,18 @@ def prepare(
     engine: DomainEngine,
     groups: Sequence[Group],
     weights: Weights | None,
-    huge: tuple[str, ...],
+    sizes: Sizes,
 ) -> Problem:
     """Evaluate what reads one attribute, and reduce the component with it."""
     batch = 1 if weights is None else len(weights.mix)
+    huge = sizes.huge
     problem = Problem(schema, engine, component, batch, list(groups), huge=huge)
-    asked = requests(component, huge)
+    asked = requests(component, sizes)
     columns = dict(zip(asked, engine.evaluate(asked), strict=True))
+    for name, (codes, _) in sizes.intervals.items():
+        mine = [e for e in single_reads(component) if e.attributes == (name,)]
+        found = engine.sample([name], [e.sql for e in mine], [codes])
+        columns |= dict(zip(mine, found, strict=True))
     single: dict[str, Floats] = {"": np.ones(1)}
     for part in component.parts:
         names = reads(part)
@@ -203,7 +235,11 @@ def prepare(
     problem.formulas = [collapse(f, problem, columns) for f in problem.formulas]
     for name in component.attributes:
         if name not in huge:
-            axis, kept = listed(problem, name, single.get(name), weights)
+            codes, weight = sizes.intervals.get(name) or every_value(schema[name].size)
+            if weights is not None and name in weights.tables:
+                weight = np.asarray(weights.tables[name], dtype=np.float64)
+            weight = np.broadcast_to(weight, (batch, len(codes)))
+            axis, kept = listed(problem, name, codes, weight, single.get(name))
             problem.reshape(axis, kept)
     simplify(problem)
     for atom in problem.joint_atoms():
@@ -256,14 +292,15 @@ def gathered(part: And | Or) -> list[Predicate]:
     return [kind(tuple(inner)) if len(inner) > 1 else inner[0] for inner in same.values()]
 
 
+def every_value(size: int) -> tuple[Ints, Floats]:
+    return np.arange(size), np.ones(size)
+
+
 def listed(
-    problem: Problem, name: str, factor: Floats | None, weights: Weights | None
+    problem: Problem, name: str, codes: Ints, weight: Floats, factor: Floats | None
 ) -> tuple[Axis, Ints]:
-    """The attribute's axis, and the codes that are left on it."""
-    size = problem.schema[name].size
-    weight = np.ones((problem.batch, size))
-    if weights is not None and name in weights.tables:
-        weight = np.asarray(weights.tables[name], dtype=np.float64).reshape(problem.batch, size)
+    """The attribute's axis, and which of the given codes are left on it."""
+    size = len(codes)
     label, bound = np.zeros(size, np.int64), 1
     if any(name in g.attributes for g in problem.groups if len(g.attributes) > 1):
         label, bound = np.arange(size), size  # every value may make a difference
@@ -276,13 +313,10 @@ def listed(
             label, first = classed(label)
             bound = len(first)
         label, bound = label * count + telling, bound * count
-    codes = np.arange(size)
-    if factor is not None or weights is not None:
-        weight = weight if factor is None else weight * factor
-        codes = np.flatnonzero((weight != 0).any(axis=0))
-        weight = weight[:, codes]
-    numbered, first = classed(label[codes])
-    return Axis(name, codes, weight, numbered, first), codes
+    weight = weight if factor is None else weight * factor
+    kept = np.flatnonzero((weight != 0).any(axis=0))
+    numbered, first = classed(label[kept])
+    return Axis(name, codes[kept], weight[:, kept], numbered, first), kept
 
 
 def classed(label: Ints) -> tuple[Ints, Ints]:

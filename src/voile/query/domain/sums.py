@@ -14,7 +14,7 @@ from voile.errors import QueryError
 from voile.query.domain.component_sum import Summed, Way, choose
 from voile.query.domain.inputs import Array, DomainEngine, Floats, Weights
 from voile.query.domain.plan import Plan
-from voile.query.domain.problem import Group, prepare, requests
+from voile.query.domain.problem import Group, Sizes, prepare, requests, sizes_of, unlisted
 from voile.query.domain.split import Component, Placed, split
 from voile.query.predicate import Expression, Term
 from voile.schema import Schema
@@ -117,6 +117,11 @@ def gathered(values: Floats, codes: Sequence[Array], places: tuple[int, ...]) ->
     return np.asarray(values[where])
 
 
+def kept_as(component: Component, weights: Weights | None) -> tuple[Component, int]:
+    """What a sum is remembered by; its weights are kept with it, so that their id stays theirs."""
+    return component, 0 if weights is None else id(weights)
+
+
 class DomainSums:
     """Computes sums over the domain of a schema and remembers what it computed.
 
@@ -142,7 +147,7 @@ class DomainSums:
     ) -> list[GroupedSum]:
         """Σ over D of 1[predicate] · Π values · weight, for each term and each group."""
         placed = [split(term, groups, self._schema) for term in terms]
-        self._evaluate_together(placed, groups)
+        self._evaluate_together(placed, groups, weights)
         keys = tuple(self._group(group)[1] for group in groups)
         found = []
         for term, pieces in zip(terms, placed, strict=True):
@@ -157,28 +162,32 @@ class DomainSums:
     def explain(self, term: Term, groups: Sequence[Expression] = ()) -> Plan:
         """What `sums` would do."""
         placed = split(term, groups, self._schema)
-        self._evaluate_together([placed], groups)
+        self._evaluate_together([placed], groups, None)
         ways = [self._way(p.component, None) for p in placed]
         return Plan(tuple(way.part for way in ways), tuple(self._free(placed)))
 
     def _evaluate_together(
-        self, placed: Sequence[Sequence[Placed]], groups: Sequence[Expression]
+        self,
+        placed: Sequence[Sequence[Placed]],
+        groups: Sequence[Expression],
+        weights: Weights | None,
     ) -> None:
         """One call of the engine, which remembers, for all that reads one attribute."""
         asked: list[Expression] = []
         for pieces in placed:
             for piece in pieces:
-                if (piece.component, 0) not in self._kept:
-                    asked += requests(piece.component, self._huge(piece.component))
-        asked += [g for g in groups if len(g.attributes) <= 1 and g not in self._groups]
-        huge = self._huge_names(g for e in asked for g in e.attributes)
-        asked = [e for e in asked if not set(e.attributes) & set(huge)]
+                if kept_as(piece.component, weights) not in self._kept:
+                    asked += requests(piece.component, self._sizes(piece.component, weights))
+        asked += [
+            g
+            for g in groups
+            if len(g.attributes) <= 1 and g not in self._groups and not self._unlisted(g)
+        ]
         if asked:
             self._engine.evaluate(list(dict.fromkeys(asked)))
 
     def _summed(self, component: Component, weights: Weights | None) -> Summed:
-        # The weights are kept beside the sum, so that their id stays theirs.
-        key = (component, 0 if weights is None else id(weights))
+        key = kept_as(component, weights)
         if key not in self._kept:
             self._kept[key] = (self._way(component, weights).sum(), weights)
             if len(self._kept) > KEPT:
@@ -196,7 +205,7 @@ class DomainSums:
                 hint="group by fewer or coarser expressions",
             )
         problem = prepare(
-            component, self._schema, self._engine, groups, weights, self._huge(component)
+            component, self._schema, self._engine, groups, weights, self._sizes(component, weights)
         )
         return choose(problem, self._memory, exact=self._exact)
 
@@ -204,7 +213,7 @@ class DomainSums:
         """A group expression's codes on the domain, and the values that they stand for."""
         if expression not in self._groups:
             shape = tuple(self._schema[name].size for name in expression.attributes)
-            if math.prod(shape) * 32 > self._memory:
+            if self._unlisted(expression):
                 raise QueryError(
                     f"GROUP BY {expression.sql} has to be listed on {math.prod(shape):,} "
                     "combinations of values",
@@ -222,12 +231,12 @@ class DomainSums:
             )
         return self._groups[expression]
 
-    def _huge_names(self, names: Any) -> tuple[str, ...]:
-        return tuple(n for n in names if self._schema[n].size * 32 > self._memory)
+    def _unlisted(self, expression: Expression) -> bool:
+        size = math.prod(self._schema[name].size for name in expression.attributes)
+        return unlisted(size, self._memory)
 
-    def _huge(self, component: Component) -> tuple[str, ...]:
-        """Attributes that cannot be listed within the memory allowed."""
-        return self._huge_names(component.attributes)
+    def _sizes(self, component: Component, weights: Weights | None) -> Sizes:
+        return sizes_of(component, self._schema, self._memory, weights)
 
     def _free(self, pieces: Sequence[Placed]) -> list[str]:
         read = {name for piece in pieces for name in piece.component.attributes}
