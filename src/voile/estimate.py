@@ -208,7 +208,7 @@ class Answer:
             return self._upright()
         first = self.rows[0] if self.rows else {}
         # Many estimates stand with their errors in one cell: three columns each would not fit.
-        narrow = sum(isinstance(value, Estimate) for value in first.values()) > 2
+        narrow = sum(isinstance(value, Estimate) for value in first.values()) > 1
         table = Table(show_lines=narrow)
         for name, value in first.items():
             right = isinstance(value, int | float | Estimate)

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from statistics import NormalDist
 from typing import Protocol
@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.answering.arithmetic import Affine, Dual, Ratio, as_ratio, evaluate, round_to
-from voile.answering.totals import Totals, product
+from voile.answering.totals import Groups, Totals, product
 from voile.estimate import Floats
 from voile.query.formula import Call, Formula, Number, Quantile, Total, leaves
 from voile.query.predicate import Term, conjuncts
@@ -93,6 +93,15 @@ class Estimator:
     @cached_property
     def estimates(self) -> Floats:
         return self.mechanism.total(self.totals.view, self.totals.domain)
+
+    def whole(self) -> Estimator:
+        """All groups taken together."""
+        t = self.totals
+        view, domain, error = (
+            x.sum(axis=0, keepdims=True) for x in (t.view, t.domain, t.domain_error)
+        )
+        one = Groups(((),), (), 1, complete=True)
+        return replace(self, totals=Totals(one, t.terms, view, domain, error, ()))
 
     def values(self, quantiles: dict[Quantile, Floats]) -> Callable[[Formula], Dual]:
         order = tuple(self.totals.terms)
@@ -306,6 +315,13 @@ def normal(value: Floats, stderr: Floats) -> Intervals:
         return value - z * stderr, value + z * stderr
 
     return interval
+
+
+@np.errstate(all="ignore")
+def half_width(interval: Intervals) -> Floats:
+    """The standard error of a normal estimate that had this interval."""
+    low, high = interval(0.95)
+    return (high - low) / (2 * NormalDist().inv_cdf(0.975))
 
 
 def rounded(column: Column, digits: float) -> Column:

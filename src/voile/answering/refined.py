@@ -50,7 +50,8 @@ class Refiner:
         dual = evaluate(formula, self.totals, {}, terms, len(self.model))
         used = terms_of(formula)
         stderr = self._stderr(formula, dual.slope, used)
-        return Column(dual.value, stderr, self._interval(formula, dual.value, stderr), COVERS)
+        value = np.clip(dual.value, *self._range(formula))
+        return Column(value, stderr, self._interval(formula, value, stderr), COVERS)
 
     @cached_property
     def totals(self) -> dict[Term, Floats]:
@@ -59,28 +60,28 @@ class Refiner:
 
     def _total(self, term: Term) -> Floats:
         totals = self.plain.totals
-        i = totals.column(term)
-        plain, model = self.plain.estimates[:, i], self.model[:, i]
         if product(term, term) not in totals.terms:
-            return plain  # only ever part of a variance
-        variance = self._variance((term,), np.ones((len(plain), 1)))
-        value, stderr = self._combined(term, plain, variance, model)
-        if len(plain) > 1 and totals.groups.complete:
-            whole, _ = self._combined(
-                term, *(np.array([x.sum()]) for x in (plain, variance, model)), whole=True
-            )
+            return self.plain.estimates[:, totals.column(term)]  # only ever part of a variance
+        value, stderr = self._alone(term)
+        if len(value) > 1 and totals.groups.complete:
+            whole, _ = self._whole._alone(term)
             value = adding_up(value, stderr**2, float(whole[0]), least=self._least(term))
         return value
 
-    def _combined(
-        self, term: Term, plain: Floats, variance: Floats, model: Floats, *, whole: bool = False
-    ) -> tuple[Floats, Floats]:
+    @cached_property
+    def _whole(self) -> Refiner:
+        """All groups together, as a query without GROUP BY sees them."""
+        return Refiner(self.plain.whole(), self.model.sum(axis=0, keepdims=True), self.error)
+
+    def _alone(self, term: Term) -> tuple[Floats, Floats]:
+        """Each group's total and standard error, whatever the others are."""
+        i = self.plain.totals.column(term)
+        plain, model = self.plain.estimates[:, i], self.model[:, i]
+        ones = np.ones((len(plain), 1))
+        variance = self._variance((term,), ones)
         if not term.values:
             return self.error.combine(plain, variance, model)
-        size, square = self._sizes((term,), np.ones((len(self.model), 1)))
-        if whole:
-            size, square = np.array([size.sum()]), np.array([square.sum()])
-        value, stderr = self._weighed(plain, variance, model, size, square)
+        value, stderr = self._weighed(plain, variance, model, *self._sizes((term,), ones))
         return np.maximum(value, self._least(term)), stderr
 
     def _weighed(
@@ -120,29 +121,28 @@ class Refiner:
         places = [self.plain.totals.column(term) for term in used]
         slope = slopes[:, places]
         variance = self._variance(used, slope)
-        if isinstance(formula, Total) and not formula.term.values:
-            i = places[0]
-            plain, model = self.plain.estimates[:, i], self.model[:, i]
-            return self.error.combine(plain, variance, model)[1]
+        if isinstance(formula, Total):
+            return self._alone(formula.term)[1]
         nothing = np.zeros(len(slope))
         return self._weighed(nothing, variance, nothing, *self._sizes(used, slope))[1]
 
     def _interval(self, formula: Formula, value: Floats, stderr: Floats) -> Intervals:
-        low_limit, high_limit = -np.inf, np.inf
-        ratio = as_ratio(formula)
-        if isinstance(formula, Total):
-            low_limit = self._least(formula.term)
-        elif ratio and not ratio.bottom.is_constant:
-            low_limit, high_limit = self.plain.known_range(ratio)
+        limits = self._range(formula)
 
         def interval(confidence: float) -> tuple[Floats, Floats]:
             off = NormalDist().inv_cdf((1 + confidence) / 2) * stderr
-            return (
-                np.clip(value - off, low_limit, high_limit),
-                np.clip(value + off, low_limit, high_limit),
-            )
+            return np.clip(value - off, *limits), np.clip(value + off, *limits)
 
         return interval
+
+    def _range(self, formula: Formula) -> tuple[float, float]:
+        """Outside of which the formula cannot be: counts below 0, averages beyond the values."""
+        ratio = as_ratio(formula)
+        if isinstance(formula, Total):
+            return self._least(formula.term), np.inf
+        if ratio and not ratio.bottom.is_constant:
+            return self.plain.known_range(ratio)
+        return -np.inf, np.inf
 
 
 def adding_up(values: Floats, variances: Floats, total: float, *, least: float) -> Floats:
