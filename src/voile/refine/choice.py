@@ -31,7 +31,16 @@ TRIALS = 2
 """Fits that are averaged while choosing, to save time; the same starts."""
 BLOCK = 10
 """Steps of EM between looks at the held-out rows."""
-MOST_BLOCKS = 8
+MOST_BLOCKS = 40
+MOST_WORK = 2_000_000_000
+"""Steps times rows times components of one start: some seconds. A few blocks are always done."""
+FEWEST_BLOCKS = 3
+PATIENCE = 8
+"""Blocks without gain after which EM stops: it may cross a plateau first."""
+FALL = 5.0
+"""A fall of the held-out rows' log-likelihood that is no plateau: they are e⁵ times less likely."""
+SURE = 8
+"""From this K on, one doubling without gain is the last."""
 MOST_COMPONENTS = 256
 MOST_NUMBERS = 2**22
 """Components times cells: what the tables of one start may hold."""
@@ -81,9 +90,10 @@ def choose(
         gain, error = paired(found, best)
         trial = Trial(components, steps, mean(found), gain, error, time.monotonic() - began)
         trials.append(trial)
-        if gain <= error:
+        if gain > error:
+            chosen, best = trial, found
+        elif components >= SURE:
             break
-        chosen, best = trial, found
     return Choice(chosen.components, chosen.steps, tuple(trials))
 
 
@@ -98,14 +108,22 @@ def climb(
 ) -> tuple[int, Floats]:
     """EM until the held-out rows no longer gain: the number of steps, and log λ of each."""
     fits = [fitter.start(base, components, seed, number) for number in range(TRIALS)]
-    steps, best = 0, np.full(len(test), -math.inf)
-    for block in range(1, MOST_BLOCKS + 1):
+    steps, best, most = 0, np.full(len(test), -math.inf), -math.inf
+    for block in range(1, blocks(train, components) + 1):
         fits = [fitter.run(train, fit, base, BLOCK) for fit in fits]
         found = fitter.log_densities(test, average(fits))
-        if not found.sum() > best.sum():
+        total = float(found.sum())
+        if total > most or not steps:
+            steps, best, most = block * BLOCK, found, total
+        elif total < most - FALL or block * BLOCK - steps >= PATIENCE * BLOCK:
             break
-        steps, best = block * BLOCK, found
     return steps, best
+
+
+def blocks(rows: Rows, components: int) -> int:
+    """How long EM may run: until it has converged, where that can be afforded."""
+    affordable = MOST_WORK // max(1, len(rows) * components * BLOCK)
+    return min(MOST_BLOCKS, max(FEWEST_BLOCKS, affordable))
 
 
 def ensemble(fitter: Fitter, rows: Rows, choice: Choice, seed: int) -> Mixture:

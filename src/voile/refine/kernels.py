@@ -16,8 +16,9 @@ TINY = 2.0**-600
 """Below this a product may have lost digits, or all of them, to the end of the exponents."""
 STEP = 2.0**300
 """What such a product is scaled by; exact, a power of two."""
-NEGLIGIBLE = 1e-10
-"""A row that is signal with less than this chance is noise: millions of them are not a row."""
+NEGLIGIBLE = 1e-7
+"""A row that is signal with less than this chance is noise: millions of them are not one record.
+Half of the rows of a view are such."""
 
 
 @compiled

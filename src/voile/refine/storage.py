@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.errors import ReleaseError
+from voile.files import write_whole
 from voile.refine.error import ErrorModel
 from voile.refine.fit import Refinement
 from voile.refine.mixture import Mixture
@@ -40,13 +40,13 @@ def save(refinement: Refinement, path: Path, *, of: str) -> None:
             arrays[f"{name}_{j}"] = table
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)  # type: ignore[arg-type]
-    write_beside(path, content.getvalue())
+    write_whole(path, content.getvalue())
 
 
 def load(path: Path, *, of: str) -> Refinement | None:
     """What `save` wrote for this release, or None where nothing was. Nothing in it is executed."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
     except FileNotFoundError:
         return None
@@ -103,19 +103,6 @@ def named(refinement: Refinement) -> list[tuple[str, Mixture]]:
     return list(
         zip(("full", "half_a", "half_b"), (refinement.mixture, *refinement.halves), strict=True)
     )
-
-
-def write_beside(path: Path, content: bytes) -> None:
-    """An interrupted run leaves the old file or none, never half of one."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with beside.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
 
 
 def broken(path: Path, reason: str) -> ReleaseError:
