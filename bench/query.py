@@ -1,8 +1,6 @@
-"""A query on a release beside the bare count on the same files."""
+"""A thousand random queries on a release beside the bare count on the same files."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from bench.child import Outcome, highest_peak, run_rounds
 from bench.result import Result
@@ -13,33 +11,37 @@ LARGE = 82.0
 
 
 def benchmark(*, quick: bool, rounds: int) -> list[Result]:
-    times = 3 if quick else 15
-    task = "query_work:queries"
+    count, task = 50 if quick else 1000, "query_work:queries"
     done = run_rounds(
         {
-            "adult": (task, {"prior_factor": 10.0, "times": times}),
-            "large": (task, {"prior_factor": 20.0 if quick else LARGE, "times": times}),
+            "adult": (task, {"prior_factor": 10.0, "count": count}),
+            "large": (task, {"prior_factor": 20.0 if quick else LARGE, "count": count}),
         },
-        rounds,
+        min(rounds, 2),
     )
-    return [result(outcomes) for outcomes in done.values()]
+    return [line for outcomes in done.values() for line in results(outcomes)]
 
 
-def result(outcomes: list[Outcome]) -> Result:
-    """Both medians of the run in which ours was fastest; the aim holds for every query of it."""
-    fastest = min(outcomes, key=lambda outcome: float(outcome.value["ours"]))
-    value = fastest.value
-    each: list[dict[str, Any]] = value["queries"]
+def results(outcomes: list[Outcome]) -> list[Result]:
+    """Median and p99 of the run in which ours was fastest."""
+    fastest = min(outcomes, key=lambda outcome: float(outcome.value["p50"][0]))
+    return [line(fastest, outcomes, which) for which in ("p50", "p99")]
+
+
+def line(fastest: Outcome, outcomes: list[Outcome], which: str) -> Result:
+    ours, bare = fastest.value[which]
+    median = which == "p50"
     return Result(
         name=NAME,
-        what=f"{len(each)} queries, {value['rows']:,} rows, median",
+        what=f"{fastest.value['count']:,} queries of 1–6 attributes, {fastest.value['rows']:,} "
+        f"rows, {'median' if median else 'p99'}",
         unit="ms",
-        ours=value["ours"],
-        peer=value["bare"],
+        ours=ours,
+        peer=bare,
         peer_name="the bare count in DuckDB",
-        aim="≤ 1.5 × + 20 ms",
-        met=all(one["ours"] <= 1.5 * one["bare"] + 20 for one in each),
+        aim="≤ 1.5 × + 5 ms" if median else "",
+        met=ours <= 1.5 * bare + 5 if median else None,
         peak_memory=highest_peak(outcomes),
         others=fastest.others,
-        details=value,
+        details=fastest.value,
     )
