@@ -30,13 +30,16 @@ def queries(prior_factor: float, count: int) -> dict[str, Any]:
     conditions = random_conditions(release.schema, count + 1)
     con = duckdb.connect()
     view = f"read_parquet({listed(release)})"
-    pairs = [
-        (
-            milliseconds(lambda w=where: release.query(f"SELECT count(*) FROM t WHERE {w}").to_dict()),
-            milliseconds(lambda w=where: con.execute(f"SELECT count(*) FROM {view} WHERE {w}").fetchall()),
-        )
-        for where in conditions
-    ]  # fmt: skip
+
+    def ours_for(where: str) -> float:
+        sql = f"SELECT count(*) FROM t WHERE {where}"
+        return milliseconds(lambda: release.query(sql).to_dict())
+
+    def bare_for(where: str) -> float:
+        sql = f"SELECT count(*) FROM {view} WHERE {where}"
+        return milliseconds(lambda: con.execute(sql).fetchall())
+
+    pairs = [(ours_for(where), bare_for(where)) for where in conditions]
     ours, bare = np.array(pairs[1:]).T
     return {
         "rows": release.manifest.rows,
@@ -63,7 +66,7 @@ def condition(schema: Schema, rng: random.Random) -> str:
 
 
 def atom(schema: Schema, name: str, rng: random.Random) -> str:
-    values = list(schema[name])
+    values: list[Any] = list(schema[name])
     if schema[name].kind == "integer":
         low = rng.choice(values)
         return f"{name} BETWEEN {low} AND {low + rng.randint(0, 20)}"
