@@ -275,11 +275,14 @@ WAYS: dict[str, dict[Any, Any]] = {
     "elimination": {(component_sum, "GRID"): 0, (component_sum, "TINY"): 0},
     "contraction": {
         (component_sum, "GRID"): 0,
+        (component_sum, "TINY"): 0,
         (component_sum, "walked"): lambda *_: None,
         (component_sum, "eliminate"): lambda *_: [],
     },
+    "a grid": {(component_sum, "TINY"): 0, (component_sum, "eliminate"): lambda *_: []},
     "enumeration": {
         (component_sum, "GRID"): 7,
+        (component_sum, "TINY"): 0,
         (component_sum, "walked"): lambda *_: None,
         (component_sum, "networked"): lambda *_: None,
     },
@@ -438,9 +441,8 @@ def test_sampled_groups_are_within_their_errors(batch: int | None) -> None:
     codes = [np.repeat(np.arange(3), 2), np.tile(np.arange(2), 3)]
     (exact,) = sums_of(schema).sums([term], groups, weights)
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("walked", "networked", "enumerated"):
+        for name in ("gridded", "walked", "networked", "enumerated"):
             patch.setattr(component_sum, name, lambda *_: None)
-        patch.setattr(component_sum, "small", lambda *_: False)
         (drawn,) = sums_of(schema).sums([term], groups, weights)
     assert drawn.plan.parts[0].method == "sampling" and drawn.keys == exact.keys
     errors = drawn.errors_at(codes)

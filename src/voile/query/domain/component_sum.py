@@ -19,10 +19,10 @@ from voile.query.domain.sampling import sample, sampling_part
 from voile.query.domain.split import texts
 from voile.query.domain.states import fits, walk
 
-GRID = 4 * 10**6
-"""Cells of a grid that is looked at outright."""
-TINY = 10**4
+TINY = 3 * 10**4
 """Cells of a grid that no cleverness beats."""
+GRID = 4 * 10**6
+"""Cells of a grid that is looked at outright, where nothing is cheaper."""
 ENUMERATED = 5 * 10**8
 """Cells that are looked at window by window."""
 
@@ -53,14 +53,9 @@ def choose(problem: Problem, memory: int, *, exact: bool) -> Way:
     if not problem.cells or not problem.scale.any():
         sizes = [group.size for group in problem.groups]
         return Way(grid_part(problem), lambda: (np.zeros((problem.batch, *sizes)), None))
-    if not problem.huge:
-        if problem.cells > TINY and (way := walked(problem, memory)):
-            return way
-        if small(problem):
-            return Way(grid_part(problem), lambda: exactly(problem, enumerate_grid(problem, GRID)))
-        if way := networked(problem, memory):
-            return way
-        if way := enumerated(problem, memory):
+    ways = [gridded, walked, networked, enumerated] if not problem.huge else []
+    for find in ways:
+        if way := find(problem, memory):
             return way
     part = sampling_part(problem)
     if exact:
@@ -68,9 +63,16 @@ def choose(problem: Problem, memory: int, *, exact: bool) -> Way:
     return Way(part, lambda: scaled(problem, sample(problem)))
 
 
-def small(problem: Problem) -> bool:
-    """Whether looking at every cell is the fastest; an atom that lost attributes has no cells."""
-    few = problem.cells <= GRID or len(problem.axes) <= 1
+def gridded(problem: Problem, _: int) -> Way | None:
+    """A grid so small that no cleverness beats it."""
+    if problem.cells > TINY and len(problem.axes) > 1:
+        return None
+    return Way(grid_part(problem), lambda: exactly(problem, enumerate_grid(problem, GRID)))
+
+
+def small(problem: Problem, memory: int) -> bool:
+    """Whether every cell can be looked at; an atom that lost attributes has no cells."""
+    few = len(problem.axes) <= 1 or (problem.cells <= GRID and grid_part(problem).bytes <= memory)
     return (few and not problem.bits) or not problem.cells
 
 
@@ -88,26 +90,31 @@ def walked(problem: Problem, memory: int) -> Way | None:
         steps=found.steps,
         width=found.most,
         cost=float(found.looked),
-        bytes=memory,
+        bytes=found.bytes,
     )
     return Way(part, lambda: exactly(problem, found.sums))
 
 
 def networked(problem: Problem, memory: int) -> Way | None:
-    """Sum out of comparisons what can be, then contract what is left."""
+    """Sum out of comparisons what can be, then contract what is left; or a grid if cheaper."""
     rest = problem.copy()
     steps = eliminate(rest, memory)
     said = tuple(map(str, steps))
-    if small(rest):
+    if small(rest, memory) and (steps or rest.cells <= TINY):
         part = replace(grid_part(rest), method="elimination", steps=said)
         return Way(part, lambda: exactly(rest, enumerate_grid(rest, GRID)))
+    plain = grid_part(problem) if small(problem, memory) else None
     network = network_of(rest)
     for optimize in ("auto", "auto-hq"):
         part = network.plan(optimize)
+        if plain and plain.cost <= part.cost:
+            break
         if part.bytes <= memory:
             part = replace(part, steps=said + part.steps)
             return Way(part, lambda: exactly(rest, network.contract()))
-    return None
+    if plain is None:
+        return None
+    return Way(plain, lambda: exactly(problem, enumerate_grid(problem, GRID)))
 
 
 def enumerated(problem: Problem, memory: int) -> Way | None:

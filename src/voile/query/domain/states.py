@@ -57,7 +57,9 @@ class Walk:
     sums: Floats
     steps: tuple[str, ...]
     most: int
+    """Combinations of a state and a position that were looked at in one step, and in all."""
     looked: int
+    bytes: int
 
 
 def fits(problem: Problem) -> bool:
@@ -71,7 +73,7 @@ def walk(problem: Problem, memory: int) -> Walk | None:
     root = And(tuple(problem.formulas))
     nodes, atoms = numbered(root)
     words = (len(nodes) + 63) // 64
-    most = memory // (8 * (4 * words + 3 * problem.batch + 8))
+    row = 8 * (4 * words + 3 * problem.batch + 8)
     states = States(
         np.zeros((1, words), np.uint64), np.zeros(1, np.int64), np.ones((problem.batch, 1))
     )
@@ -80,16 +82,16 @@ def walk(problem: Problem, memory: int) -> Walk | None:
     steps, widest, looked = [], 1, 0
     for name in order(problem, nodes):
         axis = problem.axes[name]
-        if len(states.bits) * axis.size > most:
+        rows = len(states.bits) * axis.size
+        if row * rows > memory:
             return None
-        looked += len(states.bits) * axis.size
+        widest, looked = max(widest, rows), looked + rows
         seen.add(name)
         finished = [n for n in nodes if name in n.reads <= seen]
         settles = settled_by(problem, axis, atoms, nodes, words)
         states = step(states, axis, strides.get(name, 0), settles, finished, nodes)
         steps.append(f"sum over {name} ({axis.size} classes): {len(states.bits)} states")
-        widest = max(widest, len(states.bits))
-    return Walk(by_position(problem, states), tuple(steps), widest, looked)
+    return Walk(by_position(problem, states), tuple(steps), widest, looked, row * widest)
 
 
 def leaves(part: Predicate) -> Iterator[Atom]:
@@ -195,10 +197,15 @@ def settled(bits: Words, number: int) -> npt.NDArray[np.bool_]:
 
 
 def merged(bits: Words, opened: Ints, mass: Floats) -> States:
+    """Equal states as one, with the sum of their weights."""
     key = np.zeros(len(bits), np.int64)
     for column in (opened, *bits.T):
-        _, one = np.unique(column, return_inverse=True)
-        _, key = np.unique(key * (one.max(initial=0) + 1) + one, return_inverse=True)
+        if column.any():
+            _, one = np.unique(column, return_inverse=True)
+            if key.any():
+                # Both are numbered without gaps, so that together they fit a machine word.
+                _, one = np.unique(key * (one.max() + 1) + one, return_inverse=True)
+            key = one
     count = int(key.max(initial=-1)) + 1
     first = np.empty(count, np.int64)
     first[key[::-1]] = np.arange(len(key))[::-1]
