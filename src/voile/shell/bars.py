@@ -56,11 +56,10 @@ def print_panel(panel: Panel, console: Console, marks: Marks) -> None:
     longest = min(max(map(cell_len, labels)), LONGEST_LABEL, console.width // 3)
     numbers = [number_of(bar, large=panel.large) for bar in panel.bars]
     width = console.width - longest - max(map(cell_len, numbers)) - 4
-    low, high = panel.reach
     for bar, label, value in zip(panel.bars, labels, numbers, strict=True):
         line = Text(no_wrap=True, overflow="crop")
         line.append(f" {fitted(label, longest)} ")
-        line.append_text(bar_text(bar, low, high, max(width, NARROWEST), marks))
+        line.append_text(bar_text(bar, panel, max(width, NARROWEST), marks))
         line.append(f" {value}")
         console.print(line)
 
@@ -79,19 +78,24 @@ def fitted(label: str, width: int) -> str:
     return set_cell_size(clean if cell_len(clean) <= width else clean[: width - 1] + "…", width)
 
 
-def bar_text(bar: Bar, low: float, high: float, width: int, marks: Marks) -> Text:
+def bar_text(bar: Bar, panel: Panel, width: int, marks: Marks) -> Text:
     """The bar from 0 to the estimate; over it, the interval from end to end."""
+    low, high = panel.reach
+    # Arrows have a place of their own at either end, beyond all estimates.
+    first = int(any(b.low < low for b in panel.bars))
+    last = width - 1 - any(b.high > high for b in panel.bars)
 
     def cell(x: float) -> int:
-        share = (min(max(x, low), high) - low) / (high - low)
-        return round(share * (width - 1))
+        if not low <= x <= high:
+            return 0 if x < low else width - 1
+        return first + round((x - low) / (high - low) * (last - first))
 
     zero = cell(0.0)
     cells: list[tuple[str, str]] = [(" ", "")] * width
     filled = range(0)
     if math.isfinite(bar.value):
-        first, last = sorted((zero, cell(bar.value)))
-        filled = range(first, last + 1)
+        ends = sorted((zero, cell(bar.value)))
+        filled = range(ends[0], ends[1] + 1)
     for i in filled:
         cells[i] = (marks.bar, BAR_STYLE)
     cells[zero] = (marks.zero, ZERO) if zero not in filled or len(filled) == 1 else cells[zero]

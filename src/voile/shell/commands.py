@@ -22,7 +22,7 @@ from voile.estimate import checked_confidence, shown
 from voile.evaluate import answer_plot
 from voile.evaluate.look import FORMATS, load_altair
 from voile.files import write_whole
-from voile.schema import Attribute, Bins
+from voile.schema import Attribute, Bins, Range
 from voile.schema.schema import summary
 from voile.shell.bars import print_bars
 from voile.shell.session import Leave, Session, complain
@@ -31,7 +31,6 @@ from voile.terminal import fitting_progress, say, table_of
 
 MOST_VALUES = 500
 """Values of an attribute that `\\d NAME` lists."""
-LISTED_VALUES = 20
 
 
 @dataclass(frozen=True)
@@ -111,16 +110,17 @@ def attribute_view(attribute: Attribute) -> Any:
     facts = [
         ["kind", attribute.kind],
         ["size", f"{attribute.size:,}"],
-        ["domain", escape(summary(attribute))],
         ["known", "from a codebook" if attribute.public == "declared" else "from the table"],
     ]
-    listed = escape(" ".join(f"{value}," for value in values_of(attribute)).rstrip(","))
+    if isinstance(attribute.domain, Range):  # whose ends say it all
+        facts.insert(2, ["domain", escape(summary(attribute))])
+        return table_of(["", ""], facts, show_header=False, title=escape(attribute.name))
     more = attribute.size - MOST_VALUES
-    rest = [f"[dim]… and {more:,} more[/dim]"] if more > 0 else []
-    view = table_of(["", ""], facts, show_header=False, title=escape(attribute.name))
-    if attribute.kind in ("integer", "date") and attribute.size > LISTED_VALUES:
-        return view  # a range says it all
-    return Group(view, listed, *rest)
+    return Group(
+        table_of(["", ""], facts, show_header=False, title=escape(attribute.name)),
+        escape(", ".join(values_of(attribute))),
+        *([f"[dim]… and {more:,} more[/dim]"] if more > 0 else []),
+    )
 
 
 def values_of(attribute: Attribute) -> list[str]:

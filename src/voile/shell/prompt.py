@@ -18,7 +18,6 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 
-from voile.errors import VoileError
 from voile.schema.schema import large
 from voile.shell.commands import perform
 from voile.shell.complete import ShellCompleter
@@ -56,6 +55,7 @@ def interact(session: Session, *, history: History | None = None, **streams: Any
                 with cancellable() as pressed:
                     perform(session, statement)
                 if pressed:
+                    session.reopen()
                     say("cancelled")
                     break
         except Leave:
@@ -156,7 +156,7 @@ def cancellable() -> Iterator[list[int]]:
         yield pressed
     except KeyboardInterrupt:
         pressed.append(signal.SIGINT)
-    except VoileError:
+    except Exception:
         if not pressed:
             raise
     finally:

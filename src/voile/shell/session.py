@@ -53,7 +53,7 @@ class Session:
                 refine=self.refine,
             )
         self.sql, self.answer = sql, answer
-        for note in answer.notes:
+        for note in answer.notes if self.mode != "json" else ():
             say(f"note: {note}")
         self.print_answer(answer)
 
@@ -61,6 +61,10 @@ class Session:
         with self.waiting():
             found = self.release.explain(sql, tables=self.tables)
         self.print(found, lambda: explanation_view(found))
+
+    def reopen(self) -> None:
+        """Begin anew with the same release, where a query was cut off and left half a result."""
+        self.release = Release.open(self.release.path)
 
     def last(self) -> Answer:
         if self.answer is None:
