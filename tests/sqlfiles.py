@@ -45,6 +45,21 @@ PEOPLE = Schema(
 )
 """Every kind of attribute: nullable ones, negative numbers, a name that is a keyword."""
 
+TINY = Schema(
+    (
+        Attribute("age", "integer", Range(17, 21)),
+        Attribute("nationality", "categorical", Values(COUNTRIES[:3]), null=True),
+        Attribute("score", "integer", Range(78, 81)),
+        Attribute("balance", "integer", Range(-2, 2)),
+        *PEOPLE.select(["height"]),
+        Attribute("joined", "date", Range(dt.date(2004, 2, 27), dt.date(2004, 3, 1))),
+        *PEOPLE.select(["member", "odd name"]),
+        Attribute("größe", "categorical", Values(("S", "it's"))),
+        *PEOPLE.select(["select"]),
+    )
+)
+"""The same columns with few values, for thousands of queries a minute."""
+
 REGIONS = pa.table(
     {
         "country": [*COUNTRIES[:9], "Atlantis"],
@@ -128,15 +143,17 @@ def _without_caret(lines: list[str]) -> tuple[list[str], tuple[int, int] | None]
 # ---------------------------------------------------------------------- rows
 
 
-def people(rows: int, seed: int = 0) -> list[tuple[object, ...]]:
-    """Rows drawn from the domain, with a few columns that depend on others."""
+def people(rows: int, seed: int = 0, schema: Schema = PEOPLE) -> list[tuple[object, ...]]:
+    """Rows drawn from the domain, small codes more often; scores rise with age."""
     rng = np.random.default_rng(seed)
     drawn: list[tuple[object, ...]] = []
-    values = [list(attribute) for attribute in PEOPLE]
+    values = [list(attribute) for attribute in schema]
+    scores = [int(str(score)) for score in schema["score"]]
     for _ in range(rows):
         row = [v[int(len(v) * rng.random() ** 1.3)] for v in values]
         age = int(str(row[0]))
-        row[2] = int(np.clip(60 + (age - 14) * 0.5 + rng.integers(0, 25), 60, 100))
+        rising = 60 + (age - 14) * 0.5 + rng.integers(0, 25)
+        row[2] = int(np.clip(rising, scores[0], scores[-1]))
         drawn.append(tuple(row))
     return drawn
 

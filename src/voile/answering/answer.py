@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from voile.answering.arithmetic import evaluate
 from voile.answering.columns import APPROXIMATE, Column, Estimator, Mechanism, terms_of
+from voile.answering.mixed import has_quantile, mixed_column
 from voile.answering.quantiles import quantile_column
 from voile.answering.refined import COVERS as REFINED
 from voile.answering.refined import Refiner
@@ -27,8 +28,9 @@ from voile.query.rows import Rows
 from voile.query.text import refusal
 from voile.refine import ErrorModel
 
-CONDITIONS = ("BOOLEAN", '"NULL"')
 NUMBERS = ("INT", "DOUBLE", "FLOAT", "DECIMAL", "BOOLEAN")
+KEYS = (*NUMBERS, "TINYINT", "SMALLINT", "BIGINT", "HUGEINT", "U", "VARCHAR", "DATE", "TIME")
+"""How the types of groups begin."""
 MOST_TERMS = 24
 
 
@@ -72,6 +74,23 @@ def answer(
 ) -> Answer:
     """Estimate what the query would give on the original table."""
     check(query, source.engine)
+    try:
+        return estimated(query, source, confidence, simultaneous=simultaneous)
+    except QueryError as error:
+        raise error if error.hint else helped(error) from None
+
+
+def helped(error: QueryError) -> QueryError:
+    """What the engine could not compute, with what to do about it."""
+    if "More than one row" in error.message:
+        return QueryError(
+            "a row has more than one partner in a joined table, or a subquery more than one row",
+            hint="make the table's keys unique, or ask with EXISTS or IN",
+        )
+    return QueryError(error.message, hint="leave such rows out, with CASE or try_cast")
+
+
+def estimated(query: Query, source: Source, confidence: float, *, simultaneous: bool) -> Answer:
     work = Work(query, source)
     kept = work.kept_groups()
     level = confidence
@@ -91,7 +110,7 @@ def check(query: Query, engine: Engine) -> None:
         return
     kinds = types(query.sql, parts, engine)
     for condition, kind in zip(conditions, kinds, strict=False):
-        if kind not in CONDITIONS:
+        if kind != "BOOLEAN":
             raise refusal(query.sql, f"{wording(condition)} is of type {kind}, not true or false",
                           condition.start, "compare it with something, as in age > 30")  # fmt: skip
     for value, kind in zip(values, kinds[len(conditions) :], strict=False):
@@ -103,6 +122,10 @@ def check(query: Query, engine: Engine) -> None:
                 value.start,
                 "count it, or make it a number, as in year(day)",
             )
+    for group, kind in zip(query.groups, kinds[-len(query.groups) :], strict=False):
+        if not kind.startswith(KEYS) or kind.endswith("]"):
+            raise refusal(query.sql, f"{wording(group)} is of type {kind}, and cannot make groups",
+                          group.start, "group by numbers, texts or dates")  # fmt: skip
 
 
 def types(sql: str, parts: Sequence[Atom | Expression], engine: Engine) -> list[str]:
@@ -150,7 +173,7 @@ class Work:
 
     def column(self, formula: Formula) -> Column:
         """What is told: the refined estimate where there is a model, else the plain one."""
-        if not self.refiner or isinstance(formula, Quantile):
+        if not self.refiner or has_quantile(formula):
             return self.plain_column(formula)
         if formula not in self.columns:
             self.columns[formula] = self.refiner.column(formula)
@@ -158,12 +181,15 @@ class Work:
 
     def plain_column(self, formula: Formula) -> Column:
         if formula not in self.plain_columns:
-            self.plain_columns[formula] = (
-                self._quantile(formula)
-                if isinstance(formula, Quantile)
-                else self.estimator.column(formula)
-            )
+            self.plain_columns[formula] = self._plain(formula)
         return self.plain_columns[formula]
+
+    def _plain(self, formula: Formula) -> Column:
+        if isinstance(formula, Quantile):
+            return self._quantile(formula)
+        if has_quantile(formula):
+            return mixed_column(formula, self._value(formula), self.plain_column)
+        return self.estimator.column(formula)
 
     def _refiner(self) -> Refiner | None:
         model, totals = self.source.model, self.totals
@@ -183,6 +209,8 @@ class Work:
 
     def _quantile(self, formula: Quantile) -> Column:
         source, query = self.source, self.query
+        parts = [*_parts(query.predicate), *_parts(formula.predicate)]
+        value_range(formula.value, parts, source.engine.domain, query.sql)  # all must be finite
         return quantile_column(
             formula, query.predicate, query.groups, self.groups, source.engine, source.domain,
             source.mechanism,

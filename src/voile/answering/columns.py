@@ -154,11 +154,18 @@ class Estimator:
             return Column(value, stderr, exact)
         slope = np.broadcast_to(form.row(used), (len(value), len(used)))
 
+        least = self._least(form)
+
         def interval(confidence: float) -> tuple[Floats, Floats]:
             off = self._deviation(used, slope, 1 - confidence)
-            return value - off, value + off
+            return np.maximum(value - off, least), np.maximum(value + off, least)
 
         return Column(value, stderr, lru_cache(8)(interval))
+
+    def _least(self, form: Affine) -> float:
+        """A sum of what is never negative is never negative."""
+        never = all(factor > 0 and self.ranges[term][0] >= 0 for term, factor in form.parts)
+        return form.constant if never else -math.inf
 
     def _count(
         self, term: Term, factor: float, constant: float, confidence: float

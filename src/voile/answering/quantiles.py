@@ -15,12 +15,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
-from voile.answering.columns import VALID, Column, Mechanism, noiseless
+from voile.answering.columns import VALID, Column, Mechanism, half_width, noiseless
 from voile.answering.totals import Groups, hashable, place_rows, row_codes
 from voile.errors import QueryError
 from voile.estimate import Floats
@@ -61,9 +60,7 @@ def quantile_column(
             return value, value
         return woodruff(found, mechanism, asked.share, 1 - confidence, asked.interpolated)
 
-    low, high = interval(0.95)
-    stderr = (high - low) / (2 * NormalDist().inv_cdf(0.975))
-    return Column(value, stderr, interval, VALID)
+    return Column(value, half_width(interval), interval, VALID)
 
 
 def distribution(

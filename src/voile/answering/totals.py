@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from typing import Any
@@ -14,9 +14,11 @@ import numpy.typing as npt
 from voile.errors import QueryError, ReleaseError
 from voile.estimate import Floats
 from voile.query.domain import DomainSums, GroupedSum
-from voile.query.predicate import Expression, Predicate, Term, both, guarded, to_sql
+from voile.query.predicate import SUBQUERY, Expression, Predicate, Term, both, guarded, to_sql
 from voile.query.rows import Rows, RowSums
 
+MOST_SUBQUERIES = 6
+"""Subqueries in the sums of one call to the engine."""
 ALL_GROUPS = 50_000
 """Up to so many groups, those without a row in the view are listed too."""
 
@@ -80,7 +82,8 @@ def totals(
     everyone = Term()
     asked = tuple(dict.fromkeys([everyone, *terms]))
     passing = to_sql(where) if where else "TRUE"
-    seen = rows.sums(passing, [guarded(g.sql) for g in groups], [row_sum(t) for t in asked])
+    keys = [guarded(g.sql) for g in groups]
+    seen = side_by_side([rows.sums(passing, keys, some) for some in batches(map(row_sum, asked))])
     expected = domain.sums([Term(both(where, t.predicate), t.values) for t in asked], groups)
     listed = listing(seen, expected[0], len(groups))
     counts = place_rows(seen, listed, expected[0])
@@ -102,6 +105,38 @@ def row_sum(term: Term) -> str:
         return f"count(*){only}"
     values = " * ".join(f"CAST({guarded(v.sql)} AS DOUBLE)" for v in term.values)
     return f"coalesce(sum({values}){only}, 0)"
+
+
+def batches(sums: Iterable[str]) -> list[list[str]]:
+    """Sums that are asked for at once: the engine's time explodes with the subqueries of a call."""
+    found: list[list[str]] = [[]]
+    used = 0
+    for sum_ in sums:
+        used += (count := len(SUBQUERY.findall(sum_)))
+        if count and used > MOST_SUBQUERIES and found[-1]:
+            found.append([])
+            used = count
+        found[-1].append(sum_)
+    return found
+
+
+def side_by_side(parts: Sequence[RowSums]) -> RowSums:
+    """One set of sums from several over the same groups, which may come in any order."""
+    first, *rest = parts
+    if not rest:
+        return first
+    places = {key: i for i, key in enumerate(_group_keys(first))}
+    columns = [first.sums]
+    for part in rest:
+        order = np.argsort([places[key] for key in _group_keys(part)])
+        columns.append(part.sums[order])
+    return RowSums(first.keys, np.concatenate(columns, axis=1))
+
+
+def _group_keys(part: RowSums) -> list[tuple[Any, ...]]:
+    if not part.keys:
+        return [()]
+    return [tuple(map(hashable, key)) for key in zip(*part.keys, strict=True)]
 
 
 # ---------------------------------------------------------------------- groups

@@ -122,6 +122,8 @@ class Aggregates:
 
     def _filtered(self, tree: exp.Expr, only: Predicate | None) -> Formula:
         self._check_inside(tree)
+        if tree.this is None and not isinstance(tree, exp.Count):
+            raise self._refused(tree, "say of what, as in sum(age)")
         found = self._simple(tree, only) or self._spread(tree, only)
         return found or self._quantile(tree, only)
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from voile.errors import QueryError, did_you_mean
 from voile.query.language import ALLOWED, NAMED, PADDING, SUBQUERY, TYPES, why_not
@@ -71,10 +70,8 @@ class Binder:
 
     def expression(self, tree: exp.Expr) -> Expression:
         bound, reads = self.bound(tree)
-        try:
-            sql = to_same_sql(bound)
-        except SqlglotError:
-            raise self._refused(tree) from None
+        if (sql := to_same_sql(bound)) is None:
+            raise self._refused(tree)
         return Expression(sql, self._ordered(reads), short(tree), place(self.sql, [tree]))
 
     def predicate(self, tree: exp.Expr, *, negated: bool = False) -> Predicate:
@@ -94,6 +91,8 @@ class Binder:
             return And(parts) if isinstance(tree, exp.And) is not negated else Or(parts)
         if isinstance(tree, exp.Xor):
             return self._xor(tree, negated=negated)
+        if isinstance(tree, exp.Null):
+            return Atom("CAST(NULL AS BOOLEAN)", ())
         atom = self.expression(tree)
         sql = f"NOT ({atom.sql})" if negated else atom.sql
         return Atom(sql, atom.attributes, atom.text, atom.start)
@@ -181,11 +180,20 @@ class Binder:
                           place(self.sql, [node]), f"write a number up to {PADDING}")  # fmt: skip
 
     def _replaced(self, node: exp.Expr, reads: set[str]) -> exp.Expr:
+        """What a node becomes in SQL that gives NULL where it cannot be computed.
+
+        Engines catch errors too, but not in subqueries, and not without cost.
+        """
         if isinstance(node, exp.Column):
             return self._column(node, reads)
         if isinstance(node, exp.Literal) and not node.is_string and not node.is_int:
             # A decimal literal would make DuckDB compute in DECIMAL, which overflows.
             return exp.cast(node.copy(), "DOUBLE", dialect="duckdb")
+        if type(node) is exp.Cast:
+            return exp.TryCast(**node.args)
+        if isinstance(node, exp.Mod | exp.IntDiv):
+            zero = exp.Literal.number(0)
+            node.set("expression", exp.Nullif(this=node.expression.copy(), expression=zero))
         if isinstance(node, exp.Xor):
             return exp.NEQ(this=exp.paren(node.this), expression=exp.paren(node.expression))
         if isinstance(node, exp.WidthBucket):

@@ -20,6 +20,8 @@ LONGEST = 100_000
 
 
 QUESTIONS = ("SELECT", "FROM", "WITH", "(")
+INNER_WORDS = ("<class", "TokenType", "tokenizing", "Required")
+"""Of messages that speak of the parser rather than of the SQL."""
 QUOTED = re.compile(
     r"""--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$\$.*?\$\$|(?P<open>'|"|/\*|\$\$)""",
     re.DOTALL,
@@ -63,9 +65,12 @@ def to_sql(node: exp.Expr) -> str:
     return node.sql(DuckDB, comments=False, unsupported_level=ErrorLevel.IGNORE)
 
 
-def to_same_sql(node: exp.Expr) -> str:
-    """SQL that means the same to DuckDB; raises SqlglotError where there is none."""
-    return node.sql(DuckDB, comments=False, unsupported_level=ErrorLevel.RAISE)
+def to_same_sql(node: exp.Expr) -> str | None:
+    """SQL that means the same to DuckDB, if there is any."""
+    try:
+        return node.sql(DuckDB, comments=False, unsupported_level=ErrorLevel.RAISE)
+    except Exception:  # a tree that is not whole, as of date(), breaks it in many ways
+        return None
 
 
 def single_select(sql: str) -> exp.Select:
@@ -106,7 +111,7 @@ def _complaint(sql: str, error: Exception, details: dict[str, Any]) -> tuple[str
     if opened is not None:
         return "not SQL: what begins here does not end", opened
     what = details.get("description") or str(error).splitlines()[0]
-    if "<class" in what or "tokenizing" in what or not what.isprintable():  # its inner words
+    if any(word in what for word in INNER_WORDS) or not what.isprintable():
         what = "something is missing or misplaced"
     return f"not SQL: {what}", _error_start(sql, details)
 
@@ -150,7 +155,7 @@ def place(sql: str, nodes: Iterable[exp.Expr | None], *words: str) -> int:
 def _names(node: exp.Expr) -> list[str]:
     """How a node may be called in the text."""
     names = [node.key, *(getattr(type(node), "_sql_names", None) or [])]
-    return [*names, to_sql(node).split("(", maxsplit=1)[0].split(" ", maxsplit=1)[0]]
+    return [*names, _told(node).split("(", maxsplit=1)[0].split(" ", maxsplit=1)[0]]
 
 
 def last_before(sql: str, word: str, end: int) -> int:
@@ -190,6 +195,13 @@ def refusal(sql: str, message: str, start: int | None = None, hint: str = "") ->
     )
 
 
+def _told(node: exp.Expr) -> str:
+    try:
+        return to_sql(node)
+    except Exception:  # see to_same_sql
+        return node.key.upper()
+
+
 def short(node: exp.Expr) -> str:
-    text = to_sql(node)
+    text = _told(node)
     return text if len(text) <= 40 else text[:37] + "…"

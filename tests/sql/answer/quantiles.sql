@@ -28,3 +28,12 @@ select median(age) from people where age > 1000
 select median(age) as m from people where nationality = 'Kenya' and member
 
 select floor(age / 10) as decade, median(score) as m from people group by decade having median(score) > 75 order by m desc, decade
+
+-- Arithmetic with quantiles in it.
+select quantile_cont(age, 0.75) - quantile_cont(age, 0.25) as spread from people
+
+select median(score) / median(age), median(balance) + 1, -median(age), abs(median(balance)) from people
+
+select avg(score) - median(score) as skew, round(median(score) * 1.5, 1), sqrt(median(age)), power(median(age), 2) from people
+
+select member, median(score) / nullif(count(*), 0) as x, exp(median(balance) / 10) from people group by member order by x desc
