@@ -110,8 +110,10 @@ def shown(value: Any) -> str:
     """A group's key for reading."""
     if value is None:
         return "NULL"
-    if isinstance(value, float) and value == int(value) and abs(value) < 1e15:
-        return f"{value:.0f}"
+    if isinstance(value, float) and math.isfinite(value) and abs(value) < 1e15:
+        return f"{value:.0f}" if value == int(value) else f"{value:.10g}"
+    if isinstance(value, dt.datetime) and value.time() == dt.time():
+        return str(value.date())
     return str(value)
 
 
