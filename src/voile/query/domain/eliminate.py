@@ -148,8 +148,7 @@ def eliminate(problem: Problem, memory: int) -> list[Step]:
     """Sum out what can be, the smallest results first; the problem is changed in place."""
     taken: list[Step] = []
     while True:
-        steps = [s for a in problem.joint_atoms() if (s := step_of(problem, a))]
-        steps = [s for s in steps if 16 * s.elements * problem.batch <= memory // 4]
+        steps = [s for a in problem.joint_atoms() if (s := step_of(problem, a, memory))]
         done = next((s for s in sorted(steps, key=lambda s: s.elements) if apply(problem, s)), None)
         if done is None:
             return taken
@@ -157,8 +156,8 @@ def eliminate(problem: Problem, memory: int) -> list[Step]:
         problem.coarsen()
 
 
-def step_of(problem: Problem, atom: Atom) -> Step | None:
-    """What can be summed out of an atom, and into how large a tensor."""
+def step_of(problem: Problem, atom: Atom, memory: int) -> Step | None:
+    """What can be summed out of an atom, and into how large a tensor, if that fits."""
     linear = problem.joint[atom]
     if linear is None or atom in problem.bits:
         return None
@@ -170,15 +169,26 @@ def step_of(problem: Problem, atom: Atom) -> Step | None:
         kept = max(private, key=lambda n: (lasting[n], problem.axes[n].size))
         private.remove(kept)
         shared.append(kept)
-    gone = [n for n in private if not lasting[n]]
+    gone = tuple(n for n in private if not lasting[n])
     rest = [n for n in private if lasting[n] and 2 * problem.axes[n].classes < problem.axes[n].size]
     classed = min(rest, key=lambda n: problem.axes[n].classes, default=None)
-    if not gone and classed is None:
-        return None
-    stay = tuple(n for n in atom.attributes if n not in gone and n != classed)
-    elements = math.prod(problem.axes[n].size for n in stay)
-    elements *= problem.axes[classed].classes if classed else 1
-    return Step(atom, tuple(gone), classed, stay, elements)
+    for left in (classed, None):  # with classes left behind, or without if those are too many
+        if gone or left:
+            stay = tuple(n for n in atom.attributes if n not in gone and n != left)
+            elements = math.prod(problem.axes[n].size for n in stay)
+            elements *= problem.axes[left].classes if left else 1
+            step = Step(atom, gone, left, stay, elements)
+            if bytes_of(problem, step) <= memory:
+                return step
+    return None
+
+
+def bytes_of(problem: Problem, step: Step) -> int:
+    """At most: the tensor with its indices, and the distribution with its sums from both ends."""
+    out = [*step.gone, *([step.classed] if step.classed else [])]
+    numbers = sum(4 * problem.axes[n].size + 1024 for n in out)
+    classes = problem.axes[step.classed].classes if step.classed else 1
+    return 64 * problem.batch * step.elements + 32 * problem.batch * classes * numbers
 
 
 def apply(problem: Problem, step: Step) -> bool:

@@ -147,10 +147,17 @@ class Problem:
         return list(dict.fromkeys(a for a in found if a in self.joint))
 
     def coarsen(self) -> None:
-        """Classes instead of values, where nothing reads an attribute together with others."""
+        """Classes instead of values, where nothing reads an attribute together with others.
+
+        What nothing reads any more is only a factor.
+        """
         together = {name for join in self.joins() for name in join}
-        for name, axis in self.axes.items():
-            if name not in together:
+        read = together.union(self.open, *(reads(formula) for formula in self.formulas))
+        for name, axis in list(self.axes.items()):
+            if name not in read:
+                self.scale = self.scale * axis.weight.sum(axis=1)
+                del self.axes[name]
+            elif name not in together:
                 self.reshape(axis.coarse(), axis.first)
 
     def reshape(self, axis: Axis, kept: Ints) -> None:

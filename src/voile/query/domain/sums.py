@@ -70,7 +70,7 @@ class GroupedSum:
     def _outside(self, codes: Sequence[Array]) -> Floats:
         """(K, groups asked for): the weights of the mixture and of what nothing reads."""
         count = len(codes[0]) if codes else 1
-        scale = [float(s) for s in self._scale]
+        scale = [as_float(s) for s in self._scale]
         outside: Floats = self._mix * np.array(scale)
         return np.repeat(outside[:, None], count, axis=1)
 
@@ -103,6 +103,13 @@ class GroupedSum:
         if all(summed.errors is None for summed, _ in self._parts):
             return 0.0
         return float(self.errors_at([])[0])
+
+
+def as_float(number: int | float) -> float:
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf
 
 
 def whole_number(summed: Summed) -> int:

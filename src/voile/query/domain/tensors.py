@@ -8,12 +8,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 
 from voile.query.domain.compare import Linear
 from voile.query.domain.inputs import Array, Bools, Floats, Ints, numbers, truths
 from voile.query.domain.problem import Problem
 from voile.query.predicate import Atom, Expression
 
+CHUNK = 2**20
+"""Combinations of positions that are evaluated at a time."""
 COMPARE: dict[str, Callable[[Any, Any], Any]] = {
     "=": operator.eq,
     "<>": operator.ne,
@@ -61,9 +64,15 @@ def on_positions(problem: Problem, expression: Expression) -> Any:
     whole = tuple(problem.schema[name].size for name in names)
     if sizes == whole:
         return problem.engine.evaluate([expression])[0]
-    codes = [problem.axes[name].codes for name in names]
-    grid = [c.ravel() for c in np.meshgrid(*codes, indexing="ij", copy=True)]
-    return problem.engine.sample(names, [expression.sql], grid)[0]
+    parts = []
+    for start in range(0, math.prod(sizes), CHUNK):
+        places = np.arange(start, min(start + CHUNK, math.prod(sizes)))
+        positions = np.unravel_index(places, sizes)
+        codes = [problem.axes[n].codes[p] for n, p in zip(names, positions, strict=True)]
+        parts += problem.engine.sample(names, [expression.sql], codes)
+    # Where nothing could be computed, a part knows no type.
+    known = next((part.type for part in parts if not pa.types.is_null(part.type)), pa.null())
+    return pa.concat_arrays([part.cast(known) for part in parts])
 
 
 def spread(array: Array, place: int, count: int) -> Array:
