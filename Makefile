@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
 
-.PHONY: setup demo test check bench docs lock clean
+.PHONY: setup demo test check fuzz bench docs lock clean
 
 setup: $(STAMP)
 
@@ -18,6 +18,9 @@ demo: setup
 
 test: setup
 	$(BIN)/pytest -n auto --dist worksteal
+
+fuzz: setup
+	$(BIN)/python tools/fuzz.py --inputs 100000 --seed 1
 
 check: setup
 	$(BIN)/ruff check .

@@ -333,19 +333,18 @@ class Report:
 
 
 class Fuzzer:
-    def __init__(self, folder: Path) -> None:
-        self.target, self.watch = Target(folder), Watch()
+    def __init__(self, folder: Path, patience: float = SECONDS) -> None:
+        self.target, self.watch, self.patience = Target(folder), Watch(), patience
+        signal.signal(signal.SIGALRM, alarm)
 
     def run(self, seed: int, *, inputs: int | None = None, seconds: float | None = None) -> Report:
         """So many inputs, or as many as fit into the time."""
         report, made = Report(), iter(Inputs(random.Random(seed)))  # noqa: S311
-        signal.signal(signal.SIGALRM, alarm)
         end = None if seconds is None else time.monotonic() + seconds
         done = 0
         while (inputs is None or done < inputs) and (end is None or time.monotonic() < end):
             self.one(next(made), report)
             done += 1
-        faulthandler.cancel_dump_traceback_later()
         return report
 
     def one(self, sql: str, report: Report) -> None:
@@ -363,11 +362,11 @@ class Fuzzer:
             report.failures.append(f"{problem}\n  {sql!r}")
 
     def _outcome(self, sql: str, report: Report) -> tuple[str, str]:
-        faulthandler.dump_traceback_later(STUCK, exit=True)
+        faulthandler.dump_traceback_later(STUCK + self.patience, exit=True)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
-                signal.setitimer(signal.ITIMER_REAL, SECONDS)
+                signal.setitimer(signal.ITIMER_REAL, self.patience)
                 self.watch.on = True
                 self.target.ask(sql)
         except VoileError as error:
@@ -375,12 +374,13 @@ class Fuzzer:
                 report.unhelpful.append(f"{error.message.splitlines()[0]}\n  {sql!r}")
             return "refused", ""
         except TooSlowError:
-            return "", f"took more than {SECONDS:g} s"
+            return "", f"took more than {self.patience:g} s"
         except BaseException:
             return "", traceback.format_exc(limit=-3)
         finally:
             self.watch.on = False
             signal.setitimer(signal.ITIMER_REAL, 0)
+            faulthandler.cancel_dump_traceback_later()
         return "answered", ""
 
 
