@@ -47,6 +47,8 @@ STUCK = 120.0
 MEMORY = 2**24
 WATCHED = ("open", "socket.connect", "socket.bind", "subprocess.Popen", "os.system", "os.exec")
 SHOWN = 400
+TOLD = 5000
+"""Inputs after which a line tells how far it is."""
 
 WORDS = """select from where group by having order limit offset and or not xor in is null between
 like ilike similar to case when then else end as on join left using exists all any distinct filter
@@ -345,6 +347,8 @@ class Fuzzer:
         while (inputs is None or done < inputs) and (end is None or time.monotonic() < end):
             self.one(next(made), report)
             done += 1
+            if inputs and done % TOLD == 0:
+                print(f"{done:,} inputs, {len(report.failures)} failures", file=sys.stderr)
         return report
 
     def one(self, sql: str, report: Report) -> None:

@@ -103,3 +103,13 @@ select stddev(score) / avg(score) as variation from people
 select sum(1), sum(2.5), avg(7) from people where member
 
 select sum(score) as "Summe größer", count(*) as "select" from people
+
+-- What cannot be computed on a row is NULL there; DuckDB would not answer at all.
+-- duckdb: select avg(try_cast("größe" as integer)), count(try_cast("größe" as double)), count(*) from people
+select avg(cast("größe" as integer)), count("größe"::double), count(*) from people
+
+-- duckdb: select sum(age % nullif("odd name", 0)), avg(age // nullif("odd name", 0)) from people
+select sum(age % "odd name"), avg(age // "odd name") from people
+
+-- duckdb: select count(*) from people where age % nullif("odd name", 0) = 1 or try_cast("größe" as integer) = 3
+select count(*) from people where age % "odd name" = 1 or cast("größe" as integer) = 3

@@ -101,3 +101,12 @@ select count(*) from people cross join regions where country = nationality and g
 select (select max(gdp) from regions) > 1000 as rich, count(*) from people group by 1
 
 select median(gdp) from people join regions on country = nationality
+
+-- Many lookups in one formula: each of them is a subquery for the engine.
+select continent, corr(gdp, low), stddev(gdp), covar_pop(low, score) from people join regions on country = nationality
+join grades on score between low and high group by continent order by continent
+
+select grade, avg(case when nationality in (select country from regions where gdp > 100 * age) then score else 0 end) as x
+from people left join grades on score between low and high group by grade order by grade nulls first
+
+select count(*) from people p join regions r on r.country = p.nationality where p.age > 30 and r.gdp in (2100, 2400)

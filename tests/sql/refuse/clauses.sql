@@ -412,3 +412,49 @@ select count(*) into other from people
 -- says: a column beside aggregates
 select count(*) from people having age > 3
 --                                 ^
+
+-- says: say of what
+select quantile(, 0.5) from people
+--     ^
+
+-- says: share is one number
+select quantile_cont(age) from people
+--     ^
+
+-- says: more than one
+select count(*) from people left join regions on true
+
+-- says: more than one
+select count(*) from people join grades on low <= score
+
+-- says: is not estimated
+select count(*) filter (where true) over () from people
+--     ^
+
+-- says: is not estimated
+select sum(distinct age) from people
+--     ^
+
+-- says: LIMIT must be a whole number
+select count(*) from people fetch first 3 rows only
+--                                      ^
+
+-- says: is not a question about the data
+-- at: 1:1
+values (1)
+
+-- says: SELECT * is not answered
+-- at: 1:1
+table people
+
+-- says: is not a question about the data
+-- at: 1:1
+(select count(*) from people)
+
+-- says: is not a question about the data
+-- at: 1:1
+describe people
+
+-- says: there is no column
+select count(asc) from people
+--           ^

@@ -226,3 +226,35 @@ select count(*) from people where joined at time zone 'UTC' > '2004-01-01'
 -- says: cannot be used here
 select count(*) from people where columns('a.*') > 3
 --                                ^
+
+-- says: cannot be used here
+select count(*) from people where date() > 0
+--                                ^
+
+-- says: cannot make groups
+select count(*) from people group by ('Kenya', age)
+--                                   ^
+
+-- says: cannot make groups
+select count(*) from people group by null
+--                                   ^
+
+-- says: not SQL
+select sum(least()) from people
+--               ^
+
+-- says: cannot be used here
+select count(*) from people where soundex(nationality) = 'K'
+--                                ^
+
+-- says: cannot be used here
+select count(*) from people where nationality is json
+--                                               ^
+
+-- says: cannot be used here
+select count(*) from people where repeat(nationality, 1000000000) = 'x'
+--                                ^
+
+-- says: cannot be used here
+select count(*) from people where exists (from regions select unnest([1]))
+--                                                            ^
