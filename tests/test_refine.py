@@ -17,7 +17,7 @@ import pytest
 
 from voile.errors import ReleaseError, UsageError
 from voile.evaluate.workload import Selections, selection_counts
-from voile.refine import ErrorModel, Mixture, Refinement, fit, load, refine, save
+from voile.refine import ErrorModel, Mixture, Refinement, em, fit, load, refine, save
 from voile.refine.em import PSEUDO, Fitter, Known, shares
 from voile.refine.examine import Noise, non_negative
 from voile.refine.mixture import average
@@ -208,8 +208,8 @@ def correlated(rows: int, sizes: tuple[int, ...]) -> Codes:
 
 @pytest.fixture(scope="module")
 def people() -> Simulated:
-    sizes = (20, 8, 6, 5, 12, 3)
-    return simulated(correlated(6000, sizes), sizes, a=0.5, copies=15)
+    sizes = (20, 8, 6, 12, 3)
+    return simulated(correlated(6000, sizes), sizes, a=0.5, copies=10)
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +241,7 @@ def test_refined_counts_are_better_and_their_error_is_honest(
     model = np.concatenate([refined.mixture.marginal(s).ravel() for s in true.subsets])
     value, stated = refined.error.combine(plain, variance, model)
     wrong = np.abs(value - true.counts)
-    assert wrong.mean() < 0.25 * np.abs(plain - true.counts).mean()
+    assert wrong.mean() < 0.33 * np.abs(plain - true.counts).mean()
     large = true.counts >= 500
     assert wrong[large].mean() < np.abs(plain - true.counts)[large].mean()
     covered = wrong <= 1.96 * stated
@@ -265,9 +265,12 @@ def test_without_noise_the_plain_count_stands() -> None:
     assert not stated.any()
 
 
-def test_the_same_seed_gives_the_same_on_any_number_of_threads() -> None:
-    sizes = (6, 5, 4)
-    case = simulated(correlated(1000, sizes), sizes, a=0.5, copies=3)
+def test_the_same_seed_gives_the_same_on_any_number_of_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(em, "FEW", 100)
+    sizes = (6, 5)
+    case = simulated(correlated(400, sizes), sizes, a=0.5, copies=2)
     first, second = case.refine(threads=1), case.refine(threads=3)
     other = case.refine(seed=1)
     assert same(first, second)

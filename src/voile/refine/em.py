@@ -12,10 +12,11 @@ hardly any row supports falls back to independence. Neither step lowers
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeVar
 
 import numpy as np
 
@@ -24,12 +25,16 @@ from voile.refine.kernels import Floats, expect, log_densities
 from voile.refine.mixture import Mixture
 from voile.refine.rows import Layout, Rows
 
+T = TypeVar("T")
+
 PSEUDO = 1.0
 """Rows of prior belief per component and attribute: the weight of one record."""
 CHUNKS = 4
 """Parts of the rows that run side by side; fixed, so that sums do not depend on the machine."""
 JITTER = 0.5
 """Spread of the logarithms by which random starts differ from independence."""
+FEW = 20_000
+"""Rows that are not worth a second thread."""
 ALONE = 50
 """Steps for the model without components, which converges within a few."""
 
@@ -63,7 +68,7 @@ class Fitter:
             counts = np.zeros_like(stacked)
             return expect(rows.cells, stacked, mass, noise, first, last, counts), counts
 
-        done = list(self.pool.map(lambda ends: part(*ends), chunks(len(rows))))
+        done = self.each(rows, part)
         sums = self.layout.unstack(sum((counts for _, counts in done), np.zeros_like(stacked)))
         return maximised(fit, sums, base), sum(likelihood for likelihood, _ in done)
 
@@ -76,8 +81,15 @@ class Fitter:
         def part(first: int, last: int) -> None:
             log_densities(rows.cells, stacked, mass, noise, first, last, out)
 
-        list(self.pool.map(lambda ends: part(*ends), chunks(len(rows))))
+        self.each(rows, part)
         return out
+
+    def each(self, rows: Rows, part: Callable[[int, int], T]) -> list[T]:
+        """What `part` makes of each chunk of the rows, in order."""
+        ends = chunks(len(rows))
+        if len(ends) == 1:
+            return [part(*ends[0])]
+        return list(self.pool.map(lambda pair: part(*pair), ends))
 
     def run(self, rows: Rows, fit: Mixture, base: Sequence[Floats], steps: int) -> Mixture:
         for _ in range(steps):
@@ -119,5 +131,7 @@ def shares(table: Floats) -> Floats:
 
 
 def chunks(count: int) -> list[tuple[int, int]]:
-    edges = [count * i // CHUNKS for i in range(CHUNKS + 1)]
+    """[first, last) of each part of the rows."""
+    parts = 1 if count < FEW else CHUNKS
+    edges = [count * i // parts for i in range(parts + 1)]
     return list(pairwise(edges))

@@ -62,7 +62,7 @@ def refine(
     began = time.monotonic()
     columns, widths = checked(codes, sizes)
     seen = len(columns[0])
-    layout = Layout(widths)
+    layout = Layout.suited(widths, seen)
     noise = Noise(
         retention=retention,
         excess=excess,

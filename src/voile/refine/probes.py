@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.refine.coins import Coins
-from voile.refine.em import Fitter, chunks
+from voile.refine.em import Fitter
 from voile.refine.kernels import Floats, Integers, Words, tally
 from voile.refine.mixture import Mixture
 from voile.refine.rows import Layout, Rows
@@ -66,8 +66,7 @@ class Batch:
             tally(rows.cells, words, first, last, counts)
             return counts
 
-        parts = fitter.pool.map(lambda ends: part(*ends), chunks(len(rows)))
-        return sum(parts, np.zeros(BATCH, np.int64))
+        return sum(fitter.each(rows, part), np.zeros(BATCH, np.int64))
 
 
 def as_words(mask: Mask) -> Words:

@@ -30,6 +30,12 @@ class Layout:
     """Which attributes are modelled, and how they are grouped."""
 
     sizes: tuple[int, ...]
+    limit: int = GROUP
+
+    @classmethod
+    def suited(cls, sizes: tuple[int, ...], rows: int) -> Layout:
+        """Smaller groups for few rows: their tables are multiplied out at every step."""
+        return cls(sizes, min(GROUP, max(16, rows // 100)))
 
     @cached_property
     def modelled(self) -> tuple[int, ...]:
@@ -43,9 +49,9 @@ class Layout:
     @cached_property
     def groups(self) -> tuple[tuple[int, ...], ...]:
         groups: list[list[int]] = []
-        product = GROUP + 1
+        product = self.limit + 1
         for j in self.modelled:
-            if product * self.sizes[j] > GROUP:
+            if product * self.sizes[j] > self.limit:
                 groups.append([])
                 product = 1
             groups[-1].append(j)
