@@ -483,6 +483,9 @@ def test_what_was_saved_is_loaded(stored: tuple[Refinement, Path]) -> None:
     assert again.error.combine(np.ones(2), np.ones(2), np.ones(2))[0].tolist() == [1, 1]
     assert vars(again.error).keys() == vars(found.error).keys()
     assert (again.error.follows, again.error.rows) == (found.error.follows, found.error.rows)
+    assert load(path, of="abc", sizes=(3, 2, 2)) is not None
+    with pytest.raises(ReleaseError, match="another domain"):
+        load(path, of="abc", sizes=(3, 2, 3))
     assert [file.name for file in path.parent.iterdir()] == [path.name]
     assert load(path.with_name("other.npz"), of="abc") is None
 
@@ -500,6 +503,25 @@ def test_a_broken_file_is_refused(
     path.write_bytes(stored[1].read_bytes()[:cut])
     with pytest.raises(ReleaseError):
         load(path, of="abc")
+
+
+def test_a_flipped_bit_is_refused_or_harmless(
+    stored: tuple[Refinement, Path], tmp_path: Path
+) -> None:
+    whole, path = stored[1].read_bytes(), tmp_path / "flipped.npz"
+    rng = np.random.default_rng(1)
+    refused = 0
+    for place in rng.integers(0, len(whole), 200):
+        broken = bytearray(whole)
+        broken[place] ^= 1 << int(rng.integers(8))
+        path.write_bytes(broken)
+        try:
+            found = load(path, of="abc")
+            assert found is not None
+            assert same(found, stored[0])
+        except ReleaseError:
+            refused += 1
+    assert refused > 100
 
 
 class Trap:

@@ -78,7 +78,7 @@ class Layout:
             place = np.zeros(packed.shape[1], np.int64)
             for j in group:
                 place *= self.sizes[j]
-                place += codes[j]
+                place += codes[j].astype(np.int64, copy=False)
             packed[g] = place + self.edges[g]
         return packed
 

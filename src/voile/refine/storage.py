@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import io
 import json
+import struct
 import zipfile
+import zlib
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +19,14 @@ from voile.files import write_whole
 from voile.refine.error import ErrorModel
 from voile.refine.fit import Refinement
 from voile.refine.mixture import Mixture
+from voile.refine.rows import LARGEST
 
 FORMAT = 1
+UNREADABLE = (
+    OSError, ValueError, EOFError, KeyError, TypeError, RuntimeError, MemoryError,
+    SyntaxError, struct.error, zlib.error, zipfile.BadZipFile,
+)  # fmt: skip
+"""What NumPy and zipfile raise on bytes that are no such file."""
 HINT = "delete the file and refine the release again"
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -43,17 +52,22 @@ def save(refinement: Refinement, path: Path, *, of: str) -> None:
     write_whole(path, content.getvalue())
 
 
-def load(path: Path, *, of: str) -> Refinement | None:
-    """What `save` wrote for this release, or None where nothing was. Nothing in it is executed."""
+def load(path: Path, *, of: str, sizes: Sequence[int] | None = None) -> Refinement | None:
+    """What `save` wrote for this release, or None where nothing was. Nothing in it is executed.
+
+    `sizes` are those of the release's attributes, which the tables must have.
+    """
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
             arrays = {name: stored[name] for name in stored.files}
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, EOFError, KeyError, TypeError, zipfile.BadZipFile) as error:
+    except UNREADABLE as error:
         raise broken(path, type(error).__name__) from None
     try:
-        return read(arrays, of, path)
+        found = read(arrays, of, path)
+        check_sizes(found.mixture, sizes)
+        return found
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise broken(path, str(error)) from None
 
@@ -73,6 +87,12 @@ def read(arrays: Arrays, of: str, path: Path) -> Refinement:
     if not np.isfinite([follows, rows, whole, unsure]).all():
         raise ValueError("its error is not a number")
     return Refinement(fits[0], error, (fits[1], fits[2]), dict(about["report"]))
+
+
+def check_sizes(fit: Mixture, sizes: Sequence[int] | None) -> None:
+    widths = [table.shape[1] for table in fit.tables]
+    if sizes is not None and widths != [size if size <= LARGEST else 0 for size in sizes]:
+        raise ValueError("its tables are of another domain")
 
 
 def mixture(arrays: Arrays, name: str) -> Mixture:
