@@ -307,6 +307,19 @@ class Work:
             covers = covers.replace("the statistic", groups, 1)
         return covers
 
+    def _bin_notes(self) -> list[str]:
+        """Where it matters that numbers are known by the middles of their bins only."""
+        query, differs, notes = self.query, self.source.engine.cuts_a_bin, []
+        made = [g for g in query.groups if g.sql != quoted(g.attributes)]  # a bin is a fine group
+        if cut := [wording(e) for e in (*query.conditions, *made) if differs(e)]:
+            notes.append(f"{' and '.join(cut)} cuts inside a bin: rows count by the middle of "
+                         "theirs, and the interval does not cover that; cut at the edges of the "
+                         "schema's bins")  # fmt: skip
+        if known := [wording(e) for e in query.values if differs(e)]:
+            notes.append(f"{' and '.join(known)} is computed from the middles of bins, and the "
+                         "interval does not cover that")  # fmt: skip
+        return notes
+
     def notes(self) -> tuple[str, ...]:
         """What the analyst should know about this answer."""
         query, notes = self.query, []
@@ -317,12 +330,7 @@ class Work:
             notes.append("the condition reads no column; names go in double quotes, text in single")
         if not query.atoms and not query.groups and self.source.rows is not None:
             notes.append(f"the release tells the number of rows: {self.source.rows:,}")
-        read: list[Any] = [*query.conditions, *query.values, *query.groups]
-        cut = [wording(e) for e in read if self.source.engine.cuts_a_bin(e)]
-        if cut:
-            notes.append(f"{' and '.join(cut)} cuts inside a bin: rows count by the middle of "
-                         "theirs, and the interval does not cover that; cut at the edges of the "
-                         "schema's bins")  # fmt: skip
+        notes += self._bin_notes()
         if not self.groups.complete:
             notes.append("only the groups that occur in the view are listed, of "
                          f"{self.groups.possible:,} that the domain allows: those with more "
@@ -346,6 +354,11 @@ def _stable_descending(places: list[int], keys: list[Any]) -> list[int]:
             tie = []
         tie.append(place)
     return [*result, *sorted(tie)]
+
+
+def quoted(attributes: tuple[str, ...]) -> str:
+    """How a column that stands alone is written."""
+    return " ".join('"' + name.replace('"', '""') + '"' for name in attributes)
 
 
 def weight_range(
