@@ -302,7 +302,7 @@ def only(way: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@settings(max_examples=500)
+@settings(max_examples=350)
 @given(question=st.deferred(lambda: questions(joint=True)))
 def test_every_way_equals_brute_force(way: str, question: Question) -> None:
     with only(way):
@@ -310,7 +310,7 @@ def test_every_way_equals_brute_force(way: str, question: Question) -> None:
 
 
 @pytest.mark.parametrize("way", ["intervals", "elimination"])
-@settings(max_examples=400)
+@settings(max_examples=250)
 @given(question=st.deferred(lambda: questions(joint=False)))
 def test_atoms_on_one_attribute_equal_brute_force(way: str, question: Question) -> None:
     with only(way):
@@ -455,7 +455,9 @@ def test_sampled_groups_are_within_their_errors(batch: int | None) -> None:
 
 
 def test_exact_refuses_what_would_be_sampled() -> None:
-    with pytest.raises(QueryError, match=r"a \(1,000\), b \(1,000\), c \(1,000\) span") as caught:
+    with pytest.raises(
+        QueryError, match="on a, b, c do not come apart: counting their 1,000 × "
+    ) as caught:
         sums_of(numbers_schema(1000, 3), exact=True).sums([Term(every("a * b * c < 100"))])
     assert "--memory" in caught.value.hint
 
@@ -464,7 +466,7 @@ def test_memory_is_planned_before_it_is_used() -> None:
     schema = numbers_schema(1000, 3)
     predicate = every("a * b % 7 = 1", "b * c % 5 = 2", "a * c % 3 = 0")
     assert sums_of(schema).explain(Term(predicate)).parts[0].method == "contraction"
-    with pytest.raises(QueryError, match="cannot be summed exactly"):
+    with pytest.raises(QueryError, match="does not fit"):
         sums_of(schema, memory=2**20, exact=True).sums([Term(predicate)])
 
 
@@ -528,6 +530,15 @@ def test_subqueries_keep_the_order_of_the_domain() -> None:
     assert np.flatnonzero(found.to_numpy(zero_copy_only=False)).tolist() == list(range(6, 694, 7))
     with pytest.raises(QueryError, match="cannot be computed"):
         engine.evaluate([Expression('"a" IN (SELECT no FROM nothing)', ("a",))])
+
+
+def test_words_in_quotes_are_no_subqueries() -> None:
+    schema = Schema((Attribute("exists", "categorical", Values(("7", "(select 1)", "it''s"))),))
+    engine = Domain(duckdb.connect(), schema)
+    (found,) = engine.evaluate(
+        [Expression("CAST(\"exists\" AS INT) < 9 OR 'not exists' = ''", ("exists",))]
+    )
+    assert found.to_pylist() == [True, None, None]
 
 
 def test_values_that_are_no_numbers_add_nothing() -> None:

@@ -130,13 +130,18 @@ def enumerated(problem: Problem, memory: int) -> Way | None:
 def too_large(problem: Problem, memory: int) -> QueryError:
     names = problem.component.attributes
     sizes = [problem.schema[name].size for name in names]
-    listed = ", ".join(f"{n} ({s:,})" for n, s in zip(names, sizes, strict=True))
+    spans = " × ".join(f"{size:,}" for size in sizes)
+    needed = "" if problem.huge else f" needs {gib(network_of(problem).plan().bytes)} and"
     return QueryError(
-        f"the conditions on {listed} span {math.prod(sizes):,} combinations of values, do not "
-        f"come apart, and cannot be summed exactly within {memory / 2**30:.3g} GiB",
+        f"the conditions on {', '.join(names)} do not come apart: counting their {spans} "
+        f"combinations of values exactly{needed} does not fit {gib(memory)}",
         hint="allow more memory (--memory), leave out --exact for an estimate with its error, or "
         "split the comparison",
     )
+
+
+def gib(count: int) -> str:
+    return f"{count / 2**30:,.3g} GiB"
 
 
 def exactly(problem: Problem, opened: Floats) -> tuple[Floats, None]:
