@@ -14,7 +14,8 @@ from voile.errors import QueryError
 from voile.query.domain.component_sum import Summed, Way, choose
 from voile.query.domain.inputs import Array, DomainEngine, Floats, Weights
 from voile.query.domain.plan import Plan
-from voile.query.domain.problem import Group, Sizes, prepare, requests, sizes_of, unlisted
+from voile.query.domain.prepare import Sizes, prepare, requests, sizes_of, unlisted
+from voile.query.domain.problem import Group
 from voile.query.domain.split import Component, Placed, split
 from voile.query.predicate import Expression, Term
 from voile.schema import Schema

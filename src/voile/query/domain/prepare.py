@@ -1,0 +1,227 @@
+"""One component, evaluated on its attributes one by one and made as small as that allows.
+
+Conditions and values that read one attribute become part of its weights; values of weight 0 are
+dropped; values that everything else treats alike become one class with the sum of their weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from voile.query.domain.compare import on_whole_numbers, separable
+from voile.query.domain.inputs import (
+    Array,
+    Bools,
+    DomainEngine,
+    Floats,
+    Ints,
+    Weights,
+    numbers,
+    truths,
+)
+from voile.query.domain.intervals import intervals
+from voile.query.domain.problem import Axis, Group, Problem, classed
+from voile.query.domain.split import Component, reads
+from voile.query.predicate import And, Atom, Expression, Or, Predicate, atoms
+from voile.schema import Schema
+
+TRUE, FALSE = And(()), Or(())
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """How large a component's attributes are: too large to be listed, or a few intervals."""
+
+    huge: tuple[str, ...]
+    intervals: dict[str, tuple[Ints, Floats]]
+
+
+def sizes_of(component: Component, schema: Schema, memory: int, weights: Weights | None) -> Sizes:
+    plain = [n for n in component.attributes if weights is None or n not in weights.tables]
+    found = {n: i for n in plain if (i := intervals(component, schema[n]))}
+    large = (n for n in component.attributes if n not in found and unlisted(schema[n].size, memory))
+    return Sizes(tuple(large), found)
+
+
+def unlisted(size: int, memory: int) -> bool:
+    """Whether evaluating an attribute on all its values would take more than the memory."""
+    return 32 * size > memory
+
+
+def requests(component: Component, sizes: Sizes) -> list[Expression]:
+    """Everything that the component needs evaluated on all values of one attribute, or on none."""
+    apart = {*sizes.huge, *sizes.intervals}
+    return [e for e in single_reads(component) if not set(e.attributes) & apart]
+
+
+def single_reads(component: Component) -> list[Expression]:
+    """Everything on at most one attribute."""
+    found: list[Expression] = []
+    for atom in dict.fromkeys(a for part in component.parts for a in atoms(part)):
+        if len(atom.attributes) <= 1:
+            found.append(Expression(atom.sql, atom.attributes))
+        elif apart := separable(atom):
+            found += [expression for _, expression in apart.terms]
+    found += [value for value in component.values if len(value.attributes) <= 1]
+    return list(dict.fromkeys(found))
+
+
+def prepare(
+    component: Component,
+    schema: Schema,
+    engine: DomainEngine,
+    groups: Sequence[Group],
+    weights: Weights | None,
+    sizes: Sizes,
+) -> Problem:
+    """Evaluate what reads one attribute, and reduce the component with it."""
+    batch = 1 if weights is None else len(weights.mix)
+    problem = Problem(schema, engine, component, batch, list(groups), huge=sizes.huge)
+    columns = evaluated(component, engine, sizes)
+    single = fold_single(problem, columns)
+    problem.formulas = [collapse(f, problem, columns) for f in problem.formulas]
+    for name in component.attributes:
+        if name not in sizes.huge:
+            codes, weight = sizes.intervals.get(name) or every_value(schema[name].size)
+            if weights is not None and name in weights.tables:
+                weight = np.asarray(weights.tables[name], dtype=np.float64)
+            weight = np.broadcast_to(weight, (batch, len(codes)))
+            axis, kept = listed(problem, name, codes, weight, single.get(name))
+            problem.reshape(axis, kept)
+    simplify(problem)
+    for atom in problem.joint_atoms():
+        apart = separable(atom) if not set(atom.attributes) & set(sizes.huge) else None
+        if apart:
+            terms = [columns[expression] for _, expression in apart.terms]
+            problem.joint[atom] = on_whole_numbers(apart, terms)
+    problem.coarsen()
+    return problem
+
+
+def evaluated(component: Component, engine: DomainEngine, sizes: Sizes) -> dict[Expression, Any]:
+    """What reads one attribute on its values or on its intervals, and what reads none."""
+    asked = requests(component, sizes)
+    columns = dict(zip(asked, engine.evaluate(asked), strict=True))
+    for name, (codes, _) in sizes.intervals.items():
+        mine = [e for e in single_reads(component) if e.attributes == (name,)]
+        found = engine.sample([name], [e.sql for e in mine], [codes])
+        columns |= dict(zip(mine, found, strict=True))
+    return columns
+
+
+def fold_single(problem: Problem, columns: dict[Expression, Any]) -> dict[str, Floats]:
+    """What each attribute's weights are multiplied by; the rest is put into the problem."""
+    single: dict[str, Floats] = {"": np.ones(1)}
+    for part in problem.component.parts:
+        names = reads(part)
+        if len(names) <= 1 and not names & set(problem.huge):
+            name = next(iter(names), "")
+            single[name] = single.get(name, np.float64(1)) * truth_of(part, columns)
+        else:
+            problem.formulas.append(part)
+    for value in problem.component.values:
+        if value in columns:
+            name = next(iter(value.attributes), "")
+            single[name] = single.get(name, np.float64(1)) * numbers(columns[value])
+        else:
+            problem.values.append(value)
+    problem.scale = np.full(problem.batch, single[""][0])
+    return single
+
+
+def truth_of(part: Predicate, columns: dict[Expression, Any]) -> Bools:
+    """A condition on one attribute or none, on each of its values."""
+    if isinstance(part, Atom):
+        return truths(columns[Expression(part.sql, part.attributes)])
+    inner = [truth_of(p, columns) for p in part.parts]
+    combine = np.logical_and if isinstance(part, And) else np.logical_or
+    result: Bools = np.array(isinstance(part, And))
+    for one in inner:
+        result = combine(result, one)
+    return np.atleast_1d(result)
+
+
+def collapse(part: Predicate, problem: Problem, columns: dict[Expression, Any]) -> Predicate:
+    """Conditions under OR: what reads one attribute becomes one atom with its truth."""
+    names = reads(part)
+    listed = not names & set(problem.huge)
+    if listed and len(names) <= 1:
+        truth = truth_of(part, columns)
+        if not names:
+            return TRUE if truth[0] else FALSE
+        atom = part if isinstance(part, Atom) else Atom(str(part), tuple(names))
+        problem.truth[atom] = truth
+        return atom
+    if isinstance(part, Atom):
+        problem.joint[part] = None
+        return part
+    parts = gathered(part) if listed else part.parts
+    inner = tuple(collapse(p, problem, columns) for p in parts)
+    return And(inner) if isinstance(part, And) else Or(inner)
+
+
+def gathered(part: And | Or) -> list[Predicate]:
+    """The parts, those on the same single attribute joined into one."""
+    same: dict[object, list[Predicate]] = {}
+    for number, inner in enumerate(part.parts):
+        names = reads(inner)
+        same.setdefault(next(iter(names)) if len(names) == 1 else number, []).append(inner)
+    kind = type(part)
+    return [kind(tuple(inner)) if len(inner) > 1 else inner[0] for inner in same.values()]
+
+
+def every_value(size: int) -> tuple[Ints, Floats]:
+    return np.arange(size), np.ones(size)
+
+
+def listed(
+    problem: Problem, name: str, codes: Ints, weight: Floats, factor: Floats | None
+) -> tuple[Axis, Ints]:
+    """The attribute's axis, and which of the given codes are left on it."""
+    size = len(codes)
+    label, bound = np.zeros(size, np.int64), 1
+    if any(name in g.attributes for g in problem.groups if len(g.attributes) > 1):
+        label, bound = np.arange(size), size  # every value may make a difference
+    tells: list[tuple[Array, int]] = [
+        *((t, 2) for atom, t in problem.truth.items() if atom.attributes == (name,)),
+        *((g.codes, g.size) for g in problem.groups if g.attributes == (name,)),
+    ]
+    for telling, count in tells:
+        if bound * count > 2**40:
+            label, first = classed(label)
+            bound = len(first)
+        label, bound = label * count + telling, bound * count
+    weight = weight if factor is None else weight * factor
+    kept = np.flatnonzero((weight != 0).any(axis=0))
+    numbered, first = classed(label[kept])
+    return Axis(name, codes[kept], weight[:, kept], numbered, first), kept
+
+
+def simplify(problem: Problem) -> None:
+    """Fold what is true, or false, on every value that is left."""
+
+    def fold(part: Predicate) -> Predicate:
+        if isinstance(part, Atom):
+            truth = problem.truth.get(part)
+            if truth is None or truth.any() != truth.all():
+                return part
+            return TRUE if truth.any() else FALSE
+        absorbing = FALSE if isinstance(part, And) else TRUE
+        inner: list[Predicate] = []
+        for one in map(fold, part.parts):
+            if one == absorbing:
+                return absorbing
+            # An And inside an And is part of it: gates alternate.
+            inner += one.parts if type(one) is type(part) else (one,)
+        unique = tuple(dict.fromkeys(inner))
+        return unique[0] if len(unique) == 1 else type(part)(unique)
+
+    whole = fold(And(tuple(problem.formulas)))
+    problem.formulas = list(whole.parts) if isinstance(whole, And) else [whole]
+    if whole == FALSE:
+        problem.scale = problem.scale * 0
+        problem.formulas = []
