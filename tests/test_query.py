@@ -246,7 +246,7 @@ def numbers_schema(size: int, count: int) -> Schema:
     return Schema(tuple(Attribute(c, "integer", Range(1, size)) for c in names))
 
 
-def counted(where: str, schema: Schema, view: View) -> int:
+def counted(where: str, schema: Schema, view: View) -> int | float:
     return domain_count(
         parse(f"select count(*) from t where {where}", schema).predicate, schema, view
     )

@@ -31,6 +31,8 @@ from voile.refine import ErrorModel
 NUMBERS = ("INT", "DOUBLE", "FLOAT", "DECIMAL", "BOOLEAN")
 KEYS = (*NUMBERS, "TINYINT", "SMALLINT", "BIGINT", "HUGEINT", "U", "VARCHAR", "DATE", "TIME")
 """How the types of groups begin."""
+LARGEST = 1e70
+"""Values up to this; the fourth powers of larger ones, which errors are made of, overflow."""
 MOST_TERMS = 24
 
 
@@ -309,9 +311,11 @@ class Work:
 
     def _bin_notes(self) -> list[str]:
         """Where it matters that numbers are known by the middles of their bins only."""
-        query, differs, notes = self.query, self.source.engine.cuts_a_bin, []
+        query, notes = self.query, list[str]()
+        differs = self.source.engine.cuts_a_bin
         made = [g for g in query.groups if g.sql != quoted(g.attributes)]  # a bin is a fine group
-        if cut := [wording(e) for e in (*query.conditions, *made) if differs(e)]:
+        read: list[Any] = [*query.conditions, *made]
+        if cut := [wording(e) for e in read if differs(e)]:
             notes.append(f"{' and '.join(cut)} cuts inside a bin: rows count by the middle of "
                          "theirs, and the interval does not cover that; cut at the edges of the "
                          "schema's bins")  # fmt: skip
@@ -390,10 +394,12 @@ def value_range(
     for condition in conditions:
         passing = pc.and_(passing, pc.fill_null(condition, False))
     found = numbers.filter(passing).to_numpy(zero_copy_only=False)
-    if len(found) and not np.isfinite(found).all():
+    if len(found) and not (np.abs(found) <= LARGEST).all():
+        finite = np.isfinite(found).all()
         raise refusal(
             sql,
-            f"{wording(value)} is not a finite number on every row that counts",
+            f"{wording(value)} is {'beyond ±1e70' if finite else 'not a finite number'} on a row "
+            "that counts",
             value.start,
             "leave such rows out: sum(a / nullif(b, 0)), or a condition in WHERE",
         )

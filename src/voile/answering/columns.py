@@ -167,6 +167,7 @@ class Estimator:
         never = all(factor > 0 and self.ranges[term][0] >= 0 for term, factor in form.parts)
         return form.constant if never else -math.inf
 
+    @np.errstate(all="ignore")
     def _count(
         self, term: Term, factor: float, constant: float, confidence: float
     ) -> tuple[Floats, Floats]:
@@ -317,6 +318,7 @@ def averages(top: Term, bottom: Term) -> bool:
 
 
 def normal(value: Floats, stderr: Floats) -> Intervals:
+    @np.errstate(all="ignore")
     def interval(confidence: float) -> tuple[Floats, Floats]:
         z = NormalDist().inv_cdf((1 + confidence) / 2)
         return value - z * stderr, value + z * stderr
