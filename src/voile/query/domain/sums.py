@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from voile.errors import QueryError
 from voile.query.domain.component_sum import Summed, Way, choose
-from voile.query.domain.inputs import Array, DomainEngine, Floats, Weights
+from voile.query.domain.inputs import Array, DomainEngine, Floats, Ints, Weights
 from voile.query.domain.plan import Plan
 from voile.query.domain.prepare import Sizes, prepare, requests, sizes_of, unlisted
 from voile.query.domain.problem import Group
@@ -20,8 +21,8 @@ from voile.query.domain.split import Component, Placed, split
 from voile.query.predicate import Expression, Term
 from voile.schema import Schema
 
-KEPT = 512
-"""Sums of components that are remembered."""
+KEPT = 2**28
+"""Bytes of sums, and of group codes, that are remembered."""
 EXACT = 2.0**53
 """Below this a sum of whole numbers in floating point is exact."""
 
@@ -125,6 +126,21 @@ def gathered(values: Floats, codes: Sequence[Array], places: tuple[int, ...]) ->
     return np.asarray(values[where])
 
 
+def told_apart(column: pa.Array, expression: Expression) -> tuple[Ints, list[Any]]:
+    """Values as codes in the order of their appearance, and what the codes stand for."""
+    if pa.types.is_floating(column.type):
+        column = pc.add(column, 0.0)  # -0.0 and 0.0 are one value
+    try:
+        encoded = column.dictionary_encode(null_encoding="encode")
+    except pa.ArrowNotImplementedError:
+        raise QueryError(
+            f"GROUP BY {expression.sql} has values of type {column.type}",
+            hint="group by numbers, text, dates or conditions",
+        ) from None
+    codes: Ints = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return codes, encoded.dictionary.to_pylist()
+
+
 def kept_as(component: Component, weights: Weights | None) -> tuple[Component, int]:
     """What a sum is remembered by; its weights are kept with it, so that their id stays theirs."""
     return component, 0 if weights is None else id(weights)
@@ -145,6 +161,7 @@ class DomainSums:
         self._memory = memory
         self._exact = exact
         self._kept: OrderedDict[Any, tuple[Summed, Weights | None]] = OrderedDict()
+        self._bytes = 0
         self._groups: dict[Expression, tuple[Group, list[Any]]] = {}
 
     def sums(
@@ -196,12 +213,15 @@ class DomainSums:
 
     def _summed(self, component: Component, weights: Weights | None) -> Summed:
         key = kept_as(component, weights)
-        if key not in self._kept:
-            self._kept[key] = (self._way(component, weights).sum(), weights)
-            if len(self._kept) > KEPT:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(key)
-        return self._kept[key][0]
+        if key in self._kept:
+            self._kept.move_to_end(key)
+            return self._kept[key][0]
+        summed = self._way(component, weights).sum()
+        self._kept[key] = (summed, weights)
+        self._bytes += summed.bytes
+        while self._bytes > KEPT:
+            self._bytes -= self._kept.popitem(last=False)[1][0].bytes
+        return summed
 
     def _way(self, component: Component, weights: Weights | None) -> Way:
         groups = [self._group(group)[0] for group in component.groups]
@@ -227,12 +247,9 @@ class DomainSums:
                     "combinations of values",
                     hint="group by an attribute with a smaller domain",
                 )
-            column = self._engine.evaluate([expression])[0]
-            if pa.types.is_floating(column.type):
-                column = pa.compute.add(column, 0.0)  # -0.0 and 0.0 are one value
-            encoded = column.dictionary_encode(null_encoding="encode")
-            keys = encoded.dictionary.to_pylist()
-            codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+            codes, keys = told_apart(self._engine.evaluate([expression])[0], expression)
+            if codes.nbytes + sum(g.codes.nbytes for g, _ in self._groups.values()) > KEPT:
+                self._groups.clear()
             self._groups[expression] = (
                 Group(expression.attributes, shape, codes, len(keys)),
                 keys,
