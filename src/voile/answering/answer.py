@@ -17,7 +17,14 @@ from voile.answering.mixed import has_quantile, mixed_column
 from voile.answering.quantiles import quantile_column
 from voile.answering.refined import COVERS as REFINED
 from voile.answering.refined import Refiner
-from voile.answering.totals import Groups, Totals, domain_columns, totals, with_products
+from voile.answering.totals import (
+    Groups,
+    Totals,
+    check_lookups,
+    domain_columns,
+    totals,
+    with_products,
+)
 from voile.errors import QueryError
 from voile.estimate import Answer, Bound, Estimate, Floats
 from voile.query.domain import DomainSums, Weights
@@ -156,6 +163,7 @@ class Work:
         if max(map(len, sets), default=0) > MOST_TERMS:
             raise QueryError(f"one formula combines more than {MOST_TERMS} aggregates",
                              hint="ask for them one by one")  # fmt: skip
+        check_lookups(terms)
         self.ranges = {
             t: weight_range(t, query.predicate, source.engine.domain, query.sql)
             for s in sets
@@ -392,7 +400,7 @@ def value_range(
     numbers = pc.cast(values, pa.float64())
     passing = pc.is_valid(numbers)
     for condition in conditions:
-        passing = pc.and_(passing, pc.fill_null(condition, False))
+        passing = pc.and_(passing, pc.fill_null(pc.cast(condition, pa.bool_()), False))
     found = numbers.filter(passing).to_numpy(zero_copy_only=False)
     if len(found) and not (np.abs(found) <= LARGEST).all():
         finite = np.isfinite(found).all()

@@ -19,6 +19,7 @@ from voile.query.rows import Rows, RowSums
 
 MOST_SUBQUERIES = 6
 """Subqueries in the sums of one call to the engine."""
+MOST_IN_A_SUM = 40
 ALL_GROUPS = 50_000
 """Up to so many groups, those without a row in the view are listed too."""
 
@@ -105,6 +106,15 @@ def row_sum(term: Term) -> str:
         return f"count(*){only}"
     values = " * ".join(f"CAST({guarded(v.sql)} AS DOUBLE)" for v in term.values)
     return f"coalesce(sum({values}){only}, 0)"
+
+
+def check_lookups(terms: Iterable[Term]) -> None:
+    """A value of a joined table is a subquery wherever it stands, and errors need its powers."""
+    if any(len(SUBQUERY.findall(row_sum(term))) > MOST_IN_A_SUM for term in terms):
+        raise QueryError(
+            "one aggregate looks up values in your own tables too often",
+            hint="put what is computed from them into a column of the table",
+        )
 
 
 def batches(sums: Iterable[str]) -> list[list[str]]:

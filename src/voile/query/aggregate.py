@@ -43,6 +43,18 @@ PLAIN_NAMES: dict[type[exp.Expr], str] = {
 MEANS = frozenset(["mean"])
 
 
+def is_condition(formula: Formula) -> bool:
+    return isinstance(formula, Call) and formula.name in CONDITIONS
+
+
+def well_kinded(formula: Formula) -> bool:
+    """Whether logic is between conditions only, and arithmetic between numbers."""
+    if not isinstance(formula, Call):
+        return True
+    logic = formula.name in ("and", "or", "not")
+    return all(is_condition(arg) is logic and well_kinded(arg) for arg in formula.args)
+
+
 def is_aggregate(node: exp.Expr) -> bool:
     named = isinstance(node, exp.Anonymous) and node.name.lower() in MEANS
     return named or isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup | exp.Window)
@@ -67,10 +79,12 @@ class Aggregates:
     def formula(self, tree: exp.Expr, *, condition: bool = False) -> Formula:
         """A number made of aggregates, or a condition on such numbers."""
         found = self._formula(tree)
-        is_condition = isinstance(found, Call) and found.name in CONDITIONS
-        if is_condition is not condition:
+        if is_condition(found) is not condition:
             wanted = "a comparison, as in count(*) > 100" if condition else "a number"
             raise self._refused(tree, f"this must be {wanted}")
+        if not well_kinded(found):
+            raise self._refused(tree, "AND, OR and NOT stand between comparisons, + - * / and "
+                                      "comparisons between numbers")  # fmt: skip
         return found
 
     def _formula(self, tree: exp.Expr) -> Formula:
@@ -137,7 +151,7 @@ class Aggregates:
                 return Total(Term(only, (self._value(tree.this),)))
             case exp.Avg():
                 return self._mean(tree.this, only)
-            case exp.Anonymous() if len(tree.expressions) == 1:
+            case exp.Anonymous() if is_aggregate(tree) and len(tree.expressions) == 1:
                 return self._mean(tree.expressions[0], only)
         return None
 

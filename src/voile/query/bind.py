@@ -148,6 +148,10 @@ class Binder:
             self._check_type(node)
         if isinstance(node, exp.Pad):
             self._check_padding(node)
+        if isinstance(node, exp.Tuple) and not node.expressions:
+            raise self._refused(node)
+        if isinstance(node, exp.WidthBucket) and not node.args.get("num_buckets"):
+            raise self._refused(node)
         if isinstance(node, exp.Column) and isinstance(node.this, exp.Star):
             raise self._refused(node.this)
 
@@ -334,8 +338,8 @@ def _width_bucket(node: exp.WidthBucket) -> exp.Expr:
     x, n = to_sql(value), to_sql(count)
     text = (
         f"CASE WHEN {x} < {to_sql(low)} THEN 0 WHEN {x} >= {to_sql(high)} THEN {n} + 1 "
-        f"WHEN {x} IS NOT NULL THEN CAST(FLOOR(({x} - {to_sql(low)}) * {n} / {step}) AS INT) + 1 "
-        "END"
+        f"WHEN {x} IS NOT NULL THEN "
+        f"TRY_CAST(FLOOR(({x} - {to_sql(low)}) * {n} / {step}) AS INT) + 1 END"
     )
     return exp.maybe_parse(text, dialect="duckdb")
 

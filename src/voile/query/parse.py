@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from sqlglot import exp
 
 from voile.errors import QueryError
+from voile.query import strict
 from voile.query.aggregate import Aggregates, is_aggregate, plain_name
 from voile.query.bind import Binder, Partner, Tables, unknown_table
 from voile.query.formula import Formula, Total, leaves
@@ -122,6 +123,7 @@ def parse(sql: str, schema: Schema, tables: Tables | None = None) -> Query:
     """Read a query about a release with this schema; `tables` are the analyst's own."""
     try:
         tree = single_select(sql)
+        strict.check(sql, tree)
         only(sql, tree, SELECT_PARTS)
         return _Reader(sql, tree, schema, tables or {}).query()
     except RecursionError:
@@ -239,6 +241,10 @@ class _Reader:
             given: exp.Expr = on.copy()
             return given
         using = join.args.get("using")
+        comma = self.sql[place(self.sql, [join])] == ","
+        if not (using or comma or (join.args.get("kind") or "").upper() == "CROSS"):
+            raise refusal(self.sql, f"JOIN {alias} has no ON", place(self.sql, [join.this]),
+                          f"write join {alias} on name.column = {alias}.column")  # fmt: skip
         if using:
             for column in using:
                 binder.attribute(exp.column(column.copy()))

@@ -160,7 +160,7 @@ def _names(node: exp.Expr) -> list[str]:
 
 def last_before(sql: str, word: str, end: int) -> int:
     """Where a word last stands before a place, or that place."""
-    before = [t for t in _tokens(sql) if t.start < end]
+    before = [t for t in tokens(sql) if t.start < end]
     # Some tokens are of two words, as in GROUPING SETS.
     return max(
         (t.start for t in before if t.text.upper().split()[:1] == [word.upper()]), default=end
@@ -169,10 +169,10 @@ def last_before(sql: str, word: str, end: int) -> int:
 
 def first_token(sql: str, word: str) -> int | None:
     """Where a word first stands as a token of its own."""
-    return next((t.start for t in _tokens(sql) if t.text.upper() == word.upper()), None)
+    return next((t.start for t in tokens(sql) if t.text.upper() == word.upper()), None)
 
 
-def _tokens(sql: str) -> list[Any]:
+def tokens(sql: str) -> list[Any]:
     try:
         return list(Dialect().tokenize(sql))
     except SqlglotError:

@@ -413,9 +413,9 @@ select count(*) into other from people
 select count(*) from people having age > 3
 --                                 ^
 
--- says: say of what
+-- says: nothing stands before this comma
 select quantile(, 0.5) from people
---     ^
+--              ^
 
 -- says: share is one number
 select quantile_cont(age) from people
@@ -455,6 +455,62 @@ table people
 -- at: 1:1
 describe people
 
--- says: there is no column
+-- says: is a word of SQL
 select count(asc) from people
 --           ^
+
+-- says: BETWEEN needs AND
+select count(*) from people where age between 20 50
+--                                    ^
+
+-- says: not closed
+select quantile_cont(age, 0.25, count(*) from people
+--                  ^
+
+-- says: not SQL
+select count(*) from people where age > 3)
+--                                       ^
+
+-- says: nothing stands before this comma
+select , count(*) from people
+--     ^
+
+-- says: nothing stands before this comma
+select count(*) from people where age in (6, , 8)
+--                                           ^
+
+-- says: WHERE stands too late
+select age, count(*) from people group by age where age > 30
+--                                            ^
+
+-- says: GROUP BY stands too late
+select age, count(*) from people order by age group by age
+--                                            ^
+
+-- says: null is a word of SQL
+select count(*) from people null
+--                          ^
+
+-- says: group is a word of SQL
+select count(*) from people group
+--                          ^
+
+-- says: JOIN regions has no ON
+select count(*) from people left join regions where country = nationality
+--                                    ^
+
+-- says: JOIN regions has no ON
+select count(*) from people join regions
+--                               ^
+
+-- says: AND, OR and NOT stand between comparisons
+select age, count(*) from people group by age having count(*) * 5 or count(*) > 3
+--                                                   ^
+
+-- says: this must be a comparison
+select age, count(*) from people group by age having (count(*) > 3) + 1
+--                                                   ^
+
+-- says: is not estimated
+select frobnicate(age) filter (where member) from people
+--     ^

@@ -258,3 +258,15 @@ select count(*) from people where repeat(nationality, 1000000000) = 'x'
 -- says: cannot be used here
 select count(*) from people where exists (from regions select unnest([1]))
 --                                                            ^
+
+-- says: cannot be used here
+select count(*) from people where age <> ()
+--                                       ^
+
+-- says: cannot be used here
+select count(*) from people where width_bucket(age) = 3
+--                                ^
+
+-- says: beyond ±1e70
+select avg(power(age, 83)) from people
+--         ^
