@@ -35,8 +35,11 @@ from voile.query.rows import Rows
 from voile.query.text import refusal
 from voile.refine import ErrorModel
 
-NUMBERS = ("INT", "DOUBLE", "FLOAT", "DECIMAL", "BOOLEAN")
-KEYS = (*NUMBERS, "TINYINT", "SMALLINT", "BIGINT", "HUGEINT", "U", "VARCHAR", "DATE", "TIME")
+NUMBERS = (
+    "TINYINT", "SMALLINT", "INT", "BIGINT", "HUGEINT", "U", "DOUBLE", "FLOAT", "DECIMAL", "BOOLEAN",
+)  # fmt: skip
+"""How the types of numbers begin."""
+KEYS = (*NUMBERS, "VARCHAR", "DATE", "TIME")
 """How the types of groups begin."""
 LARGEST = 1e70
 """Values up to this; the fourth powers of larger ones, which errors are made of, overflow."""
@@ -123,7 +126,7 @@ def check(query: Query, engine: Engine) -> None:
             raise refusal(query.sql, f"{wording(condition)} is of type {kind}, not true or false",
                           condition.start, "compare it with something, as in age > 30")  # fmt: skip
     for value, kind in zip(values, kinds[len(conditions) :], strict=False):
-        if not any(known in kind for known in NUMBERS) or kind.endswith("]"):
+        if kind == "INTERVAL" or not kind.startswith(NUMBERS) or kind.endswith("]"):
             raise refusal(
                 query.sql,
                 f"{wording(value)} is of type {kind}: only numbers have sums, averages and "

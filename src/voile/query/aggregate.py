@@ -40,6 +40,8 @@ PLAIN_NAMES: dict[type[exp.Expr], str] = {
     exp.Quantile: "quantile", exp.PercentileCont: "quantile", exp.PercentileDisc: "quantile",
     exp.ApproxQuantile: "quantile",
 }  # fmt: skip
+EXTRA = frozenset(["zero_on_all_null", "null_on_zero_variance", "accuracy", "weight"])
+"""What the parser takes further arguments for, which DuckDB does not have."""
 MEANS = frozenset(["mean"])
 
 
@@ -138,6 +140,8 @@ class Aggregates:
         self._check_inside(tree)
         if tree.this is None and not isinstance(tree, exp.Count):
             raise self._refused(tree, "say of what, as in sum(age)")
+        if any(value for key, value in tree.args.items() if key in EXTRA):
+            raise self._refused(tree, "that is one argument too many")
         found = self._simple(tree, only) or self._spread(tree, only)
         return found or self._quantile(tree, only)
 

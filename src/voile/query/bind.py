@@ -148,6 +148,8 @@ class Binder:
             self._check_type(node)
         if isinstance(node, exp.Pad):
             self._check_padding(node)
+        if isinstance(node, exp.Floor | exp.Ceil) and node.args.get("decimals"):
+            raise self._refused(node)
         if isinstance(node, exp.Tuple) and not node.expressions:
             raise self._refused(node)
         if isinstance(node, exp.WidthBucket) and not node.args.get("num_buckets"):

@@ -67,7 +67,7 @@ TYPES = frozenset(
     [
         "BOOLEAN", "TINYINT", "SMALLINT", "INT", "BIGINT", "INT128", "UTINYINT", "USMALLINT",
         "UINT", "UBIGINT", "FLOAT", "DOUBLE", "DECIMAL", "VARCHAR", "TEXT", "CHAR", "DATE",
-        "TIMESTAMP", "TIME", "INTERVAL",
+        "TIMESTAMP", "TIMESTAMPNTZ", "TIME", "INTERVAL",
     ]
 )  # fmt: skip
 

@@ -309,6 +309,7 @@ class _Reader:
             tree = items[int(tree.this) - 1]
         elif isinstance(tree, exp.Column) and not tree.table:
             known = {name.lower() for name in self.schema.names}
+            known |= {c.lower() for p in self.binder.partners.values() for c in p.columns}
             named = [i for i in items if i.alias.lower() == tree.name.lower()]
             if named and tree.name.lower() not in known:
                 tree = named[0]

@@ -28,15 +28,25 @@ CLAUSES = {
     TokenType.LIMIT: 5, TokenType.OFFSET: 5,
 }  # fmt: skip
 """In this order."""
+BEGINNINGS = (
+    TokenType.COMMA, TokenType.L_PAREN, TokenType.SELECT, TokenType.GROUP_BY, TokenType.ORDER_BY,
+)  # fmt: skip
+SIGNS = (TokenType.PLUS, TokenType.DASH)
 
 
 def check(sql: str, tree: exp.Select) -> None:
     """Refuse what is not SQL though it was parsed."""
     read = tokens(sql)
-    for problem in (_unbalanced(read), _blank(read), _misplaced(read), _betweens(read, tree)):
-        if problem:
-            message, start = problem
-            raise refusal(sql, f"not SQL: {message}", start, ASK)
+    problem = (
+        _unbalanced(read)
+        or _blank(read)
+        or _stray_star(read)
+        or _misplaced(read)
+        or _betweens(read, tree)
+    )
+    if problem:
+        message, start = problem
+        raise refusal(sql, f"not SQL: {message}", start, ASK)
     for name in tree.find_all(exp.Identifier):
         if not name.quoted and name.name.lower() in RESERVED and "start" in name.meta:
             raise _reserved(sql, name)
@@ -61,11 +71,29 @@ def _unbalanced(read: list[Any]) -> tuple[str, int] | None:
 
 
 def _blank(read: list[Any]) -> tuple[str, int] | None:
-    """A comma with nothing before it."""
-    nothing = (TokenType.COMMA, TokenType.L_PAREN, TokenType.SELECT)
+    """A word or a sign that needs something beside it, and has nothing."""
     for before, token in pairwise(read):
-        if token.token_type == TokenType.COMMA and before.token_type in nothing:
+        left, right = before.token_type, token.token_type
+        if right == TokenType.COMMA and left in BEGINNINGS:
             return "nothing stands before this comma", token.start
+        if left in SIGNS and right in (TokenType.COMMA, TokenType.R_PAREN):
+            return f"nothing stands after {before.text}", before.start
+        if left == right == TokenType.STRING:
+            return "two texts stand side by side: is a comma missing?", token.start
+    if read and read[-1].token_type in (*CLAUSES, TokenType.COMMA):
+        return f"nothing stands after {read[-1].text}", read[-1].start
+    return None
+
+
+def _stray_star(read: list[Any]) -> tuple[str, int] | None:
+    """A star that neither multiplies nor stands for all columns: the parser drops it."""
+    for before, token, after in zip(read, read[1:], [*read[2:], None], strict=False):
+        if token.token_type != TokenType.STAR or before.token_type in (
+            TokenType.L_PAREN, TokenType.COMMA, TokenType.SELECT, TokenType.DOT
+        ):  # fmt: skip
+            continue
+        if after is None or after.token_type in (*CLAUSES, TokenType.ON, TokenType.R_PAREN):
+            return "this star has nothing to multiply", token.start
     return None
 
 

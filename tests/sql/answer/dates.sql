@@ -58,3 +58,5 @@ select dayname(joined) as day, count(*) from people group by dayname(joined) hav
 select avg(date_diff('day', date '2004-01-01', joined)) from people where member
 
 select quarter(joined) q, sum(balance) from people group by all order by q
+
+select count(*) from people where joined::timestamp < timestamp '2004-05-01 12:00:00'

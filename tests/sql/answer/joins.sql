@@ -110,3 +110,7 @@ select grade, avg(case when nationality in (select country from regions where gd
 from people left join grades on score between low and high group by grade order by grade nulls first
 
 select count(*) from people p join regions r on r.country = p.nationality where p.age > 30 and r.gdp in (2100, 2400)
+
+-- A column goes before an alias of the same name.
+select continent grade, count(*) from people join regions on country = nationality join grades on score between low and high
+group by continent, grades.grade order by 1, 2

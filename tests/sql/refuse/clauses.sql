@@ -514,3 +514,35 @@ select age, count(*) from people group by age having (count(*) > 3) + 1
 -- says: is not estimated
 select frobnicate(age) filter (where member) from people
 --     ^
+
+-- says: two texts stand side by side
+select count(*) from people where nationality in ('Kenya' 'Ghana')
+--                                                        ^
+
+-- says: nothing stands before this comma
+select age, count(*) from people group by , age
+--                                        ^
+
+-- says: nothing stands after GROUP BY
+select age, count(*) from people group by
+--                               ^
+
+-- says: nothing stands after ,
+select count(*) from people where age > 3 ,
+--                                        ^
+
+-- says: nothing stands after +
+select count(+) from people
+--           ^
+
+-- says: this star has nothing to multiply
+select count(*) from people * where age > 3
+--                          ^
+
+-- says: one argument too many
+select corr(age, score, balance) from people
+--     ^
+
+-- says: one argument too many
+select count_if(member, true) from people
+--     ^

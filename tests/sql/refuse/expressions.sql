@@ -212,7 +212,7 @@ select count(*) from people where age > $1
 --                                      ^
 
 -- says: write the value itself into the SQL
-select count(*) from people where age > :limit
+select count(*) from people where age > :most
 --                                      ^
 
 -- says: cannot be used here
@@ -269,4 +269,16 @@ select count(*) from people where width_bucket(age) = 3
 
 -- says: beyond ±1e70
 select avg(power(age, 83)) from people
+--         ^
+
+-- says: cannot be used here
+select count(*) from people where floor(age, 1) > 3
+--                                ^
+
+-- says: only numbers have sums
+select avg((age, 83)) from people
+--         ^
+
+-- says: only numbers have sums
+select sum(joined - timestamp '2004-01-01') from people
 --         ^
