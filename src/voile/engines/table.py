@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 
 import duckdb
 import numpy as np
+import sqlglot
 
 from voile.engines.encode import OUTSIDE, SQL, codes
 from voile.engines.sources import SOURCE, attach, quote_identifier
@@ -152,6 +153,13 @@ class Table:
     def count(self, condition: str) -> int:
         """The truth, for evaluation: rows for which a condition holds."""
         return self._one(f"SELECT count(*) FROM {SOURCE} WHERE TRY({condition})")
+
+    def run(self, sql: str) -> list[tuple[Any, ...]]:
+        """The truth, for evaluation: what SQL gives on the table, by whatever name it calls it."""
+        (found,) = sqlglot.parse_one(sql, dialect="duckdb").find_all(sqlglot.exp.Table)
+        found.set("this", sqlglot.to_identifier(SOURCE))
+        rows: list[tuple[Any, ...]] = self._con.execute(found.root().sql("duckdb")).fetchall()
+        return rows
 
     def complete_rows(self, names: Sequence[str]) -> int:
         return self._one(f"SELECT count(*) FROM {SOURCE} WHERE {self._complete(names)}")

@@ -1,4 +1,4 @@
-"""The demonstration: Adult published, five questions asked, all answers drawn against the truth.
+"""The demonstration: Adult published, questions asked, all answers drawn against the truth.
 
 Holds true counts beside estimates: what it writes shows how Voile works and is not publishable.
 """
@@ -15,8 +15,8 @@ import numpy.typing as npt
 
 from voile.engines.encode import codes
 from voile.engines.table import Table
-from voile.estimate import Estimate, number
-from voile.evaluate import plots
+from voile.estimate import Answer, Estimate, number
+from voile.evaluate import answer_plot, plots
 from voile.evaluate.look import load_altair
 from voile.evaluate.workload import Selections, cumulative_error, selection_counts
 from voile.publishing import Progress, publish_table
@@ -33,6 +33,11 @@ QUESTIONS = (
     "(age < 25 and education = 'Some-college' or age > 60 and not workclass = 'Private') "
     "and native_country = 'United-States'",
 )
+GROUPED = (
+    "select sex, avg(age), median(age), 100.0 * count(*) filter (where salary = '>50K') / count(*) "
+    "as rich from adult where education = 'Bachelors' group by sex order by sex"
+)
+DECADES = "select floor(age / 10) * 10 as decade, sex, count(*) from adult group by all"
 
 Floats = npt.NDArray[np.float64]
 
@@ -50,9 +55,49 @@ class Asked:
 
 
 @dataclass(frozen=True)
+class Grouped:
+    """A query with groups, and the truth in the same rows and columns."""
+
+    sql: str
+    answer: Answer
+    truth: tuple[tuple[Any, ...], ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "sql": self.sql,
+            **self.answer.to_dict(),
+            "truth": [list(row) for row in self.truth],
+        }
+
+    def __rich__(self) -> Any:
+        from rich import box  # noqa: PLC0415  (only when printed)
+        from rich.table import Table as View  # noqa: PLC0415
+
+        view = View(box=box.SIMPLE_HEAD, padding=(0, 1))
+        for name in self.answer.rows[0]:
+            view.add_column(name, justify="right", no_wrap=True)
+        for row, truth in zip(self.answer.rows, self.truth, strict=True):
+            view.add_row(*map(beside, row.values(), truth))
+        return view
+
+
+def beside(value: Any, truth: Any) -> str:
+    """An estimate with its interval, green where that covers the truth, and the truth."""
+    if not isinstance(value, Estimate):
+        return str(value)
+    low, high = value.interval()
+    hit = "green" if low <= truth <= high else "red"
+    return (
+        f"[bold]{number(value.value)}[/bold] [{hit}]({number(low)} … {number(high)})[/{hit}] "
+        f"[dim]truth {number(truth)}[/dim]"
+    )
+
+
+@dataclass(frozen=True)
 class Demonstration:
     release: Release
     asked: tuple[Asked, ...]
+    grouped: Grouped
     mean_errors: dict[str, float]
     files: tuple[Path, ...]
     seconds: float
@@ -61,6 +106,7 @@ class Demonstration:
         return {
             "release": str(self.release.path),
             "questions": [a.to_dict() for a in self.asked],
+            "grouped": self.grouped.to_dict(),
             "mean_error_of_counts_over_500": self.mean_errors,
             "files": [str(f) for f in self.files],
             "seconds": self.seconds,
@@ -94,6 +140,8 @@ class Demonstration:
             "noise mixed. Five questions, select count(*) from adult where …",
             *(f"[bold]{i}[/bold]  {escape(a.where)}" for i, a in enumerate(self.asked, start=1)),
             view,
+            f"One with groups: {escape(self.grouped.sql)}",
+            self.grouped,
             f"Mean error of all selections of up to three attributes that count 500 or more: "
             f"{errors}.",
             *(f"[bold]{file}[/bold]" for file in self.files),
@@ -135,11 +183,15 @@ def run(output: Path, progress: Progress) -> Demonstration:
         others={"αβ, the paper's retention ½": theirs},
     )
     files = plots.save(chart, output / "estimates")
+    decades = release.query(DECADES)
+    files = [*files, answer_plot.save(decades, DECADES, output / "decades.png")]
+    grouped = Grouped(GROUPED, release.query(GROUPED), tuple(table.run(GROUPED)))
     errors = {
         name: float(cumulative_error(truth.counts, estimate, [500])[0])
         for name, estimate in methods.items()
     }
-    return Demonstration(release, asked, errors, tuple(files), time.monotonic() - began)
+    seconds = time.monotonic() - began
+    return Demonstration(release, asked, grouped, errors, tuple(files), seconds)
 
 
 def workload(table: Table, *releases: Release) -> tuple[Any, ...]:
