@@ -173,7 +173,7 @@ def test_wrong_input_says_what_to_do(
     ("sql", "says"),
     [
         ("select count(*) from adult where aeg > 3", "did you mean 'age'"),
-        ("select avg(age) from adult", "write select count(*)"),
+        ("select max(age) from adult", "ask quantile_disc"),
         ("drop table adult", "DROP"),
         ("select count(*) from adult where", "not SQL"),
     ],

@@ -346,7 +346,7 @@ def demo(
     ),
     as_json: JsonOpt = False,
 ) -> None:
-    """Publish the Adult table, ask it five questions, and draw how good the answers are."""
+    """Publish the Adult table, ask it questions, and draw how good the answers are."""
     from voile.evaluate.demo import run
 
     with progress_bar() as progress:
