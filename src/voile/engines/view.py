@@ -49,6 +49,8 @@ class View:
         columns = ", ".join(quote_identifier(name) for name in schema.names)
         self._con.execute(f"SET allowed_paths = [{allowed}]")
         self._con.execute("SET enable_external_access = false")
+        # It would compute what several TRY have in common outside of them, where it fails.
+        self._con.execute("SET disabled_optimizers = 'common_subexpressions'")
         self._con.execute("SET lock_configuration = true")
         self._con.execute(f"CREATE VIEW {ROWS} AS SELECT {columns} FROM read_parquet([{listed}])")
         self.domain = Domain(self._con, schema)
