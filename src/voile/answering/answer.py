@@ -320,10 +320,16 @@ class Work:
             covers = covers.replace("the statistic", groups, 1)
         return covers
 
+    def _cuts_a_bin(self, part: Expression) -> bool:
+        try:
+            return self.source.engine.cuts_a_bin(part)
+        except Exception:  # what cannot be computed at the ends of bins: only a note is lost
+            return False
+
     def _bin_notes(self) -> list[str]:
         """Where it matters that numbers are known by the middles of their bins only."""
         query, notes = self.query, list[str]()
-        differs = self.source.engine.cuts_a_bin
+        differs = self._cuts_a_bin
         made = [g for g in query.groups if g.sql != quoted(g.attributes)]  # a bin is a fine group
         read: list[Any] = [*query.conditions, *made]
         if cut := [wording(e) for e in read if differs(e)]:
