@@ -31,9 +31,11 @@ PADDED = (2**11, 2**16)
 """Rows of the shared tables: one vector of DuckDB's, and the largest attribute that shares one."""
 CACHE = 2**28
 """Bytes of evaluated expressions that are kept."""
-FAILURES = 4096
+FAILURES = 64
 """Parts of a table that are tried by themselves where an expression fails in spite of TRY."""
 INCOMING = "incoming tuples"
+FINAL = (duckdb.BinderException, duckdb.InterruptException)
+"""Errors that no smaller part would escape."""
 NATIVE = {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE"}
 """Types that NumPy and DuckDB share: fetched that way, they come in half the time."""
 QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
@@ -163,7 +165,7 @@ class Domain:
         try:
             columns = self._fetch(self._select(requests, table))
         except duckdb.Error as error:
-            if isinstance(error, duckdb.BinderException) or len(requests) == count == 1:
+            if isinstance(error, FINAL) or len(requests) == count == 1:
                 raise uncomputable(requests, error) from None
             columns = [self._in_parts(sql, table, 0, count, [FAILURES]) for sql in requests]
         if columns and len(columns[0]) != count:

@@ -154,8 +154,12 @@ class View:
         columns = [points(a, point).take(pa.array(c)) for a, c in zip(read, codes, strict=True)]
         self._con.register("incoming", pa.table(columns, names=[a.name for a in read]))
         sql = f'SELECT {guarded(expression.sql)} AS v FROM incoming AS "{ROW}"'
-        found = self._con.sql(sql).to_arrow_table()
-        self._con.unregister("incoming")
+        try:
+            found = self._con.sql(sql).to_arrow_table()
+        except duckdb.Error as error:
+            raise unanswered(error) from None
+        finally:
+            self._con.unregister("incoming")
         return found.column(0).combine_chunks()
 
 

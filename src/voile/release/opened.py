@@ -169,7 +169,9 @@ class Release:
         and how much of it is.
         """
         if self._refinement is None:
-            found = refinement_file.load(self.refinement_path, of=self._digest)
+            found = refinement_file.load(
+                self.refinement_path, of=self._digest, sizes=self.schema.sizes
+            )
             if found is None:
                 found = self._fit(progress)
                 with suppress(OSError, UsageError):  # a folder that cannot be written to
