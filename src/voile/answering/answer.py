@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voile.answering.arithmetic import evaluate
+from voile.answering.arithmetic import CALLS, Dual
 from voile.answering.columns import APPROXIMATE, Column, Estimator, Mechanism, terms_of
 from voile.answering.mixed import has_quantile, mixed_column
 from voile.answering.quantiles import quantile_column
@@ -27,8 +27,9 @@ from voile.answering.totals import (
 )
 from voile.errors import QueryError
 from voile.estimate import Answer, Bound, Estimate, Floats
+from voile.query.aggregate import CONDITIONS
 from voile.query.domain import DomainSums, Weights
-from voile.query.formula import Formula, Quantile, Total, leaves
+from voile.query.formula import Call, Formula, Number, Quantile, Total, leaves
 from voile.query.parse import Order, Query
 from voile.query.predicate import Atom, Expression, Predicate, Term, both, conjuncts, wording
 from voile.query.rows import Rows
@@ -44,6 +45,7 @@ KEYS = (*NUMBERS, "VARCHAR", "DATE", "TIME")
 LARGEST = 1e70
 """Values up to this; the fourth powers of larger ones, which errors are made of, overflow."""
 MOST_TERMS = 24
+SMALLEST_MISS = 1e-15
 
 
 class Engine(Rows, Protocol):
@@ -105,11 +107,16 @@ def helped(error: QueryError) -> QueryError:
 def estimated(query: Query, source: Source, confidence: float, *, simultaneous: bool) -> Answer:
     work = Work(query, source)
     kept = work.kept_groups()
-    level = confidence
+    at_once = 1
     if simultaneous:
         columns = sum(not isinstance(c.source, int) for c in query.columns)
-        level = 1 - (1 - confidence) / max(1, work.groups.possible * columns)
-    rows = [work.row(int(i), level, confidence) for i in kept]
+        at_once = max(1, work.groups.possible * columns)
+        if (1 - confidence) / at_once < SMALLEST_MISS:
+            raise QueryError(
+                f"{at_once:,} intervals cannot hold at once at {confidence:.6g}",
+                hint="group by less, or leave out --simultaneous",
+            )
+    rows = [work.row(int(i), at_once, confidence) for i in kept]
     covers = work.covers(simultaneous=simultaneous)
     return Answer(tuple(rows), confidence, covers, work.notes())
 
@@ -160,17 +167,15 @@ class Work:
         self.query, self.source = query, source
         formulas = list(dict.fromkeys(query.formulas))
         sets = [terms_of(f) for f in formulas]
-        if source.model:  # refining a sum needs the number of rows that it is over
-            sets += [(Term(t.predicate),) for s in sets for t in s]
+        if source.model:  # refining a sum needs the rows that it is over
+            sets += [tuple(dict.fromkeys((t, Term(t.predicate)))) for s in sets for t in s]
         terms = with_products(sets)
         if max(map(len, sets), default=0) > MOST_TERMS:
             raise QueryError(f"one formula combines more than {MOST_TERMS} aggregates",
                              hint="ask for them one by one")  # fmt: skip
         check_lookups(terms)
         self.ranges = {
-            t: weight_range(t, query.predicate, source.engine.domain, query.sql)
-            for s in sets
-            for t in s
+            t: weight_range(t, query.predicate, source, query.sql) for s in sets for t in s
         }
         self.totals: Totals = totals(
             query.predicate, query.groups, terms, source.engine, source.domain
@@ -201,7 +206,7 @@ class Work:
         if isinstance(formula, Quantile):
             return self._quantile(formula)
         if has_quantile(formula):
-            return mixed_column(formula, self._value(formula), self.plain_column)
+            return mixed_column(formula, self._raw(formula), self.plain_column)
         return self.estimator.column(formula)
 
     def _refiner(self) -> Refiner | None:
@@ -223,18 +228,25 @@ class Work:
     def _quantile(self, formula: Quantile) -> Column:
         source, query = self.source, self.query
         parts = [*_parts(query.predicate), *_parts(formula.predicate)]
-        value_range(formula.value, parts, source.engine.domain, query.sql)  # all must be finite
+        value_range(formula.value, parts, source, query.sql)  # all must be finite
         return quantile_column(
             formula, query.predicate, query.groups, self.groups, source.engine, source.domain,
             source.mechanism,
         )  # fmt: skip
 
-    def _value(self, formula: Formula) -> Floats:
-        if self.refiner and not any(isinstance(leaf, Quantile) for leaf in leaves(formula)):
-            named, count = self.refiner.totals, len(self.groups)
-            return evaluate(formula, named, {}, tuple(self.totals.terms), count).value
+    def _raw(self, formula: Formula) -> Floats:
         inner = {x: self.column(x).value for x in leaves(formula) if isinstance(x, Quantile)}
         return self.estimator.values(inner)(formula).value
+
+    def _holds(self, condition: Formula) -> Dual:
+        """HAVING, on the numbers that are shown."""
+        if isinstance(condition, Call) and condition.name in CONDITIONS:
+            return CALLS[condition.name](*map(self._holds, condition.args))
+        if isinstance(condition, Number):
+            value = np.full(len(self.groups), condition.value)
+        else:
+            value = self.column(condition).value
+        return Dual(value, np.zeros((len(value), 0)))
 
     # ------------------------------------------------------------------ which rows, in what order
 
@@ -243,7 +255,7 @@ class Work:
         if self.query.groups:
             kept = kept[~self._surely_empty()]
         if self.query.having:
-            kept = kept[self._value(self.query.having)[kept] == 1]
+            kept = kept[self._holds(self.query.having).value[kept] == 1]
         for order in reversed(self.query.order):
             kept = self._sorted(kept, order)
         last = None if self.query.limit is None else self.query.offset + self.query.limit
@@ -256,13 +268,14 @@ class Work:
         view, domain = self.totals.view[:, i], self.totals.domain[:, i]
         mechanism = self.source.mechanism
         off = mechanism.deviation(view, domain, np.ones(len(view)), 0.05)
-        return (mechanism.total(view, domain) == 0) & (off == 0)
+        known = self.totals.domain_error[:, i] == 0
+        return known & (mechanism.total(view, domain) == 0) & (off == 0)
 
     def _sorted(self, kept: Any, order: Order) -> Any:
         if isinstance(order.source, int):
             keys = [self.groups.keys[i][order.source] for i in kept]
         else:
-            keys = self._value(order.source)[kept].tolist()
+            keys = self.column(order.source).value[kept].tolist()
         null = [k is None or (isinstance(k, float) and math.isnan(k)) for k in keys]
         known = [i for i in range(len(keys)) if not null[i]]
         known.sort(key=lambda i: keys[i], reverse=order.descending)
@@ -274,29 +287,28 @@ class Work:
 
     # ------------------------------------------------------------------ what is told
 
-    def row(self, i: int, level: float, confidence: float) -> dict[str, Any]:
+    def row(self, i: int, at_once: int, confidence: float) -> dict[str, Any]:
         found: dict[str, Any] = {}
         for column in self.query.columns:
             if isinstance(column.source, int):
                 found[column.name] = self.groups.keys[i][column.source]
             else:
-                found[column.name] = self._estimate(column.source, i, level, confidence)
+                found[column.name] = self._estimate(column.source, i, at_once, confidence)
         return found
 
-    def _estimate(self, formula: Formula, i: int, level: float, confidence: float) -> Estimate:
+    def _estimate(self, formula: Formula, i: int, at_once: int, confidence: float) -> Estimate:
         column = self.column(formula)
-        found = self._cell(column, formula, i, level, confidence)
+        found = self._cell(column, formula, i, at_once, confidence)
         if column is self.plain_columns.get(formula):
             return found
-        plain = self._cell(self.plain_column(formula), formula, i, level, confidence)
+        plain = self._cell(self.plain_column(formula), formula, i, at_once, confidence)
         return replace(found, plain=plain, bound=None)
 
     def _cell(
-        self, column: Column, formula: Formula, i: int, level: float, confidence: float
+        self, column: Column, formula: Formula, i: int, at_once: int, confidence: float
     ) -> Estimate:
         def interval(asked: float) -> tuple[float, float]:
-            wanted = level if asked == confidence else asked
-            low, high = column.interval(wanted)
+            low, high = column.interval(1 - (1 - asked) / at_once if at_once > 1 else asked)
             return float(low[i]), float(high[i])
 
         counts = isinstance(formula, Total) and not formula.term.values and not self.query.groups
@@ -344,7 +356,8 @@ class Work:
     def notes(self) -> tuple[str, ...]:
         """What the analyst should know about this answer."""
         query, notes = self.query, []
-        if not self.totals.domain[:, self.totals.column(Term())].any():
+        everyone = self.totals.column(Term())
+        if not (self.totals.domain + self.totals.domain_error)[:, everyone].any():
             notes.append("no tuple of the public domain satisfies the condition; check the "
                          "spelling of values")  # fmt: skip
         if query.atoms and not any(atom.attributes for atom in query.atoms):
@@ -383,13 +396,13 @@ def quoted(attributes: tuple[str, ...]) -> str:
 
 
 def weight_range(
-    term: Term, where: Predicate | None, domain: Any, sql: str = ""
+    term: Term, where: Predicate | None, source: Source, sql: str = ""
 ) -> tuple[float, float]:
     """Between which numbers a term's weight lies on the rows that count."""
     low, high = 1.0, 1.0
     for value in term.values:
         parts = [*_parts(where), *_parts(term.predicate)]
-        smallest, largest = value_range(value, parts, domain, sql)
+        smallest, largest = value_range(value, parts, source, sql)
         ends = [a * b for a in (low, high) for b in (smallest, largest)]
         low, high = min(ends), max(ends)
     return low, high
@@ -400,12 +413,19 @@ def _parts(predicate: Predicate | None) -> tuple[Predicate, ...]:
 
 
 def value_range(
-    value: Expression, parts: list[Predicate], domain: Any, sql: str = ""
+    value: Expression, parts: list[Predicate], source: Source, sql: str = ""
 ) -> tuple[float, float]:
     """The smallest and largest value on the tuples that pass the conditions on the same columns."""
+    if not source.domain.lists(value.attributes):
+        raise refusal(
+            sql,
+            f"{wording(value)} has to be computed on more values than the memory allows",
+            value.start,
+            "raise --memory, or declare a smaller domain or bins for it",
+        )
     alike = [p for p in parts if getattr(p, "attributes", None) == value.attributes]
     asked = [value, *(Expression(p.sql, p.attributes) for p in alike)]  # type: ignore[union-attr]
-    values, *conditions = domain.evaluate(asked)
+    values, *conditions = source.engine.domain.evaluate(asked)
     numbers = pc.cast(values, pa.float64())
     passing = pc.is_valid(numbers)
     for condition in conditions:

@@ -31,6 +31,8 @@ Flags = npt.NDArray[np.bool_]
 Intervals = Callable[[float], tuple[Floats, Floats]]
 
 DOUBLINGS, HALVINGS = 70, 50
+LEAST_SAMPLED = 1e-6
+"""A domain that was sampled is never taken for empty."""
 SPENT_ON_SAMPLING = 0.1
 """The part of the chance to err that pays for a domain that was sampled."""
 VALID = (
@@ -181,9 +183,8 @@ class Estimator:
             if error:  # a larger domain explains more of what was seen by noise
                 c = confidence + spent
                 low = self.mechanism.interval(int(n), float(d + z * error), c, self.rows)[0]
-                high = self.mechanism.interval(
-                    int(n), max(0.0, float(d - z * error)), c, self.rows
-                )[1]
+                least = max(LEAST_SAMPLED, float(d - z * error))
+                high = self.mechanism.interval(int(n), least, c, self.rows)[1]
             else:
                 low, high = self.mechanism.interval(int(n), float(d), confidence, self.rows)
             ends.append((low, high))
@@ -227,6 +228,7 @@ class Estimator:
         spent = SPENT_ON_SAMPLING * miss if sampled.any() else 0.0
         view = np.maximum(self.products(used, slope, self.totals.view), 0.0)
         domain = np.maximum(self.products(used, slope, self.totals.domain), 0.0)
+        domain = np.where(sampled > 0, np.maximum(domain, LEAST_SAMPLED), domain)
         largest = np.abs(slope) @ np.array([max(map(abs, self.ranges[t])) for t in used])
         off = self.mechanism.deviation(view, domain, largest, miss - spent)
         return off - NormalDist().inv_cdf(spent / 2) * sampled if spent else off
@@ -250,22 +252,31 @@ class Estimator:
             middle = np.where(bottom_value == 0, np.nan, top_value / bottom_value)
             step = np.abs(middle) * 1e-3 + 1e-9
             low, high = -edge(outside, -middle, step, -1.0), edge(outside, middle, step, 1.0)
+            # If the bottom may be 0, the ratio may be anything: also beyond infinity, as it were.
+            slope = np.broadcast_to(bottom, (len(bottom_value), len(used)))
+            anything = np.abs(bottom_value) <= self._deviation(used, slope, 1 - confidence)
+            if self._is_exact:
+                anything[:] = False
+            low, high = np.where(anything, -np.inf, low), np.where(anything, np.inf, high)
         known = self.known_range(ratio)
         return np.clip(low, *known), np.clip(high, *known)
 
     def known_range(self, ratio: Ratio) -> tuple[float, float]:
         """An average lies among the values averaged, a share between 0 and 1."""
         everything = (-math.inf, math.inf)
-        simple = len(ratio.top.parts) == len(ratio.bottom.parts) == 1
-        if not simple or ratio.top.constant or ratio.bottom.constant:
+        if len(ratio.bottom.parts) != 1 or ratio.top.constant or ratio.bottom.constant:
             return everything
-        ((top, factor),), ((bottom, divisor),) = ratio.top.parts, ratio.bottom.parts
-        if bottom.values or not implies(top, bottom):
+        ((bottom, divisor),) = ratio.bottom.parts
+        # (a + c·b)/b is a/b + c: averages are taken around the middle of their values.
+        shift = sum(part for term, part in ratio.top.parts if term == bottom) / divisor
+        rest = [(term, part) for term, part in ratio.top.parts if term != bottom]
+        if len(rest) != 1 or bottom.values or not implies(rest[0][0], bottom):
             return everything
+        ((top, factor),) = rest
         low, high = self.ranges[top]
         if not averages(top, bottom):
             low, high = min(low, 0.0), max(high, 0.0)
-        ends = (low * factor / divisor, high * factor / divisor)
+        ends = (low * factor / divisor + shift, high * factor / divisor + shift)
         return min(ends), max(ends)
 
 

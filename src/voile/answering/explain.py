@@ -9,6 +9,7 @@ import numpy as np
 
 from voile.answering.answer import Source, Work, check
 from voile.answering.columns import Mechanism, terms_of
+from voile.answering.mixed import has_quantile
 from voile.estimate import finite
 from voile.query.formula import Formula
 from voile.query.parse import Column, Query
@@ -86,7 +87,9 @@ def describe(term: Term) -> str:
 
 
 def _errors(work: Work, mechanism: Mechanism, formula: Formula) -> dict[str, float | None]:
-    """Standard errors from each source alone; their squares add up."""
+    """Standard errors from each source alone, whose squares add up; quantiles have no such."""
+    if has_quantile(formula):
+        return {}
     members, domain, sampled = work.estimator.spread(formula)
     nothing = np.zeros(1)
     parts = {

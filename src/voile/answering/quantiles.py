@@ -15,11 +15,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
-from voile.answering.columns import VALID, Column, Mechanism, half_width, noiseless
+from voile.answering.columns import (
+    SPENT_ON_SAMPLING,
+    VALID,
+    Column,
+    Mechanism,
+    half_width,
+    noiseless,
+)
 from voile.answering.totals import Groups, hashable, place_rows, row_codes
 from voile.errors import QueryError
 from voile.estimate import Floats
@@ -29,6 +37,8 @@ from voile.query.predicate import Expression, Predicate, Term, both, guarded, to
 from voile.query.rows import Rows, RowSums
 
 MOST_CELLS = 20_000_000
+SPENT_TWICE = 1.1
+"""Two values are judged, each on one side; what the bounds of a variance cost is paid twice."""
 
 
 @dataclass(frozen=True)
@@ -167,13 +177,18 @@ def woodruff(
     all_view, all_domain = below_view[:, -1:], below_domain[:, -1:]
     z = mechanism.total(below_view - share * all_view, below_domain - share * all_domain)
     largest = np.full(z.shape, max(share, 1 - share))
+    spent = SPENT_ON_SAMPLING * miss if found.error.any() else 0.0
     off = mechanism.deviation(
         squares(below_view, all_view, share),
         squares(below_domain, all_domain, share),
         largest,
-        miss,
+        miss / SPENT_TWICE - spent,
     )
-    off = off + 2 * mechanism.domain_share(np.cumsum(found.error, axis=1))
+    if spent:
+        # As if the errors of all values agreed, below v and in the total.
+        error = np.cumsum(found.error, axis=1)
+        error = error + share * error[:, -1:]
+        off = off - NormalDist().inv_cdf(spent / 2) * mechanism.domain_share(error)
     low, high = np.full(len(z), np.nan), np.full(len(z), np.nan)
     for i in range(len(z)):
         if not len(found.values):

@@ -5,9 +5,9 @@ domain are one more weighted contraction. A total is refined by weighing both by
 Groups are then moved, by their errors, so that they add up to the refined total, and what counts
 rows is never negative. Formulas are computed from refined totals.
 
-The error of a weighted sum with weights w is modelled like a count's, which is the case w = 1:
-κ·Σw² for what a smooth model cannot know, τ·σ²·min(1, √(n·Σw²)/σ)^0.6 for noise left in the fit,
-b²·n·Σw² for its bias (n the rows that count; Cauchy and Schwarz).
+To weigh them, the error of a weighted sum with weights w is modelled like a count's, which is the
+case w = 1: κ·Σw² for what a smooth model cannot know, τ·σ²·min(1, √(n·Σw²)/σ)^0.6 for noise left in
+the fit, b²·n·Σw² for its bias (n the rows that count; Cauchy and Schwarz).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Refiner:
         terms = tuple(self.plain.totals.terms)
         dual = evaluate(formula, self.totals, {}, terms, len(self.model))
         used = terms_of(formula)
-        stderr = self._stderr(formula, dual.slope, used)
+        stderr = self._stderr(dual.slope, used)
         value = np.clip(dual.value, *self._range(formula))
         return Column(value, stderr, self._interval(formula, value, stderr), COVERS)
 
@@ -60,7 +60,8 @@ class Refiner:
 
     def _total(self, term: Term) -> Floats:
         totals = self.plain.totals
-        if product(term, term) not in totals.terms:
+        rows = Term(term.predicate)
+        if any(product(term, t) not in totals.terms for t in (term, rows)):
             return self.plain.estimates[:, totals.column(term)]  # only ever part of a variance
         value, stderr = self._alone(term)
         if len(value) > 1 and totals.groups.complete:
@@ -74,25 +75,34 @@ class Refiner:
         return Refiner(self.plain.whole(), self.model.sum(axis=0, keepdims=True), self.error)
 
     def _alone(self, term: Term) -> tuple[Floats, Floats]:
-        """Each group's total and standard error, whatever the others are."""
-        i = self.plain.totals.column(term)
-        plain, model = self.plain.estimates[:, i], self.model[:, i]
-        ones = np.ones((len(plain), 1))
-        variance = self._variance((term,), ones)
+        """Each group's total and standard error, whatever the others are.
+
+        A sum is the model's mean value times the refined number of rows, plus how far the rows of
+        the view are from that mean: so the sum of 1 is the count.
+        """
+        totals, rows = self.plain.totals, Term(term.predicate)
+        i, j = totals.column(term), totals.column(rows)
+        plain, model = self.plain.estimates, self.model
         if not term.values:
-            return self.error.combine(plain, variance, model)
-        value, stderr = self._weighed(plain, variance, model, *self._sizes((term,), ones))
-        return np.maximum(value, self._least(term)), stderr
+            variance = self._variance((term,), np.ones((len(plain), 1)))
+            return self.error.combine(plain[:, i], variance, model[:, i])
+        mean = np.divide(model[:, i], model[:, j], out=np.zeros(len(plain)), where=model[:, j] > 0)
+        used, slope = (term, rows), np.stack([np.ones(len(plain)), -mean], axis=1)
+        apart = plain[:, i] - mean * plain[:, j]
+        left, error = self._weighed(apart, self._variance(used, slope), *self._sizes(used, slope))
+        count, count_error = self._alone(rows)
+        value = np.maximum(mean * count + left, self._least(term))
+        return value, np.hypot(error, mean * count_error)
 
     def _weighed(
-        self, plain: Floats, variance: Floats, model: Floats, size: Floats, square: Floats
+        self, plain: Floats, variance: Floats, size: Floats, square: Floats
     ) -> tuple[Floats, Floats]:
-        """Plain and model weighed by their errors, for sums of any weights."""
+        """A plain estimate of what the model takes for 0, weighed by the errors of both."""
         wrong = self._model_variance(variance, size, square)
         both = variance + wrong
         weight = np.divide(wrong, both, out=np.ones_like(both), where=both > 0)
         stated = weight * variance * (1 + 2 * (1 - weight) * self.error.follows)
-        return weight * plain + (1 - weight) * model, np.sqrt(np.minimum(stated, variance))
+        return weight * plain, np.sqrt(np.minimum(stated, variance))
 
     def _model_variance(self, variance: Floats, size: Floats, square: Floats) -> Floats:
         product_ = np.sqrt(np.maximum(size * square, 0.0))
@@ -117,14 +127,19 @@ class Refiner:
         square = np.maximum(self.plain.products(used, slope, self.model), 0.0)
         return np.max(counts, axis=0), square
 
-    def _stderr(self, formula: Formula, slopes: Floats, used: tuple[Term, ...]) -> Floats:
-        places = [self.plain.totals.column(term) for term in used]
-        slope = slopes[:, places]
+    def _stderr(self, slopes: Floats, used: tuple[Term, ...]) -> Floats:
+        """As stated for counts; for what sums values, the plain estimate's.
+
+        How wrong the model is has been learned from counts. Values with a long tail can be worse,
+        so that their refined estimates may be better but are not called so.
+        """
+        slope = slopes[:, [self.plain.totals.column(term) for term in used]]
         variance = self._variance(used, slope)
-        if isinstance(formula, Total):
-            return self._alone(formula.term)[1]
-        nothing = np.zeros(len(slope))
-        return self._weighed(nothing, variance, nothing, *self._sizes(used, slope))[1]
+        if any(term.values for term in used):
+            return np.sqrt(variance)
+        if len(used) == 1:
+            return np.abs(slope[:, 0]) * self._alone(used[0])[1]
+        return self._weighed(np.zeros(len(slope)), variance, *self._sizes(used, slope))[1]
 
     def _interval(self, formula: Formula, value: Floats, stderr: Floats) -> Intervals:
         limits = self._range(formula)

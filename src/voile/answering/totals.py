@@ -14,7 +14,7 @@ import numpy.typing as npt
 from voile.errors import QueryError, ReleaseError
 from voile.estimate import Floats
 from voile.query.domain import DomainSums, GroupedSum
-from voile.query.predicate import SUBQUERY, Expression, Predicate, Term, both, guarded, to_sql
+from voile.query.predicate import Expression, Predicate, Term, both, guarded, subqueries, to_sql
 from voile.query.rows import Rows, RowSums
 
 MOST_SUBQUERIES = 6
@@ -116,7 +116,7 @@ def row_sum(term: Term) -> str:
 
 def check_lookups(terms: Iterable[Term]) -> None:
     """A value of a joined table is a subquery wherever it stands, and errors need its powers."""
-    if any(len(SUBQUERY.findall(row_sum(term))) > MOST_IN_A_SUM for term in terms):
+    if any(subqueries(row_sum(term)) > MOST_IN_A_SUM for term in terms):
         raise QueryError(
             "one aggregate looks up values in your own tables too often",
             hint="put what is computed from them into a column of the table",
@@ -128,7 +128,7 @@ def batches(sums: Iterable[str]) -> list[list[str]]:
     found: list[list[str]] = [[]]
     used = 0
     for sum_ in sums:
-        used += (count := len(SUBQUERY.findall(sum_)))
+        used += (count := subqueries(sum_))
         if count and used > MOST_SUBQUERIES and found[-1]:
             found.append([])
             used = count
@@ -171,7 +171,8 @@ def listing(seen: RowSums, expected: GroupedSum, width: int) -> Groups:
     if math.prod(sizes) <= ALL_GROUPS:
         places = np.unravel_index(np.arange(math.prod(sizes)), sizes)
         codes = tuple(np.asarray(p, dtype=np.int64) for p in places)
-        possible = expected.at(codes) > 0
+        # A domain that was sampled may have tuples that were not found.
+        possible = (expected.at(codes) > 0) | (expected.errors_at(codes) > 0)
         codes = tuple(c[possible] for c in codes)
         complete = True
     else:
@@ -213,6 +214,10 @@ def place_rows(seen: RowSums, groups: Groups, expected: GroupedSum) -> Floats:
     flat = np.ravel_multi_index(row_codes(seen, expected), sizes)
     wanted = np.ravel_multi_index(groups.codes, sizes)
     order = np.argsort(wanted)
+    if not np.isin(flat, wanted).all():
+        raise ReleaseError(
+            "the view has rows where its domain has no tuple", hint="try `voile verify`"
+        )
     at = order[np.searchsorted(wanted, flat, sorter=order)] if len(wanted) else flat[:0]
     placed = np.zeros((len(groups), seen.sums.shape[1]))
     placed[at] = seen.sums

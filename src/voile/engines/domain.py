@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import math
-import re
 from collections import OrderedDict
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +21,7 @@ from voile.engines.encode import domain_array, range_values
 from voile.engines.sources import quote_identifier
 from voile.engines.sql import first_line
 from voile.errors import QueryError
-from voile.query.predicate import ROW, Expression
+from voile.query.predicate import ROW, Expression, guarded, has_subquery
 from voile.schema import Range, Schema
 
 CHUNK = 2**20
@@ -38,8 +37,6 @@ FINAL = (duckdb.BinderException, duckdb.InterruptException)
 """Errors that no smaller part would escape."""
 NATIVE = {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBLE"}
 """Types that NumPy and DuckDB share: fetched that way, they come in half the time."""
-QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
-SUBQUERY = re.compile(r"\(\s*(SELECT|WITH|VALUES|FROM)\b|\bEXISTS\b", re.IGNORECASE)
 
 
 class Domain:
@@ -222,15 +219,6 @@ class Domain:
         while self._bytes > CACHE and self._kept:
             _, dropped = self._kept.popitem(last=False)
             self._bytes -= dropped.nbytes
-
-
-def has_subquery(sql: str) -> bool:
-    return SUBQUERY.search(QUOTED.sub("", sql)) is not None
-
-
-def guarded(sql: str) -> str:
-    """NULL instead of an error; DuckDB refuses that for subqueries, where an error stays one."""
-    return f"({sql})" if has_subquery(sql) else f"TRY({sql})"
 
 
 def from_numpy(column: Any) -> Any:

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import duckdb
 import numpy as np
@@ -100,14 +100,15 @@ class View:
         numbers = np.array(found, dtype=np.float64).reshape(len(rows), len(sums))
         return RowSums(tuple([row[i] for row in rows] for i in range(width)), numbers)
 
-    def codes(self) -> list[npt.NDArray[np.int32]]:
+    def codes(self) -> list[npt.NDArray[Any]]:
         """Every row's place in each attribute's domain, a column at a time."""
         found = []
         for attribute in self.schema:
             column = self._con.sql(f"SELECT {quote_identifier(attribute.name)} FROM {ROWS}")
-            parts = [codes(batch.column(0), attribute).astype(np.int32)
+            whole = np.int32 if attribute.size < 2**31 else np.int64
+            parts = [codes(batch.column(0), attribute).astype(whole)
                      for batch in column.to_arrow_reader(CHUNK)]  # fmt: skip
-            found.append(np.concatenate([np.empty(0, np.int32), *parts]))
+            found.append(np.concatenate([np.empty(0, whole), *parts]))
         return found
 
     # ------------------------------------------------------------------ its values

@@ -206,6 +206,8 @@ class AlphaBeta:
 def _interval(
     mechanism: AlphaBeta, seen: int, domain: float, confidence: float, rows: int | None
 ) -> tuple[float, float]:
+    if domain == 0:  # no record can count where no tuple does
+        return 0.0, 0.0
     # Kept, because the groups of an answer often have the same few counts.
     largest = min(
         math.inf if rows is None else rows, domain if mechanism.form == "set" else math.inf

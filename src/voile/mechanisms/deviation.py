@@ -1,12 +1,14 @@
 """How far a weighted sum over a view can be from its expectation.
 
 A view's sum of weights w is T = Σ_I w·K + Σ_D w·N with independent coins: K says whether a record
-was kept, N how many noise rows a tuple got. Its variance needs Σ_I w², which is secret; that sum is
-itself estimated from the view, and bounded from above where a bound must hold. Two bounds hold for
-every table, and the smaller is taken (both grow with the variance, so it holds too):
+was kept, N how many noise rows a tuple got. Its variance V needs Σ_I w², which is secret; that sum
+is itself bounded from both sides by what the view shows, with a part of the chance to err. Then two
+bounds hold for every table, and so does the smaller:
 
   Bernstein     |T − E T| ≤ √(2·L·V) + c·M·L,  L = ln(2/δ),  M ≥ |w|: good for few rows
-  Berry–Esseen  the normal interval with δ enlarged by twice 0.56·Σ E|X−EX|³/V^{3/2}: good for many
+  Berry–Esseen  |T − E T| ≤ z(δ/2 − e)·√V,  e = 0.56·Σ E|X−EX|³/V^{3/2}: good for many
+
+with V at its upper bound, and e at the lower bound of V.
 
 c is 1/3 for coins, and max((1+2μ)/3, 1/ln(1/q)) for geometric noise: with it the cumulant
 generating function of N − μ stays below s²v/(2(1−cs)). E|N−μ|³ ≤ v·(1+2.5μ). The tests check both.
@@ -25,7 +27,7 @@ from voile.estimate import Floats
 BERRY_ESSEEN = 0.56
 """For summands that differ (Shevtsova, 2010)."""
 SPENT_ON_VARIANCE = 0.1
-"""The part of the chance to err that pays for the bound on Σ_I w²."""
+"""The part of the chance to err that pays for the bounds on Σ_I w²."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Coins:
     excess: float
     noise_mean: float
     kept_variance: float
-    """By which a record raises the variance; less than 0 counts as 0."""
+    """By which a record raises the variance; in the set form it may be negative."""
     noise_variance: float
     scale: float
     kept_third: float
@@ -44,7 +46,7 @@ class Coins:
     def variance(self, members: Floats | float, domain: Floats | float) -> Floats:
         """Variance of a sum whose squared weights sum to these over the table and the domain."""
         kept: Floats = self.kept_variance * np.maximum(members, 0.0)
-        return kept + self.noise_variance * domain
+        return np.maximum(kept + self.noise_variance * domain, 0.0)
 
     def deviation(self, view: Floats, domain: Floats, largest: Floats, miss: float) -> Floats:
         """|T − E T| is at most this, but for a chance of `miss`.
@@ -52,21 +54,33 @@ class Coins:
         `view` and `domain` are sums of squared weights over the view and the domain.
         """
         spent = SPENT_ON_VARIANCE * miss
-        members = self._most_members(view, domain, largest, math.log(1 / spent))
-        variance = self.variance(members, domain)
-        third = largest * (self.kept_third * members + self.noise_third * domain)
+        least, most = self._members(view, domain, largest, math.log(2 / spent))
+        ends = [self.variance(members, domain) for members in (least, most)]
+        low, high = np.minimum(*ends), np.maximum(*ends)
+        third = largest * (self.kept_third * most + self.noise_third * domain)
         left = miss - spent
-        bernstein = _bernstein(variance, self.scale * largest, math.log(2 / left))
-        return np.where(variance > 0, np.minimum(bernstein, _normal(variance, third, left)), 0.0)
+        bernstein = _bernstein(high, self.scale * largest, math.log(2 / left))
+        found = np.minimum(bernstein, _normal(low, high, third, left))
+        # No row can count where no tuple does, and coins that never fall otherwise do not err.
+        sure = (domain <= 0) | (self.kept_variance == self.noise_variance == 0)
+        return np.where(sure, 0.0, found)
 
-    def _most_members(self, view: Floats, domain: Floats, largest: Floats, log: float) -> Floats:
-        """An upper bound of Σ_I w²: the largest that Bernstein's inequality allows."""
-        slack = view - self.noise_mean * domain + self.scale * largest**2 * log
-        linear = 2 * log * largest**2 * max(self.kept_variance, 0.0)
-        constant = 2 * log * largest**2 * self.noise_variance * domain
-        a, b = self.excess, 2 * self.excess * slack + linear
-        root = np.sqrt(np.maximum(b**2 - 4 * a**2 * (slack**2 - constant), 0.0))
-        return np.maximum((b + root) / (2 * a**2), 0.0)
+    def _members(
+        self, view: Floats, domain: Floats, largest: Floats, log: float
+    ) -> tuple[Floats, Floats]:
+        """Bounds of Σ_I w²: what Bernstein's inequality for the weights w² allows."""
+        seen = (view - self.noise_mean * domain) / self.excess
+        slack = self.scale * largest**2 * log / self.excess
+        linear = 2 * log * largest**2 * max(self.kept_variance, 0.0) / self.excess**2
+        constant = 2 * log * largest**2 * self.noise_variance * domain / self.excess**2
+
+        def root(at: Floats) -> Floats:
+            return np.sqrt(np.maximum(linear * at + linear**2 / 4 + constant, 0.0))
+
+        up, down = seen + slack, seen - slack
+        most = up + linear / 2 + root(up)
+        least = down + linear / 2 - root(down)
+        return np.maximum(least, 0.0), np.maximum(most, 0.0)
 
 
 def _bernstein(variance: Floats, scale: Floats, log: float) -> Floats:
@@ -74,15 +88,16 @@ def _bernstein(variance: Floats, scale: Floats, log: float) -> Floats:
     return found
 
 
-def _normal(variance: Floats, third: Floats, miss: float) -> Floats:
+def _normal(low: Floats, high: Floats, third: Floats, miss: float) -> Floats:
     """The normal interval that is still valid after Berry and Esseen's correction."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        lost = BERRY_ESSEEN * third / variance**1.5
+        lost = BERRY_ESSEEN * third / low**1.5
     tail = miss / 2 - lost
     quantile = NormalDist().inv_cdf
     wide = [-quantile(t) if t > 0 else math.inf for t in np.ravel(tail).tolist()]
-    found: Floats = np.array(wide).reshape(np.shape(tail)) * np.sqrt(variance)
-    return found
+    with np.errstate(invalid="ignore"):
+        found: Floats = np.array(wide).reshape(np.shape(tail)) * np.sqrt(high)
+    return np.where(np.isnan(found), np.inf, found)
 
 
 def geometric_scale(q: float) -> float:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from sqlglot import exp
 
@@ -19,8 +20,9 @@ from voile.query.formula import (
     square_root,
 )
 from voile.query.language import UNSTEADY, why_no_aggregate, why_not
-from voile.query.predicate import Atom, Expression, Predicate, Term, both
+from voile.query.predicate import Atom, Expression, Predicate, Term, both, has_subquery
 from voile.query.text import place, refusal, short
+from voile.schema import Attribute, Bins, Range, Values
 
 OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Pow: "pow",
@@ -31,6 +33,8 @@ FUNCTIONS: dict[type[exp.Expr], str] = {
     exp.Neg: "neg", exp.Not: "not", exp.Abs: "abs", exp.Sqrt: "sqrt", exp.Ln: "ln", exp.Exp: "exp",
 }  # fmt: skip
 CONDITIONS = frozenset(["<", "<=", ">", ">=", "=", "<>", "and", "or", "not"])
+FAR = 4.0
+"""Half widths from 0 at which values are taken around their middle."""
 NUMERIC = frozenset(["DOUBLE", "FLOAT", "DECIMAL"])
 PLAIN_NAMES: dict[type[exp.Expr], str] = {
     exp.Count: "count", exp.CountIf: "count", exp.Sum: "sum", exp.Avg: "avg",
@@ -190,19 +194,36 @@ class Aggregates:
     def _value(self, tree: exp.Expr) -> Expression:
         return self.binder.expression(tree)
 
-    def _mean(self, tree: exp.Expr, only: Predicate | None) -> Formula:
+    def _centred(self, tree: exp.Expr) -> tuple[Expression, float]:
+        """A value less the middle of its domain, where all of that is far from 0.
+
+        Squares of years, or of numbers of seconds, would cancel to nothing.
+        """
         value = self._value(tree)
-        total = Total(Term(only, (value,)))
-        return divided(total, Total(Term(both(only, present(value)))))
+        while isinstance(tree, exp.Paren):
+            tree = tree.this
+        if not isinstance(tree, exp.Column) or has_subquery(value.sql):
+            return value, 0.0
+        middle, half = middle_of(self.binder.schema[value.attributes[0]])
+        if abs(middle) <= FAR * half:
+            return value, 0.0
+        centre = round(middle)
+        return replace(value, sql=f"{value.sql} - ({centre})"), float(centre)
+
+    def _mean(self, tree: exp.Expr, only: Predicate | None) -> Formula:
+        value, centre = self._centred(tree)
+        size = Total(Term(both(only, present(value))))
+        mean = divided(Total(Term(only, (value,))), size)
+        return Call("+", (Number(centre), mean)) if centre else mean
 
     def _variance(self, tree: exp.Expr, only: Predicate | None, *, sample: bool) -> Formula:
-        value = self._value(tree)
+        value, _ = self._centred(tree)
         mean, square = Total(Term(only, (value,))), Total(Term(only, (value, value)))
         size = Total(Term(both(only, present(value))))
         return covariance(square, mean, mean, size, sample=sample)
 
     def _pair(self, tree: exp.Expr, only: Predicate | None) -> Formula:
-        x, y = self._value(tree.this), self._value(tree.expression)
+        (x, _), (y, _) = self._centred(tree.this), self._centred(tree.expression)
         known = both(both(only, present(x)), present(y))
 
         def total(*values: Expression) -> Total:
@@ -248,6 +269,20 @@ class Aggregates:
     def _refused(self, tree: exp.Expr, why: str) -> QueryError:
         sql = self.binder.sql
         return refusal(sql, f"{short(tree)} is not estimated", place(sql, [tree]), why)
+
+
+def middle_of(attribute: Attribute) -> tuple[float, float]:
+    """The middle of a domain of numbers and half its width; 0 for anything else."""
+    match attribute.domain:
+        case Range(int(low), int(high)):
+            ends: tuple[Any, ...] = (low, high)
+        case Bins(edges):
+            ends = edges
+        case Values(values) if attribute.kind in ("integer", "numeric") and values:
+            ends = values
+        case _:
+            return 0.0, 0.0
+    return (min(ends) + max(ends)) / 2, (max(ends) - min(ends)) / 2
 
 
 def present(value: Expression) -> Atom:

@@ -28,6 +28,9 @@ from voile.query.text import (
 from voile.schema import Attribute, Schema, Values
 from voile.schema.schema import summary
 
+GROWING = (exp.Replace, exp.RegexpReplace)
+MOST_GROWING = 3
+"""Each may make a text many times longer."""
 COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 Tables = Mapping[str, tuple[str, ...]]
 """The analyst's own tables: the columns of each by its name."""
@@ -41,6 +44,7 @@ class Partner:
     columns: tuple[str, ...]
     on: exp.Expr | None = None
     reads: set[str] = field(default_factory=set)
+    using: frozenset[str] = frozenset()
 
     def look_up(self, alias: str, column: str) -> exp.Expr:
         select = exp.select(exp.column(exp.to_identifier(column, quoted=True), alias))
@@ -144,6 +148,9 @@ class Binder:
             raise self._refused(node)
         if isinstance(node, exp.Table):
             self._check_table(node)
+        if isinstance(node, GROWING) and _nested(node, GROWING) > MOST_GROWING:
+            raise refusal(self.sql, f"{short(node)} replaces text within replaced text too often",
+                          place(self.sql, [node]), f"at most {MOST_GROWING} times")  # fmt: skip
         if isinstance(node, exp.DataType):
             self._check_type(node)
         if isinstance(node, exp.Pad):
@@ -163,6 +170,9 @@ class Binder:
         )
 
     def _check_table(self, node: exp.Table) -> None:
+        if node.alias_or_name.lower() == ROW:
+            raise refusal(self.sql, f"{ROW!r} is what the release's row is called here",
+                          place(self.sql, [node]), "choose another name")  # fmt: skip
         known = isinstance(node.this, exp.Identifier) and _find(node.name, self.tables)
         if known and not (node.args.get("db") or node.args.get("catalog")):
             return
@@ -243,6 +253,8 @@ class Binder:
     def _partner(self, node: exp.Column) -> tuple[str, str] | None:
         if node.table.lower() in self.names:
             return None
+        if not node.table and any(node.name.lower() in p.using for p in self.partners.values()):
+            return None  # USING makes both columns one
         found = []
         for alias, partner in self.partners.items():
             column = _find(node.name, partner.columns)
@@ -307,6 +319,16 @@ def unknown_table(sql: str, node: exp.Expr, tables: Tables) -> QueryError:
         sql, f"there is no table {short(node)}", place(sql, [node]),
         f"{known}give your own tables with --with name=file.csv",
     )  # fmt: skip
+
+
+def _nested(node: exp.Expr, kinds: tuple[type[exp.Expr], ...]) -> int:
+    """How many of these a node stands in, itself included."""
+    found = 0
+    above: exp.Expr | None = node
+    while above is not None:
+        found += isinstance(above, kinds)
+        above = above.parent
+    return found
 
 
 def _encloses(root: exp.Expr, node: exp.Expr) -> bool:

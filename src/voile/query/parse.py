@@ -225,7 +225,8 @@ class _Reader:
             called = table.args.get("alias") or table
             raise refusal(self.sql, f"two tables are called {alias}", place(self.sql, [called]),
                           "give one of them another name: join table as name")  # fmt: skip
-        partner = Partner(known, self.tables[known])
+        using = frozenset(c.name.lower() for c in join.args.get("using") or ())
+        partner = Partner(known, self.tables[known], using=using)
         condition = self._on(binder, join, alias, partner)
         partner.on, partner.reads = self._bound_on(binder, condition, alias, partner)
         binder.partners[alias] = partner

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
 SUBQUERY = re.compile(r"\(\s*SELECT\b|\bEXISTS\b", re.IGNORECASE)
 ROW = "release row"
 """What engines call the row that an expression is about, in case a name could mean another's."""
@@ -90,7 +91,16 @@ def to_sql(predicate: Predicate) -> str:
 
 def guarded(sql: str) -> str:
     """NULL where the expression cannot be computed; DuckDB has no such guard for subqueries."""
-    return f"({sql})" if SUBQUERY.search(sql) else f"TRY({sql})"
+    return f"({sql})" if has_subquery(sql) else f"TRY({sql})"
+
+
+def subqueries(sql: str) -> int:
+    """How many there are; words in quotes are none."""
+    return len(SUBQUERY.findall(QUOTED.sub("", sql)))
+
+
+def has_subquery(sql: str) -> bool:
+    return subqueries(sql) > 0
 
 
 def conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:

@@ -52,7 +52,7 @@ class Release:
         self.manifest = manifest
         self._refinement: Refinement | None = None
         self._refining: Model | None = None
-        self._beside: tuple[Any, View, Tables, Any] | None = None
+        self._beside: tuple[Any, View, Tables] | None = None
 
     @classmethod
     def open(cls, path: str | Path) -> Release:
@@ -154,7 +154,7 @@ class Release:
         view, columns = self._with_tables(tables or {})
         query = parse(sql, self.schema, columns)
         source = self._source(
-            view, memory, exact=exact, bound=self._bound(round(1 - confidence, 12))
+            view, memory, exact=exact, bound=self._bound(max(1e-12, round(1 - confidence, 12)))
         )
         if refine:
             source = replace(source, model=self._model())
@@ -256,12 +256,16 @@ class Release:
         """The view beside the analyst's tables, and the columns of those."""
         if not tables:
             return self._view, {}
-        key = tuple((name, id(table)) for name, table in tables.items())
-        if self._beside is None or self._beside[0] != key:
+        if len({name.lower() for name in tables}) < len(tables):
+            raise UsageError(
+                f"two tables have one name: {', '.join(tables)}",
+                hint="SQL does not tell upper case from lower case",
+            )
+        key = fingerprint(tables)
+        if key is None or self._beside is None or self._beside[0] != key:
             view = View(self._parts, self.schema)
             columns = {name: view.add_table(name, read_all(t)) for name, t in tables.items()}
-            # The tables are kept with the view, so that their ids stay theirs.
-            self._beside = (key, view, columns, tables)
+            self._beside = (key, view, columns)
         return self._beside[1], self._beside[2]
 
     def _bound(self, epsilon: float) -> Bound:
@@ -301,6 +305,18 @@ class Release:
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.describe())}</pre>{self.schema._repr_html_()}"
+
+
+def fingerprint(tables: Mapping[str, object]) -> Any:
+    """By which files are known to be unchanged; None for objects, which may change unseen."""
+    found = []
+    for name, table in tables.items():
+        file = Path(table) if isinstance(table, str | Path) else None
+        if file is None or not file.is_file():
+            return None
+        state = file.stat()
+        found.append((name, str(file.resolve()), state.st_mtime_ns, state.st_size))
+    return tuple(found)
 
 
 def check_inside(path: str) -> None:

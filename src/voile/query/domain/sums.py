@@ -184,6 +184,10 @@ class DomainSums:
             found.append(GroupedSum(keys, parts, mix, scale, plan, counts=counts))
         return found
 
+    def lists(self, attributes: Sequence[str]) -> bool:
+        """Whether the product of these domains can be listed within the memory allowed."""
+        return math.prod(self._schema[name].size for name in attributes) * 32 <= self._memory
+
     def explain(self, term: Term, groups: Sequence[Expression] = ()) -> Plan:
         """What `sums` would do."""
         placed = split(term, groups, self._schema)
