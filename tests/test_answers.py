@@ -123,7 +123,7 @@ def test_values_far_from_zero_do_not_cancel(release: Release) -> None:
         shifted = only(release, f"select avg({column} - {low}) + {low} from t")
         assert mean.value == pytest.approx(shifted.value, abs=1e-5)
         assert mean.stderr == pytest.approx(shifted.stderr, rel=1e-3)
-        values = list(SMALL[column])
+        values: list[Any] = list(SMALL[column])
         assert min(values) <= mean.interval()[0] and mean.interval()[1] <= max(values)
 
 
