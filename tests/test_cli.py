@@ -250,7 +250,7 @@ def test_a_signal_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) 
     out, err = process.communicate(timeout=60)
     assert process.returncode == 128 + number
     assert out == ""
-    assert "interrupted; nothing was released" in err
+    assert "interrupted; nothing was left behind" in err
     assert [p.name for p in tmp_path.iterdir()] == ["tmp"]
     assert list((tmp_path / "tmp").iterdir()) == []
 

@@ -291,7 +291,9 @@ class Watch:
     def _hook(self, event: str, args: tuple[Any, ...]) -> None:
         if self.on and event in WATCHED:
             what = str(args[0]) if args else ""
-            if not what.endswith((".py", ".pyc", ".so")):  # a module that is loaded late
+            late = what.endswith((".py", ".pyc", ".so"))  # a module that is loaded now
+            swept = Path(what).name.startswith("voile-")  # the spill of a table that is collected
+            if not late and not swept:
                 self.seen.append(f"{event} {what}")
 
 

@@ -84,19 +84,16 @@ def own_tables(given: list[str] | None) -> dict[str, str]:
     return found
 
 
-def byte_count(text: str) -> int:
-    """500MB, 4GB, or a number of bytes."""
+def check_output(path: Path, release: Path, *, overwrite: bool) -> None:
+    """Refuse before any work is done: a release is sealed, and files are not lost by accident."""
     from voile.errors import UsageError
 
-    units = {"": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
-    number = text.upper().strip().rstrip("KMGTB")
-    unit = text.upper().strip()[len(number) :]
-    try:
-        return int(float(number) * units[unit])
-    except (ValueError, KeyError, OverflowError):
+    if path.resolve().is_relative_to(release.resolve()):
+        raise UsageError(f"{str(path)!r} is inside the release", hint="write it elsewhere")
+    if path.exists() and not overwrite:
         raise UsageError(
-            f"--memory {text!r} is not an amount of memory", hint="write 500MB or 4GB"
-        ) from None
+            f"{str(path)!r} exists already", hint="choose another name, or pass --overwrite"
+        )
 
 
 def print_version(wanted: bool) -> None:
@@ -272,6 +269,7 @@ def query(
         Path | None,
         typer.Option("-o", "--output", help="Write the answer to FILE.csv, .parquet or .json."),
     ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace that file.")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
     as_json: JsonOpt = False,
 ) -> None:
@@ -279,6 +277,8 @@ def query(
     import voile
 
     found = voile.open(release)
+    if output:
+        check_output(output, found.path, overwrite=overwrite)
     if refine:
         with fitting_progress() as progress:
             found.refine(progress)
@@ -288,7 +288,7 @@ def query(
         tables=own_tables(tables),
         simultaneous=simultaneous,
         refine=refine,
-        memory=byte_count(memory),
+        memory=memory,
         exact=exact,
     )
     show_answer(answer, output=output, as_csv=as_csv, as_json=as_json)
@@ -301,8 +301,11 @@ def refine(release: ReleaseArg, as_json: JsonOpt = False) -> None:
 
     found = voile.open(release)
     with fitting_progress() as progress:
-        report = found.refine(progress).report
-    data = {"path": str(found.refinement_path), **report}
+        report = found.refine(progress, replace_broken=True).report
+    kept = found.refinement_path.is_file()
+    data = {"path": str(found.refinement_path) if kept else None, **report}
+    if not kept:
+        say(f"note: {found.refinement_path} cannot be written: the model is fitted again next time")
     show(data if as_json else None, lambda: refinement_view(data))
 
 
@@ -318,9 +321,7 @@ def explain(
     """Show how an estimate comes about: what is counted, how, and where the error is from."""
     import voile
 
-    found = voile.open(release).explain(
-        sql, tables=own_tables(tables), memory=byte_count(memory), exact=exact
-    )
+    found = voile.open(release).explain(sql, tables=own_tables(tables), memory=memory, exact=exact)
     show(found if as_json else None, lambda: explanation_view(found))
 
 
@@ -441,7 +442,7 @@ def main() -> None:
     except (Exception, Interrupted) as error:
         # A library that was interrupted may have made an error of its own of it.
         if received:
-            say("interrupted; nothing was released")
+            say("interrupted; nothing was left behind")
             sys.exit(128 + received[0])
         if isinstance(error, VoileError):
             complain(error.message, error.hint)

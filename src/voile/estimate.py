@@ -7,7 +7,7 @@ import datetime as dt
 import html
 import io
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,8 +69,8 @@ class Estimate:
     def __str__(self) -> str:
         low, high = self.interval()
         return (
-            f"{number(self.value)} ± {number(self.stderr)} "
-            f"[{number(low)}, {number(high)}] at {self.confidence:.4g}"
+            f"{number(self.value, self.stderr)} ± {number(self.stderr, self.stderr)} "
+            f"[{number(low, self.stderr)}, {number(high, self.stderr)}] at {self.confidence:.12g}"
         )
 
     def __rich__(self) -> str:
@@ -95,13 +95,17 @@ def finite(x: float) -> float | None:
     return x if math.isfinite(x) else None
 
 
-def number(x: float) -> str:
-    """Numbers for reading: thousands apart, decimals only where they matter."""
+def number(x: float, error: float = math.nan) -> str:
+    """Numbers for reading: thousands apart, decimals only where they matter beside the error."""
     if math.isnan(x):
         return "unknown"
     if math.isinf(x):
         return "∞" if x > 0 else "−∞"
-    if abs(x) >= 100 or x == int(x):
+    if x == int(x):
+        return f"{x:,.0f}"
+    if 0 < error < 1:
+        return f"{x:,.{min(9, 1 - math.floor(math.log10(error)))}f}"
+    if abs(x) >= 100:
         return f"{x:,.0f}"
     return f"{x:,.2f}" if abs(x) >= 0.1 else f"{x:.3g}"
 
@@ -128,6 +132,8 @@ class Answer:
     confidence: float
     covers: str
     notes: tuple[str, ...] = ()
+    columns: Mapping[str, bool] = field(default_factory=dict)
+    """The names of the columns, and which hold estimates: known also where there is no row."""
 
     @property
     def scalar(self) -> Estimate:
@@ -166,17 +172,23 @@ class Answer:
         """One row for each group with plain columns: NAME, NAME_stderr, NAME_low, NAME_high."""
         return [flattened(row) for row in self.rows]
 
+    def _names(self) -> list[str]:
+        if self.rows:
+            return list(flattened(self.rows[0]))
+        ends = ("", "_stderr", "_low", "_high")
+        return [name + end for name, numbers in self.columns.items()
+                for end in (ends if numbers else ("",))]  # fmt: skip
+
     def to_arrow(self) -> Any:
         import pyarrow as pa  # noqa: PLC0415  (only when asked for)
 
         rows = self.flat()
-        names = list(rows[0]) if rows else []
-        return pa.table({name: pa.array([row[name] for row in rows]) for name in names})
+        return pa.table({name: pa.array([row[name] for row in rows]) for name in self._names()})
 
     def to_pandas(self) -> Any:
         import pandas  # noqa: PLC0415  (an optional package)
 
-        return pandas.DataFrame(self.flat())
+        return pandas.DataFrame(self.flat(), columns=self._names())
 
     def to_polars(self) -> Any:
         import polars  # noqa: PLC0415  (an optional package)
@@ -186,7 +198,7 @@ class Answer:
     def to_csv(self) -> str:
         rows = self.flat()
         text = io.StringIO()
-        writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
+        writer = csv.DictWriter(text, self._names(), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
         return text.getvalue()
@@ -197,27 +209,26 @@ class Answer:
         return f"Answer({self})"
 
     def __str__(self) -> str:
-        return "\n".join(
-            "  ".join(f"{name} {value}" for name, value in row.items()) for row in self.rows
-        )
+        lines = ["  ".join(f"{name} {value}" for name, value in row.items()) for row in self.rows]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
 
     def __rich__(self) -> Any:
         from rich.markup import escape  # noqa: PLC0415  (only when printed)
         from rich.table import Table  # noqa: PLC0415
 
         grouped = any(not isinstance(v, Estimate) for row in self.rows for v in row.values())
-        if not grouped and len(self.rows) <= 1:
+        if not grouped and len(self.rows) == 1:
             return self._upright()
-        first = self.rows[0] if self.rows else {}
+        first = self.rows[0] if self.rows else dict.fromkeys(self.columns, "")
         # Many estimates stand with their errors in one cell: three columns each would not fit.
         narrow = sum(isinstance(value, Estimate) for value in first.values()) > 1
         table = Table(show_lines=narrow)
         for name, value in first.items():
             right = isinstance(value, int | float | Estimate)
-            table.add_column(escape(name), justify="right" if right else "left")
+            table.add_column(escape(name), justify="right" if right else "left", overflow="fold")
             if isinstance(value, Estimate) and not narrow:
                 table.add_column("± stderr", justify="right", style="dim")
-                table.add_column(f"{self.confidence:.4g} interval", justify="right", style="dim")
+                table.add_column(f"{self.confidence:.12g} interval", justify="right", style="dim")
         for row in self.rows:
             parts = [cells(value) for value in row.values()]
             table.add_row(*(stacked(p) for p in parts) if narrow else (c for p in parts for c in p))
@@ -229,7 +240,7 @@ class Answer:
         from rich.table import Table  # noqa: PLC0415
 
         table = Table()
-        for heading in ("", "estimate", "± stderr", f"{self.confidence:.4g} interval"):
+        for heading in ("", "estimate", "± stderr", f"{self.confidence:.12g} interval"):
             table.add_column(heading, justify="right" if heading else "left")
         for row in self.rows:
             for name, value in row.items():
@@ -243,7 +254,9 @@ class Answer:
             "<tr>" + "".join(f"<td>{html.escape(str(v))}</td>" for v in row.values()) + "</tr>"
             for row in self.rows
         )
-        return f"<table><caption>{html.escape(self.covers)}</caption><tr>{head}</tr>{body}</table>"
+        notes = "".join(f"<p>note: {html.escape(note)}</p>" for note in self.notes)
+        told = html.escape(f"Intervals cover {self.covers}.")
+        return f"<table><caption>{told}</caption><tr>{head}</tr>{body}</table>{notes}"
 
 
 def cells(value: Any) -> tuple[str, ...]:
@@ -252,7 +265,8 @@ def cells(value: Any) -> tuple[str, ...]:
     if not isinstance(value, Estimate):
         return (escape(shown(value)),)
     low, high = value.interval()
-    return number(value.value), number(value.stderr), f"{number(low)} … {number(high)}"
+    shown_ = [number(x, value.stderr) for x in (value.value, value.stderr, low, high)]
+    return shown_[0], shown_[1], f"{shown_[2]} … {shown_[3]}"
 
 
 def stacked(parts: tuple[str, ...]) -> str:

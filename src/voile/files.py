@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from voile.errors import UsageError
@@ -28,5 +29,6 @@ def write_whole(path: Path, content: bytes, *, overwrite: bool = True) -> Path:
             f"cannot write {str(path)!r}: {error.strerror}", hint="choose another place"
         ) from None
     finally:
-        beside.unlink(missing_ok=True)
+        with suppress(OSError):
+            beside.unlink(missing_ok=True)
     return path

@@ -60,8 +60,9 @@ def show_answer(answer: Answer, *, output: Path | None, as_csv: bool, as_json: b
         print(answer.to_csv(), end="")
     elif not output:
         show(None, lambda: answer)
-    say(f"the interval covers {answer.covers}" if len(answer.rows) == 1 else
-        f"each interval covers {answer.covers}")  # fmt: skip
+    together = answer.covers.startswith("all ")
+    one = "the interval covers" if len(answer.rows) == 1 else "each interval covers"
+    say(f"{'together the intervals cover' if together else one} {answer.covers}")
     for value in answer.rows[0].values() if answer.rows else ():
         bound = getattr(value, "bound", None)
         if bound:
@@ -122,7 +123,9 @@ def explanation_view(found: dict[str, Any]) -> Any:
     if free:
         parts.append(f"any value of {escape(', '.join(free))}")
     facts = {k: v for k, v in found.items() if isinstance(v, int | float)}
-    parts.append(key_values({k: f"{v:,}" if isinstance(v, int) else v for k, v in facts.items()}))
+    parts.append(
+        key_values({k: f"{v:,}" if v == int(v) else f"{v:,.6g}" for k, v in facts.items()})
+    )
     for column in found["columns"]:
         parts.append(f"[bold]{escape(column['name'])}[/bold]")
         parts += [f"  {escape(t['of'])}: {escape(t['arithmetic'])}" for t in column["totals"]]
@@ -297,5 +300,6 @@ def refinement_view(data: dict[str, Any]) -> Any:
         [str(t["components"]), f"{t['held_out']:.5f}", f"{t['gain']:+.5f} ± {t['gain_error']:.5f}"]
         for t in data["trials"]
     ]
-    told = f"{data['components']} components, fitted in {data['seconds']:.0f} s: {data['path']}"
+    told = f"{data['components']} components, fitted in {data['seconds']:.0f} s"
+    told += f", kept in {data['path']}" if data["path"] else ""
     return Group(table_of(["components", "held-out log density", "gain"], rows), told)

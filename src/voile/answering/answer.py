@@ -118,7 +118,8 @@ def estimated(query: Query, source: Source, confidence: float, *, simultaneous: 
             )
     rows = [work.row(int(i), at_once, confidence) for i in kept]
     covers = work.covers(simultaneous=simultaneous)
-    return Answer(tuple(rows), confidence, covers, work.notes())
+    names = {c.name: not isinstance(c.source, int) for c in query.columns}
+    return Answer(tuple(rows), confidence, covers, work.notes(), names)
 
 
 def check(query: Query, engine: Engine) -> None:
@@ -127,7 +128,7 @@ def check(query: Query, engine: Engine) -> None:
     parts: list[Atom | Expression] = [*conditions, *values, *query.groups]
     if not parts:
         return
-    kinds = types(query.sql, parts, engine)
+    kinds = types(query.sql, [asked(part) for part in parts], engine)
     for condition, kind in zip(conditions, kinds, strict=False):
         if kind != "BOOLEAN":
             raise refusal(query.sql, f"{wording(condition)} is of type {kind}, not true or false",
@@ -145,6 +146,12 @@ def check(query: Query, engine: Engine) -> None:
         if not kind.startswith(KEYS) or kind.endswith("]"):
             raise refusal(query.sql, f"{wording(group)} is of type {kind}, and cannot make groups",
                           group.start, "group by numbers, texts or dates")  # fmt: skip
+
+
+def asked(part: Atom | Expression) -> Atom | Expression:
+    """What stands under NOT must be true or false by itself."""
+    inside = part.sql.startswith("NOT (") and part.sql.endswith(")")
+    return replace(part, sql=part.sql[5:-1]) if inside else part
 
 
 def types(sql: str, parts: Sequence[Atom | Expression], engine: Engine) -> list[str]:
@@ -325,11 +332,13 @@ class Work:
         told = [self.column(c.source) for c in self.query.columns if not isinstance(c.source, int)]
         stated = {c.covers for c in told}
         covers = next((c for c in (REFINED, APPROXIMATE) if c in stated), told[0].covers)
-        if self.totals.domain_error.any():
+        if self.totals.domain_error.any() and covers != REFINED:
             covers += ", and over the sampling of the domain"
         if simultaneous:
-            groups = f"all {self.groups.possible:,} groups at once: the statistics"
+            groups = f"all {plural(self.groups.possible, 'group')} at once: the statistics"
             covers = covers.replace("the statistic", groups, 1)
+        elif not self.groups.complete:
+            covers += "; for a group chosen beforehand, not for those listed because they occur"
         return covers
 
     def _cuts_a_bin(self, part: Expression) -> bool:
@@ -347,7 +356,7 @@ class Work:
         if cut := [wording(e) for e in read if differs(e)]:
             notes.append(f"{' and '.join(cut)} cuts inside a bin: rows count by the middle of "
                          "theirs, and the interval does not cover that; cut at the edges of the "
-                         "schema's bins")  # fmt: skip
+                         "schema's bins, with >= and <")  # fmt: skip
         if known := [wording(e) for e in query.values if differs(e)]:
             notes.append(f"{' and '.join(known)} is computed from the middles of bins, and the "
                          "interval does not cover that")  # fmt: skip
@@ -358,8 +367,8 @@ class Work:
         query, notes = self.query, []
         everyone = self.totals.column(Term())
         if not (self.totals.domain + self.totals.domain_error)[:, everyone].any():
-            notes.append("no tuple of the public domain satisfies the condition; check the "
-                         "spelling of values")  # fmt: skip
+            notes.append("no tuple of the public domain satisfies the condition")
+        notes += query.remarks
         if query.atoms and not any(atom.attributes for atom in query.atoms):
             notes.append("the condition reads no column; names go in double quotes, text in single")
         if not query.atoms and not query.groups and self.source.rows is not None:
@@ -371,6 +380,8 @@ class Work:
                          "noise are favoured")  # fmt: skip
         if missing := self.unmodelled():
             notes.append(f"not refined: the model knows nothing about {', '.join(missing)}")
+        if self.source.model and any(map(has_quantile, query.formulas)):
+            notes.append("quantiles are not refined")
         if query.having:
             notes.append(
                 "HAVING compares estimates: a group near the limit may be on its wrong side"
@@ -393,6 +404,10 @@ def _stable_descending(places: list[int], keys: list[Any]) -> list[int]:
 def quoted(attributes: tuple[str, ...]) -> str:
     """How a column that stands alone is written."""
     return " ".join('"' + name.replace('"', '""') + '"' for name in attributes)
+
+
+def plural(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def weight_range(

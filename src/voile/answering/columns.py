@@ -133,6 +133,9 @@ class Estimator:
                 ratio.top.times(1 / ratio.bottom.constant), dual.value, stderr, used
             )
         interval = lru_cache(8)(lambda confidence: self._fieller(ratio, used, confidence))
+        low, high = self.known_range(ratio)
+        # Beyond the range of the values a standard error says nothing.
+        stderr = np.where(stderr > high - low, np.nan, stderr)
         return Column(self._sensible(ratio, dual.value), stderr, interval)
 
     def _sensible(self, ratio: Ratio, value: Floats) -> Floats:
@@ -258,8 +261,14 @@ class Estimator:
             if self._is_exact:
                 anything[:] = False
             low, high = np.where(anything, -np.inf, low), np.where(anything, np.inf, high)
+            nothing = (self.products(used, slope, self.totals.domain) <= 0) & (
+                self._sampled(used, slope) == 0
+            )
         known = self.known_range(ratio)
-        return np.clip(low, *known), np.clip(high, *known)
+        return (
+            np.where(nothing, np.nan, np.clip(low, *known)),
+            np.where(nothing, np.nan, np.clip(high, *known)),
+        )
 
     def known_range(self, ratio: Ratio) -> tuple[float, float]:
         """An average lies among the values averaged, a share between 0 and 1."""

@@ -13,7 +13,7 @@ from voile.answering.mixed import has_quantile
 from voile.estimate import finite
 from voile.query.formula import Formula
 from voile.query.parse import Column, Query
-from voile.query.predicate import Term, to_sql
+from voile.query.predicate import Term, in_words, wording
 
 
 class Explained(Mechanism, Protocol):
@@ -50,7 +50,7 @@ def explain(query: Query, source: Source, mechanism: Explained) -> dict[str, Any
         "estimate": columns[0]["estimate"],
         "stderr": columns[0]["stderr"],
         "arithmetic": columns[0]["totals"][0]["arithmetic"] if columns[0]["totals"] else "",
-        "atoms": [{"condition": a.sql, "reads": list(a.attributes)} for a in query.conditions],
+        "atoms": [{"condition": wording(a), "reads": list(a.attributes)} for a in query.conditions],
         "groups": [g.sql for g in query.groups],
         "plan": plan.to_dict(),
         "columns": columns,
@@ -82,8 +82,8 @@ def _total(work: Work, mechanism: Explained, term: Term) -> dict[str, Any]:
 
 
 def describe(term: Term) -> str:
-    what = f"sum of {' * '.join(v.sql for v in term.values)}" if term.values else "rows"
-    return f"{what} where {to_sql(term.predicate)}" if term.predicate else what
+    what = f"sum of {' * '.join(v.text or v.sql for v in term.values)}" if term.values else "rows"
+    return f"{what} where {in_words(term.predicate)}" if term.predicate else what
 
 
 def _errors(work: Work, mechanism: Mechanism, formula: Formula) -> dict[str, float | None]:

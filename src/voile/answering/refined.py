@@ -154,7 +154,9 @@ class Refiner:
         """Outside of which the formula cannot be: counts below 0, averages beyond the values."""
         ratio = as_ratio(formula)
         if isinstance(formula, Total):
-            return self._least(formula.term), np.inf
+            rows = self.plain.rows
+            most = np.inf if rows is None or formula.term.values else float(rows)
+            return self._least(formula.term), most
         if ratio and not ratio.bottom.is_constant:
             return self.plain.known_range(ratio)
         return -np.inf, np.inf

@@ -286,4 +286,5 @@ def middle_of(attribute: Attribute) -> tuple[float, float]:
 
 
 def present(value: Expression) -> Atom:
-    return Atom(f"NOT ({value.sql}) IS NULL", value.attributes)
+    text = f"{value.text or value.sql} is not null"
+    return Atom(f"NOT ({value.sql}) IS NULL", value.attributes, text)

@@ -8,13 +8,23 @@ a function of the row too: it becomes a subquery that looks the row's partner up
 from __future__ import annotations
 
 import datetime as dt
+import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from sqlglot import exp
 
 from voile.errors import QueryError, did_you_mean
-from voile.query.language import ALLOWED, NAMED, PADDING, SUBQUERY, TYPES, why_not
+from voile.query.language import (
+    ALLOWED,
+    FUNCTIONS,
+    NAMED,
+    PADDING,
+    SUBQUERY,
+    TYPES,
+    UNSTEADY,
+    why_not,
+)
 from voile.query.predicate import ROW, And, Atom, Expression, Or, Predicate
 from voile.query.text import (
     last_before,
@@ -30,6 +40,7 @@ from voile.schema.schema import summary
 
 GROWING = (exp.Replace, exp.RegexpReplace)
 MOST_GROWING = 3
+SIMILAR = 0.75
 """Each may make a text many times longer."""
 COMPARED = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 Tables = Mapping[str, tuple[str, ...]]
@@ -71,6 +82,8 @@ class Binder:
     """What the release's table is called in the query, in lower case."""
     tables: Tables = field(default_factory=dict)
     partners: dict[str, Partner] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+    """What the analyst should know and is not wrong."""
 
     def expression(self, tree: exp.Expr) -> Expression:
         bound, reads = self.bound(tree)
@@ -165,8 +178,12 @@ class Binder:
             raise self._refused(node.this)
 
     def _refused(self, node: exp.Expr) -> QueryError:
+        hint = why_not(node)
+        if isinstance(node, exp.Anonymous) and node.name.lower() not in UNSTEADY:
+            near = difflib.get_close_matches(node.name.lower(), FUNCTIONS, 1, SIMILAR)
+            hint = f"did you mean {near[0]}?" if near else hint
         return refusal(
-            self.sql, f"{short(node)} cannot be used here", place(self.sql, [node]), why_not(node)
+            self.sql, f"{short(node)} cannot be used here", place(self.sql, [node]), hint
         )
 
     def _check_table(self, node: exp.Table) -> None:
@@ -300,17 +317,23 @@ class Binder:
             pairs = [(node.this, node.expression), (node.expression, node.this)]
         else:
             return
+        equal = isinstance(node, exp.In | exp.EQ | exp.NEQ)
         for column, literal in pairs:
             if isinstance(column, exp.Column) and isinstance(literal, exp.Literal):
-                self._check_pair(column, literal)
+                self._check_pair(column, literal, equal=equal)
 
-    def _check_pair(self, column: exp.Column, literal: exp.Literal) -> None:
+    def _check_pair(self, column: exp.Column, literal: exp.Literal, *, equal: bool) -> None:
         if self._is_inner(column) or self._partner(column):
             return
         attribute = self.schema[self.attribute(column)]
         if problem := misfit(attribute, literal):
             raise refusal(self.sql, problem, place(self.sql, [literal]),
                           f"its values are {summary(attribute)}")  # fmt: skip
+        values = attribute.domain.values if isinstance(attribute.domain, Values) else ()
+        if equal and attribute.kind == "categorical" and literal.this not in values:
+            near = did_you_mean(literal.this, [str(v) for v in values])
+            remark = f"{attribute.name} has no value {literal.this!r}: {near}"
+            self.remarks.append(remark)
 
 
 def unknown_table(sql: str, node: exp.Expr, tables: Tables) -> QueryError:

@@ -53,6 +53,16 @@ NAMED = frozenset(
     ]
 )  # fmt: skip
 """Functions of one row that the parser knows by name only."""
+FUNCTIONS = sorted(
+    {
+        name.lower()
+        for kind in ALLOWED
+        for name in (*(getattr(kind, "_sql_names", None) or ()), kind.key)
+    }
+    | {"count", "sum", "avg", "median", "variance", "stddev", "corr"}
+    | NAMED
+)
+"""What a misspelt function may have meant."""
 PADDING = 1000
 """The longest text that lpad and rpad may make."""
 
@@ -89,7 +99,7 @@ SINGLE_PERSON = (exp.Min, exp.Max, exp.First, exp.Last, exp.AnyValue, exp.ArgMax
 
 ONE_ROW = (
     "an expression may use comparisons, BETWEEN, IN (…), LIKE, IS NULL, AND/OR/XOR/NOT, CASE, "
-    "arithmetic, and the text and date functions of one row: see docs/analyst.md"
+    "arithmetic, and the text and date functions of one row: see docs/sql.md"
 )
 REASONS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
     (
@@ -127,7 +137,8 @@ def why_no_aggregate(node: exp.Expr) -> str:
     if isinstance(node, exp.Window | exp.RowNumber):
         return "windows look at single rows of the view, many of which are noise; use GROUP BY"
     if isinstance(node, SINGLE_PERSON) or isinstance(node.this, SINGLE_PERSON):
-        return "it depends on one person, whom the release hides; ask quantile_disc(x, 0.99)"
+        share = "0.01" if isinstance(node, exp.Min) else "0.99"
+        return f"it depends on one person, whom the release hides; ask quantile_disc(x, {share})"
     if isinstance(node, exp.ApproxDistinct) or node.find(exp.Distinct):
         return "counts of distinct values are not sums over rows; GROUP BY the values instead"
     if isinstance(node, exp.Mode):

@@ -79,6 +79,7 @@ class Query:
     order: tuple[Order, ...] = ()
     limit: int | None = None
     offset: int = 0
+    remarks: tuple[str, ...] = ()
     tables: tuple[str, ...] = field(default=())
     """The analyst's own tables that it may read."""
 
@@ -162,16 +163,17 @@ class _Reader:
         trees = self._group_trees()
         self.groups = tuple(self.binder.expression(tree) for tree in trees)
         columns = self._columns()
-        having = self.tree.args.get("having")
+        having = self._having()
         return Query(
             sql=self.sql,
             predicate=both(self.matched, predicate),
             columns=columns,
             groups=self.groups,
-            having=self.aggregates.formula(having.this, condition=True) if having else None,
+            having=self.aggregates.formula(having, condition=True) if having else None,
             order=self._order(),
             limit=self._whole("limit"),
             offset=self._whole("offset") or 0,
+            remarks=tuple(dict.fromkeys(self.binder.remarks)),
             tables=tuple(self.tables),
         )
 
@@ -247,11 +249,9 @@ class _Reader:
             raise refusal(self.sql, f"JOIN {alias} has no ON", place(self.sql, [join.this]),
                           f"write join {alias} on name.column = {alias}.column")  # fmt: skip
         if using:
-            for column in using:
-                binder.attribute(exp.column(column.copy()))
-            release = min(binder.names)
             return exp.and_(*(
-                exp.EQ(this=exp.column(c.copy(), release), expression=exp.column(c.copy(), alias))
+                exp.EQ(this=exp.column(c.copy(), self._holder(binder, c)),
+                       expression=exp.column(c.copy(), alias))
                 for c in using
             ))  # fmt: skip
         where = self.tree.args.get("where")
@@ -265,6 +265,14 @@ class _Reader:
         rest = [p for p in parts if not any(p is q for q in linking)]
         self.tree.set("where", exp.Where(this=exp.and_(*rest)) if rest else None)
         return exp.and_(*linking)
+
+    def _holder(self, binder: Binder, column: exp.Expr) -> str:
+        """The table before the join that has a column of USING."""
+        for alias, partner in binder.partners.items():
+            if column.name.lower() in map(str.lower, partner.columns):
+                return alias
+        binder.attribute(exp.column(column.copy()))
+        return min(binder.names)
 
     def _mentions(self, tree: exp.Expr, alias: str, partner: Partner) -> bool:
         columns = {c.lower() for c in partner.columns}
@@ -374,6 +382,29 @@ class _Reader:
             known = (n for n in self.schema.names if n.lower() == item.name.lower())
             return next(known, item.name)
         return plain_name(item) or item.sql("duckdb", comments=False, normalize_functions="lower")
+
+    def _having(self) -> exp.Expr | None:
+        """The condition on groups, with the names of SELECT's columns for what they stand for."""
+        having = self.tree.args.get("having")
+        if having is None:
+            return None
+        known = {item.alias.lower(): item for item in self.tree.expressions if item.alias}
+        holder = exp.Paren(this=having.this.copy())
+        for column in list(holder.find_all(exp.Column)):
+            if column.find_ancestor(exp.AggFunc, exp.Filter):
+                continue
+            item = None if column.table else known.get(column.name.lower())
+            if item is not None and _aggregates(item.unalias()):
+                column.replace(exp.Paren(this=item.unalias().copy()))
+            elif item is not None or self.binder.expression(column) in self.groups:
+                raise refusal(
+                    self.sql,
+                    f"{short(column)} makes groups; HAVING is for aggregates",
+                    place(self.sql, [column]),
+                    "put the condition into WHERE",
+                )
+        condition: exp.Expr = holder.this
+        return condition
 
     # ------------------------------------------------------------------ ORDER BY and LIMIT
 

@@ -103,6 +103,14 @@ def has_subquery(sql: str) -> bool:
     return subqueries(sql) > 0
 
 
+def in_words(predicate: Predicate) -> str:
+    """The condition as the analyst wrote it."""
+    if isinstance(predicate, Atom):
+        return wording(predicate)
+    word = " and " if isinstance(predicate, And) else " or "
+    return "(" + word.join(map(in_words, predicate.parts)) + ")"
+
+
 def conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
     return predicate.parts if isinstance(predicate, And) else (predicate,)
 

@@ -20,7 +20,7 @@ LONGEST = 100_000
 
 
 QUESTIONS = ("SELECT", "FROM", "WITH", "(")
-INNER_WORDS = ("<class", "TokenType", "tokenizing", "Required")
+INNER_WORDS = ("<class", "TokenType", "tokenizing", "Required", "Invalid expression")
 """Of messages that speak of the parser rather than of the SQL."""
 QUOTED = re.compile(
     r"""--[^\n]*|/\*.*?\*/|'(?:[^']|'')*'|"(?:[^"]|"")*"|\$\$.*?\$\$|(?P<open>'|"|/\*|\$\$)""",
@@ -118,13 +118,15 @@ def _complaint(sql: str, error: Exception, details: dict[str, Any]) -> tuple[str
 
 def _trees(sql: str) -> list[exp.Expr]:
     try:
-        return [tree for tree in sqlglot.parse(sql, dialect=Dialect) if tree is not None]
+        found = sqlglot.parse(sql, dialect=Dialect)
+        return [tree for tree in found if tree is not None and not isinstance(tree, exp.Semicolon)]
     except SqlglotError as error:
         details = getattr(error, "errors", None) or [{}]
         first = next(iter(sql.split(maxsplit=1)), "").upper()
         if first.isalpha() and first not in QUESTIONS:
             raise not_a_question(sql, first) from None
-        raise refusal(sql, *_complaint(sql, error, details[0]), ASK) from None
+        hint = "a word here or before it may be misspelt; names with spaces go in double quotes"
+        raise refusal(sql, *_complaint(sql, error, details[0]), hint) from None
     except RecursionError:
         raise too_deep() from None
 
@@ -186,7 +188,7 @@ def refusal(sql: str, message: str, start: int | None = None, hint: str = "") ->
     start = min(start, len(sql))
     line = sql.count("\n", 0, start)
     column = start - (sql.rfind("\n", 0, start) + 1)
-    text = sql.split("\n")[line]
+    text = sql.split("\n")[line].replace("\t", " ")
     shown = text if len(text) <= 200 else text[max(0, column - 60) : column + 60]
     caret = column if len(text) <= 200 else min(column, 60)
     return QueryError(

@@ -29,6 +29,10 @@ MOST_ROWS = 2_000_000
 
 Tell = Callable[[str, float], None]
 
+LEAST_WEIGHTS = np.array([1.0, 0.0, 0.0])
+"""κ is at least 1: a table is one draw, and its counts scatter around any smooth model by their own
+size. Where there is little noise, halves of the view cannot tell that from what thinning does."""
+
 
 @dataclass(frozen=True)
 class Refinement:
@@ -108,7 +112,7 @@ def error_model(found: Residuals, noise: Noise, total: float, *, public: bool) -
     weights, errors = law(found)
     whole = float(noise.variance(np.array(total), np.array(1.0)))
     return ErrorModel(
-        weights=weights + CAUTION * errors,
+        weights=np.maximum(weights + CAUTION * errors, LEAST_WEIGHTS),
         follows=float(found.follows.max(initial=0.0)),
         rows=total,
         whole=whole,

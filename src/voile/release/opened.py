@@ -39,6 +39,7 @@ from voile.refine import storage as refinement_file
 from voile.release.describe import describe
 from voile.release.manifest import MANIFEST, PARTIAL, Manifest, read_manifest
 from voile.schema import Schema
+from voile.units import byte_count
 
 MEMORY = 2**30
 SMALLEST_MEMORY = 2**24
@@ -139,14 +140,14 @@ class Release:
         tables: Mapping[str, object] | None = None,
         simultaneous: bool = False,
         refine: bool = False,
-        memory: int = MEMORY,
+        memory: int | str = MEMORY,
         exact: bool = False,
     ) -> Answer:
         """Estimate what the SQL would give on the original table.
 
         `tables` are tables of your own that the SQL may look things up in, by name: files or
         data frames. `simultaneous` makes the intervals of all groups hold at once. `refine` weighs
-        each estimate against a model of the table (see `refine`). `memory` (in bytes) is what
+        each estimate against a model of the table (see `refine`). `memory` (bytes, or 4GB) is what
         counting the domain may use; what needs more is estimated from a sample of the domain,
         whose error is included, or refused with `exact`.
         """
@@ -162,22 +163,35 @@ class Release:
 
     # ------------------------------------------------------------------ refining
 
-    def refine(self, progress: Callable[[str, float], None] | None = None) -> Refinement:
+    def refine(
+        self,
+        progress: Callable[[str, float], None] | None = None,
+        *,
+        replace_broken: bool = False,
+    ) -> Refinement:
         """A model of the table, fitted to this release alone: no more is told about anybody.
 
         Fitted once, then kept in a file beside the release. `progress` is told what is being done
-        and how much of it is.
+        and how much of it is. `replace_broken` fits anew where the file is broken or stale.
         """
         if self._refinement is None:
-            found = refinement_file.load(
-                self.refinement_path, of=self._digest, sizes=self.schema.sizes
-            )
+            found = self._kept_refinement(replace_broken=replace_broken)
             if found is None:
                 found = self._fit(progress)
                 with suppress(OSError, UsageError):  # a folder that cannot be written to
                     refinement_file.save(found, self.refinement_path, of=self._digest)
             self._refinement = found
         return self._refinement
+
+    def _kept_refinement(self, *, replace_broken: bool) -> Refinement | None:
+        try:
+            return refinement_file.load(
+                self.refinement_path, of=self._digest, sizes=self.schema.sizes
+            )
+        except ReleaseError:
+            if replace_broken:
+                return None
+            raise
 
     @property
     def refinement_path(self) -> Path:
@@ -223,7 +237,7 @@ class Release:
         sql: str,
         *,
         tables: Mapping[str, object] | None = None,
-        memory: int = MEMORY,
+        memory: int | str = MEMORY,
         exact: bool = False,
     ) -> dict[str, Any]:
         """How the estimate comes about: what was counted, how the domain was, the arithmetic."""
@@ -232,7 +246,7 @@ class Release:
         return explain(query, self._source(view, memory, exact=exact), self.mechanism)
 
     def _source(
-        self, view: View, memory: int, *, exact: bool, bound: Bound | None = None
+        self, view: View, memory: int | str, *, exact: bool, bound: Bound | None = None
     ) -> Source:
         return Source(
             engine=view,
@@ -242,8 +256,9 @@ class Release:
             bound=bound,
         )
 
-    def _sums(self, view: View, memory: int, *, exact: bool) -> DomainSums:
+    def _sums(self, view: View, amount: int | str, *, exact: bool) -> DomainSums:
         """Kept for as long as the view, so that what was computed once is remembered."""
+        memory = byte_count(amount)
         if memory < SMALLEST_MEMORY:
             raise UsageError(f"{memory:,} bytes of memory are too few", hint="give at least 16MB")
         found: dict[tuple[int, bool], DomainSums] = view.__dict__.setdefault("sums_kept", {})
@@ -254,6 +269,8 @@ class Release:
 
     def _with_tables(self, tables: Mapping[str, object]) -> tuple[View, Tables]:
         """The view beside the analyst's tables, and the columns of those."""
+        if not isinstance(tables, Mapping) or not all(isinstance(name, str) for name in tables):
+            raise UsageError("tables are given by name", hint='tables={"regions": frame}')
         if not tables:
             return self._view, {}
         if len({name.lower() for name in tables}) < len(tables):

@@ -66,8 +66,8 @@ def greet(session: Session) -> None:
     release = session.release
     say(
         f"{release.name}: {len(release.schema.attributes)} attributes, "
-        f"{large(release.schema.size)} possible tuples, {release.manifest.rows:,} rows, many of "
-        "them noise"
+        f"{large(release.schema.size)} possible tuples, {release.manifest.rows:,} rows, "
+        "records and noise mixed"
     )
     if release.manifest.simulated:
         say("simulated: made from a chosen seed, it protects nobody")

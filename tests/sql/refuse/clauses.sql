@@ -173,7 +173,7 @@ select count(*) > 3 from people
 select count(*) from people having count(*)
 --                                 ^
 
--- says: a column beside aggregates
+-- says: makes groups
 select age, count(*) from people group by age having age > 30
 --                                                   ^
 
