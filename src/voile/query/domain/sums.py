@@ -60,6 +60,8 @@ class GroupedSum:
 
         Errors of different parts k of a mixture are taken to point the same way.
         """
+        if all(summed.errors is None for summed, _ in self._parts):
+            return np.zeros(len(codes[0]) if codes else 1)
         square = total = np.abs(self._outside(codes)) ** 2
         for summed, places in self._parts:
             value = gathered(summed.values, codes, places) ** 2
