@@ -88,8 +88,8 @@ def beside(value: Any, truth: Any) -> str:
     low, high = value.interval()
     hit = "green" if low <= truth <= high else "red"
     return (
-        f"[bold]{number(value.value)}[/bold] [{hit}]({number(low)} … {number(high)})[/{hit}] "
-        f"[dim]truth {number(truth)}[/dim]"
+        f"[bold]{number(value.value)}[/bold], truth {number(truth)}\n"
+        f"[{hit}]{number(low)} … {number(high)}[/{hit}]"
     )
 
 
