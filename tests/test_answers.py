@@ -145,6 +145,21 @@ def test_rows_stay_in_their_groups_when_the_domain_is_sampled() -> None:
     assert "sampling of the domain" in answer.covers
 
 
+def test_what_was_asked_before_is_remembered(
+    release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sql = "select kind, count(*), avg(x) from t where x < 77 group by kind"
+    first = release.query(sql).to_dict()
+
+    def asked_again(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(release._view, "_sums", asked_again)
+    assert release.query(sql).to_dict() == first
+    with pytest.raises(AssertionError):
+        release.query(sql.replace("77", "78"))
+
+
 def test_explaining_a_quantile(release: Release) -> None:
     told = release.explain("select median(x), kind from t group by kind")
     assert told["columns"][0]["errors"] == {}

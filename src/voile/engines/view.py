@@ -5,6 +5,7 @@ from __future__ import annotations
 import glob
 import math
 import re
+from collections import OrderedDict
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -25,6 +26,8 @@ from voile.schema import Attribute, Bins, Range, Schema
 
 BinPoint = Literal["low", "middle", "high"]
 MOST_GROUPS = 10**6
+REMEMBERED, REMEMBERED_GROUPS = 256, 10_000
+"""Answers that are kept, and the most groups of one of them."""
 CHUNK = 2**20
 NAME = re.compile(r"[A-Za-z_]\w*")
 ROWS = '"release rows"'
@@ -54,6 +57,7 @@ class View:
         self._con.execute("SET lock_configuration = true")
         self._con.execute(f"CREATE VIEW {ROWS} AS SELECT {columns} FROM read_parquet([{listed}])")
         self.domain = Domain(self._con, schema)
+        self._answered: OrderedDict[str, RowSums] = OrderedDict()
 
     def add_table(self, name: str, table: pa.Table) -> tuple[str, ...]:
         """Put a table of the analyst's own beside the view; the names of its columns."""
@@ -80,12 +84,25 @@ class View:
         return [str(kind) for kind in relation.types]
 
     def sums(self, where: str, keys: Sequence[str], sums: Sequence[str]) -> RowSums:
-        """Aggregates of the rows that pass, for each combination of keys that occurs."""
+        """Aggregates of the rows that pass, for each combination of keys that occurs.
+
+        The rows never change, so what was asked before is remembered.
+        """
         listed = ", ".join([*keys, *sums])
         grouped = f" GROUP BY {', '.join(str(1 + i) for i in range(len(keys)))}" if keys else ""
-        sql = (
-            f'SELECT {listed} FROM {ROWS} AS "{ROW}" WHERE {where}{grouped} LIMIT {MOST_GROUPS + 1}'
-        )
+        most = MOST_GROUPS + 1
+        sql = f'SELECT {listed} FROM {ROWS} AS "{ROW}" WHERE {where}{grouped} LIMIT {most}'
+        if sql not in self._answered:
+            found = self._sums(sql, len(keys), len(sums))
+            if len(found.sums) > REMEMBERED_GROUPS:
+                return found
+            self._answered[sql] = found
+            if len(self._answered) > REMEMBERED:
+                self._answered.popitem(last=False)
+        self._answered.move_to_end(sql)
+        return self._answered[sql]
+
+    def _sums(self, sql: str, width: int, sums: int) -> RowSums:
         try:
             rows = self._con.execute(sql).fetchall()
         except duckdb.Error as error:
@@ -95,9 +112,8 @@ class View:
                 f"GROUP BY makes more than {MOST_GROUPS:,} groups",
                 hint="group by fewer columns, or by coarser ones, as in floor(age / 10)",
             )
-        width = len(keys)
         found = [[math.nan if v is None else v for v in row[width:]] for row in rows]
-        numbers = np.array(found, dtype=np.float64).reshape(len(rows), len(sums))
+        numbers = np.array(found, dtype=np.float64).reshape(len(rows), sums)
         return RowSums(tuple([row[i] for row in rows] for i in range(width)), numbers)
 
     def codes(self) -> list[npt.NDArray[Any]]:
