@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voile
-from voile.answering.answer import check
+from voile.answering.source import check
 from voile.engines.parquet import write_part
 from voile.engines.view import View
 from voile.errors import QueryError

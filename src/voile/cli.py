@@ -16,6 +16,7 @@ from typing import Annotated, Any
 import typer
 
 from voile.terminal import (
+    complain,
     explanation_view,
     fitting_progress,
     inspection_view,
@@ -415,16 +416,6 @@ def stop_on_signals() -> list[int]:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, note)
     return received
-
-
-def complain(message: str, hint: str = "") -> None:
-    from rich.console import Console
-    from rich.markup import escape
-
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    console.print(f"[bold red]error:[/bold red] {escape(message)}")
-    if hint:
-        console.print(f"[bold]hint:[/bold] {escape(hint)}")
 
 
 def main() -> None:

@@ -31,6 +31,16 @@ def say(text: str) -> None:
     Console(stderr=True, highlight=False).print(text, style="dim", markup=False)
 
 
+def complain(message: str, hint: str = "") -> None:
+    from rich.console import Console
+    from rich.markup import escape
+
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.print(f"[bold red]error:[/bold red] {escape(message)}")
+    if hint:
+        console.print(f"[bold]hint:[/bold] {escape(hint)}")
+
+
 def table_of(headings: list[str], rows: list[list[str]], **options: Any) -> Any:
     from rich import box
     from rich.table import Table

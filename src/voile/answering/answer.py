@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from voile.answering.arithmetic import CALLS, Dual
-from voile.answering.columns import APPROXIMATE, Column, Estimator, Mechanism, terms_of
+from voile.answering.columns import APPROXIMATE, Column, Estimator, terms_of
 from voile.answering.mixed import has_quantile, mixed_column
 from voile.answering.quantiles import quantile_column
 from voile.answering.refined import COVERS as REFINED
 from voile.answering.refined import Refiner
+from voile.answering.source import Source, check, parts_of, value_range, weight_range
 from voile.answering.totals import (
     Groups,
     Totals,
@@ -26,61 +24,14 @@ from voile.answering.totals import (
     with_products,
 )
 from voile.errors import QueryError
-from voile.estimate import Answer, Bound, Estimate, Floats
+from voile.estimate import Answer, Estimate, Floats
 from voile.query.aggregate import CONDITIONS
-from voile.query.domain import DomainSums, Weights
 from voile.query.formula import Call, Formula, Number, Quantile, Total, leaves
 from voile.query.parse import Order, Query
-from voile.query.predicate import Atom, Expression, Predicate, Term, both, conjuncts, wording
-from voile.query.rows import Rows
-from voile.query.text import refusal
-from voile.refine import ErrorModel
+from voile.query.predicate import Atom, Expression, Term, both, wording
 
-NUMBERS = (
-    "TINYINT", "SMALLINT", "INT", "BIGINT", "HUGEINT", "U", "DOUBLE", "FLOAT", "DECIMAL", "BOOLEAN",
-)  # fmt: skip
-"""How the types of numbers begin."""
-KEYS = (*NUMBERS, "VARCHAR", "DATE", "TIME")
-"""How the types of groups begin."""
-LARGEST = 1e70
-"""Values up to this; the fourth powers of larger ones, which errors are made of, overflow."""
 MOST_TERMS = 24
 SMALLEST_MISS = 1e-15
-
-
-class Engine(Rows, Protocol):
-    """Where rows are counted, and expressions typed."""
-
-    domain: Any
-
-    def types(self, expressions: Sequence[str]) -> list[str]: ...
-
-    def cuts_a_bin(self, expression: Expression) -> bool: ...
-
-
-@dataclass(frozen=True)
-class Source:
-    """Everything that an answer is computed from."""
-
-    engine: Engine
-    domain: DomainSums
-    mechanism: Mechanism
-    rows: int | None = None
-    """The number of records of the table, where that is public."""
-    bound: Bound | None = None
-    model: Model | None = None
-    """What estimates are refined with, where that is wanted."""
-
-
-@dataclass(frozen=True)
-class Model:
-    """A model of the table, fitted to the same view."""
-
-    rows: float
-    weights: Weights
-    error: ErrorModel
-    left_out: frozenset[str]
-    """Attributes that it knows nothing about."""
 
 
 def answer(
@@ -120,51 +71,6 @@ def estimated(query: Query, source: Source, confidence: float, *, simultaneous: 
     covers = work.covers(simultaneous=simultaneous)
     names = {c.name: not isinstance(c.source, int) for c in query.columns}
     return Answer(tuple(rows), confidence, covers, work.notes(), names)
-
-
-def check(query: Query, engine: Engine) -> None:
-    """Conditions must be true or false of a row, and values numbers; types are the engine's."""
-    conditions, values = query.conditions, query.values
-    parts: list[Atom | Expression] = [*conditions, *values, *query.groups]
-    if not parts:
-        return
-    kinds = types(query.sql, [asked(part) for part in parts], engine)
-    for condition, kind in zip(conditions, kinds, strict=False):
-        if kind != "BOOLEAN":
-            raise refusal(query.sql, f"{wording(condition)} is of type {kind}, not true or false",
-                          condition.start, "compare it with something, as in age > 30")  # fmt: skip
-    for value, kind in zip(values, kinds[len(conditions) :], strict=False):
-        if kind == "INTERVAL" or not kind.startswith(NUMBERS) or kind.endswith("]"):
-            raise refusal(
-                query.sql,
-                f"{wording(value)} is of type {kind}: only numbers have sums, averages and "
-                "quantiles",
-                value.start,
-                "count it, or make it a number, as in year(day)",
-            )
-    for group, kind in zip(query.groups, kinds[-len(query.groups) :], strict=False):
-        if not kind.startswith(KEYS) or kind.endswith("]"):
-            raise refusal(query.sql, f"{wording(group)} is of type {kind}, and cannot make groups",
-                          group.start, "group by numbers, texts or dates")  # fmt: skip
-
-
-def asked(part: Atom | Expression) -> Atom | Expression:
-    """What stands under NOT must be true or false by itself."""
-    inside = part.sql.startswith("NOT (") and part.sql.endswith(")")
-    return replace(part, sql=part.sql[5:-1]) if inside else part
-
-
-def types(sql: str, parts: Sequence[Atom | Expression], engine: Engine) -> list[str]:
-    """The engine's types; what it cannot type is refused by the analyst's words for it."""
-    try:
-        return engine.types([part.sql for part in parts])
-    except QueryError as error:
-        if len(parts) > 1:
-            return [kind for part in parts for kind in types(sql, [part], engine)]
-        (part,) = parts
-        why = error.message.removeprefix(f"{part.sql} ")
-        hint = "give each function what it takes; cast where kinds differ"
-        raise refusal(sql, f"{wording(part)} {why}", part.start, hint) from None
 
 
 class Work:
@@ -234,7 +140,7 @@ class Work:
 
     def _quantile(self, formula: Quantile) -> Column:
         source, query = self.source, self.query
-        parts = [*_parts(query.predicate), *_parts(formula.predicate)]
+        parts = [*parts_of(query.predicate), *parts_of(formula.predicate)]
         value_range(formula.value, parts, source, query.sql)  # all must be finite
         return quantile_column(
             formula, query.predicate, query.groups, self.groups, source.engine, source.domain,
@@ -408,51 +314,3 @@ def quoted(attributes: tuple[str, ...]) -> str:
 
 def plural(count: int, what: str) -> str:
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
-
-
-def weight_range(
-    term: Term, where: Predicate | None, source: Source, sql: str = ""
-) -> tuple[float, float]:
-    """Between which numbers a term's weight lies on the rows that count."""
-    low, high = 1.0, 1.0
-    for value in term.values:
-        parts = [*_parts(where), *_parts(term.predicate)]
-        smallest, largest = value_range(value, parts, source, sql)
-        ends = [a * b for a in (low, high) for b in (smallest, largest)]
-        low, high = min(ends), max(ends)
-    return low, high
-
-
-def _parts(predicate: Predicate | None) -> tuple[Predicate, ...]:
-    return conjuncts(predicate) if predicate else ()
-
-
-def value_range(
-    value: Expression, parts: list[Predicate], source: Source, sql: str = ""
-) -> tuple[float, float]:
-    """The smallest and largest value on the tuples that pass the conditions on the same columns."""
-    if not source.domain.lists(value.attributes):
-        raise refusal(
-            sql,
-            f"{wording(value)} has to be computed on more values than the memory allows",
-            value.start,
-            "raise --memory, or declare a smaller domain or bins for it",
-        )
-    alike = [p for p in parts if getattr(p, "attributes", None) == value.attributes]
-    asked = [value, *(Expression(p.sql, p.attributes) for p in alike)]  # type: ignore[union-attr]
-    values, *conditions = source.engine.domain.evaluate(asked)
-    numbers = pc.cast(values, pa.float64())
-    passing = pc.is_valid(numbers)
-    for condition in conditions:
-        passing = pc.and_(passing, pc.fill_null(pc.cast(condition, pa.bool_()), False))
-    found = numbers.filter(passing).to_numpy(zero_copy_only=False)
-    if len(found) and not (np.abs(found) <= LARGEST).all():
-        finite = np.isfinite(found).all()
-        raise refusal(
-            sql,
-            f"{wording(value)} is {'beyond ±1e70' if finite else 'not a finite number'} on a row "
-            "that counts",
-            value.start,
-            "leave such rows out: sum(a / nullif(b, 0)), or a condition in WHERE",
-        )
-    return (float(found.min()), float(found.max())) if len(found) else (0.0, 0.0)

@@ -7,9 +7,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from voile.answering.answer import Source, Work, check
+from voile.answering.answer import Work
 from voile.answering.columns import Mechanism, terms_of
 from voile.answering.mixed import has_quantile
+from voile.answering.source import Source, check
 from voile.estimate import finite
 from voile.query.formula import Formula
 from voile.query.parse import Column, Query

@@ -25,9 +25,9 @@ from voile.files import write_whole
 from voile.schema import Attribute, Bins, Range
 from voile.schema.schema import summary
 from voile.shell.bars import print_bars
-from voile.shell.session import Leave, Session, complain
+from voile.shell.session import Leave, Session
 from voile.shell.statements import is_command
-from voile.terminal import fitting_progress, say, table_of
+from voile.terminal import complain, fitting_progress, say, table_of
 
 MOST_VALUES = 500
 """Values of an attribute that `\\d NAME` lists."""
@@ -53,7 +53,7 @@ def perform(session: Session, statement: str) -> bool:
             return True
         session.ask(statement)
     except VoileError as error:
-        complain(error)
+        complain(error.message, error.hint)
         return False
     if session.timing:
         say(f"{time.perf_counter() - started:.3f} s")

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from rich.console import Console
-from rich.markup import escape
 
-from voile.errors import UsageError, VoileError
+from voile.errors import UsageError
 from voile.estimate import Answer
 from voile.release import Release
 from voile.terminal import explanation_view, say, show
@@ -105,10 +104,3 @@ class Session:
             return
         with Console(stderr=True).status("estimating … (Ctrl-C cancels)"):
             yield
-
-
-def complain(error: VoileError) -> None:
-    console = Console(stderr=True, highlight=False, soft_wrap=True)
-    console.print(f"[bold red]error:[/bold red] {escape(error.message)}")
-    if error.hint:
-        console.print(f"[bold]hint:[/bold] {escape(error.hint)}")
