@@ -226,6 +226,7 @@ def test_refusals_say_what_is_wrong_where_and_what_to_do(
         ("select count(*) from people where " + "(" * 3000 + "member" + ")" * 3000, "too deep"),
         ("select count(*) from people where " + "not " * 3000 + "member", "too deep"),
         ("select " + "abs(" * 3000 + "count(*)" + ")" * 3000 + " from people", "too deep"),
+        ("select round(median(score) * @, 1) from people", "nothing to work on"),
         (None, "a query is SQL text, not NoneType"),
         (b"select 1", "a query is SQL text, not bytes"),
     ],

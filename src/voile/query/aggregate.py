@@ -93,7 +93,9 @@ class Aggregates:
                                       "comparisons between numbers")  # fmt: skip
         return found
 
-    def _formula(self, tree: exp.Expr) -> Formula:
+    def _formula(self, tree: exp.Expr | None) -> Formula:
+        if tree is None:
+            raise QueryError("an operator has nothing to work on", hint="write sum(a) / count(*)")
         if isinstance(tree, exp.Paren):
             return self._formula(tree.this)
         if isinstance(tree, exp.Literal) and not tree.is_string:
