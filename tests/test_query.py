@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voile
+from tests.sqlfiles import view_of
 from voile.answering.source import check
-from voile.engines.parquet import write_part
 from voile.engines.view import View
 from voile.errors import QueryError
 from voile.mechanisms import AlphaBeta
 from voile.query import DomainSums, Predicate, parse
 from voile.query.predicate import Term
-from voile.schema import Attribute, Range, Schema, TupleIndex, Values
+from voile.schema import Attribute, Range, Schema, Values
 
 SCORES = Schema(
     (
@@ -35,18 +35,6 @@ VIEW_OF_TABLE_1D = [
     (28, "Indian", 99), (29, "American", 81), (33, "American", 94), (27, "American", 94),
     (32, "British", 83), (36, "American", 94), (26, "American", 99), (39, "Indian", 94),
 ]  # fmt: skip
-
-
-def view_of(schema: Schema, rows: list[tuple[object, ...]], folder: Path) -> View:
-    """A view that holds the given rows, written and read as a release's is."""
-    places = [{value: i for i, value in enumerate(attribute)} for attribute in schema]
-    codes = [
-        np.array([places[i][row[i]] for row in rows], dtype=np.int64)  # type: ignore[index]
-        for i in range(len(places))
-    ]
-    path = folder / "part.parquet"
-    write_part(path, schema, [np.sort(TupleIndex(schema.sizes).encode(codes))])
-    return View([path], schema)
 
 
 def domain_count(predicate: Predicate | None, schema: Schema, view: View) -> int | float:

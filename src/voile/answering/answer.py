@@ -23,7 +23,7 @@ from voile.answering.totals import (
     totals,
     with_products,
 )
-from voile.errors import QueryError
+from voile.errors import QueryError, VoileError
 from voile.estimate import Answer, Estimate, Floats
 from voile.query.aggregate import CONDITIONS
 from voile.query.formula import Call, Formula, Number, Quantile, Total, leaves
@@ -250,7 +250,7 @@ class Work:
     def _cuts_a_bin(self, part: Expression) -> bool:
         try:
             return self.source.engine.cuts_a_bin(part)
-        except Exception:  # what cannot be computed at the ends of bins: only a note is lost
+        except VoileError:  # what cannot be computed at the ends of bins: only a note is lost
             return False
 
     def _bin_notes(self) -> list[str]:

@@ -28,13 +28,13 @@ from voile.answering.columns import (
     half_width,
     noiseless,
 )
-from voile.answering.totals import Groups, hashable, place_rows, row_codes
+from voile.answering.totals import Groups, hashable, scattered
 from voile.errors import QueryError
 from voile.estimate import Floats
-from voile.query.domain import DomainSums, GroupedSum
+from voile.query.domain import DomainSums
 from voile.query.formula import Quantile
 from voile.query.predicate import Expression, Predicate, Term, both, guarded, to_sql
-from voile.query.rows import Rows, RowSums
+from voile.query.rows import Rows
 
 MOST_CELLS = 20_000_000
 SPENT_TWICE = 1.1
@@ -97,7 +97,7 @@ def distribution(
     places = {hashable(k): i for i, k in enumerate(expected.keys[-1])}
     value_codes = np.array([places[hashable(known[i])] for i in order], dtype=np.int64)
     codes = _crossed(listed, value_codes)
-    view = _rows_at(seen, expected, codes)
+    view, _ = scattered(seen, codes, expected)  # rows whose value is NULL have no place
     shape = (len(listed), len(value_codes))
     return Distribution(
         values=np.array([float(known[i]) for i in order]),
@@ -115,16 +115,6 @@ def _crossed(listed: Groups, values: Any) -> tuple[Any, ...]:
     """Codes of every group with every value."""
     repeated = [np.repeat(code, len(values)) for code in listed.codes]
     return (*repeated, np.tile(values, len(listed)))
-
-
-def _rows_at(seen: RowSums, expected: GroupedSum, codes: tuple[Any, ...]) -> Floats:
-    """The view's counts at these codes; rows whose value is NULL are in none."""
-    everything = Groups(((),) * len(codes[0]), codes, len(codes[0]), complete=True)
-    wanted = set(zip(*(c.tolist() for c in codes), strict=True))
-    at = zip(*(c.tolist() for c in row_codes(seen, expected)), strict=True)
-    kept = [i for i, place in enumerate(at) if place in wanted]
-    part = RowSums(tuple([keys[i] for i in kept] for keys in seen.keys), seen.sums[kept])
-    return place_rows(part, everything, expected)[:, 0]
 
 
 def point(counts: Floats, values: Floats, asked: Quantile) -> float:

@@ -208,20 +208,31 @@ def place_rows(seen: RowSums, groups: Groups, expected: GroupedSum) -> Floats:
     """The view's sums in the order of the groups, 0 for a group without rows."""
     if not groups.codes:
         return seen.sums
-    sizes = [len(keys) for keys in expected.keys]
-    if math.prod(sizes) >= 2**62:
-        raise QueryError(f"GROUP BY allows {math.prod(sizes):,} groups", hint="group by less")
-    flat = np.ravel_multi_index(row_codes(seen, expected), sizes)
-    wanted = np.ravel_multi_index(groups.codes, sizes)
-    order = np.argsort(wanted)
-    if not np.isin(flat, wanted).all():
+    placed, found = scattered(seen, groups.codes, expected)
+    if not found.all():
         raise ReleaseError(
             "the view has rows where its domain has no tuple", hint="try `voile verify`"
         )
-    at = order[np.searchsorted(wanted, flat, sorter=order)] if len(wanted) else flat[:0]
-    placed = np.zeros((len(groups), seen.sums.shape[1]))
-    placed[at] = seen.sums
     return placed
+
+
+def scattered(
+    seen: RowSums, codes: tuple[Ints, ...], expected: GroupedSum
+) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """The view's sums at these codes, 0 where it has none; and which of them have a place there."""
+    sizes = [len(keys) for keys in expected.keys]
+    if math.prod(sizes) >= 2**62:
+        raise QueryError(f"GROUP BY allows {math.prod(sizes):,} groups", hint="group by less")
+    placed = np.zeros((len(codes[0]), seen.sums.shape[1]))
+    if not len(placed):
+        return placed, np.zeros(len(seen.sums), dtype=np.bool_)
+    flat = np.ravel_multi_index(row_codes(seen, expected), sizes)
+    wanted = np.ravel_multi_index(codes, sizes)
+    order = np.argsort(wanted)
+    at = order[np.minimum(np.searchsorted(wanted, flat, sorter=order), len(order) - 1)]
+    found = wanted[at] == flat
+    placed[at[found]] = seen.sums[found]
+    return placed, found
 
 
 def domain_columns(sums: Sequence[GroupedSum], groups: Groups) -> tuple[Floats, Floats]:
