@@ -134,6 +134,29 @@ def test_a_sum_of_ones_is_the_count(release: Release) -> None:
     assert row["t"].stderr == pytest.approx(row["t"].plain.stderr)  # sums do not say so
 
 
+def test_refined_quantiles_are_better_and_lie_in_the_plain_interval(
+    release: Release, truth: Any
+) -> None:
+    sql = (
+        "select education, sex, quantile_disc(age, 0.5) as m from adult group by education, sex "
+        "order by education, sex"
+    )
+    exact = {row[:2]: row[2] for row in truth(sql)}
+    rows = refined(release, sql)
+    errors = [
+        (abs(row["m"].value - exact[key]), abs(row["m"].plain.value - exact[key]))
+        for row in rows
+        if (key := (row["education"], row["sex"])) in exact and not np.isnan(row["m"].plain.value)
+    ]
+    assert len(errors) > 20
+    better, plain = np.mean(errors, axis=0)
+    assert better < plain
+    for row in rows:
+        low, high = row["m"].interval()
+        assert low <= row["m"].value <= high
+        assert (low, high) == row["m"].plain.interval()
+
+
 def test_having_and_order_use_what_is_told(release: Release) -> None:
     rows = refined(
         release,

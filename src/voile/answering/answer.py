@@ -11,7 +11,7 @@ import numpy as np
 from voile.answering.arithmetic import CALLS, Dual
 from voile.answering.columns import APPROXIMATE, Column, Estimator, terms_of
 from voile.answering.mixed import has_quantile, mixed_column
-from voile.answering.quantiles import quantile_column
+from voile.answering.quantiles import quantile_column, refined_quantiles
 from voile.answering.refined import COVERS as REFINED
 from voile.answering.refined import Refiner
 from voile.answering.source import Source, check, parts_of, value_range, weight_range
@@ -104,11 +104,24 @@ class Work:
 
     def column(self, formula: Formula) -> Column:
         """What is told: the refined estimate where there is a model, else the plain one."""
-        if not self.refiner or has_quantile(formula):
+        if not self.refiner or (has_quantile(formula) and not isinstance(formula, Quantile)):
             return self.plain_column(formula)
         if formula not in self.columns:
-            self.columns[formula] = self.refiner.column(formula)
+            self.columns[formula] = (
+                self._refined_quantile(formula)
+                if isinstance(formula, Quantile)
+                else self.refiner.column(formula)
+            )
         return self.columns[formula]
+
+    def _refined_quantile(self, formula: Quantile) -> Column:
+        """A better value, with the plain interval, which holds for every table."""
+        plain, model = self.plain_column(formula), self.source.model
+        assert model is not None  # noqa: S101  (there is no refiner without)
+        value = refined_quantiles(
+            formula, self.query.predicate, self.query.groups, self.groups, self.source, model
+        )
+        return replace(plain, value=np.clip(value, *plain.interval(0.95)))
 
     def plain_column(self, formula: Formula) -> Column:
         if formula not in self.plain_columns:
@@ -286,8 +299,9 @@ class Work:
                          "noise are favoured")  # fmt: skip
         if missing := self.unmodelled():
             notes.append(f"not refined: the model knows nothing about {', '.join(missing)}")
-        if self.source.model and any(map(has_quantile, query.formulas)):
-            notes.append("quantiles are not refined")
+        mixed = any(has_quantile(f) and not isinstance(f, Quantile) for f in query.formulas)
+        if self.source.model and mixed:
+            notes.append("arithmetic with quantiles is not refined")
         if query.having:
             notes.append(
                 "HAVING compares estimates: a group near the limit may be on its wrong side"

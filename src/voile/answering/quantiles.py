@@ -28,6 +28,7 @@ from voile.answering.columns import (
     half_width,
     noiseless,
 )
+from voile.answering.source import Model, Source
 from voile.answering.totals import Groups, hashable, scattered
 from voile.errors import QueryError
 from voile.estimate import Floats
@@ -49,6 +50,8 @@ class Distribution:
     view: Floats
     domain: Floats
     error: Floats
+    codes: tuple[Any, ...] = ()
+    """Of every group with every value, among the keys of the domain."""
 
 
 def quantile_column(
@@ -104,7 +107,27 @@ def distribution(
         view=view.reshape(shape),
         domain=expected.at(codes).reshape(shape),
         error=expected.errors_at(codes).reshape(shape),
+        codes=codes,
     )
+
+
+def refined_quantiles(
+    asked: Quantile,
+    where: Predicate | None,
+    groups: Sequence[Expression],
+    listed: Groups,
+    source: Source,
+    model: Model,
+) -> Floats:
+    """Quantiles of counts that are weighed against the model's, value by value."""
+    found = distribution(asked, where, groups, listed, source.engine, source.domain)
+    term = Term(both(where, asked.predicate))
+    (expected,) = source.domain.sums([term], [*groups, asked.value], model.weights)
+    plain = source.mechanism.total(found.view, found.domain).ravel()
+    variance = source.mechanism.variance(np.maximum(plain, 0.0), found.domain.ravel())
+    counts, _ = model.error.combine(plain, variance, model.rows * expected.at(found.codes))
+    rows = counts.reshape(found.view.shape)
+    return np.array([point(row, found.values, asked) for row in rows])
 
 
 def _unordered(key: Any) -> bool:
