@@ -24,7 +24,7 @@ import pytest
 
 import voile
 from voile import datasets
-from voile.cli import split_names
+from voile.cli.common import split_names
 from voile.engines import parquet
 from voile.errors import PromiseError, ReleaseError, SchemaError, TableError, UsageError, VoileError
 from voile.mechanisms import AlphaBeta

@@ -1,0 +1,85 @@
+"""The command line: arguments and errors, no arithmetic.
+
+Results go to standard output, everything else to standard error. Exit codes: 0 done, 1 the
+promise or the data says no, 2 wrong usage.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import signal
+import sys
+from typing import Annotated
+
+import typer
+
+from voile.cli import attacks, guarantees, planning, releases, tables
+from voile.cli.common import app
+from voile.terminal import complain, say
+
+__all__ = ["app", "attacks", "guarantees", "main", "planning", "releases", "tables"]
+
+
+def print_version(wanted: bool) -> None:
+    if wanted:
+        from voile import __version__
+
+        print(f"voile {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Show the version.", callback=print_version, is_eager=True),
+    ] = False,
+) -> None:
+    """Publish tables about people so that anyone can count and no one can be singled out."""
+
+
+class Interrupted(BaseException):
+    """A signal asked us to stop; not an Exception, so that nothing takes it for a failure."""
+
+
+def stop_on_signals() -> list[int]:
+    """Make every polite signal clean up behind itself; returns where they are noted."""
+    received: list[int] = []
+
+    def note(number: int, _: object) -> None:
+        received.append(number)
+        for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(other, signal.SIG_IGN)  # cleaning up is not interrupted again
+        raise Interrupted
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, note)
+    return received
+
+
+def main() -> None:
+    from voile.errors import VoileError
+
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a poor terminal is no reason to fail
+    received = stop_on_signals()
+    try:
+        app()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
+    except (Exception, Interrupted) as error:
+        # A library that was interrupted may have made an error of its own of it.
+        if received:
+            say("interrupted; nothing was left behind")
+            sys.exit(128 + received[0])
+        if isinstance(error, VoileError):
+            complain(error.message, error.hint)
+            sys.exit(error.exit_code)
+        if isinstance(error, OSError):
+            where = f"{error.filename}: " if error.filename else ""
+            complain(f"{where}{error.strerror or error}", "nothing was released")
+            sys.exit(1)
+        raise

@@ -1,0 +1,1 @@
+"""Commands that attack: what an adversary learns, and whether a mechanism keeps its word."""

@@ -1,0 +1,93 @@
+"""What the commands share: the program, its common arguments, and how those are read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer(
+    help="Publish tables about people so that anyone can count and no one can be singled out.",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+TableArg = Annotated[
+    str,
+    typer.Argument(
+        metavar="TABLE",
+        help="CSV, TSV, Parquet, Arrow, DuckDB or SQLite file, folder or glob; FILE::TABLE; "
+        "postgresql://…::TABLE; or dataset:NAME.",
+    ),
+]
+ReleaseArg = Annotated[Path, typer.Argument(metavar="RELEASE", help="A release's folder.")]
+SqlArg = Annotated[str, typer.Argument(metavar="SQL", help="select count(*) from name where …")]
+WithOpt = Annotated[
+    list[str] | None,
+    typer.Option("--with", help="NAME=TABLE: a table of your own that the SQL may look up in."),
+]
+MemoryOpt = Annotated[str, typer.Option(help="What counting the domain may use, e.g. 4GB.")]
+RefineOpt = Annotated[
+    bool,
+    typer.Option("--refine", help="Weigh estimates against a model fitted to the same release."),
+]
+ExactOpt = Annotated[
+    bool, typer.Option("--exact", help="Refuse rather than estimate a count of the domain.")
+]
+JsonOpt = Annotated[bool, typer.Option("--json", help="Print JSON with stable keys.")]
+ColumnsOpt = Annotated[
+    str | None, typer.Option("--columns", help="Columns to use: a,b,c (quote names with commas).")
+]
+NullTextOpt = Annotated[
+    list[str] | None, typer.Option("--null-text", help="Text that means NULL, e.g. '?'.")
+]
+
+
+def own_tables(given: list[str] | None) -> dict[str, str]:
+    """NAME=TABLE options by name."""
+    from voile.errors import UsageError
+
+    found: dict[str, str] = {}
+    for text in given or []:
+        name, equals, source = text.partition("=")
+        if not equals or not name or not source:
+            raise UsageError(
+                f"--with {text!r} is not NAME=TABLE", hint="--with regions=regions.csv"
+            )
+        if name in found:
+            raise UsageError(f"--with names {name!r} twice", hint="give each table its own name")
+        found[name] = source
+    return found
+
+
+def check_output(path: Path, release: Path, *, overwrite: bool) -> None:
+    """Refuse before any work is done: a release is sealed, and files are not lost by accident."""
+    from voile.errors import UsageError
+
+    if path.resolve().is_relative_to(release.resolve()):
+        raise UsageError(f"{str(path)!r} is inside the release", hint="write it elsewhere")
+    if path.exists() and not overwrite:
+        raise UsageError(
+            f"{str(path)!r} exists already", hint="choose another name, or pass --overwrite"
+        )
+
+
+def split_names(text: str | None) -> list[str] | None:
+    """Names apart at commas; a name with a comma goes in double quotes, as in CSV."""
+    if text is None:
+        return None
+    import csv
+
+    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
+
+
+def check_nulls(text: str) -> Any:
+    from voile.engines.table import NULLS
+    from voile.errors import UsageError
+
+    if text not in NULLS:
+        raise UsageError(f"--nulls {text!r} is not known", hint=f"use {', '.join(NULLS)}")
+    return text

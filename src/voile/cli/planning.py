@@ -1,0 +1,1 @@
+"""Commands before publishing: what can be had, and what is impossible."""

@@ -1,0 +1,139 @@
+"""Commands on releases: check, read, ask."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from voile.cli.common import (
+    ExactOpt,
+    JsonOpt,
+    MemoryOpt,
+    RefineOpt,
+    ReleaseArg,
+    SqlArg,
+    WithOpt,
+    app,
+    check_output,
+    own_tables,
+)
+from voile.terminal import (
+    explanation_view,
+    fitting_progress,
+    refinement_view,
+    say,
+    show,
+    show_answer,
+)
+
+
+@app.command()
+def verify(release: ReleaseArg, as_json: JsonOpt = False) -> None:
+    """Check every byte of a release, and its promise, again."""
+    import voile
+
+    found = voile.verify(release)
+    files = len(found.manifest.files) + 1
+    result = {"release": str(release), "ok": True, "files": files, "rows": found.manifest.rows}
+    show(
+        result if as_json else None,
+        lambda: f"[green]✓[/green] {files} files, {found.manifest.rows:,} rows, promise kept",
+    )
+
+
+@app.command()
+def describe(release: ReleaseArg, as_json: JsonOpt = False) -> None:
+    """Explain a release in plain words: the promise, its limits, how to count from it."""
+    import voile
+
+    found = voile.open(release)
+    show(found.manifest.model_dump(mode="json") if as_json else None, lambda: found)
+
+
+@app.command()
+def query(
+    release: ReleaseArg,
+    sql: SqlArg,
+    confidence: Annotated[float, typer.Option(help="Of the intervals.")] = 0.95,
+    tables: WithOpt = None,
+    simultaneous: Annotated[
+        bool, typer.Option("--simultaneous", help="Intervals that hold for all groups at once.")
+    ] = False,
+    refine: RefineOpt = False,
+    memory: MemoryOpt = "1GB",
+    exact: ExactOpt = False,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Write the answer to FILE.csv, .parquet or .json."),
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace that file.")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="Print CSV.")] = False,
+    as_json: JsonOpt = False,
+) -> None:
+    """Estimate what the SQL would give on the original table."""
+    import voile
+
+    found = voile.open(release)
+    if output:
+        check_output(output, found.path, overwrite=overwrite)
+    if refine:
+        with fitting_progress() as progress:
+            found.refine(progress)
+    answer = found.query(
+        sql,
+        confidence,
+        tables=own_tables(tables),
+        simultaneous=simultaneous,
+        refine=refine,
+        memory=memory,
+        exact=exact,
+    )
+    show_answer(answer, output=output, as_csv=as_csv, as_json=as_json)
+
+
+@app.command()
+def refine(release: ReleaseArg, as_json: JsonOpt = False) -> None:
+    """Fit the model that --refine weighs estimates against, and keep it beside the release."""
+    import voile
+
+    found = voile.open(release)
+    with fitting_progress() as progress:
+        report = found.refine(progress, replace_broken=True).report
+    kept = found.refinement_path.is_file()
+    data = {"path": str(found.refinement_path) if kept else None, **report}
+    if not kept:
+        say(f"note: {found.refinement_path} cannot be written: the model is fitted again next time")
+    show(data if as_json else None, lambda: refinement_view(data))
+
+
+@app.command()
+def explain(
+    release: ReleaseArg,
+    sql: SqlArg,
+    tables: WithOpt = None,
+    memory: MemoryOpt = "1GB",
+    exact: ExactOpt = False,
+    as_json: JsonOpt = False,
+) -> None:
+    """Show how an estimate comes about: what is counted, how, and where the error is from."""
+    import voile
+
+    found = voile.open(release).explain(sql, tables=own_tables(tables), memory=memory, exact=exact)
+    show(found if as_json else None, lambda: explanation_view(found))
+
+
+@app.command()
+def shell(
+    release: ReleaseArg,
+    command: Annotated[
+        list[str] | None, typer.Option("-c", "--command", help="Run this and leave; repeatable.")
+    ] = None,
+    tables: WithOpt = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Ask a release one question after the other, at a prompt or from a pipe."""
+    from voile.shell import run
+
+    raise typer.Exit(run(release, command or [], tables=own_tables(tables), as_json=as_json))

@@ -1,0 +1,179 @@
+"""Commands on private tables: look, declare, publish."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from voile.cli.common import (
+    ColumnsOpt,
+    JsonOpt,
+    NullTextOpt,
+    TableArg,
+    app,
+    check_nulls,
+    split_names,
+)
+from voile.terminal import (
+    inspection_view,
+    progress_bar,
+    publication_view,
+    say,
+    show,
+    table_of,
+)
+
+
+@app.command()
+def inspect(
+    table: TableArg,
+    columns: ColumnsOpt = None,
+    null_text: NullTextOpt = None,
+    nulls: Annotated[str, typer.Option(help="as-value counts NULL as a value.")] = "error",
+    as_json: JsonOpt = False,
+) -> None:
+    """Look at a table before publishing it: domain, duplicates, identifiers, what is feasible."""
+    import voile
+    from voile.inspection import inspect as look
+
+    source = voile.read(table, null_text=tuple(null_text or ()))
+    found = look(source, split_names(columns), nulls=check_nulls(nulls))
+    show(found.to_dict() if as_json else None, lambda: inspection_view(found))
+
+
+@app.command()
+def schema(
+    table: TableArg,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The codebook to write.")],
+    columns: ColumnsOpt = None,
+    null_text: NullTextOpt = None,
+    nulls: Annotated[str, typer.Option(help="as-value makes NULL one of the values.")] = "error",
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a codebook of that name.")
+    ] = False,
+    as_json: JsonOpt = False,
+) -> None:
+    """Write an editable codebook of the table's columns: values, ranges, bins."""
+    import voile
+
+    source = voile.read(table, null_text=tuple(null_text or ()))
+    names = source.check_columns(split_names(columns) or list(source.columns))
+    found = source.infer(names, check_nulls(nulls))
+    if not str(table).startswith("dataset:") and output.exists() and Path(table).exists():
+        refuse_same_file(output, Path(table))
+    found.save(output, overwrite=overwrite)
+    say(f"wrote {output}; edit it, and pass it to voile publish with --schema")
+    show({"schema": str(output), **found.to_dict()} if as_json else None, lambda: found)
+
+
+@app.command()
+def publish(
+    table: TableArg,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="The release's folder (NAME.voile if not given)."),
+    ] = None,
+    method: Annotated[str, typer.Option(help="How the view is made.")] = "alphabeta",
+    prior_factor: Annotated[
+        float | None, typer.Option(help="k: protect beliefs up to d = k·n/m (10 if not given).")
+    ] = None,
+    prior: Annotated[
+        float | None, typer.Option(help="d: protect beliefs up to this (instead of a factor).")
+    ] = None,
+    posterior: Annotated[float, typer.Option(help="γ: no such belief may exceed this.")] = 0.2,
+    adversary: Annotated[str, typer.Option(help="independent or exclusive.")] = "independent",
+    retention: Annotated[
+        float | None,
+        typer.Option(help="Chance that a record is kept (the best one; the paper's is 0.5)."),
+    ] = None,
+    max_view_ratio: Annotated[
+        float | None, typer.Option(help="At most this many rows out per row in, on average.")
+    ] = None,
+    columns: ColumnsOpt = None,
+    schema: Annotated[
+        Path | None, typer.Option(help="A codebook that declares the domain.")
+    ] = None,
+    rows: Annotated[str, typer.Option(help="multiset, or set for tables without repetitions.")] = (
+        "multiset"
+    ),
+    distinct: Annotated[
+        bool, typer.Option("--distinct", help="With --rows set: drop repeated rows.")
+    ] = False,
+    nulls: Annotated[str, typer.Option(help="error, drop or as-value.")] = "error",
+    null_text: NullTextOpt = None,
+    name: Annotated[str | None, typer.Option(help="The table's name in SQL.")] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a release of that name.")
+    ] = False,
+    simulate_seed: Annotated[
+        int | None,
+        typer.Option(help="For simulations: coins from this seed. Protects nobody; is marked."),
+    ] = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Turn a private table into a release that keeps a promise."""
+    import voile
+    from voile.publishing import publish_table
+
+    source = voile.read(table, null_text=tuple(null_text or ()))
+    with progress_bar() as progress:
+        done = publish_table(
+            source,
+            to=output or Path(f"{source.name}.voile"),
+            method=method,
+            prior_factor=prior_factor,
+            prior=prior,
+            posterior=posterior,
+            adversary=adversary,
+            retention=retention,
+            max_view_ratio=max_view_ratio,
+            columns=split_names(columns),
+            schema=schema,
+            rows=rows,
+            distinct=distinct,
+            nulls=check_nulls(nulls),
+            name=name,
+            overwrite=overwrite,
+            simulate_seed=simulate_seed,
+            progress=progress,
+        )
+    show(done.to_dict() if as_json else None, lambda: publication_view(done))
+
+
+@app.command()
+def datasets(as_json: JsonOpt = False) -> None:
+    """List the tables that come with Voile."""
+    from voile.datasets import DATASETS
+
+    listed = [
+        {"name": f"dataset:{d.name}", "columns": list(d.columns), "about": d.about}
+        for d in DATASETS.values()
+    ]
+    show(
+        listed if as_json else None,
+        lambda: table_of(["name", "about"], [[str(d["name"]), str(d["about"])] for d in listed]),
+    )
+
+
+@app.command()
+def demo(
+    output: Annotated[Path, typer.Option("-o", "--output", help="Folder for what it makes.")] = (
+        Path("demo-output")
+    ),
+    as_json: JsonOpt = False,
+) -> None:
+    """Publish the Adult table, ask it questions, and draw how good the answers are."""
+    from voile.evaluate.demo import run
+
+    with progress_bar() as progress:
+        result = run(output, progress)
+    show(result.to_dict() if as_json else None, lambda: result)
+
+
+def refuse_same_file(output: Path, table: Path) -> None:
+    from voile.errors import UsageError
+
+    if output.samefile(table):
+        raise UsageError(f"{output} is the table itself", hint="name another file for the codebook")
