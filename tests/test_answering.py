@@ -64,7 +64,7 @@ def estimator(
     view = np.stack([seen @ powers[t] for t in terms], axis=1)
     domain = np.stack([np.full(len(seen), powers[t].sum()) for t in terms], axis=1)
     groups = Groups(((),) * len(seen), (), len(seen), complete=True)
-    totals = Totals(groups, terms, view, domain, np.zeros_like(domain), ())
+    totals = Totals(groups, terms, view, domain, np.zeros_like(domain), domain, ())
     ranges = {t: (float(powers[t].min()), float(powers[t].max())) for t in terms}
     assert formula is not None
     return Estimator(totals, mechanism, None, ranges)
@@ -181,7 +181,7 @@ def test_a_sampled_domain_widens_counts_and_sums() -> None:
     domain = base.totals.domain * (1 + relative * rng.standard_normal((len(seen), 1)))
     totals = Totals(
         base.totals.groups, base.totals.terms, base.totals.view, np.maximum(domain, 0.0),
-        np.abs(relative * base.totals.domain), (),
+        np.abs(relative * base.totals.domain), np.maximum(domain, 0.0), (),
     )  # fmt: skip
     sampled = Estimator(totals, mechanism, None, base.ranges)
     for formula in (Total(SUM), Total(COUNT)):
@@ -224,7 +224,7 @@ def test_intervals_of_quantiles_cover_as_stated(name: str, share: float) -> None
     for table in (FEW, np.minimum(MANY, 60)):
         seen = views(mechanism, table, 2000, seed=9)
         found = Distribution(
-            WEIGHTS, seen, np.ones_like(seen), np.zeros_like(seen)
+            WEIGHTS, seen, np.ones_like(seen), np.zeros_like(seen), np.ones_like(seen)
         )  # fmt: skip
         low, high = woodruff(found, mechanism, share, 0.05)
         truth = WEIGHTS[np.searchsorted(np.cumsum(table), share * table.sum() - 1e-9)]

@@ -91,7 +91,7 @@ class Work:
             t: weight_range(t, query.predicate, source, query.sql) for s in sets for t in s
         }
         self.totals: Totals = totals(
-            query.predicate, query.groups, terms, source.engine, source.domain
+            query.predicate, query.groups, terms, source.engine, source.domain, source.shape
         )
         self.estimator = Estimator(self.totals, source.mechanism, source.rows, self.ranges)
         self.refiner = self._refiner()
@@ -155,10 +155,7 @@ class Work:
         source, query = self.source, self.query
         parts = [*parts_of(query.predicate), *parts_of(formula.predicate)]
         value_range(formula.value, parts, source, query.sql)  # all must be finite
-        return quantile_column(
-            formula, query.predicate, query.groups, self.groups, source.engine, source.domain,
-            source.mechanism,
-        )  # fmt: skip
+        return quantile_column(formula, query.predicate, query.groups, self.groups, source)
 
     def _raw(self, formula: Formula) -> Floats:
         inner = {x: self.column(x).value for x in leaves(formula) if isinstance(x, Quantile)}
@@ -191,9 +188,9 @@ class Work:
     def _surely_empty(self) -> Any:
         """Groups that the release shows to have no row, as SQL would not list them."""
         i = self.totals.column(Term())
-        view, domain = self.totals.view[:, i], self.totals.domain[:, i]
-        mechanism = self.source.mechanism
-        off = mechanism.deviation(view, domain, np.ones(len(view)), 0.05)
+        t, mechanism = self.totals, self.source.mechanism
+        view, domain, spread = t.view[:, i], t.domain[:, i], t.spread[:, i]
+        off = mechanism.deviation(view, domain, spread, np.ones(len(view)), 0.05)
         known = self.totals.domain_error[:, i] == 0
         return known & (mechanism.total(view, domain) == 0) & (off == 0)
 

@@ -2,7 +2,7 @@
 
 Which interval a formula gets:
 
-  a count               the exact inversion of its law
+  a count               the exact inversion of its law, where that is known; else as a sum
   a sum                 a bound of its deviation that holds for every table (mechanisms.deviation)
   an average or ratio   Fieller's: r is in the interval if top − r·bottom, a sum whose true value is
                         then 0, lies within its bound. Valid however small the bottom is.
@@ -46,17 +46,28 @@ APPROXIMATE = (
 
 
 class Mechanism(Protocol):
-    """What answering asks of a mechanism: arithmetic on sums over its rows and over the domain."""
+    """What answering asks of a mechanism: arithmetic on sums over its rows and over the domain.
+
+    A sum over the domain is Σ w for the mean of the noise, and Σ w² (`spread`) for its variance.
+    Where noise differs from tuple to tuple they are weighted by its mean and its variance there.
+    """
+
+    @property
+    def exact_counts(self) -> bool:
+        """Whether the law of a count is known, so that `interval` can invert it."""
+        ...
 
     def total(self, view: Floats, domain: Floats) -> Floats:
         """Σ w over the table, from Σ w over the view and over the domain."""
         ...
 
-    def variance(self, members: Floats, domain: Floats) -> Floats:
+    def variance(self, members: Floats, spread: Floats) -> Floats:
         """Variance of that estimate, from Σ w² over the table and over the domain."""
         ...
 
-    def deviation(self, view: Floats, domain: Floats, largest: Floats, miss: float) -> Floats:
+    def deviation(
+        self, view: Floats, domain: Floats, spread: Floats, largest: Floats, miss: float
+    ) -> Floats:
         """How far it may be off but for a chance of `miss`, from Σ w² and |w| ≤ largest."""
         ...
 
@@ -99,11 +110,11 @@ class Estimator:
     def whole(self) -> Estimator:
         """All groups taken together."""
         t = self.totals
-        view, domain, error = (
-            x.sum(axis=0, keepdims=True) for x in (t.view, t.domain, t.domain_error)
+        view, domain, error, spread = (
+            x.sum(axis=0, keepdims=True) for x in (t.view, t.domain, t.domain_error, t.spread)
         )
         one = Groups(((),), (), 1, complete=True)
-        return replace(self, totals=Totals(one, t.terms, view, domain, error, ()))
+        return replace(self, totals=Totals(one, t.terms, view, domain, error, spread, ()))
 
     def values(self, quantiles: dict[Quantile, Floats]) -> Callable[[Formula], Dual]:
         order = tuple(self.totals.terms)
@@ -121,8 +132,8 @@ class Estimator:
             return rounded(self.column(formula.args[0]), formula.args[1].value)
         dual = self.values({})(formula)
         used = terms_of(formula)
-        members, domain, sampled = self.spread(formula)
-        stderr = np.sqrt(self.mechanism.variance(members, domain) + sampled**2)
+        members, spread, sampled = self.spread(formula)
+        stderr = np.sqrt(self.mechanism.variance(members, spread) + sampled**2)
         if self._is_exact:  # also where the formula has no finite slope, as sqrt at 0
             stderr = np.where(np.isnan(dual.value), np.nan, 0.0)
         ratio = as_ratio(formula)
@@ -153,7 +164,8 @@ class Estimator:
     def _linear(
         self, form: Affine, value: Floats, stderr: Floats, used: tuple[Term, ...]
     ) -> Column:
-        if len(form.parts) == 1 and not form.parts[0][0].values:
+        one_count = len(form.parts) == 1 and not form.parts[0][0].values
+        if one_count and self.mechanism.exact_counts:
             ((term, factor),) = form.parts
             exact = lru_cache(8)(lambda c: self._count(term, factor, form.constant, c))
             return Column(value, stderr, exact)
@@ -217,8 +229,8 @@ class Estimator:
         members = np.maximum(self.products(used, slope, self.estimates), 0.0)
         if self.rows is not None and len(used) == 1 and not used[0].values:
             members = np.minimum(members, slope[:, 0] ** 2 * self.rows)
-        domain = np.maximum(self.products(used, slope, self.totals.domain), 0.0)
-        return members, domain, self._sampled(used, slope)
+        spread = np.maximum(self.products(used, slope, self.totals.spread), 0.0)
+        return members, spread, self._sampled(used, slope)
 
     def _sampled(self, used: tuple[Term, ...], slope: Floats) -> Floats:
         """Standard error that a sampled domain adds; as if the errors of all totals agreed."""
@@ -230,10 +242,13 @@ class Estimator:
         sampled = self._sampled(used, slope)
         spent = SPENT_ON_SAMPLING * miss if sampled.any() else 0.0
         view = np.maximum(self.products(used, slope, self.totals.view), 0.0)
-        domain = np.maximum(self.products(used, slope, self.totals.domain), 0.0)
-        domain = np.where(sampled > 0, np.maximum(domain, LEAST_SAMPLED), domain)
+        domain, spread = (
+            np.maximum(self.products(used, slope, of), 0.0)
+            for of in (self.totals.domain, self.totals.spread)
+        )
+        spread = np.where(sampled > 0, np.maximum(spread, LEAST_SAMPLED), spread)
         largest = np.abs(slope) @ np.array([max(map(abs, self.ranges[t])) for t in used])
-        off = self.mechanism.deviation(view, domain, largest, miss - spent)
+        off = self.mechanism.deviation(view, domain, spread, largest, miss - spent)
         return off - NormalDist().inv_cdf(spent / 2) * sampled if spent else off
 
     # ------------------------------------------------------------------ ratios

@@ -45,7 +45,7 @@ def explain(query: Query, source: Source, mechanism: Explained) -> dict[str, Any
     plan = source.domain.explain(Term(query.predicate), query.groups)
     return {
         "name": columns[0]["name"],
-        "n_view": int(work.totals.view[0, everyone]),
+        "n_view": whole_if_so(float(work.totals.view[0, everyone])),
         "n_domain": work.totals.plain[everyone].total,
         **mechanism.facts(),
         "estimate": columns[0]["estimate"],
@@ -82,6 +82,11 @@ def _total(work: Work, mechanism: Explained, term: Term) -> dict[str, Any]:
     }
 
 
+def whole_if_so(number: float) -> int | float:
+    """Rows of a view are counted; rows with scores are summed."""
+    return int(number) if number.is_integer() else number
+
+
 def describe(term: Term) -> str:
     what = f"sum of {' * '.join(v.text or v.sql for v in term.values)}" if term.values else "rows"
     return f"{what} where {in_words(term.predicate)}" if term.predicate else what
@@ -91,11 +96,11 @@ def _errors(work: Work, mechanism: Mechanism, formula: Formula) -> dict[str, flo
     """Standard errors from each source alone, whose squares add up; quantiles have no such."""
     if has_quantile(formula):
         return {}
-    members, domain, sampled = work.estimator.spread(formula)
+    members, spread, sampled = work.estimator.spread(formula)
     nothing = np.zeros(1)
     parts = {
         "records": np.sqrt(mechanism.variance(members, nothing)),
-        "noise": np.sqrt(mechanism.variance(nothing, domain)),
+        "noise": np.sqrt(mechanism.variance(nothing, spread)),
         "sampling": sampled,
     }
     return {name: finite(float(part[0])) for name, part in parts.items()}

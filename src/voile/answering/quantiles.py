@@ -29,13 +29,12 @@ from voile.answering.columns import (
     noiseless,
 )
 from voile.answering.source import Model, Source
-from voile.answering.totals import Groups, hashable, scattered
+from voile.answering.totals import Groups, hashable, row_sum, scattered
 from voile.errors import QueryError
 from voile.estimate import Floats
-from voile.query.domain import DomainSums
 from voile.query.formula import Quantile
 from voile.query.predicate import Expression, Predicate, Term, both, guarded, to_sql
-from voile.query.rows import Rows
+from voile.query.rows import SCORE, SPREAD
 
 MOST_CELLS = 20_000_000
 SPENT_TWICE = 1.1
@@ -50,6 +49,8 @@ class Distribution:
     view: Floats
     domain: Floats
     error: Floats
+    spread: Floats
+    """As `domain`, weighted by the variance of each tuple's noise."""
     codes: tuple[Any, ...] = ()
     """Of every group with every value, among the keys of the domain."""
 
@@ -59,11 +60,10 @@ def quantile_column(
     where: Predicate | None,
     groups: Sequence[Expression],
     listed: Groups,
-    rows: Rows,
-    domain: DomainSums,
-    mechanism: Mechanism,
+    source: Source,
 ) -> Column:
-    found = distribution(asked, where, groups, listed, rows, domain)
+    mechanism = source.mechanism
+    found = distribution(asked, where, groups, listed, source)
     total = mechanism.total(found.view, found.domain)
     value = np.array([point(counts, found.values, asked) for counts in total])
 
@@ -81,14 +81,16 @@ def distribution(
     where: Predicate | None,
     groups: Sequence[Expression],
     listed: Groups,
-    rows: Rows,
-    domain: DomainSums,
+    source: Source,
 ) -> Distribution:
     """The counts of every value in every group, on both sides."""
     passing = both(where, asked.predicate)
     keys = [*groups, asked.value]
     sql = to_sql(passing) if passing else "TRUE"
-    seen = rows.sums(sql, [guarded(k.sql) for k in keys], ["count(*)"])
+    rows, domain, shape = source.engine, source.domain, source.shape
+    weights = [SCORE, SPREAD] if rows.scored else [""]
+    sums = [row_sum(Term(), weight) for weight in weights]
+    seen = rows.sums(sql, [guarded(k.sql) for k in keys], sums)
     (expected,) = domain.sums([Term(passing)], keys)
     known = [k for k in expected.keys[-1] if k is not None and not _unordered(k)]
     order = sorted(range(len(known)), key=lambda i: known[i])
@@ -101,12 +103,16 @@ def distribution(
     value_codes = np.array([places[hashable(known[i])] for i in order], dtype=np.int64)
     codes = _crossed(listed, value_codes)
     view, _ = scattered(seen, codes, expected)  # rows whose value is NULL have no place
-    shape = (len(listed), len(value_codes))
+    mean = domain.sums([Term(passing)], keys, shape.mean)[0] if shape else expected
+    noise = domain.sums([Term(passing)], keys, shape.variance)[0] if shape else expected
+    spread = noise.at(codes) + (view[:, 1] if rows.scored else 0.0)
+    size = (len(listed), len(value_codes))
     return Distribution(
         values=np.array([float(known[i]) for i in order]),
-        view=view.reshape(shape),
-        domain=expected.at(codes).reshape(shape),
-        error=expected.errors_at(codes).reshape(shape),
+        view=view[:, 0].reshape(size),
+        domain=mean.at(codes).reshape(size),
+        error=mean.errors_at(codes).reshape(size),
+        spread=spread.reshape(size),
         codes=codes,
     )
 
@@ -120,11 +126,11 @@ def refined_quantiles(
     model: Model,
 ) -> Floats:
     """Quantiles of counts that are weighed against the model's, value by value."""
-    found = distribution(asked, where, groups, listed, source.engine, source.domain)
+    found = distribution(asked, where, groups, listed, source)
     term = Term(both(where, asked.predicate))
     (expected,) = source.domain.sums([term], [*groups, asked.value], model.weights)
     plain = source.mechanism.total(found.view, found.domain).ravel()
-    variance = source.mechanism.variance(np.maximum(plain, 0.0), found.domain.ravel())
+    variance = source.mechanism.variance(np.maximum(plain, 0.0), found.spread.ravel())
     counts, _ = model.error.combine(plain, variance, model.rows * expected.at(found.codes))
     rows = counts.reshape(found.view.shape)
     return np.array([point(row, found.values, asked) for row in rows])
@@ -187,6 +193,7 @@ def woodruff(
     """The ends of the interval of each group."""
     under, over = (share, 1 - share) if interpolated else (0.0, 0.0)
     below_view, below_domain = np.cumsum(found.view, axis=1), np.cumsum(found.domain, axis=1)
+    below_spread = np.cumsum(found.spread, axis=1)
     all_view, all_domain = below_view[:, -1:], below_domain[:, -1:]
     z = mechanism.total(below_view - share * all_view, below_domain - share * all_domain)
     largest = np.full(z.shape, max(share, 1 - share))
@@ -194,6 +201,7 @@ def woodruff(
     off = mechanism.deviation(
         squares(below_view, all_view, share),
         squares(below_domain, all_domain, share),
+        squares(below_spread, below_spread[:, -1:], share),
         largest,
         miss / SPENT_TWICE - spent,
     )

@@ -117,8 +117,8 @@ class Refiner:
     def _variance(self, used: tuple[Term, ...], slope: Floats) -> Floats:
         """Of the plain estimate of the sum with these slopes."""
         members = np.maximum(self.plain.products(used, slope, self.plain.estimates), 0.0)
-        domain = np.maximum(self.plain.products(used, slope, self.plain.totals.domain), 0.0)
-        return self.plain.mechanism.variance(members, domain)
+        spread = np.maximum(self.plain.products(used, slope, self.plain.totals.spread), 0.0)
+        return self.plain.mechanism.variance(members, spread)
 
     def _sizes(self, used: tuple[Term, ...], slope: Floats) -> tuple[Floats, Floats]:
         """The rows that count, and Σ w² over them, as the model expects them."""

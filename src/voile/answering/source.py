@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voile.answering.columns import Mechanism
+from voile.answering.totals import Shape
 from voile.errors import QueryError
 from voile.estimate import Bound
 from voile.query.domain import DomainSums, Weights
@@ -50,6 +51,8 @@ class Source:
     rows: int | None = None
     """The number of records of the table, where that is public."""
     bound: Bound | None = None
+    shape: Shape | None = None
+    """How the noise differs over the domain, where it does."""
     model: Model | None = None
     """What estimates are refined with, where that is wanted."""
 

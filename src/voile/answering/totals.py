@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from voile.errors import QueryError, ReleaseError
 from voile.estimate import Floats
-from voile.query.domain import DomainSums, GroupedSum
+from voile.query.domain import DomainSums, GroupedSum, Weights
 from voile.query.predicate import Expression, Predicate, Term, both, guarded, subqueries, to_sql
-from voile.query.rows import Rows, RowSums
+from voile.query.rows import SCORE, SPREAD, Rows, RowSums
 
 MOST_SUBQUERIES = 6
 """Subqueries in the sums of one call to the engine."""
@@ -42,6 +42,14 @@ class Groups:
 
 
 @dataclass(frozen=True)
+class Shape:
+    """The mean and the variance of the noise on each tuple, where they are not the same on all."""
+
+    mean: Weights
+    variance: Weights
+
+
+@dataclass(frozen=True)
 class Totals:
     """For each group, sums over the view and the domain of each term and of products of terms."""
 
@@ -49,7 +57,10 @@ class Totals:
     terms: tuple[Term, ...]
     view: Floats
     domain: Floats
+    """Where noise has a shape, weighted by its mean on each tuple."""
     domain_error: Floats
+    spread: Floats
+    """The same sums weighted by the variance of each tuple's noise, in the mechanism's unit."""
     plain: tuple[GroupedSum, ...]
 
     def column(self, term: Term) -> int:
@@ -78,24 +89,38 @@ def totals(
     terms: tuple[Term, ...],
     rows: Rows,
     domain: DomainSums,
+    shape: Shape | None = None,
 ) -> Totals:
     """Count everything: one query on the rows, one call for the domain."""
     everyone = Term()
     asked = tuple(dict.fromkeys([everyone, *terms]))
-    expected = domain.sums([Term(both(where, t.predicate), t.values) for t in asked], groups)
+    counted = [Term(both(where, t.predicate), t.values) for t in asked]
+    expected = domain.sums(counted, groups)
     # No row can do what no tuple does; a condition that fails everywhere is slow to try on rows.
     passing = (to_sql(where) if where else "TRUE") if possible(expected[0]) else "FALSE"
     keys = [guarded(g.sql) for g in groups]
-    seen = side_by_side([rows.sums(passing, keys, some) for some in batches(map(row_sum, asked))])
+
+    def on_rows(weight: str) -> RowSums:
+        sums = [row_sum(term, weight) for term in asked]
+        return side_by_side([rows.sums(passing, keys, some) for some in batches(sums)])
+
+    seen = on_rows(SCORE if rows.scored else "")
     listed = listing(seen, expected[0], len(groups))
     counts = place_rows(seen, listed, expected[0])
     on_domain, errors = domain_columns(expected, listed)
+    spread = on_domain
+    if shape:
+        on_domain, errors = domain_columns(domain.sums(counted, groups, shape.mean), listed)
+        spread, _ = domain_columns(domain.sums(counted, groups, shape.variance), listed)
+    if rows.scored:
+        spread = spread + place_rows(on_rows(SPREAD), listed, expected[0])
     return Totals(
         groups=listed,
         terms=asked,
         view=counts,
         domain=on_domain,
         domain_error=errors,
+        spread=spread,
         plain=tuple(expected),
     )
 
@@ -105,13 +130,13 @@ def possible(everyone: GroupedSum) -> bool:
     return bool(everyone.keys) or everyone.error > 0 or everyone.total > 0
 
 
-def row_sum(term: Term) -> str:
-    """The aggregate over the view's rows that a term stands for."""
+def row_sum(term: Term, weight: str = "") -> str:
+    """The aggregate over the view's rows that a term stands for, each row times its weight."""
     only = f" FILTER (WHERE {to_sql(term.predicate)})" if term.predicate else ""
-    if not term.values:
+    if not term.values and not weight:
         return f"count(*){only}"
-    values = " * ".join(f"CAST({guarded(v.sql)} AS DOUBLE)" for v in term.values)
-    return f"coalesce(sum({values}){only}, 0)"
+    factors = [f"CAST({guarded(v.sql)} AS DOUBLE)" for v in term.values]
+    return f"coalesce(sum({' * '.join([*factors, weight] if weight else factors)}){only}, 0)"
 
 
 def check_lookups(terms: Iterable[Term]) -> None:

@@ -21,7 +21,7 @@ from voile.engines.sources import quote_identifier
 from voile.engines.sql import first_line, literal, not_in_domain
 from voile.errors import QueryError, ReleaseError, UsageError
 from voile.query.predicate import ROW, Expression, guarded
-from voile.query.rows import RowSums
+from voile.query.rows import HISTORY, SCORE, SPREAD, RowSums
 from voile.schema import Attribute, Bins, Range, Schema
 
 BinPoint = Literal["low", "middle", "high"]
@@ -38,8 +38,12 @@ BINS_CHECKED = 10**5
 class View:
     """The rows of a release, and its domain, behind a connection that can reach nothing else."""
 
-    def __init__(self, files: Sequence[Path], schema: Schema) -> None:
+    def __init__(
+        self, files: Sequence[Path], schema: Schema, scores: pa.Table | None = None
+    ) -> None:
+        """`scores` gives each history of a tuple (see HISTORY) its score and spread."""
         self.schema = schema
+        self.scored = scores is not None
         self._con = duckdb.connect(
             config={
                 "autoinstall_known_extensions": "false",
@@ -55,7 +59,12 @@ class View:
         # It would compute what several TRY have in common outside of them, where it fails.
         self._con.execute("SET disabled_optimizers = 'common_subexpressions'")
         self._con.execute("SET lock_configuration = true")
-        self._con.execute(f"CREATE VIEW {ROWS} AS SELECT {columns} FROM read_parquet([{listed}])")
+        rows = f"read_parquet([{listed}])"
+        if scores is not None:
+            self._keep("scores of histories", scores)
+            columns += f", {SCORE}, {SPREAD}"
+            rows += f' JOIN "scores of histories" USING ({HISTORY})'
+        self._con.execute(f"CREATE VIEW {ROWS} AS SELECT {columns} FROM {rows}")
         self.domain = Domain(self._con, schema)
         self._answered: OrderedDict[str, RowSums] = OrderedDict()
 
@@ -65,10 +74,13 @@ class View:
             raise UsageError(
                 f"{name!r} is no name for a table", hint="use letters, digits and _: regions"
             )
+        self._keep(name, table)
+        return tuple(table.column_names)
+
+    def _keep(self, name: str, table: pa.Table) -> None:
         self._con.register("incoming", table)
         self._con.execute(f"CREATE TABLE {quote_identifier(name)} AS SELECT * FROM incoming")
         self._con.unregister("incoming")
-        return tuple(table.column_names)
 
     def types(self, expressions: Sequence[str]) -> list[str]:
         """DuckDB's type of each expression of a row; what does not fit the table is refused."""

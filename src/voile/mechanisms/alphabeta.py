@@ -22,6 +22,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
+from typing import ClassVar
 
 import numpy as np
 
@@ -48,6 +49,7 @@ class AlphaBeta:
     retention: float
     noise: float
     form: Form = "multiset"
+    exact_counts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 < self.retention <= 1 or not 0 <= self.noise < 1:
@@ -129,13 +131,15 @@ class AlphaBeta:
         """Σ w over the table, from Σ w over the view and over the domain."""
         return (view - self.noise_mean * domain) / self.excess
 
-    def variance(self, members: Floats | float, domain: Floats | float) -> Floats:
+    def variance(self, members: Floats | float, spread: Floats | float) -> Floats:
         """Variance of such an estimate; Σ w² over the table and over the domain."""
-        return self.coins.variance(members, domain) / self.excess**2
+        return self.coins.variance(members, spread) / self.excess**2
 
-    def deviation(self, view: Floats, domain: Floats, largest: Floats, miss: float) -> Floats:
+    def deviation(
+        self, view: Floats, domain: Floats, spread: Floats, largest: Floats, miss: float
+    ) -> Floats:
         """How far it may be off, but for a chance of `miss`; Σ w² over the view and the domain."""
-        return self.coins.deviation(view, domain, largest, miss) / self.excess
+        return self.coins.deviation(view, domain, spread, largest, miss) / self.excess
 
     def domain_share(self, error: Floats) -> Floats:
         """What an error in Σ w over the domain, where that was sampled, does to the estimate."""

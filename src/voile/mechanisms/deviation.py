@@ -43,36 +43,39 @@ class Coins:
     kept_third: float
     noise_third: float
 
-    def variance(self, members: Floats | float, domain: Floats | float) -> Floats:
+    def variance(self, members: Floats | float, spread: Floats | float) -> Floats:
         """Variance of a sum whose squared weights sum to these over the table and the domain."""
         kept: Floats = self.kept_variance * np.maximum(members, 0.0)
-        return np.maximum(kept + self.noise_variance * domain, 0.0)
+        return np.maximum(kept + self.noise_variance * spread, 0.0)
 
-    def deviation(self, view: Floats, domain: Floats, largest: Floats, miss: float) -> Floats:
+    def deviation(
+        self, view: Floats, domain: Floats, spread: Floats, largest: Floats, miss: float
+    ) -> Floats:
         """|T − E T| is at most this, but for a chance of `miss`.
 
-        `view` and `domain` are sums of squared weights over the view and the domain.
+        `view`, `domain` and `spread` are sums of squared weights over the view and the domain,
+        the last with each tuple weighted by the variance of its noise, where that differs.
         """
         spent = SPENT_ON_VARIANCE * miss
-        least, most = self._members(view, domain, largest, math.log(2 / spent))
-        ends = [self.variance(members, domain) for members in (least, most)]
+        least, most = self._members(view, domain, spread, largest, math.log(2 / spent))
+        ends = [self.variance(members, spread) for members in (least, most)]
         low, high = np.minimum(*ends), np.maximum(*ends)
-        third = largest * (self.kept_third * most + self.noise_third * domain)
+        third = largest * (self.kept_third * most + self.noise_third * spread)
         left = miss - spent
         bernstein = _bernstein(high, self.scale * largest, math.log(2 / left))
         found = np.minimum(bernstein, _normal(low, high, third, left))
         # No row can count where no tuple does, and coins that never fall otherwise do not err.
-        sure = (domain <= 0) | (self.kept_variance == self.noise_variance == 0)
+        sure = (spread <= 0) | (self.kept_variance == self.noise_variance == 0)
         return np.where(sure, 0.0, found)
 
     def _members(
-        self, view: Floats, domain: Floats, largest: Floats, log: float
+        self, view: Floats, domain: Floats, spread: Floats, largest: Floats, log: float
     ) -> tuple[Floats, Floats]:
         """Bounds of Σ_I w²: what Bernstein's inequality for the weights w² allows."""
         seen = (view - self.noise_mean * domain) / self.excess
         slack = self.scale * largest**2 * log / self.excess
         linear = 2 * log * largest**2 * max(self.kept_variance, 0.0) / self.excess**2
-        constant = 2 * log * largest**2 * self.noise_variance * domain / self.excess**2
+        constant = 2 * log * largest**2 * self.noise_variance * spread / self.excess**2
 
         def root(at: Floats) -> Floats:
             return np.sqrt(np.maximum(linear * at + linear**2 / 4 + constant, 0.0))

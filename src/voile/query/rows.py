@@ -9,6 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+HISTORY, SCORE, SPREAD = "voile_history", "voile_score", "voile_spread"
+"""Columns of scored rows: a tuple's counts in all views of a series, and what they score."""
+
 
 @dataclass(frozen=True)
 class RowSums:
@@ -20,7 +23,14 @@ class RowSums:
 
 
 class Rows(Protocol):
-    """The rows of a view, as an engine counts them."""
+    """The rows of a view, as an engine counts them.
+
+    Rows may have a score: then a row counts as so many, and adds its spread to the variance of
+    its tuple's noise (see SCORE and SPREAD).
+    """
+
+    @property
+    def scored(self) -> bool: ...
 
     def sums(self, where: str, keys: Sequence[str], sums: Sequence[str]) -> RowSums:
         """SQL aggregates of the rows that pass, for each combination of keys that occurs."""
