@@ -52,6 +52,13 @@ def range_values(attribute: Attribute, codes: npt.NDArray[Any]) -> Any:
     return whole if attribute.kind == "integer" else whole.cast(pa.int32()).cast(pa.date32())
 
 
+def values_at(attribute: Attribute, codes: npt.NDArray[Any]) -> Any:
+    """The values at these places of the domain, as an Arrow array."""
+    if isinstance(attribute.domain, Range):
+        return range_values(attribute, codes)
+    return domain_array(attribute).take(pa.array(codes))
+
+
 def codes(column: Any, attribute: Attribute) -> npt.NDArray[np.int64]:
     """Each value's place in the domain, OUTSIDE where it has none."""
     match attribute.domain:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from voile.engines.domain import Domain
-from voile.engines.encode import codes, domain_array
+from voile.engines.encode import codes, domain_array, values_at
 from voile.engines.sources import quote_identifier
 from voile.engines.sql import first_line, literal, not_in_domain
 from voile.errors import QueryError, ReleaseError, UsageError
@@ -138,6 +138,30 @@ class View:
                      for batch in column.to_arrow_reader(CHUNK)]  # fmt: skip
             found.append(np.concatenate([np.empty(0, whole), *parts]))
         return found
+
+    def counts(self, codes: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
+        """How many rows of the view are each of these tuples, given by the places of their values.
+
+        codes[j][i] is the place of tuple i in the domain of attribute j.
+        """
+        decoded = [values_at(a, c) for a, c in zip(self.schema, codes, strict=True)]
+        size = len(codes[0])
+        names = [f"v{j}" for j in range(len(decoded))]
+        self._con.register("incoming", pa.table([np.arange(size), *decoded], ["place", *names]))
+        same = " AND ".join(
+            f"r.{quote_identifier(a.name)} IS NOT DISTINCT FROM incoming.{name}"
+            for a, name in zip(self.schema, names, strict=True)
+        )
+        sql = f"SELECT place, count(*) AS n FROM incoming JOIN {ROWS} AS r ON {same} GROUP BY place"
+        try:
+            found = self._con.sql(sql).to_arrow_table()
+        except duckdb.Error as error:
+            raise unanswered(error) from None
+        finally:
+            self._con.unregister("incoming")
+        seen = np.zeros(size, dtype=np.int64)
+        seen[found["place"].to_numpy()] = found["n"].to_numpy()
+        return seen
 
     # ------------------------------------------------------------------ its values
 

@@ -18,7 +18,7 @@ Proofs: docs/mathematics.md.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
@@ -65,6 +65,32 @@ class AlphaBeta:
         if self.form == "multiset":
             return LikelihoodRatio(1 - a, 1 - a + a / noise if noise else None)
         return LikelihoodRatio((1 - a) / (1 - noise), a / noise if noise else None)
+
+    def log_likelihood(
+        self,
+        counts: Keys,
+        records: int,
+        codes: Sequence[Keys],  # noqa: ARG002  (all tuples are treated alike)
+    ) -> Floats:
+        """ln P(the view shows counts[i] copies of tuple i | the table holds `records` of it).
+
+        See privacy/adversary.py: Likelihood.
+        """
+        different, where = np.unique(counts, return_inverse=True)
+        seen = different[:, None]
+        if self.form == "set":
+            chance = self.retention if records else self.noise
+            terms = times_log(seen, chance) + times_log(1 - seen, 1 - chance)
+            return np.asarray(np.where(seen <= 1, terms, -np.inf)[where, 0])
+        kept = np.arange(min(records, int(different.max(initial=0))) + 1)
+        terms = (
+            np.array([math.log(math.comb(records, int(i))) for i in kept])
+            + times_log(kept, self.retention)
+            + times_log(records - kept, 1 - self.retention)
+            + times_log(seen - kept, self.noise)
+        )
+        terms = np.where(kept <= seen, terms, -np.inf)
+        return np.asarray(np.logaddexp.reduce(terms, axis=1) + math.log1p(-self.noise))[where]
 
     # ------------------------------------------------------------------ publishing
 
@@ -224,6 +250,13 @@ def _interval(
         largest=largest,
     )
     return published.interval(confidence)
+
+
+def times_log(times: Keys, chance: float) -> Floats:
+    """times · ln(chance), where 0 · ln 0 is 0: what need not happen costs nothing."""
+    if chance > 0:
+        return np.asarray(times * math.log(chance), np.float64)
+    return np.where(times == 0, 0.0, -np.inf)
 
 
 def chunks(members: Keys) -> Iterator[Keys]:

@@ -12,13 +12,15 @@ from __future__ import annotations
 import hashlib
 import html
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -30,6 +32,7 @@ from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, Bound, checked_confidence
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma
+from voile.privacy.adversary import Evidence
 from voile.query import DomainSums, parse
 from voile.query.bind import Tables
 from voile.query.domain import Weights
@@ -286,11 +289,33 @@ class Release:
         return self._beside[1], self._beside[2]
 
     def _bound(self, epsilon: float) -> Bound:
+        return self.mechanism.utility(self.likely_rows, self.schema.size, epsilon)
+
+    # ------------------------------------------------------------------ attacking it
+
+    def seen(self, codes: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
+        """How often the view shows each of these tuples, given by the places of their values."""
+        return self._view.counts(codes)
+
+    def evidence(
+        self, codes: Sequence[npt.NDArray[Any]], seen: npt.NDArray[np.int64] | None = None
+    ) -> Evidence:
+        """ln P(what the view shows of each tuple | the table holds so many records of it).
+
+        All that an attack asks of a release: see privacy/adversary.py. `seen` saves looking the
+        tuples up again.
+        """
+        counts = self.seen(codes) if seen is None else seen
+        return lambda records: self.mechanism.log_likelihood(counts, records, codes)
+
+    @property
+    def likely_rows(self) -> int:
+        """The table's number of rows: the public one, or what the view lets one think."""
         rows = self.manifest.public_rows
         if rows is None:
             total = self.mechanism.estimate(self.manifest.rows, self.schema.size).value
             rows = max(1, round(total))
-        return self.mechanism.utility(rows, self.schema.size, epsilon)
+        return rows
 
     # ------------------------------------------------------------------ its rows
 

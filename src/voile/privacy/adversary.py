@@ -1,0 +1,145 @@
+"""What an adversary believes after it has seen a release: Bayes' rule, exactly.
+
+An adversary is a belief about which records the table holds. What it sees enters only through
+`Evidence`, the chance of what the view shows of each tuple. So an attack is the same for every
+mechanism; a mechanism adds its `log_likelihood` and nothing else. All in logarithms, for chances of
+single views are small. Proofs: docs/mathematics.md, section 18.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.privacy.guarantee import DGamma
+
+Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Codes = Sequence[npt.NDArray[Any]]
+
+Evidence = Callable[[int], Floats]
+"""ln P(what the view shows of each tuple | the table holds that many records of it)."""
+
+ROUNDING = 1e-9
+"""A leak is larger than what floats can blur: the promise's bounds are attained exactly."""
+
+
+class Likelihood(Protocol):
+    """All that an attack asks of a mechanism."""
+
+    def log_likelihood(self, counts: npt.NDArray[Any], records: int, codes: Codes) -> Floats:
+        """ln P(the view shows counts[i] copies of tuple i | the table holds `records` of it).
+
+        codes[j][i] is the place of tuple i in the domain of attribute j. Where several views were
+        published, `counts` has a column for each of them.
+        """
+
+
+# ---------------------------------------------------------------------- posteriors
+
+
+def log_ratio(evidence: Evidence, others: int = 0) -> Floats:
+    """ln of P(seen | with the record) / P(seen | without it), for each tuple.
+
+    `others` is how many further records the adversary knows to have the same values. With none the
+    ratio attains the mechanism's bounds, which is why that is the default. NaN where neither can
+    have been published.
+    """
+    with np.errstate(invalid="ignore"):
+        return evidence(others + 1) - evidence(others)
+
+
+def independent(prior: Floats, ratio: Floats) -> Floats:
+    """p·L / (p·L + 1 − p): what it believes of one record does not depend on the others.
+
+    Beliefs of 0 and of 1 are not beliefs to be changed by evidence.
+    """
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        odds = np.log(prior) - np.log1p(-prior) + ratio
+        posterior = 1 / (1 + np.exp(-odds))
+    certain = (prior == 0) | (prior == 1)
+    return np.where(certain, prior, posterior)
+
+
+def exclusive(log_weights: Floats, ratio: Floats) -> Floats:
+    """w_j·L_j / Σ w_i·L_i: exactly one of these tuples is in the table."""
+    return normalised(log_weights + ratio)
+
+
+def normalised(log_weights: Floats) -> Floats:
+    """Weights that add up to 1; NaN where all are 0, or where two are infinite."""
+    top = log_weights.max()
+    certain = np.isposinf(log_weights)
+    if certain.sum() == 1:
+        return certain.astype(np.float64)
+    if not np.isfinite(top):
+        return np.full_like(log_weights, np.nan)
+    weights = np.exp(log_weights - top)
+    shares: Floats = weights / weights.sum()
+    return shares
+
+
+@dataclass(frozen=True)
+class Joint:
+    """Any belief about a few named records: which of them are in the table, with what chance.
+
+    memberships[o, i] is whether outcome o has record i; chances[o] is that outcome's prior.
+    """
+
+    memberships: Bools
+    chances: Floats
+
+    @property
+    def priors(self) -> Floats:
+        """The chance of each record by itself."""
+        return np.asarray(self.chances @ self.memberships, np.float64)
+
+    def posteriors(self, evidence: Evidence, places: npt.NDArray[np.int64]) -> Floats:
+        """What is believed of each record afterwards: a sum over the outcomes.
+
+        places[i] is where the tuple of record i stands in the evidence: records with the same
+        values are seen together.
+        """
+        tuples, where = np.unique(places, return_inverse=True)
+        same = np.equal.outer(where, np.arange(len(tuples)))
+        records = self.memberships.astype(np.int64) @ same.astype(np.int64)
+        table = np.stack([evidence(k)[tuples] for k in range(int(records.max(initial=0)) + 1)])
+        seen = np.take_along_axis(table, records, axis=0).sum(axis=1)
+        with np.errstate(divide="ignore"):
+            shares = normalised(np.log(self.chances) + seen)
+        return np.asarray(shares @ self.memberships, np.float64)
+
+
+# ---------------------------------------------------------------------- the promise
+
+
+@dataclass(frozen=True)
+class Leaks:
+    """What a promise of (d, γ) says about each belief."""
+
+    covered: Bools
+    """The prior is at most d. A larger one is outside of what is promised."""
+    positive: Bools
+    """It was at most d and is now above γ."""
+    negative: Bools
+    """It was at most d and has fallen below d/γ times what it was."""
+
+
+def leaks(promise: DGamma, prior: Floats, posterior: Floats) -> Leaks:
+    """Where (d, γ) would be broken (VLDB 2007, Definition 2.3), up to the rounding of floats."""
+    covered = prior <= promise.prior * (1 + ROUNDING)
+    least = promise.prior / promise.posterior * (1 - ROUNDING)
+    return Leaks(
+        covered=covered,
+        positive=covered & (posterior > promise.posterior * (1 + ROUNDING)),
+        negative=covered & (posterior < least * prior),
+    )
+
+
+def is_bounded(promise: DGamma, prior: Floats) -> bool:
+    """Whether this is a d-bounded adversary: every prior is at most d, or 1 (Definition 2.1)."""
+    return bool((leaks(promise, prior, prior).covered | (prior == 1)).all())
