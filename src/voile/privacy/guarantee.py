@@ -11,12 +11,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 from voile.errors import PromiseError, UsageError
 
 Adversary = Literal["independent", "exclusive"]
 ADVERSARIES: tuple[str, ...] = get_args(Adversary)
+AGAINST: dict[Adversary, str] = {
+    "independent": "anyone to whom one record says nothing about another",
+    "exclusive": "also anyone who knows that a person is in the table and has a list of records "
+    "of which exactly one is theirs",
+}
+"""The classes of adversaries in words; each stronger than the one before."""
 
 
 @dataclass(frozen=True)
@@ -67,6 +73,8 @@ class DGamma:
     linking a person by known attributes; the upper bound holds against it too, the lower does not.
     """
 
+    kind: ClassVar[str] = "d-gamma"
+
     prior: float
     posterior: float
     adversary: Adversary = "independent"
@@ -113,6 +121,18 @@ class DGamma:
             return ratio.high <= self.ratio_high
         # Of several exclusive tuples the view may favour one by `high` and the others by `low`.
         return ratio.high <= self.ratio_high * ratio.low
+
+    @property
+    def against(self) -> str:
+        return AGAINST[self.adversary]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": self.kind,
+            "d": self.prior,
+            "gamma": self.posterior,
+            "adversary": self.adversary,
+        }
 
     def explain(self) -> str:
         d, gamma = f"{self.prior:.3g}", f"{self.posterior:.3g}"

@@ -1,0 +1,260 @@
+"""What follows from a guarantee: theorems, one after the other, and what does not follow."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from voile.errors import PromiseError, UsageError, VoileError
+from voile.privacy.belief_theorems import BELIEF_THEOREMS
+from voile.privacy.class_theorems import CLASS_THEOREMS
+from voile.privacy.kinds import KINDS, Guarantee, label
+from voile.privacy.refusals import REFUSALS, Refusal, refusal
+from voile.privacy.spelling import Wish, example, spelled
+from voile.privacy.theorems import NothingFollows, Theorem
+
+THEOREMS: tuple[Theorem, ...] = BELIEF_THEOREMS + CLASS_THEOREMS
+NOTICEABLE = 1e-9
+"""Relative difference below which two numbers are the same but for rounding."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """A theorem as it was used: from what, to what."""
+
+    source: Guarantee
+    theorem: Theorem
+    conclusion: Guarantee
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "guarantee": self.conclusion.to_dict(),
+            "theorem": self.theorem.cite,
+            "formula": self.theorem.formula,
+            "tight": self.theorem.tight,
+            "condition": self.theorem.condition,
+        }
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """A guarantee that follows from another, with the theorems that lead there."""
+
+    source: Guarantee
+    guarantee: Guarantee
+    steps: tuple[Step, ...]
+
+    @property
+    def theorem(self) -> str:
+        if not self.steps:
+            return "it is the same statement"
+        return "; then ".join(step.theorem.cite for step in self.steps)
+
+    @property
+    def condition(self) -> str:
+        conditions = dict.fromkeys(s.theorem.condition for s in self.steps if s.theorem.condition)
+        return "; ".join(conditions)
+
+    @property
+    def tight(self) -> bool:
+        """Whether nothing stronger of this kind follows.
+
+        A tight theorem stays so among equivalences; of two in a row nothing is known.
+        """
+        inexact = [step for step in self.steps if not step.theorem.equivalent]
+        return len(inexact) <= 1 and all(step.theorem.tight for step in self.steps)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "guarantee": self.guarantee.to_dict(),
+            "theorem": self.theorem,
+            "tight": self.tight,
+            "condition": self.condition,
+            "printed": [p.to_dict() for s in self.steps for p in s.theorem.printed(s.source)],
+            "steps": [step.to_dict() for step in self.steps],
+            "explain": self.guarantee.explain(),
+        }
+
+
+@dataclass(frozen=True)
+class Open:
+    """A theorem that waits for parameters to be chosen."""
+
+    target: str
+    needs: tuple[str, ...]
+    theorem: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"target": self.target, "needs": list(self.needs), "theorem": self.theorem}
+
+
+@dataclass(frozen=True)
+class Consequences:
+    """All that follows from a guarantee, what would with a choice, and what does not."""
+
+    source: Guarantee
+    follows: tuple[Conversion, ...]
+    open: tuple[Open, ...]
+    refused: tuple[Refusal, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "from": self.source.to_dict(),
+            "explain": self.source.explain(),
+            "follows": [conversion.to_dict() for conversion in self.follows],
+            "open": [waiting.to_dict() for waiting in self.open],
+            "does_not_follow": [refused.to_dict() for refused in self.refused],
+        }
+
+
+class Search:
+    """Every guarantee that theorems lead to, the strongest of each label.
+
+    Breadth first, so that of equally strong ways the shortest is kept.
+    """
+
+    def __init__(self, source: Guarantee, wish: Wish | None = None) -> None:
+        self.source = source
+        self.wish = wish
+        self.found: dict[str, Conversion] = {label(source): Conversion(source, source, ())}
+        self.missing: dict[str, Open] = {}
+        self.empty: dict[str, NothingFollows] = {}
+        self._spread()
+
+    def _spread(self) -> None:
+        waiting = deque(self.found)
+        while waiting:
+            here = waiting.popleft()
+            for theorem in THEOREMS:
+                if theorem.source == here and self._use(theorem, self.found[here]):
+                    waiting.append(theorem.target)
+
+    def _use(self, theorem: Theorem, known: Conversion) -> bool:
+        """Add what the theorem gives; whether that is new, or stronger than before."""
+        wanted = self._wanted(theorem)
+        lacking = tuple(name for name in theorem.needs if name not in wanted)
+        if lacking:
+            waits = Open(theorem.target, lacking, theorem.cite)
+            self.missing.setdefault(theorem.target, waits)
+            return False
+        try:
+            conclusion = theorem.derive(known.guarantee, wanted)
+        except NothingFollows as nothing:
+            self.empty.setdefault(theorem.target, nothing)
+            return False
+        steps = (*known.steps, Step(known.guarantee, theorem, conclusion))
+        new = Conversion(self.source, conclusion, steps)
+        before = self.found.get(theorem.target)
+        if before and not self._better(new, before):
+            return False
+        self.found[theorem.target] = new
+        return True
+
+    def _wanted(self, theorem: Theorem) -> dict[str, Any]:
+        """The wish's parameters as far as they concern this theorem's conclusion."""
+        if self.wish is None:
+            return {}
+        if theorem.target in self.wish.labels:
+            return self.wish.fixed
+        return {n: self.wish.fixed[n] for n in theorem.needs if n in self.wish.fixed}
+
+    def _better(self, new: Conversion, old: Conversion) -> bool:
+        """With the parameters that are wanted at last; else stronger by more than rounding.
+
+        Of equally strong ones the one that is known to be tight.
+        """
+        kind = KINDS[new.guarantee.kind]
+        if self.wish and label(new.guarantee) in self.wish.labels:
+            fits = [kind.at_least(c.guarantee, choices(self.wish)) for c in (new, old)]
+            if fits[0] != fits[1]:
+                return fits[0]
+        has, had = new.guarantee.to_dict(), old.guarantee.to_dict()
+        if any(has[name] != had[name] for name in has if name not in kind.claims):
+            return False
+        sign = 1 if kind.larger_is_stronger else -1
+        gains = [sign * (has[n] - had[n]) / (abs(had[n]) or 1) for n in kind.claims]
+        if all(abs(gain) < NOTICEABLE for gain in gains):
+            return new.tight and not old.tight
+        return all(gain > -NOTICEABLE for gain in gains)
+
+
+def choices(wish: Wish) -> dict[str, Any]:
+    """The wished parameters that are not claims of strength."""
+    return {n: v for n, v in wish.fixed.items() if n not in wish.kind.claims}
+
+
+def convert(source: Guarantee, wish: Wish) -> Conversion:
+    """The strongest guarantee of the wished kind that follows, or an error that says why not.
+
+    A word that the wish leaves open is the one against the source's adversaries, if that
+    follows, else the default.
+    """
+    search = Search(source, wish)
+    reached = [
+        search.found[name]
+        for name in wish.labels
+        if name in search.found and wish.kind.at_least(search.found[name].guarantee, choices(wish))
+    ]
+    reached.sort(key=lambda conversion: conversion.guarantee.adversary != source.adversary)
+    for conversion in reached:
+        if wish.kind.at_least(conversion.guarantee, wish.fixed):
+            return conversion
+    if reached:
+        raise PromiseError(
+            f"{_text(wish)} does not follow from {spelled(source)}; what follows is "
+            f"{spelled(reached[0].guarantee, digits=6)}",
+            hint="ask for that, or for a weaker one"
+            if reached[0].tight
+            else "it may hold, but no theorem here shows it",
+        )
+    raise _why_not(search, source, wish)
+
+
+def _text(wish: Wish) -> str:
+    given = ", ".join(f"{name}={value}" for name, value in wish.fixed.items())
+    return f"{wish.kind.name}({given})" if given else wish.kind.name
+
+
+def _why_not(search: Search, source: Guarantee, wish: Wish) -> VoileError:
+    for name in wish.labels:
+        if name in search.missing:
+            needs = search.missing[name].needs
+            given = {**{n: "…" for n in needs}, **wish.fixed}
+            text = ", ".join(f"{n}={v}" for n, v in given.items())
+            return UsageError(
+                f"{wish.kind.name} follows from {spelled(source)} for every "
+                f"{' and '.join(needs)}: say which",
+                hint=f'--to "{wish.kind.name}({text})"',
+            )
+        if name in search.empty:
+            nothing = search.empty[name]
+            return PromiseError(
+                f"no {wish.kind.name} follows from {spelled(source)}: {nothing.reason}",
+                hint=nothing.hint,
+            )
+    for name in wish.labels:
+        known = refusal(label(source), name)
+        if known:
+            return PromiseError(
+                f"no {name} follows from {spelled(source)}: {known.reason}",
+                hint=f"counterexample: {known.counterexample}",
+            )
+    return PromiseError(
+        f"no theorem leads from {spelled(source)} to {wish.kind.name}",
+        hint=f'see all that follows: voile convert "{example(KINDS[source.kind])}"',
+    )
+
+
+def consequences(source: Guarantee) -> Consequences:
+    """Everything that follows from a guarantee, and what is known not to."""
+    search = Search(source)
+    start = label(source)
+    follows = tuple(c for c in search.found.values() if c.steps)
+    waiting = tuple(
+        open_
+        for open_ in search.missing.values()
+        if open_.target not in search.found or open_.target == start
+    )
+    refused = tuple(r for r in REFUSALS if start in r.sources)
+    return Consequences(source, follows, waiting, refused)

@@ -1,0 +1,228 @@
+"""All that a mechanism's likelihood ratio promises, strongest first, and what it does not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from voile.privacy.belief_theorems import breach_within, d_gamma_within
+from voile.privacy.beliefs import Breach, DeltaT, Dp, Relative
+from voile.privacy.guarantee import DGamma, LikelihoodRatio
+from voile.privacy.kinds import Guarantee
+from voile.privacy.theorems import NothingFollows, exp_up, log_up, ratio_of
+
+ROWS_ARE_TOLD = (
+    "the number of rows is told exactly: not against someone who knows all other records and "
+    "reads off it whether the last one is there"
+)
+SIMULATED = (
+    "made from a chosen seed: this release promises nothing. With coins of the operating system "
+    "it would hold"
+)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A guarantee that a release keeps, or one that it must not be taken to keep."""
+
+    data: dict[str, Any]
+    """The kind and its parameters, as far as they are known."""
+    adversary: str
+    against: str
+    theorem: str
+    explain: str
+    holds: bool = True
+    condition: str = ""
+    bounds: Bounds | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **self.data,
+            "adversary": self.adversary,
+            "against": self.against,
+            "theorem": self.theorem,
+            "holds": self.holds,
+            "condition": self.condition,
+            "explain": self.explain,
+        }
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """A guarantee as what it demands: low ≤ L ≤ high, and at most `swap` for exchanging.
+
+    None is no demand. What a promise implies about exchanging is part of its demand.
+    """
+
+    low: Fraction | None = None
+    high: Fraction | None = None
+    swap: Fraction | None = None
+
+    def imply(self, other: Bounds) -> bool:
+        return (
+            (other.low is None or (self.low is not None and self.low >= other.low))
+            and (other.high is None or (self.high is not None and self.high <= other.high))
+            and (other.swap is None or (self.exchange is not None and self.exchange <= other.swap))
+        )
+
+    @property
+    def exchange(self) -> Fraction | None:
+        both = self.high / self.low if self.high is not None and self.low else None
+        return min((x for x in (self.swap, both) if x is not None), default=None)
+
+
+def statements(
+    promise: DGamma, ratio: LikelihoodRatio, *, rows_are_public: bool, simulated: bool
+) -> list[Statement]:
+    """Everything that follows, strongest first, then what does not."""
+    rows = ROWS_ARE_TOLD if rows_are_public else ""
+    positive = strongest_first([*_kept(promise, ratio, rows)])
+    if simulated:
+        positive = [_void(statement) for statement in positive]
+    return [*positive, *_refused(promise, ratio, rows)]
+
+
+def _void(statement: Statement) -> Statement:
+    return Statement(
+        statement.data, statement.adversary, statement.against, statement.theorem,
+        statement.explain, holds=False, condition=SIMULATED,
+    )  # fmt: skip
+
+
+def _kept(promise: DGamma, ratio: LikelihoodRatio, rows: str) -> Iterator[Statement]:
+    if promise.kept_by(ratio):
+        yield _stated(
+            promise, _bounds_of_d_gamma(promise),
+            "the promise as written; Theorem 4.3 as corrected (sections 2 and 6)", rows,
+        )  # fmt: skip
+    if ratio.high is None or not ratio.low:
+        return
+    low, high = ratio.low, ratio.high
+    yield from _about_exchange(promise.prior, low, high / low, rows)
+    yield from _about_presence(promise.prior, low, high, rows)
+
+
+def _about_exchange(d: float, low: Fraction, swap: Fraction, rows: str) -> Iterator[Statement]:
+    """What holds even for someone with a list of records of which exactly one is real."""
+    epsilon = log_up(swap)
+    bounds = Bounds(swap=exp_up(epsilon))
+    yield _stated(Dp(epsilon, "swap"), bounds, "section 12: high/low of the likelihood ratio")
+    yield _stated(DeltaT(epsilon), bounds, "section 16: log-odds change by ε at most")
+    try:
+        linked = d_gamma_within(d, low, swap, "exclusive")
+        about = breach_within(swap, d, "record")
+    except NothingFollows:
+        return
+    exact = "section 6: the exact bound at the promise's prior"
+    yield _stated(linked, _bounds_of_d_gamma(linked), exact, rows)
+    yield _stated(about, _bounds_of_breach(about), "section 16: any property of one record")
+
+
+def _about_presence(d: float, low: Fraction, high: Fraction, rows: str) -> Iterator[Statement]:
+    """What holds for those to whom one record says nothing about another."""
+    both = max(high, 1 / low)
+    epsilon = log_up(both)
+    bounds = Bounds(low=1 / exp_up(epsilon), high=exp_up(epsilon))
+    if not rows:
+        yield _stated(Dp(epsilon), bounds, "section 12: the larger of high and 1/low")
+    cited = "technical report, Proposition 2.5, and section 16"
+    yield _stated(Relative(d, epsilon), bounds, cited, rows)
+    try:
+        alone = d_gamma_within(d, low, high)
+        presence = breach_within(both, d, "presence")
+    except NothingFollows:
+        return
+    exact = "section 2: the exact bound at the promise's prior"
+    yield _stated(alone, _bounds_of_d_gamma(alone), exact, rows)
+    yield _stated(presence, _bounds_of_breach(presence), "section 16: Bayes' rule", rows)
+
+
+def _bounds_of_d_gamma(promise: DGamma) -> Bounds:
+    swap = promise.ratio_high if promise.adversary == "exclusive" else None
+    return Bounds(promise.ratio_low, promise.ratio_high, swap)
+
+
+def _bounds_of_breach(breach: Breach) -> Bounds:
+    ratio = ratio_of(breach.rho1, breach.rho2)
+    return Bounds(swap=ratio) if breach.about == "record" else Bounds(1 / ratio, ratio)
+
+
+def _stated(guarantee: Guarantee, bounds: Bounds, theorem: str, condition: str = "") -> Statement:
+    return Statement(
+        guarantee.to_dict(), guarantee.adversary, guarantee.against, theorem, guarantee.explain(),
+        condition=condition, bounds=bounds,
+    )  # fmt: skip
+
+
+def strongest_first(found: list[Statement]) -> list[Statement]:
+    """Those against more adversaries first; a statement stands before those that it implies.
+
+    Equal statements are said once.
+    """
+    rest: list[Statement] = []
+    for statement in found:
+        if all(statement.data != other.data for other in rest):
+            rest.append(statement)
+    rest.sort(key=lambda statement: statement.adversary != "exclusive")
+    ordered: list[Statement] = []
+    while rest:
+        first = next(s for s in rest if not any(_above(other, s) for other in rest))
+        ordered.append(first)
+        rest.remove(first)
+    return ordered
+
+
+def _above(one: Statement, other: Statement) -> bool:
+    """Whether one implies the other and not the other way round."""
+    if one.bounds is None or other.bounds is None:
+        return False
+    return one.bounds.imply(other.bounds) and not other.bounds.imply(one.bounds)
+
+
+# ---------------------------------------------------------------------- what is not promised
+
+
+def _refused(promise: DGamma, ratio: LikelihoodRatio, rows: str) -> Iterator[Statement]:
+    d, data = f"{promise.prior:.3g}", promise.to_dict()
+    parameters = {"kind": "d-gamma", "d": data["d"], "gamma": data["gamma"]}
+    yield _not_kept(
+        parameters, "arbitrary", "anyone who knows how records hang together: brothers, households",
+        "Theorem 6.1, VLDB 2007: no useful release can",
+        "Two records that come or go together can raise a belief far beyond γ when both are seen.",
+    )  # fmt: skip
+    yield _not_kept(
+        parameters, "exclusive", "anyone with a list of records of which exactly one is real",
+        "Example 6.4, VLDB 2007: the lower bound",
+        "Where one record of a list seems likely the others must not: there a belief can fall "
+        f"below d/γ = {promise.prior / promise.posterior:.3g} times what it was.",
+    )  # fmt: skip
+    if promise.adversary == "independent":
+        linked = float(ratio.linked_posterior(promise.prior))
+        yield _not_kept(
+            parameters, "exclusive", "anyone with a list of records of which exactly one is real",
+            "section 6: the upper bound γ",
+            f"Someone with a list can come from a belief of {d} to {linked:.3g}, not only to "
+            f"{promise.posterior:.3g}; publishing with --adversary exclusive prevents it.",
+        )  # fmt: skip
+    if rows or math.isinf(ratio.epsilon("add-remove")):
+        reason = ROWS_ARE_TOLD if rows else "some view is impossible with or without a record"
+        yield _not_kept(
+            {"kind": "dp", "unit": "add-remove"}, "independent",
+            "anyone, even one who knows all other records", "section 12",
+            f"No ε holds for adding or removing a record: {reason}.",
+        )  # fmt: skip
+    for kind, words in (("k", "k-anonymity"), ("l", "ℓ-diversity"), ("t", "t-closeness")):
+        yield _not_kept(
+            {"kind": kind}, "none", "nobody in particular", "section 16: does not follow",
+            f"{words} is not claimed: the release is not made of classes of records, and its rows "
+            "may stand alone. Nor would it limit what anyone learns.",
+        )  # fmt: skip
+
+
+def _not_kept(
+    data: dict[str, Any], adversary: str, against: str, theorem: str, explain: str
+) -> Statement:
+    return Statement(data, adversary, against, theorem, explain, holds=False)
