@@ -1,0 +1,241 @@
+"""What estimates will be off by, before anything is published: computed from the private table.
+
+An estimate's variance is exact in the true sums (docs/mathematics.md, sections 7 and 14), and the
+steward has those. The expected error is √(2/π) standard errors, which is the mean of |error| where
+the error is normal: good for sums of many coins, rough for a handful.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import tempfile
+import weakref
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from voile.answering import Source, answer
+from voile.engines.parquet import write_part
+from voile.engines.view import View
+from voile.errors import UsageError
+from voile.estimate import Estimate, Floats
+from voile.evaluate.workload import selection_counts
+from voile.mechanisms import AlphaBeta
+from voile.query import DomainSums, parse
+from voile.query.parse import Query
+from voile.schema import Keys, Schema, TupleIndex
+
+MEAN_OF_ABSOLUTE = math.sqrt(2 / math.pi)
+"""E|X| of a normal variable with mean 0 and variance 1."""
+ORDER = 3
+MOST_SELECTIONS = 5_000_000
+SIZES = (0, 100, 1000)
+"""Errors are told for all selections, and for those that count at least so many."""
+MEMORY = 2**30
+
+
+@dataclass(frozen=True)
+class ExpectedError:
+    """The errors to expect of several numbers of one kind, such as a column's groups."""
+
+    of: str
+    column: str | None
+    numbers: int
+    mean: float | None
+    largest: float | None
+    """None where there is nothing to be off from, such as for an average of no rows."""
+    unbounded: int = 0
+    """Averages and ratios whose error exceeds the range of their values; then the others are ∞."""
+
+    def to_dict(self) -> dict[str, Any]:
+        found = asdict(self)
+        return found | {"mean": finite(self.mean), "largest": finite(self.largest)}
+
+
+def finite(number: float | None) -> float | None:
+    """A number as JSON has it."""
+    return number if number is not None and math.isfinite(number) else None
+
+
+class Workload(Protocol):
+    """Questions whose errors can be foreseen."""
+
+    measure: str
+    """What `expected_error` means for it."""
+
+    def errors(self, mechanism: AlphaBeta) -> tuple[ExpectedError, ...]: ...
+
+    def expected_error(self, mechanism: AlphaBeta) -> float:
+        """The one number that stands for all; falls as the promise is weakened."""
+        ...
+
+
+# ---------------------------------------------------------------------- all small marginals
+
+
+@dataclass(frozen=True)
+class Selections:
+    """Every selection of up to three attributes, each cell of every small marginal."""
+
+    order: int
+    counts: Floats
+    domain: Floats
+    often: Floats
+    """Queries with the same count in the table and in the domain are one, counted so often."""
+
+    @classmethod
+    def of(cls, members: Keys, sizes: Sequence[int]) -> Selections:
+        order = affordable_order(sizes)
+        found = selection_counts(TupleIndex(sizes).decode(members), sizes, order)
+        sizes_of_queries, which = np.unique(found.domain, return_inverse=True)
+        above = len(members) + 1
+        alike, often = np.unique(which * above + found.counts, return_counts=True)
+        return cls(
+            order,
+            (alike % above).astype(np.float64),
+            sizes_of_queries[alike // above],
+            often.astype(np.float64),
+        )
+
+    @property
+    def measure(self) -> str:
+        return f"mean over all {self.often.sum():,.0f} selections of up to {self.order} attributes"
+
+    def errors(self, mechanism: AlphaBeta) -> tuple[ExpectedError, ...]:
+        expected = self._each(mechanism)
+        return tuple(self._line(expected, least) for least in SIZES)
+
+    def expected_error(self, mechanism: AlphaBeta) -> float:
+        return float(np.average(self._each(mechanism), weights=self.often))
+
+    def _each(self, mechanism: AlphaBeta) -> Floats:
+        return MEAN_OF_ABSOLUTE * np.sqrt(mechanism.variance(self.counts, self.domain))
+
+    def _line(self, expected: Floats, least: int) -> ExpectedError:
+        chosen = self.counts >= least
+        some = bool(chosen.any())
+        return ExpectedError(
+            of=f"selections that count {least:,} or more" if least else "all selections",
+            column=None,
+            numbers=int(self.often[chosen].sum()),
+            mean=float(np.average(expected[chosen], weights=self.often[chosen])) if some else None,
+            largest=float(expected[chosen].max()) if some else None,
+        )
+
+
+def affordable_order(sizes: Sequence[int]) -> int:
+    """How many attributes a selection may have so that all selections can be counted."""
+    by_order = [1] + [0] * ORDER
+    for size in sizes:  # elementary symmetric polynomials: Σ of the products of k sizes
+        for k in range(ORDER, 0, -1):
+            by_order[k] += size * by_order[k - 1]
+    most = [k for k in range(1, ORDER + 1) if sum(by_order[1 : k + 1]) <= MOST_SELECTIONS]
+    if not most:
+        raise UsageError(
+            f"the columns have {by_order[1]:,} values, too many to foresee the error of every one",
+            hint='name the queries that matter: --on "select count(*) from t where …"',
+        )
+    return max(most)
+
+
+# ---------------------------------------------------------------------- queries in SQL
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """A mechanism seen from before: fed with sums over the table, it tells their errors.
+
+    What answering takes for sums over a view are here sums over the table, whose expectation in
+    the view is α·Σ_I w + μ·Σ_D w. So estimates are the truth, and standard errors are exact.
+    """
+
+    mechanism: AlphaBeta
+    exact_counts: bool = True
+
+    def total(self, view: Floats, domain: Floats) -> Floats:  # noqa: ARG002
+        return view
+
+    def variance(self, members: Floats, spread: Floats) -> Floats:
+        return self.mechanism.variance(members, spread)
+
+    def deviation(
+        self, view: Floats, domain: Floats, spread: Floats, largest: Floats, miss: float
+    ) -> Floats:
+        return self.mechanism.deviation(self._in_view(view, domain), domain, spread, largest, miss)
+
+    def domain_share(self, error: Floats) -> Floats:
+        return self.mechanism.domain_share(error)
+
+    def interval(
+        self, seen: int, domain: float, confidence: float, rows: int | None = None
+    ) -> tuple[float, float]:
+        expected = round(float(self._in_view(np.float64(seen), np.float64(domain))))
+        return self.mechanism.interval(expected, domain, confidence, rows)
+
+    def _in_view(self, table: Any, domain: Any) -> Any:
+        return self.mechanism.excess * table + self.mechanism.noise_mean * domain
+
+
+class Questions:
+    """Queries in SQL, answered from the private table itself."""
+
+    measure = "largest of the numbers that the queries ask for"
+
+    def __init__(
+        self, queries: Sequence[str], members: Keys, schema: Schema, rows: int | None
+    ) -> None:
+        """`rows` is the number of records, where the release would tell it."""
+        self.queries: tuple[Query, ...] = tuple(parse(sql, schema, {}) for sql in queries)
+        # The engine reads files; this one is gone with the object.
+        folder = tempfile.mkdtemp(prefix="voile-")
+        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
+        file = Path(folder) / "table.parquet"
+        write_part(file, schema, [members])
+        view = View([file], schema)
+        self._source = Source(
+            engine=view,
+            domain=DomainSums(schema, view.domain, memory=MEMORY),
+            mechanism=Foreseen(AlphaBeta(1.0, 0.0)),
+            rows=rows,
+        )
+
+    def errors(self, mechanism: AlphaBeta) -> tuple[ExpectedError, ...]:
+        source = replace(self._source, mechanism=Foreseen(mechanism))
+        return tuple(
+            line for query in self.queries for line in expected_of(query, answer(query, source))
+        )
+
+    def expected_error(self, mechanism: AlphaBeta) -> float:
+        known = [line.largest for line in self.errors(mechanism) if line.largest is not None]
+        return max(known, default=math.nan)
+
+
+def stderr(cell: Estimate) -> float:
+    """The standard error; ∞ where it would exceed the range of the values, and is not told."""
+    return math.inf if math.isnan(cell.stderr) else cell.stderr
+
+
+def expected_of(query: Query, found: Any) -> list[ExpectedError]:
+    """A line for each column that is estimated."""
+    lines = []
+    for name, estimated in found.columns.items():
+        if not estimated:
+            continue
+        cells: list[Estimate] = [row[name] for row in found.rows]
+        there = [cell for cell in cells if not math.isnan(cell.value)]
+        known = MEAN_OF_ABSOLUTE * np.array([stderr(cell) for cell in there])
+        lines.append(
+            ExpectedError(
+                of=query.sql,
+                column=name,
+                numbers=len(cells),
+                mean=float(known.mean()) if len(known) else None,
+                largest=float(known.max()) if len(known) else None,
+                unbounded=int(np.isinf(known).sum()),
+            )
+        )
+    return lines

@@ -1,0 +1,283 @@
+"""What a promise would cost, before anything is published; made from the private table.
+
+Holds true counts behind its numbers: for the steward, not for publication.
+"""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from voile.engines.table import Table
+from voile.errors import PromiseError, UsageError
+from voile.evaluate.expected import ExpectedError, Questions, Selections, Workload, finite
+from voile.evaluate.strongest import (
+    Candidate,
+    Ground,
+    Strongest,
+    factor_of,
+    limits,
+    strongest,
+)
+from voile.evaluate.view_size import ViewSize, view_size
+from voile.mechanisms import AlphaBeta
+from voile.privacy import DGamma
+from voile.privacy.boundary import ARBITRARY, Limit
+from voile.publishing.progress import Silent
+from voile.publishing.steps import prepare, wish_for
+from voile.publishing.wish import PRIOR_FACTOR, Wish, columns_option, weak_prior
+
+FOR_THE_STEWARD = (
+    "these numbers were made from the private table: they are for the steward, not for publication"
+)
+CHOSEN_BY_ERROR = (
+    "a promise chosen by its errors on the table tells a little about the table; a round number "
+    "that would do for any such table tells nothing"
+)
+POINTS = 24
+"""Points of a curve, besides the plan's own."""
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """The expected errors at another promise."""
+
+    at: float
+    expected_error: float
+    means: tuple[float | None, ...]
+    """In the order of the plan's `errors`."""
+
+    def to_dict(self, name: str) -> dict[str, Any]:
+        means = [finite(mean) for mean in self.means]
+        return {name: self.at, "expected_error": finite(self.expected_error), "errors": means}
+
+
+@dataclass(frozen=True)
+class Foresight:
+    """What `voile plan` shows."""
+
+    ground: Ground
+    mechanism: AlphaBeta
+    size: ViewSize
+    errors: tuple[ExpectedError, ...]
+    expected_error: float
+    by_posterior: tuple[CurvePoint, ...]
+    by_prior_factor: tuple[CurvePoint, ...]
+    strongest: Strongest | None
+    limits: tuple[Limit, ...]
+    notes: tuple[str, ...]
+    source: str
+    null_text: tuple[str, ...]
+
+    @property
+    def promise(self) -> DGamma:
+        return self.ground.prepared.promise
+
+    @property
+    def rows(self) -> int:
+        return len(self.ground.prepared.members)
+
+    @property
+    def domain_size(self) -> int:
+        return self.ground.prepared.schema.size
+
+    @property
+    def prior_factor(self) -> float:
+        return factor_of(self.promise, self.ground.wish, self.ground.boundary.density)
+
+    @property
+    def measure(self) -> str:
+        return self.ground.workload.measure
+
+    def command(self, wish: Wish) -> str:
+        """The line that would publish it."""
+        return publish_command(self.source, wish, self.null_text)
+
+    def epsilon(self, unit: Any) -> float | None:
+        return finite(self.mechanism.likelihood_ratio().epsilon(unit))
+
+    @property
+    def linked_posterior(self) -> float:
+        return float(self.mechanism.likelihood_ratio().linked_posterior(self.promise.prior))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "rows": self.rows,
+            "domain_size": str(self.domain_size),
+            "prior": self.promise.prior,
+            "prior_factor": self.prior_factor,
+            "posterior": self.promise.posterior,
+            "adversary": self.promise.adversary,
+            "form": self.mechanism.form,
+            "retention": self.mechanism.retention,
+            "noise": self.mechanism.noise,
+            "expected_rows": self.size.rows,
+            "expected_bytes": round(self.size.bytes),
+            "expected_error": finite(self.expected_error),
+            "measure": self.measure,
+            "errors": [line.to_dict() for line in self.errors],
+            "epsilon": self.epsilon("add-remove"),
+            "epsilon_swap": self.epsilon("swap"),
+            "linked_posterior": self.linked_posterior,
+            "curves": {
+                "posterior": [p.to_dict("posterior") for p in self.by_posterior],
+                "prior_factor": [p.to_dict("prior_factor") for p in self.by_prior_factor],
+            },
+            "strongest": self._strongest(),
+            "limits": [limit.to_dict() for limit in self.limits],
+            "command": self.command(self.ground.wish),
+            "notes": list(self.notes),
+        }
+
+    def _strongest(self) -> dict[str, Any] | None:
+        found = self.strongest
+        if found is None:
+            return None
+        by_posterior, by_prior = found.least_errors
+        return {
+            "max_error": found.max_error,
+            "smallest_posterior": self._candidate(found.smallest_posterior),
+            "largest_prior": self._candidate(found.largest_prior),
+            "least_error": {"posterior": finite(by_posterior), "prior": finite(by_prior)},
+        }
+
+    def _candidate(self, found: Candidate | None) -> dict[str, Any] | None:
+        return found.to_dict() | {"command": self.command(found.wish)} if found else None
+
+
+def plan_table(
+    table: Any,
+    *,
+    on: Sequence[str] = (),
+    max_error: float | None = None,
+    null_text: Sequence[str] = (),
+    source: str | None = None,
+    **options: Any,
+) -> Foresight:
+    """What publishing the table with these options would give.
+
+    `on` are queries whose errors matter, instead of all small selections. With `max_error` the
+    strongest promises that allow it are found too. `source` and `null_text` are how the table is
+    named on the command line.
+    """
+    if options.get("adversary") == "arbitrary":
+        raise PromiseError(
+            f"{ARBITRARY.theorem}: {ARBITRARY.says}",
+            hint="use --adversary independent or exclusive",
+        )
+    wish = wish_for(options)
+    check_max_error(max_error)
+    private = table if isinstance(table, Table) else Table(table, null_text=tuple(null_text))
+    prepared = prepare(private, wish, Silent())
+    told = len(prepared.members) if wish.tells_rows else None
+    workload: Workload = (
+        Questions(on, prepared.members, prepared.schema, told)
+        if on
+        else Selections.of(prepared.members, prepared.schema.sizes)
+    )
+    ground = Ground(prepared, wish, workload)
+    mechanism = ground.mechanism(prepared.promise)
+    return Foresight(
+        ground=ground,
+        mechanism=mechanism,
+        size=view_size(mechanism, prepared.members, prepared.schema),
+        errors=workload.errors(mechanism),
+        expected_error=workload.expected_error(mechanism),
+        by_posterior=by_posterior(ground),
+        by_prior_factor=by_prior_factor(ground),
+        strongest=None if max_error is None else strongest(ground, max_error),
+        limits=limits(ground, prepared.promise, max_error),
+        notes=(
+            FOR_THE_STEWARD,
+            *([CHOSEN_BY_ERROR] if max_error is not None else []),
+            *prepared.notes,
+            *weak_prior(prepared.promise, prepared.schema.size),
+        ),
+        source=source or private.name,
+        null_text=tuple(null_text),
+    )
+
+
+def check_max_error(max_error: float | None) -> None:
+    if max_error is not None and not 0 < max_error < math.inf:
+        raise UsageError(
+            f"max-error {max_error} must be a number above 0",
+            hint="it is how far an answer may be off on average, e.g. 100",
+        )
+
+
+# ---------------------------------------------------------------------- curves
+
+
+def by_posterior(ground: Ground) -> tuple[CurvePoint, ...]:
+    """The error against γ, at the wished prior."""
+    prior, own = ground.prepared.promise.prior, ground.prepared.promise.posterior
+    lowest = max(1.5 * prior, min(own / 4, 0.01))
+    # Even steps of the odds γ/(1−γ), by which the error falls.
+    odds = around(own / (1 - own), lowest / (1 - lowest), 49.0)
+    return curve(
+        ground, [own if x == own / (1 - own) else x / (1 + x) for x in odds], lambda at: (prior, at)
+    )
+
+
+def by_prior_factor(ground: Ground) -> tuple[CurvePoint, ...]:
+    """The error against k, at the wished posterior."""
+    density, promise = float(ground.boundary.density), ground.prepared.promise
+    own = promise.prior / density
+    highest = min(0.95 * promise.posterior / density, 100 * max(own, 1.0))
+    return curve(
+        ground,
+        around(own, min(1.0, own / 4), highest),
+        lambda at: (at * density, promise.posterior),
+    )
+
+
+def around(own: float, low: float, high: float) -> list[float]:
+    """Values evenly apart on a logarithmic axis, with one's own among them."""
+    return sorted({own, *np.geomspace(min(low, own), max(high, own), POINTS).tolist()})
+
+
+def curve(ground: Ground, values: Iterable[float], promised: Any) -> tuple[CurvePoint, ...]:
+    """Points at the values where a promise can be made."""
+    found = []
+    for at in values:
+        try:
+            promise = DGamma(*promised(at), ground.wish.adversary)
+            mechanism = ground.mechanism(promise)
+        except PromiseError:
+            continue
+        means = tuple(line.mean for line in ground.workload.errors(mechanism))
+        found.append(CurvePoint(at, ground.workload.expected_error(mechanism), means))
+    return tuple(found)
+
+
+# ---------------------------------------------------------------------- the line to type
+
+
+def publish_command(source: str, wish: Wish, null_text: Sequence[str]) -> str:
+    """The wish as a line for a shell; what is as by default is left out."""
+    usual = Wish()
+    if wish.prior is None and wish.prior_factor is None:
+        wish = replace(wish, prior_factor=PRIOR_FACTOR)
+    parts = ["voile publish", shlex.quote(source)]
+    for name in ("prior_factor", "prior", "posterior", "adversary", "retention", "max_view_ratio"):
+        value = getattr(wish, name)
+        if value is not None and (value != getattr(usual, name) or name == "posterior"):
+            text = f"{value:.10g}" if isinstance(value, float | int) else shlex.quote(value)
+            parts.append(f"--{name.replace('_', '-')} {text}")
+    if wish.columns is not None:
+        names = [wish.columns] if isinstance(wish.columns, str) else wish.columns
+        parts.append(f"--columns {columns_option(names)}")
+    if wish.schema is not None:
+        parts.append(f"--schema {shlex.quote(str(wish.schema))}")
+    if wish.form == "set":
+        parts.append("--rows set" + " --distinct" * wish.distinct)
+    if wish.nulls != usual.nulls:
+        parts.append(f"--nulls {wish.nulls}")
+    parts += [f"--null-text {shlex.quote(text)}" for text in null_text]
+    return " ".join(parts)

@@ -1,0 +1,190 @@
+"""From a wished error back to the strongest promise that allows it.
+
+The expected error falls as the promise is weakened: as γ grows, and as d shrinks. So both ends are
+found by halving, and then checked.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from voile.errors import PromiseError
+from voile.evaluate.expected import Workload
+from voile.mechanisms import AlphaBeta
+from voile.privacy import DGamma
+from voile.privacy.boundary import Boundary, Limit, limit_on_error, limit_on_linking
+from voile.publishing.steps import Prepared, choose_mechanism
+from voile.publishing.wish import Wish, promise_for
+
+WEAKEST_POSTERIOR = 0.999
+"""A promise with a larger γ promises nothing worth the name."""
+HALVINGS = 50
+DIGITS = 4
+
+
+@dataclass(frozen=True)
+class Ground:
+    """A table that has been read, what was wished for it, and the questions that matter."""
+
+    prepared: Prepared
+    wish: Wish
+    workload: Workload
+
+    @property
+    def boundary(self) -> Boundary:
+        return Boundary(len(self.prepared.members), self.prepared.schema.size)
+
+    def mechanism(self, promise: DGamma) -> AlphaBeta:
+        """What publishing would use for this promise."""
+        return choose_mechanism(replace(self.prepared, promise=promise), self.wish)
+
+    def error(self, prior: float, posterior: float) -> float:
+        """The expected error at a promise; ∞ where that cannot be made."""
+        try:
+            mechanism = self.mechanism(DGamma(prior, posterior, self.wish.adversary))
+        except PromiseError:
+            return math.inf
+        return self.workload.expected_error(mechanism)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A promise, as it would be asked for, with what it costs."""
+
+    wish: Wish
+    promise: DGamma
+    mechanism: AlphaBeta
+    expected_error: float
+    prior_factor: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "prior": self.promise.prior,
+            "prior_factor": self.prior_factor,
+            "posterior": self.promise.posterior,
+            "retention": self.mechanism.retention,
+            "noise": self.mechanism.noise,
+            "expected_error": self.expected_error,
+        }
+
+
+@dataclass(frozen=True)
+class Strongest:
+    """The two strongest promises that allow an error; None where there is no such."""
+
+    max_error: float
+    smallest_posterior: Candidate | None
+    largest_prior: Candidate | None
+    least_errors: tuple[float, float]
+    """The least error at any posterior, and at any prior, with the other one as it was asked."""
+
+
+def strongest(ground: Ground, max_error: float) -> Strongest:
+    """The smallest γ at the wished prior, and the largest prior at the wished γ."""
+    promise, boundary = ground.prepared.promise, ground.boundary
+    smallest_prior = float(Fraction(1, boundary.domain_size))
+    least = (
+        ground.error(promise.prior, WEAKEST_POSTERIOR),
+        ground.error(smallest_prior, promise.posterior),
+    )
+    if min(least) > max_error:
+        raise impossible(ground, max_error, least)
+    found = Strongest(
+        max_error,
+        smallest_posterior(ground, max_error) if least[0] <= max_error else None,
+        largest_prior(ground, max_error, smallest_prior) if least[1] <= max_error else None,
+        least,
+    )
+    for candidate in (found.smallest_posterior, found.largest_prior):
+        assert candidate is None or candidate.expected_error <= max_error  # noqa: S101
+    return found
+
+
+def smallest_posterior(ground: Ground, max_error: float) -> Candidate:
+    prior = ground.prepared.promise.prior
+    posterior = halved(
+        prior, WEAKEST_POSTERIOR, lambda gamma: ground.error(prior, gamma) <= max_error
+    )
+    rounded = round_off(posterior, math.ceil)
+    if not rounded < 1:
+        rounded = posterior
+    return candidate(ground, replace(ground.wish, posterior=rounded))
+
+
+def largest_prior(ground: Ground, max_error: float, smallest: float) -> Candidate:
+    """The largest factor k, or the largest d where the wish has one."""
+    posterior = ground.prepared.promise.posterior
+    log_prior = halved(
+        math.log(posterior),
+        math.log(smallest),
+        lambda x: ground.error(math.exp(x), posterior) <= max_error,
+    )
+    prior, wish = math.exp(log_prior), ground.wish
+    if wish.prior is not None:
+        return candidate(ground, replace(wish, prior=round_off(prior, math.floor)))
+    factor = prior / float(ground.boundary.density)
+    return candidate(ground, replace(wish, prior_factor=round_off(factor, math.floor)))
+
+
+def candidate(ground: Ground, wish: Wish) -> Candidate:
+    """A wish taken through the steps of publishing, and its error computed anew."""
+    density = ground.boundary.density
+    promise = promise_for(density, wish)
+    mechanism = ground.mechanism(promise)
+    error = ground.workload.expected_error(mechanism)
+    return Candidate(wish, promise, mechanism, error, factor_of(promise, wish, density))
+
+
+def factor_of(promise: DGamma, wish: Wish, density: Fraction) -> float:
+    """k = d·m/n, as it was given where it was."""
+    if wish.prior is None and wish.prior_factor is not None:
+        return wish.prior_factor
+    return float(Fraction(promise.prior) / density)
+
+
+def halved(fails: float, works: float, test: Callable[[float], bool]) -> float:
+    """The end of what works: between a value that fails and one that works, as near as halving."""
+    for _ in range(HALVINGS):
+        middle = (fails + works) / 2
+        fails, works = (fails, middle) if test(middle) else (middle, works)
+    return works
+
+
+def round_off(number: float, way: Callable[[float], int]) -> float:
+    """A number of few digits, rounded to the weaker side."""
+    exponent = DIGITS - 1 - math.floor(math.log10(number))
+    return float(
+        Fraction(way(Fraction(number) * Fraction(10) ** exponent)) / Fraction(10) ** exponent
+    )
+
+
+def impossible(ground: Ground, max_error: float, least: tuple[float, float]) -> PromiseError:
+    """Why no promise allows the error, with the theorems that bear on it."""
+    promise = ground.prepared.promise
+    told = [
+        f"an expected error of {max_error:g} is below what αβ can have on this table: with "
+        f"d = {promise.prior:.3g} the least is {least[0]:.4g} (at γ = {WEAKEST_POSTERIOR:g}), with "
+        f"γ = {promise.posterior:g} it is {least[1]:.4g} (at d = 1/m)"
+    ]
+    told += [f"{limit.theorem}: {limit.says}" for limit in limits(ground, promise, max_error)]
+    nearest = round_off(min(least), math.ceil)
+    hint = (
+        f"nearest feasible: --max-error {nearest:g}, or coarser columns"
+        if (math.isfinite(nearest))
+        else "use coarser columns, or ask other queries"
+    )
+    return PromiseError(". ".join(told), hint=hint)
+
+
+def limits(ground: Ground, promise: DGamma, max_error: float | None) -> tuple[Limit, ...]:
+    """The theorems that bear on a promise, and on a wished error."""
+    found = [
+        ground.boundary.limit_on(promise),
+        limit_on_linking(ground.boundary) if promise.adversary == "exclusive" else None,
+        None if max_error is None else limit_on_error(max_error, ground.boundary.rows),
+    ]
+    return tuple(limit for limit in found if limit)
