@@ -83,28 +83,65 @@ def normalised(log_weights: Floats) -> Floats:
     return shares
 
 
+# ---------------------------------------------------------------------- adversaries
+
+
+class Adversary(Protocol):
+    """A belief about some tuples, before and after what the view shows of them."""
+
+    @property
+    def priors(self) -> Floats: ...
+
+    def posteriors(self, evidence: Evidence) -> Floats: ...
+
+
+@dataclass(frozen=True)
+class Independent:
+    """One record says nothing about another (VLDB 2007, Definition 2.2)."""
+
+    priors: Floats
+    others: int = 0
+
+    def posteriors(self, evidence: Evidence) -> Floats:
+        return independent(self.priors, log_ratio(evidence, self.others))
+
+
+@dataclass(frozen=True)
+class Exclusive:
+    """Exactly one of the tuples is a person's record (Definition 6.2); weights are in logs."""
+
+    log_weights: Floats
+    others: int = 0
+
+    @property
+    def priors(self) -> Floats:
+        return normalised(self.log_weights)
+
+    def posteriors(self, evidence: Evidence) -> Floats:
+        return exclusive(self.log_weights, log_ratio(evidence, self.others))
+
+
 @dataclass(frozen=True)
 class Joint:
     """Any belief about a few named records: which of them are in the table, with what chance.
 
     memberships[o, i] is whether outcome o has record i; chances[o] is that outcome's prior.
+    places[i] is where the tuple of record i stands in the evidence: records with the same values
+    are seen together.
     """
 
     memberships: Bools
     chances: Floats
+    places: npt.NDArray[np.int64]
 
     @property
     def priors(self) -> Floats:
         """The chance of each record by itself."""
         return np.asarray(self.chances @ self.memberships, np.float64)
 
-    def posteriors(self, evidence: Evidence, places: npt.NDArray[np.int64]) -> Floats:
-        """What is believed of each record afterwards: a sum over the outcomes.
-
-        places[i] is where the tuple of record i stands in the evidence: records with the same
-        values are seen together.
-        """
-        tuples, where = np.unique(places, return_inverse=True)
+    def posteriors(self, evidence: Evidence) -> Floats:
+        """What is believed of each record afterwards: a sum over the outcomes."""
+        tuples, where = np.unique(self.places, return_inverse=True)
         same = np.equal.outer(where, np.arange(len(tuples)))
         records = self.memberships.astype(np.int64) @ same.astype(np.int64)
         table = np.stack([evidence(k)[tuples] for k in range(int(records.max(initial=0)) + 1)])

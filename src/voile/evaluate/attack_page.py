@@ -1,0 +1,182 @@
+"""A page about an attack, in one file that loads nothing from elsewhere."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterable, Sequence
+
+from voile.evaluate.attack_plot import picture
+from voile.evaluate.beliefs import Attack, Belief, Person
+
+SHOWN = 40
+
+STYLE = """
+body { font: 16px/1.5 Inter, 'Helvetica Neue', Helvetica, Arial, sans-serif; color: #1F2933;
+       max-width: 60rem; margin: 2.5rem auto; padding: 0 1.5rem; }
+h1 { font-size: 1.9rem; margin: 0 0 .2rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .6rem; }
+.lead { color: #5F6C7B; margin: 0 0 1.6rem; }
+.warning { background: #FBE9E1; border-left: 4px solid #D55E00; padding: .6rem 1rem; }
+.figures { display: flex; flex-wrap: wrap; gap: 1rem; margin: 1.2rem 0; }
+.figure { flex: 1 1 9rem; border: 1px solid #E8ECF0; border-radius: 8px; padding: .8rem 1rem; }
+.figure b { display: block; font-size: 1.7rem; line-height: 1.2; }
+.figure span { color: #5F6C7B; font-size: .88rem; } .bad b { color: #D55E00; }
+svg { max-width: 100%; height: auto; }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .9rem; }
+th, td { text-align: left; padding: .4rem .7rem; border-bottom: 1px solid #E8ECF0;
+         vertical-align: top; font-variant-numeric: tabular-nums; }
+th { color: #5F6C7B; font-weight: 500; } td.n, th.n { text-align: right; white-space: nowrap; }
+.tag { border-radius: 4px; padding: .1rem .45rem; font-size: .8rem; white-space: nowrap; }
+.positive { background: #D55E00; color: white; } .negative { background: #CC79A7; color: white; }
+.outside { background: #E8ECF0; color: #5F6C7B; } small { color: #5F6C7B; }
+"""
+
+
+def page(attack: Attack) -> bytes:
+    """HTML with what was promised, who attacks, a picture, and the worst targets."""
+    name = html.escape(attack.release.name)
+    parts = [
+        f"<h1>What an adversary learns from {name}</h1>",
+        f'<p class="lead">{html.escape(who(attack))}</p>',
+        simulated(attack),
+        figures(attack),
+        f"<p>{html.escape(verdict(attack))}</p>",
+        "<h2>What was promised</h2>",
+        f"<p>{html.escape(attack.promise.explain())}</p>",
+        "<h2>Before and after</h2>",
+        picture(attack).decode(),
+        people_table(attack.people),
+        "<h2>Worst first</h2>",
+        belief_table(attack.beliefs[:SHOWN]),
+        left_off(attack),
+        "<p><small>Posteriors are exact: Bayes' rule with the mechanism's own law. Made with Voile "
+        "from the release and the adversary's beliefs alone, without the private table. Names and "
+        "values of targets stand on this page: treat it as you treat those.</small></p>",
+    ]
+    body = "\n".join(part for part in parts if part)
+    return (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
+        f"<title>Attack on {name}</title>"
+        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head>'
+        f"<body>{body}</body></html>\n"
+    ).encode()
+
+
+def who(attack: Attack) -> str:
+    """The adversary in a sentence."""
+    kinds = " and ".join(attack.adversaries)
+    others = f"; {attack.others:,} other records have the same values" if attack.others else ""
+    return f"Adversary: {kinds}. It believed beforehand: {attack.prior}{others}."
+
+
+def verdict(attack: Attack) -> str:
+    """What the leaks mean for the promise."""
+    tally, promise = attack.tally, attack.promise
+    if attack.release.manifest.simulated:
+        return "The release is a simulation and promises nothing."
+    if tally.promise_broken:
+        return (
+            f"{tally.promise_broken:,} beliefs break the promise. A sound release cannot do that: "
+            "check it with `voile verify`."
+        )
+    leaked = tally.positive_leaks + tally.negative_leaks
+    if leaked:
+        only = " and, of exclusive ones, against positive leaks only"
+        return (
+            f"{leaked:,} leaks, none of which the promise rules out: it is against "
+            f"{promise.adversary} adversaries{only * (promise.adversary == 'exclusive')}."
+        )
+    outside = tally.tuples - tally.covered
+    text = "No leak among the beliefs that the promise covers."
+    return text + (f" {outside:,} priors are above d, outside of it." if outside else "")
+
+
+def simulated(attack: Attack) -> str:
+    if not attack.release.manifest.simulated:
+        return ""
+    return '<p class="warning">The release was made from a chosen seed. It protects nobody.</p>'
+
+
+def figures(attack: Attack) -> str:
+    tally = attack.tally
+    largest = max((b.posterior for b in attack.beliefs), default=0.0)
+    cells = [
+        (f"{tally.tuples:,}", "tuples judged", False),
+        (f"{tally.positive_leaks:,}", f"rose above γ = {attack.promise.posterior:.3g}",
+         tally.positive_leaks > 0),
+        (f"{tally.negative_leaks:,}", "fell below d/γ of what they were", tally.negative_leaks > 0),
+        (f"{tally.tuples - tally.covered:,}", f"prior above d = {attack.promise.prior:.3g}", False),
+        (percent(largest), "strongest belief", False),
+    ]  # fmt: skip
+    shown = "".join(
+        f'<div class="figure{" bad" if bad else ""}"><b>{value}</b><span>{label}</span></div>'
+        for value, label, bad in cells
+    )
+    return f'<div class="figures">{shown}</div>'
+
+
+def people_table(people: Sequence[Person]) -> str:
+    if not people:
+        return ""
+    rows = [
+        [text(p.name), number(f"{p.candidates:,}"), text(guess_words(p)),
+         number(percent(p.best.prior)), number(percent(p.best.posterior)),
+         number(f"× {p.best.gain:,.3g}")]
+        for p in people[:SHOWN]
+    ]  # fmt: skip
+    headings = ["who", "candidates", "best guess of what was unknown", "before", "after", "gain"]
+    return "<h2>People of whom not all is known</h2>" + table(headings, rows, numeric={1, 3, 4, 5})
+
+
+def guess_words(person: Person) -> str:
+    return (
+        ", ".join(
+            f"{g.attribute} {g.value} ({percent(g.prior)} → {percent(g.posterior)})"
+            for g in person.guesses
+        )
+        or person.best.words
+    )
+
+
+def belief_table(beliefs: Iterable[Belief]) -> str:
+    rows = [
+        [text(b.name), text(b.words), number(str(b.seen)), number(percent(b.prior)),
+         number(percent(b.posterior)), f"<td>{tags(b)}</td>"]
+        for b in beliefs
+    ]  # fmt: skip
+    return table(["who", "tuple", "seen", "before", "after", ""], rows, numeric={2, 3, 4})
+
+
+def tags(belief: Belief) -> str:
+    found = [
+        (belief.positive_leak, "positive", "positive leak"),
+        (belief.negative_leak, "negative", "negative leak"),
+        (not belief.covered, "outside", "prior above d"),
+    ]
+    return " ".join(f'<span class="tag {kind}">{label}</span>' for on, kind, label in found if on)
+
+
+def left_off(attack: Attack) -> str:
+    rest = attack.tally.tuples - min(SHOWN, len(attack.beliefs))
+    return f"<p><small>{rest:,} more tuples are not listed.</small></p>" if rest > 0 else ""
+
+
+def table(headings: Sequence[str], rows: Iterable[Sequence[str]], numeric: set[int]) -> str:
+    head = "".join(
+        f'<th class="n">{h}</th>' if i in numeric else f"<th>{h}</th>"
+        for i, h in enumerate(headings)
+    )
+    body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
+    return f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
+
+
+def text(value: str) -> str:
+    return f"<td>{html.escape(value)}</td>"
+
+
+def number(value: str) -> str:
+    return f'<td class="n">{html.escape(value)}</td>'
+
+
+def percent(chance: float) -> str:
+    """A chance as people read it: 20 %, 0.0465 %."""
+    return f"{100 * chance:.3g} %"

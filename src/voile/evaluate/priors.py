@@ -1,0 +1,291 @@
+"""What an adversary believes beforehand: of each tuple by itself, or of a person's candidates.
+
+`Prior.chances` are the beliefs of one to whom records are independent, `Prior.log_weights` those of
+one who knows that exactly one of the tuples is in the table; they need not add up to 1.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.engines.table import Table
+from voile.errors import UsageError
+from voile.evaluate.targets import UNKNOWN, Targets, chances, check_columns, coded, read_texts
+from voile.privacy import DGamma
+from voile.privacy.population import Population, product, tree
+from voile.release import Release
+from voile.schema import Schema, TupleIndex
+
+Floats = npt.NDArray[np.float64]
+Codes = Sequence[npt.NDArray[Any]]
+
+MOST_CELLS = 10**7
+"""Pairs of attributes with more cells than this are not looked at together."""
+PROBABILITY = "probability"
+WORDS = ("uniform", "promise", "product", "tree")
+
+
+class Prior(Protocol):
+    """Beliefs about tuples, given by the places of their values."""
+
+    @property
+    def words(self) -> str: ...
+
+    def chances(self, codes: Codes) -> Floats: ...
+
+    def log_weights(self, codes: Codes) -> Floats: ...
+
+
+@dataclass(frozen=True)
+class Even:
+    """The same chance for every tuple."""
+
+    chance: float
+    words: str
+
+    def chances(self, codes: Codes) -> Floats:
+        return np.full(len(codes[0]), self.chance)
+
+    def log_weights(self, codes: Codes) -> Floats:
+        return np.zeros(len(codes[0]))
+
+
+@dataclass(frozen=True)
+class Modelled:
+    """From a model of the population that the table of `rows` rows was drawn from."""
+
+    population: Population
+    rows: float
+    words: str
+
+    def chances(self, codes: Codes) -> Floats:
+        return np.exp(self.population.log_prior(codes, self.rows))
+
+    def log_weights(self, codes: Codes) -> Floats:
+        return self.population.log_chance(codes)
+
+
+@dataclass(frozen=True)
+class Listed:
+    """From a file with a row for each tuple; `keys` are sorted."""
+
+    index: TupleIndex
+    keys: npt.NDArray[Any]
+    values: Floats
+    words: str = field(default="listed")
+
+    def chances(self, codes: Codes) -> Floats:
+        found, there = self._look_up(codes)
+        if not there.all():
+            row = int(np.flatnonzero(~there)[0])
+            raise UsageError(
+                f"the file of priors has no row for target {row + 1}",
+                hint="add its tuple with a probability",
+            )
+        return found
+
+    def log_weights(self, codes: Codes) -> Floats:
+        """What is not listed is held impossible."""
+        with np.errstate(divide="ignore"):
+            return np.log(self._look_up(codes)[0])
+
+    def _look_up(self, codes: Codes) -> tuple[Floats, npt.NDArray[np.bool_]]:
+        keys = self.index.encode([np.asarray(c) for c in codes])
+        places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
+        there = self.keys[places] == keys
+        return np.where(there, self.values[places], 0.0), there
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """Another prior, cut at the promise's d: the strongest of its kind that is covered."""
+
+    inner: Prior
+    promise: DGamma
+
+    @property
+    def words(self) -> str:
+        return f"{self.inner.words}, cut at d = {self.promise.prior:.3g}"
+
+    def chances(self, codes: Codes) -> Floats:
+        return np.minimum(self.inner.chances(codes), self.promise.prior)
+
+    def log_weights(self, codes: Codes) -> Floats:
+        return self.inner.log_weights(codes)
+
+
+# ---------------------------------------------------------------------- choosing one
+
+
+def choose_prior(
+    text: str | float, release: Release, *, model: object | None = None, bounded: bool = False
+) -> Prior:
+    """The prior that was asked for: a word of WORDS, a number, or a file of probabilities."""
+    if model is not None and text not in ("product", "tree"):
+        raise UsageError(
+            f"a model was given, but the prior is {text!r}", hint="use --prior product or tree"
+        )
+    found = _prior(text, release, model)
+    return Bounded(found, release.promise) if bounded else found
+
+
+def _prior(text: str | float, release: Release, model: object | None) -> Prior:
+    rows, schema = release.likely_rows, release.schema
+    if text == "uniform":
+        chance = min(1.0, rows / schema.size)
+        return Even(chance, f"every tuple alike, n/m = {chance:.3g}")
+    if text == "promise":
+        return Even(release.promise.prior, f"d = {release.promise.prior:.3g}, all that is covered")
+    if text in ("product", "tree"):
+        if model is None:
+            raise UsageError(
+                f"--prior {text} needs what the adversary knows of the population",
+                hint="--model TABLE, such as a table of other people, or the release itself",
+            )
+        return fitted(str(text), model, schema, rows)
+    number = as_number(text)
+    if number is None:
+        return listed(text, schema)
+    if not 0 <= number <= 1:
+        raise UsageError(f"--prior {text} is no probability", hint="give a number from 0 to 1")
+    return Even(number, f"{number:.3g} for every tuple")
+
+
+def as_number(text: str | float) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
+def fitted(kind: str, model: object, schema: Schema, rows: float) -> Modelled:
+    """A model of the population, from another table or from what a release tells of its own."""
+    name = str(model) if isinstance(model, str | Path) else "a table"
+    if isinstance(model, str | Path) and (Path(model) / "manifest.json").is_file():
+        counts = refined_counts(Release.open(model), schema)
+    else:
+        counts = table_counts(Table(model), schema)
+    singles, both = counts
+    law = product(singles) if kind == "product" else tree(singles, both(pairs(schema)))
+    shape = "its columns apart" if kind == "product" else "its columns as a tree"
+    return Modelled(law, rows, f"a population like {name}, {shape}")
+
+
+def pairs(schema: Schema) -> list[tuple[int, int]]:
+    sizes = schema.sizes
+    return [
+        (i, j)
+        for i, j in itertools.combinations(range(len(sizes)), 2)
+        if sizes[i] * sizes[j] <= MOST_CELLS
+    ]
+
+
+def table_counts(table: Table, schema: Schema) -> Any:
+    """Counts of the values of each attribute, and a function for those of pairs."""
+    check_sizes(schema)
+    table.check_columns(schema.names)
+    codes = TupleIndex(schema.sizes).decode(table.keys(schema, drop_nulls=True))
+    if not len(codes[0]):
+        raise UsageError("the model's table has no rows", hint="name another one")
+    sizes = schema.sizes
+
+    def both(asked: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Floats]:
+        return {
+            (i, j): np.bincount(
+                codes[i].astype(np.int64) * sizes[j] + codes[j], minlength=sizes[i] * sizes[j]
+            )
+            .reshape(sizes[i], sizes[j])
+            .astype(np.float64)
+            for i, j in asked
+        }
+
+    singles = [
+        np.bincount(c, minlength=size).astype(np.float64)
+        for c, size in zip(codes, sizes, strict=True)
+    ]
+    return singles, both
+
+
+def refined_counts(release: Release, schema: Schema) -> Any:
+    """The same from a release alone: the counts of the model that --refine fits to it."""
+    if release.schema.to_dict() != schema.to_dict():
+        raise UsageError(
+            f"release {release.name!r} has another domain", hint="give a table, or the release"
+        )
+    check_sizes(schema)
+    mixture = release.refine().mixture
+    even = [np.full(size, mixture.rows / size) for size in schema.sizes]
+    left_out = set(mixture.left_out)
+    singles = [
+        even[j] if j in left_out else mixture.marginal([j]) for j in range(len(schema.sizes))
+    ]
+
+    def both(asked: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Floats]:
+        return {(i, j): mixture.marginal([i, j]) for i, j in asked if not {i, j} & left_out}
+
+    return singles, both
+
+
+def check_sizes(schema: Schema) -> None:
+    for attribute in schema:
+        if attribute.size > MOST_CELLS:
+            raise UsageError(
+                f"attribute {attribute.name!r} has {attribute.size:,} values, too many for a model",
+                hint="use --prior uniform, or a file of priors",
+            )
+
+
+def listed(text: str | float, schema: Schema) -> Listed:
+    """A CSV file with the attributes and a column `probability`."""
+    if not Path(str(text)).is_file():
+        raise UsageError(
+            f"--prior {text!r} is neither a known word, a number nor a file",
+            hint=f"use {', '.join(WORDS)}, a number, or a CSV with a column {PROBABILITY!r}",
+        )
+    table = read_texts(str(text))
+    if PROBABILITY not in table.column_names:
+        raise UsageError(f"{text!r} has no column {PROBABILITY!r}", hint="add it")
+    priors = chances(table[PROBABILITY].combine_chunks(), PROBABILITY)
+    rest = table.drop_columns([PROBABILITY])
+    check_columns(rest, schema, None)
+    found = [coded(rest, attribute) for attribute in schema]
+    if not table.num_rows or np.isnan(priors).any() or any((c == UNKNOWN).any() for c in found):
+        raise UsageError(
+            f"{text!r} leaves cells empty, or has no rows",
+            hint="a file of priors needs every attribute and a probability in every row",
+        )
+    index = TupleIndex(schema.sizes)
+    keys = index.encode(found)
+    order = np.argsort(keys, kind="stable")
+    if len(np.unique(keys)) < len(keys):
+        raise UsageError(f"{text!r} lists a tuple twice", hint="give each tuple one probability")
+    return Listed(index, keys[order], priors[order], f"from {text}")
+
+
+def target_chances(prior: Prior, targets: Targets, rows: Sequence[int]) -> Floats:
+    """The prior of complete rows; a target's own, where it has one, goes first."""
+    asked = [column[list(rows)] for column in targets.codes]
+    if targets.priors is None:
+        return prior.chances(asked)
+    own = targets.priors[list(rows)]
+    missing = np.isnan(own)
+    found = own.copy()
+    if missing.any():
+        found[missing] = prior.chances([column[missing] for column in asked])
+    return found
+
+
+def row_weight(targets: Targets, row: int) -> float:
+    """ln of how much more this row is believed than the other rows of the same person."""
+    if targets.priors is None or math.isnan(targets.priors[row]):
+        return 0.0
+    own = float(targets.priors[row])
+    return math.log(own) if own > 0 else -math.inf
