@@ -91,6 +91,16 @@ def publish(
     max_view_ratio: Annotated[
         float | None, typer.Option(help="At most this many rows out per row in, on average.")
     ] = None,
+    noise_prior: Annotated[
+        str | None,
+        typer.Option(
+            help="Shape the noise: chances by attribute (YAML, JSON), a public table with the "
+            "same columns, or 'product' for the table's own marginals, which are then told."
+        ),
+    ] = None,
+    noise_floor: Annotated[
+        float | None, typer.Option(help="Share of shaped noise spread evenly (0.1).")
+    ] = None,
     columns: ColumnsOpt = None,
     schema: Annotated[
         Path | None, typer.Option(help="A codebook that declares the domain.")
@@ -129,6 +139,8 @@ def publish(
             adversary=adversary,
             retention=retention,
             max_view_ratio=max_view_ratio,
+            noise_prior=noise_prior,
+            noise_floor=noise_floor,
             columns=split_names(columns),
             schema=schema,
             rows=rows,

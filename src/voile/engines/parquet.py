@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,6 +61,12 @@ def write_part(path: Path, schema: Schema, batches: Iterable[Keys]) -> int:
             writer.write_table(pa.table(decoded, schema=columns), row_group_size=ROW_GROUP)
             rows += len(keys)
     return rows
+
+
+def tuples(schema: Schema, codes: Sequence[Any]) -> Any:
+    """The tuples with these codes, as an Arrow table."""
+    columns = [Decoder(a)(code) for a, code in zip(schema, codes, strict=True)]
+    return pa.table(columns, schema=written_schema(schema)).cast(arrow_schema(schema))
 
 
 class Decoder:

@@ -30,7 +30,7 @@ REMEMBERED, REMEMBERED_GROUPS = 256, 10_000
 """Answers that are kept, and the most groups of one of them."""
 CHUNK = 2**20
 NAME = re.compile(r"[A-Za-z_]\w*")
-ROWS = '"release rows"'
+ROWS, SCORED = '"release rows"', '"scored rows"'
 BINS_CHECKED = 10**5
 """Tuples on which a condition is tried at the ends of bins."""
 
@@ -39,11 +39,19 @@ class View:
     """The rows of a release, and its domain, behind a connection that can reach nothing else."""
 
     def __init__(
-        self, files: Sequence[Path], schema: Schema, scores: pa.Table | None = None
+        self,
+        files: Sequence[Path],
+        schema: Schema,
+        scores: pa.Table | None = None,
+        beside: pa.Table | None = None,
     ) -> None:
-        """`scores` gives each history of a tuple (see HISTORY) its score and spread."""
+        """`scores` gives each history of a tuple (see HISTORY) its score and spread.
+
+        `beside` are scored rows that are summed with those of the view, which score 1.
+        """
         self.schema = schema
-        self.scored = scores is not None
+        self.scored = scores is not None or beside is not None
+        self._summed = ROWS if beside is None else SCORED
         self._con = duckdb.connect(
             config={
                 "autoinstall_known_extensions": "false",
@@ -65,6 +73,12 @@ class View:
             columns += f", {SCORE}, {SPREAD}"
             rows += f' JOIN "scores of histories" USING ({HISTORY})'
         self._con.execute(f"CREATE VIEW {ROWS} AS SELECT {columns} FROM {rows}")
+        if beside is not None:
+            self._keep("rows beside", beside)
+            self._con.execute(
+                f"CREATE VIEW {SCORED} AS SELECT *, 1.0 AS {SCORE}, 0.0 AS {SPREAD} FROM {ROWS} "
+                'UNION ALL BY NAME SELECT * FROM "rows beside"'
+            )
         self.domain = Domain(self._con, schema)
         self._answered: OrderedDict[str, RowSums] = OrderedDict()
 
@@ -86,7 +100,7 @@ class View:
         """DuckDB's type of each expression of a row; what does not fit the table is refused."""
         listed = ", ".join(f"({sql})" for sql in expressions)
         try:
-            relation = self._con.sql(f'SELECT {listed} FROM {ROWS} AS "{ROW}" LIMIT 0')
+            relation = self._con.sql(f'SELECT {listed} FROM {self._summed} AS "{ROW}" LIMIT 0')
         except duckdb.Error as error:
             if len(expressions) > 1:  # say which one
                 return [kind for sql in expressions for kind in self.types([sql])]
@@ -103,7 +117,8 @@ class View:
         listed = ", ".join([*keys, *sums])
         grouped = f" GROUP BY {', '.join(str(1 + i) for i in range(len(keys)))}" if keys else ""
         most = MOST_GROUPS + 1
-        sql = f'SELECT {listed} FROM {ROWS} AS "{ROW}" WHERE {where}{grouped} LIMIT {most}'
+        rows = f'{self._summed} AS "{ROW}"'
+        sql = f"SELECT {listed} FROM {rows} WHERE {where}{grouped} LIMIT {most}"
         if sql not in self._answered:
             found = self._sums(sql, len(keys), len(sums))
             if len(found.sums) > REMEMBERED_GROUPS:

@@ -30,7 +30,7 @@ from voile.errors import TableError
 from voile.estimate import Bound, Estimate, Floats
 from voile.mechanisms.deviation import Coins, geometric_scale
 from voile.mechanisms.published_count import Binomial, NegativeBinomial, Part, PublishedCount
-from voile.noise import Bernoulli, Gaps, Key
+from voile.noise import Bernoulli, Gaps, Key, Stream
 from voile.privacy import Form, LikelihoodRatio
 from voile.schema import Keys, TupleIndex
 
@@ -111,6 +111,21 @@ class AlphaBeta:
         """α: by how much a record raises the expected count of its tuple."""
         return self.retention if self.form == "multiset" else self.retention - self.noise
 
+    def expected_noise(self, size: int) -> float:
+        """Noise rows of a domain of this size, on average."""
+        return self.noise_mean * float(size)
+
+    def noise_deviation(self, size: int) -> float:
+        """Their standard deviation."""
+        return math.sqrt(self.noise_variance * float(size))
+
+    def cuts(self, index: TupleIndex, rows: int) -> list[int]:
+        """Equal ranges of the first word of D, each with about so many rows of noise."""
+        size = index.limbs[0].size
+        expected = self.expected_noise(math.prod(index.sizes))
+        count = min(size, max(1, math.ceil(expected / rows)))
+        return [size * i // count for i in range(count + 1)]
+
     def noise_rows(self, index: TupleIndex, key: Key, number: int, first: int, last: int) -> Keys:
         """The noise of one range of D, [first, last) of its first words, in the order of D."""
         gaps = Gaps(self.noise, self.form, [limb.bits for limb in index.limbs[1:]])
@@ -124,16 +139,9 @@ class AlphaBeta:
         `members` are the range's records in the order of D. The view is sorted, so that the
         order of its rows carries no information about the table.
         """
-        stream = key.stream("keep", number)
         if self.form == "set":
             noise = noise[~contains(members, noise)]
-        done = 0
-        for chunk in chunks(members):
-            upto = int(np.searchsorted(noise, chunk[-1:], side="right")[0])
-            kept = chunk[Bernoulli(self.retention).draw(stream, len(chunk))]
-            yield merged(kept, noise[done:upto])
-            done = upto
-        yield noise[done:]
+        return thinned(members, noise, self.retention, key.stream("keep", number))
 
     # ------------------------------------------------------------------ estimating
 
@@ -203,6 +211,10 @@ class AlphaBeta:
             return kept, NegativeBinomial(n_domain, self.noise)
         return kept, Binomial(max(0.0, n_domain - x), self.noise)
 
+    def records(self, seen: int, size: int) -> float:
+        """About how many records a view of so many rows has behind it."""
+        return (seen - self.expected_noise(size)) / self.excess
+
     def facts(self) -> dict[str, float]:
         return {
             "retention": self.retention,
@@ -227,9 +239,14 @@ class AlphaBeta:
         """
         spread = self.noise_variance * float(domain_size) / self.excess**2
         kept = max(1.0, self.retention * (1 - self.retention) / self.excess**2)
-        error = math.sqrt(2 * (spread + kept * rows) * math.log(2 / epsilon))
-        rho = error / math.sqrt(rows) if rows > 0 else math.inf
-        return Bound(rho=rho, epsilon=epsilon, error=error, theorem="VLDB 2007, Theorem 4.4")
+        return deviation_bound(spread, kept, rows, epsilon)
+
+
+def deviation_bound(spread: float, kept: float, rows: float, epsilon: float) -> Bound:
+    """The bound of Theorem 4.4: from the variance of all noise, and of one record."""
+    error = math.sqrt(2 * (spread + kept * rows) * math.log(2 / epsilon))
+    rho = error / math.sqrt(rows) if rows > 0 else math.inf
+    return Bound(rho=rho, epsilon=epsilon, error=error, theorem="VLDB 2007, Theorem 4.4")
 
 
 @lru_cache(2**16)
@@ -257,6 +274,17 @@ def times_log(times: Keys, chance: float) -> Floats:
     if chance > 0:
         return np.asarray(times * math.log(chance), np.float64)
     return np.where(times == 0, 0.0, -np.inf)
+
+
+def thinned(members: Keys, noise: Keys, retention: float, stream: Stream) -> Iterator[Keys]:
+    """Records, each kept with a chance, merged with noise; all in the order of D."""
+    done = 0
+    for chunk in chunks(members):
+        upto = int(np.searchsorted(noise, chunk[-1:], side="right")[0])
+        kept = chunk[Bernoulli(retention).draw(stream, len(chunk))]
+        yield merged(kept, noise[done:upto])
+        done = upto
+    yield noise[done:]
 
 
 def chunks(members: Keys) -> Iterator[Keys]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,13 @@ from typing import Any
 from voile import __version__
 from voile.engines.table import Table
 from voile.errors import TableError, UsageError, did_you_mean
-from voile.mechanisms import AlphaBeta
+from voile.mechanisms import AlphaBeta, Publishing, Shaped
 from voile.mechanisms.alphabeta import as_set
 from voile.noise import Key
 from voile.privacy import DGamma, Form, plan
+from voile.privacy.shape import plan_shaped
 from voile.publishing.descriptions import write_descriptions
+from voile.publishing.noise_prior import OWN, noise_prior
 from voile.publishing.progress import Progress, Silent
 from voile.publishing.view import ViewWriter
 from voile.publishing.wish import (
@@ -30,10 +32,13 @@ from voile.publishing.wish import (
     weak_prior,
 )
 from voile.release import Release
-from voile.release.manifest import Manifest, Parameters
+from voile.release.manifest import Manifest
 from voile.release.staging import Staging, check_target, place_for, removed_with
-from voile.release.terms import disclosed, guarantee
+from voile.release.terms import disclosed, guarantee, parameters_of, promised
 from voile.schema import Keys, Schema
+
+NOISE_FLOOR = 0.1
+"""The share of shaped noise that is spread evenly, if not asked for."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +162,15 @@ def prepare(table: Table, wish: Wish, progress: Progress) -> Prepared:
     return Prepared(name, rows, schema, members, promise, tuple(notes), progress)
 
 
-def choose_mechanism(prepared: Prepared, wish: Wish) -> AlphaBeta:
+def choose_mechanism(prepared: Prepared, wish: Wish) -> Publishing:
+    mechanism = planned_mechanism(prepared, wish)
+    check_size(mechanism, len(prepared.members), prepared.schema.size)
+    return mechanism
+
+
+def planned_mechanism(prepared: Prepared, wish: Wish) -> Publishing:
+    if wish.noise_prior is not None:
+        return shaped(prepared, wish)
     planned = plan(
         prepared.promise,
         wish.form,
@@ -165,9 +178,21 @@ def choose_mechanism(prepared: Prepared, wish: Wish) -> AlphaBeta:
         max_view_ratio=wish.max_view_ratio,
         domain_ratio=Fraction(prepared.schema.size, len(prepared.members)),
     )
-    mechanism = AlphaBeta(planned.retention, planned.noise, wish.form)
-    check_size(mechanism, len(prepared.members), prepared.schema.size)
-    return mechanism
+    return AlphaBeta(planned.retention, planned.noise, wish.form)
+
+
+def shaped(prepared: Prepared, wish: Wish) -> Shaped:
+    assert wish.noise_prior is not None  # noqa: S101
+    schema = prepared.schema
+    prior = noise_prior(wish.noise_prior, schema, prepared.members)
+    planned = plan_shaped(
+        prepared.promise,
+        prepared.promise.prior * float(schema.size),
+        schema.sizes,
+        floor_share=NOISE_FLOOR if wish.noise_floor is None else wish.noise_floor,
+        retention=wish.retention,
+    )
+    return Shaped(**asdict(planned), prior=prior, sizes=tuple(schema.sizes))
 
 
 def write(prepared: Prepared, wish: Wish, target: Path, *, overwrite: bool) -> Release:
@@ -175,12 +200,9 @@ def write(prepared: Prepared, wish: Wish, target: Path, *, overwrite: bool) -> R
     schema, mechanism = prepared.schema, choose_mechanism(prepared, wish)
     seed = wish.simulate_seed
     key = Key.fresh() if seed is None else Key.from_seed(seed)
-    parameters = Parameters(
-        form=wish.form,
-        distinct=wish.distinct,
-        retention=mechanism.retention,
-        noise=mechanism.noise,
-    )
+    promise = promised(prepared.promise, mechanism)
+    learnt = str(wish.noise_prior) == OWN
+    parameters = parameters_of(mechanism, schema, distinct=wish.distinct, learnt=learnt)
     with Staging(target, overwrite=overwrite) as staging:
         writer = ViewWriter(staging.folder, mechanism, schema, key, prepared.progress)
         parts = writer.write(prepared.members)
@@ -188,7 +210,7 @@ def write(prepared: Prepared, wish: Wish, target: Path, *, overwrite: bool) -> R
             voile=__version__,
             name=prepared.name,
             parameters=parameters,
-            guarantee=guarantee(prepared.promise, mechanism, rows_are_public=wish.tells_rows),
+            guarantee=guarantee(promise, mechanism, parameters, rows_are_public=wish.tells_rows),
             simulated=key.simulated,
             nulls=wish.nulls,
             disclosed=disclosed(schema, parameters, rows_are_public=wish.tells_rows),

@@ -14,7 +14,7 @@ import numpy as np
 
 from voile.engines.parquet import write_part
 from voile.errors import ReleaseError
-from voile.mechanisms import AlphaBeta
+from voile.mechanisms import Publishing
 from voile.noise import Key
 from voile.publishing.progress import Progress
 from voile.release.manifest import File, file_entry
@@ -34,7 +34,7 @@ class ViewWriter:
     """
 
     folder: Path
-    mechanism: AlphaBeta
+    mechanism: Publishing
     schema: Schema
     key: Key
     progress: Progress
@@ -45,14 +45,8 @@ class ViewWriter:
 
     @cached_property
     def cuts(self) -> list[int]:
-        """Equal ranges of the first word of D, each with about RANGE_ROWS rows of noise."""
-        size = self.index.limbs[0].size
-        count = min(size, max(1, math.ceil(self._expected_noise / RANGE_ROWS)))
-        return [size * i // count for i in range(count + 1)]
-
-    @property
-    def _expected_noise(self) -> float:
-        return self.mechanism.noise_mean * float(self.schema.size)
+        """Ranges of the first word of D, each with about RANGE_ROWS rows of noise."""
+        return self.mechanism.cuts(self.index, RANGE_ROWS)
 
     def write(self, members: Keys) -> list[File]:
         """Write the view of these records, given as sorted keys."""
@@ -60,7 +54,8 @@ class ViewWriter:
         starts = [np.searchsorted(members, self.index.first_key(cut))[0] for cut in self.cuts[:-1]]
         parts = np.split(members, starts[1:])
         (self.folder / "data").mkdir()
-        self.progress.start("writing", round(self._expected_noise) + len(members))
+        expected = self.mechanism.expected_noise(self.schema.size)
+        self.progress.start("writing", round(expected) + len(members))
         with ThreadPoolExecutor(os.cpu_count()) as pool:
             numbers = range(math.ceil(ranges / FILE_RANGES))
             written = list(pool.map(lambda number: self._write_file(number, parts), numbers))
@@ -84,14 +79,13 @@ class ViewWriter:
         return file_entry(self.folder, path, rows), sum(drawn)
 
 
-def check_noise(mechanism: AlphaBeta, drawn: int, size: int) -> None:
+def check_noise(mechanism: Publishing, drawn: int, size: int) -> None:
     """The noise that was drawn must be what the promise needs, up to ten standard deviations.
 
     A sound sampler fails this less than once in 10²⁰ releases; one with a few per cent too
     little noise always does on tables of the usual size.
     """
-    mean = mechanism.noise_mean * float(size)
-    spread = math.sqrt(mechanism.noise_variance * float(size))
+    mean, spread = mechanism.expected_noise(size), mechanism.noise_deviation(size)
     if abs(drawn - mean) > 10 * spread + 50:
         raise ReleaseError(
             f"{drawn:,} noise rows were drawn where {mean:,.0f} ± {spread:,.0f} are needed",

@@ -14,8 +14,9 @@ from typing import Any
 
 from voile.engines.table import NULLS, Nulls, Table
 from voile.errors import PromiseError, TableError, UsageError
-from voile.mechanisms import AlphaBeta
+from voile.mechanisms import Publishing
 from voile.privacy import Adversary, DGamma, Form
+from voile.publishing.noise_prior import Given
 from voile.schema import Schema
 from voile.schema.infer import ColumnProfile, infer_attribute
 
@@ -47,9 +48,14 @@ class Wish:
     distinct: bool = False
     name: str | None = None
     simulate_seed: int | None = None
+    noise_prior: Given | None = None
+    """What noise is shaped by: 'product' (the table's own marginals), a file, or chances."""
+    noise_floor: float | None = None
+    """The share of shaped noise that is spread evenly."""
 
     def __post_init__(self) -> None:
         self._check_words()
+        self._check_shape()
         if self.prior_factor is not None and self.prior is not None:
             raise UsageError("a prior and a prior factor were given", hint="give one of them")
         factor = self.prior_factor
@@ -74,6 +80,22 @@ class Wish:
         if self.distinct and self.rows != "set":
             raise UsageError(
                 "--distinct belongs to --rows set", hint="add --rows set, or leave it out"
+            )
+
+    def _check_shape(self) -> None:
+        if self.noise_prior is None:
+            if self.noise_floor is not None:
+                raise UsageError("--noise-floor belongs to --noise-prior", hint="give both")
+            return
+        if self.form == "set":
+            raise UsageError(
+                "--noise-prior is for --rows multiset",
+                hint="a likely tuple needs several copies of noise, which a set cannot hold",
+            )
+        if self.max_view_ratio is not None:
+            raise UsageError(
+                "--max-view-ratio does not go with --noise-prior",
+                hint="a smaller --retention makes the view smaller",
             )
 
     @property
@@ -218,11 +240,11 @@ def check_domain(size: int) -> None:
         )
 
 
-def check_size(mechanism: AlphaBeta, rows: int, size: int) -> None:
-    expected = Fraction(mechanism.retention) * rows + Fraction(mechanism.noise_mean) * size
+def check_size(mechanism: Publishing, rows: int, size: int) -> None:
+    expected = mechanism.retention * rows + mechanism.expected_noise(size)
     if expected > MOST_ROWS:
         raise PromiseError(
-            f"this promise needs a view of about {float(expected):.3g} rows",
+            f"this promise needs a view of about {expected:.3g} rows",
             hint="use fewer or coarser columns, a smaller prior, a larger posterior, "
             "or --max-view-ratio",
         )

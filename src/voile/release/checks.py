@@ -10,7 +10,7 @@ from voile.engines.parquet import arrow_schema, sha256
 from voile.errors import ReleaseError
 from voile.release.manifest import MANIFEST
 from voile.release.opened import Release
-from voile.release.terms import disclosed, guarantee
+from voile.release.terms import disclosed, guarantee, parameters_of
 
 
 def verify(path: str | Path | Release) -> Release:
@@ -72,13 +72,17 @@ def check_terms(release: Release) -> None:
     promise, mechanism = manifest.promise, manifest.mechanism
     if not promise.kept_by(mechanism.likelihood_ratio()):
         raise ReleaseError(
-            f"retention {mechanism.retention} and noise {mechanism.noise} do not keep "
+            f"retention {mechanism.retention} and this noise do not keep "
             f"d = {promise.prior:.6g}, γ = {promise.posterior:.6g}",
             hint="nothing should be published with these parameters",
         )
     public = manifest.public_rows is not None
-    if manifest.guarantee != guarantee(promise, mechanism, rows_are_public=public):
+    terms = manifest.parameters
+    if manifest.guarantee != guarantee(promise, mechanism, terms, rows_are_public=public):
         raise ReleaseError("manifest.json: the guarantee does not follow from the parameters")
+    learnt = terms.noise_prior is not None and terms.noise_prior.learnt
+    if terms != parameters_of(mechanism, release.schema, distinct=terms.distinct, learnt=learnt):
+        raise ReleaseError("manifest.json: the parameters contradict each other")
     told = disclosed(release.schema, manifest.parameters, rows_are_public=public)
     if manifest.disclosed != told:
         raise ReleaseError("manifest.json does not say all that the release discloses")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from voile.mechanisms import AlphaBeta
+from voile.mechanisms import AlphaBeta, Shaped
 from voile.release.manifest import Manifest
 from voile.schema.schema import large
 
@@ -31,6 +31,7 @@ def describe(manifest: Manifest) -> str:
         "## What is promised",
         promise.explain(),
         f"The promise is about {manifest.guarantee.unit}.",
+        *_likely(manifest),
         *_weak(manifest),
         *_linked(manifest),
         *_epsilon(manifest),
@@ -48,6 +49,15 @@ def describe(manifest: Manifest) -> str:
         f"NULLs in the table: {_nulls(manifest)}. Written by Voile {manifest.voile}.",
     ]
     return "\n".join(lines)
+
+
+def _likely(manifest: Manifest) -> list[str]:
+    if manifest.guarantee.likely is None:
+        return []
+    return [
+        "Noise has a shape: more of it where records are likely. There "
+        f"{manifest.guarantee.likely}."
+    ]
 
 
 def _weak(manifest: Manifest) -> list[str]:
@@ -94,7 +104,9 @@ def _nulls(manifest: Manifest) -> str:
     }[manifest.nulls]
 
 
-def counting(mechanism: AlphaBeta) -> list[str]:
+def counting(mechanism: AlphaBeta | Shaped) -> list[str]:
+    if isinstance(mechanism, Shaped):
+        return counting_shaped(mechanism)
     return [
         "Count the rows of data/*.parquet that satisfy your condition: n_V. Count the tuples of "
         "the domain (every combination of the values listed in manifest.json) that satisfy it: "
@@ -102,6 +114,21 @@ def counting(mechanism: AlphaBeta) -> list[str]:
         "",
         f"    estimate = (n_V - {mechanism.noise_mean!r} * n_D) / {mechanism.excess!r}",
         f"    standard error = sqrt({_variance(mechanism)}) / {mechanism.excess!r}",
+        "",
+        "where x is the estimate, or 0 if that is negative.",
+    ]
+
+
+def counting_shaped(mechanism: Shaped) -> list[str]:
+    a = mechanism.retention
+    return [
+        "Count the rows of data/*.parquet that satisfy your condition: n_V. For each tuple t of "
+        "the domain that satisfies it, multiply the chances of its values (the parts in "
+        "manifest.json divided by 2**32; 1/size for an attribute without parts): s(t). Then",
+        "",
+        f"    mu(t) = {mechanism.floor!r} + min({mechanism.strength!r} * s(t), {mechanism.cap!r})",
+        f"    estimate = (n_V - sum of mu(t)) / {a!r}",
+        f"    standard error = sqrt({a * (1 - a)!r} * x + sum of mu(t) * (1 + mu(t))) / {a!r}",
         "",
         "where x is the estimate, or 0 if that is negative.",
     ]

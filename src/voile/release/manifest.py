@@ -14,9 +14,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from voile.engines.parquet import sha256
 from voile.errors import ReleaseError, VoileError
-from voile.mechanisms import AlphaBeta
+from voile.mechanisms import AlphaBeta, Shaped
 from voile.privacy import Adversary, DGamma, Form
 from voile.schema import Schema
+from voile.schema.product import Product
 
 MANIFEST = "manifest.json"
 PARTIAL = ".partial-"
@@ -58,8 +59,22 @@ class Parameters(Part):
     retention: float = Field(gt=0, le=1, description="Chance that a record is kept (α+β)")
     noise: float = Field(
         ge=0, lt=1, description="multiset: q, where a tuple gets j noise copies with chance "
-        "(1−q)·q^j; set: β, the chance that a tuple outside the table is inserted",
+        "(1−q)·q^j; set: β, the chance that a tuple outside the table is inserted; the least "
+        "where noise has a shape",
     )  # fmt: skip
+    noise_prior: NoisePrior | None = Field(default=None, exclude_if=lambda value: value is None)
+
+
+class NoisePrior(Part):
+    """What noise is shaped by: t has floor + min(strength·Π p_j(t_j), cap) noise rows."""
+
+    floor: float = Field(gt=0, description="Mean noise of every tuple")
+    strength: float = Field(ge=0, description="Noise rows spread by the prior, on average")
+    cap: float = Field(gt=0, description="No tuple has more than this above the floor")
+    learnt: bool = Field(description="True: the prior is the table's own marginals")
+    parts: dict[str, list[int]] = Field(
+        description="For each attribute, 2³² times the chances of its values; others are even"
+    )
 
 
 class Epsilon(Part):
@@ -81,6 +96,11 @@ class Guarantee(Part):
     posterior: float = Field(description="γ: no such belief exceeds this after the release")
     adversary: Adversary
     unit: str = Field(description="What the promise is about: one record, or one tuple")
+    likely: str | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="What is promised beyond that where noise has a shape",
+    )
     epsilon: Epsilon
 
 
@@ -116,9 +136,17 @@ class Manifest(Part):
         return Schema.from_dict({"attributes": self.attributes})
 
     @property
-    def mechanism(self) -> AlphaBeta:
+    def mechanism(self) -> AlphaBeta | Shaped:
         p = self.parameters
-        return AlphaBeta(retention=p.retention, noise=p.noise, form=p.form)
+        if p.noise_prior is None:
+            return AlphaBeta(retention=p.retention, noise=p.noise, form=p.form)
+        schema, shape = self.schema_, p.noise_prior
+        for name in shape.parts:
+            schema[name]  # refused where there is no such attribute
+        listed = (shape.parts.get(name) for name in schema.names)
+        prior = Product(tuple(None if parts is None else tuple(parts) for parts in listed))
+        sizes = tuple(schema.sizes)
+        return Shaped(p.retention, shape.floor, shape.strength, shape.cap, prior, sizes)
 
     @property
     def promise(self) -> DGamma:

@@ -24,18 +24,19 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from voile.answering import Model, Source, answer, explain
-from voile.engines.parquet import arrow_schema
+from voile.answering import Model, Shape, Source, answer, explain
+from voile.engines.parquet import arrow_schema, tuples
 from voile.engines.table import read_all
 from voile.engines.view import View
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, Bound, checked_confidence
-from voile.mechanisms import AlphaBeta
+from voile.mechanisms import AlphaBeta, Shaped
 from voile.privacy import DGamma
 from voile.privacy.adversary import Evidence
 from voile.query import DomainSums, parse
 from voile.query.bind import Tables
 from voile.query.domain import Weights
+from voile.query.rows import SCORE, SPREAD
 from voile.refine import Refinement
 from voile.refine import refine as fit_mixture
 from voile.refine import storage as refinement_file
@@ -110,7 +111,7 @@ class Release:
         return self.manifest.schema_
 
     @cached_property
-    def mechanism(self) -> AlphaBeta:
+    def mechanism(self) -> AlphaBeta | Shaped:
         return self.manifest.mechanism
 
     @property
@@ -125,7 +126,19 @@ class Release:
 
     @cached_property
     def _view(self) -> View:
-        return View(self._parts, self.schema)
+        return self._opened_view()
+
+    def _opened_view(self) -> View:
+        return View(self._parts, self.schema, beside=self._above_cap)
+
+    @cached_property
+    def _above_cap(self) -> Any:
+        """Tuples whose shaped noise is capped, as scored rows."""
+        if not isinstance(self.mechanism, Shaped):
+            return None
+        score, spread = self.mechanism.scores_above()
+        rows = tuples(self.schema, self.mechanism.above_cap)
+        return rows.append_column(SCORE, pa.array(score)).append_column(SPREAD, pa.array(spread))
 
     @property
     def _parts(self) -> list[Path]:
@@ -207,6 +220,11 @@ class Release:
 
     def _fit(self, progress: Callable[[str, float], None] | None) -> Refinement:
         mechanism = self.mechanism
+        if not isinstance(mechanism, AlphaBeta):
+            raise UsageError(
+                "a release with shaped noise cannot be refined: the model knows even noise only",
+                hint="ask without --refine",
+            )
         return fit_mixture(
             self._view.codes(),
             self.schema.sizes,
@@ -257,7 +275,14 @@ class Release:
             mechanism=self.mechanism,
             rows=self.manifest.public_rows,
             bound=bound,
+            shape=self._shape,
         )
+
+    @cached_property
+    def _shape(self) -> Shape | None:
+        if isinstance(self.mechanism, Shaped):
+            return Shape(*self.mechanism.noise_weights(self.schema.names))
+        return None
 
     def _sums(self, view: View, amount: int | str, *, exact: bool) -> DomainSums:
         """Kept for as long as the view, so that what was computed once is remembered."""
@@ -283,7 +308,7 @@ class Release:
             )
         key = fingerprint(tables)
         if key is None or self._beside is None or self._beside[0] != key:
-            view = View(self._parts, self.schema)
+            view = self._opened_view()
             columns = {name: view.add_table(name, read_all(t)) for name, t in tables.items()}
             self._beside = (key, view, columns)
         return self._beside[1], self._beside[2]
@@ -313,8 +338,7 @@ class Release:
         """The table's number of rows: the public one, or what the view lets one think."""
         rows = self.manifest.public_rows
         if rows is None:
-            total = self.mechanism.estimate(self.manifest.rows, self.schema.size).value
-            rows = max(1, round(total))
+            rows = max(1, round(self.mechanism.records(self.manifest.rows, self.schema.size)))
         return rows
 
     # ------------------------------------------------------------------ its rows

@@ -4,19 +4,57 @@ from __future__ import annotations
 
 import math
 
-from voile.mechanisms import AlphaBeta
+from voile.mechanisms import AlphaBeta, Publishing, Shaped
 from voile.privacy import DGamma
-from voile.release.manifest import Disclosed, Epsilon, Guarantee, Parameters
+from voile.privacy.shape import promise_everywhere
+from voile.release.manifest import Disclosed, Epsilon, Guarantee, NoisePrior, Parameters
 from voile.schema import Attribute, Bins, Range, Schema, Values
 
 
-def guarantee(promise: DGamma, mechanism: AlphaBeta, *, rows_are_public: bool) -> Guarantee:
+def promised(wished: DGamma, mechanism: Publishing) -> DGamma:
+    """What is promised for every tuple; with shaped noise that is less than was wished for."""
+    if not isinstance(mechanism, Shaped):
+        return wished
+    return promise_everywhere(wished, mechanism.likelihood_ratio())
+
+
+def parameters_of(
+    mechanism: Publishing, schema: Schema, *, distinct: bool, learnt: bool
+) -> Parameters:
+    """A mechanism's parameters as they are written down."""
+    if isinstance(mechanism, AlphaBeta):
+        noise, shape = mechanism.noise, None
+    else:
+        assert isinstance(mechanism, Shaped)  # noqa: S101
+        noise = mechanism.floor / (1 + mechanism.floor)
+        listed = zip(schema.names, mechanism.prior.parts, strict=True)
+        shape = NoisePrior(
+            floor=mechanism.floor,
+            strength=mechanism.strength,
+            cap=mechanism.cap,
+            learnt=learnt,
+            parts={name: list(parts) for name, parts in listed if parts is not None},
+        )
+    return Parameters(
+        form=mechanism.form,
+        distinct=distinct,
+        retention=mechanism.retention,
+        noise=noise,
+        noise_prior=shape,
+    )
+
+
+def guarantee(
+    promise: DGamma, mechanism: Publishing, parameters: Parameters, *, rows_are_public: bool
+) -> Guarantee:
     """The promise as it is written down, with what follows from the likelihood ratio.
 
     Where the number of rows is told exactly, tables that differ by a record are told apart by
-    it, and no ε holds between them.
+    it, and no ε holds between them; nor where the noise follows the table itself.
     """
     ratio = mechanism.likelihood_ratio()
+    shape = parameters.noise_prior
+    learnt = shape is not None and shape.learnt
     one = "one record, i.e. one person with one row, whatever the other rows are"
     return Guarantee(
         prior=promise.prior,
@@ -24,9 +62,27 @@ def guarantee(promise: DGamma, mechanism: AlphaBeta, *, rows_are_public: bool) -
         adversary=promise.adversary,
         unit=one if mechanism.form == "multiset" else "one tuple of the table, which is a set",
         epsilon=Epsilon(
-            add_remove=None if rows_are_public else finite(ratio.epsilon("add-remove")),
-            swap=finite(ratio.epsilon("swap")),
+            add_remove=None if rows_are_public or learnt else finite(ratio.epsilon("add-remove")),
+            swap=None if learnt else finite(ratio.epsilon("swap")),
         ),
+        likely=None if shape is None else likely(promise, shape),
+    )
+
+
+def likely(promise: DGamma, shape: NoisePrior) -> str:
+    """What shaped noise promises about tuples that its prior takes for likely."""
+    linked = promise.adversary == "exclusive"
+    odds = "(1−a)·μ/(μ+a)" if linked else "μ/(μ+a)"
+    text = (
+        "a belief in a tuple t of at most d(t) does not exceed the posterior either, where "
+        f"d/(1−d) = γ/(1−γ)·{odds} with a the retention, γ the posterior and "
+        "μ = floor + min(strength·(the chance of t under the noise prior), cap)"
+    )
+    if not shape.learnt:
+        return text
+    return text + (
+        "; the noise prior is the table's own marginals, so that all of this holds for those to "
+        "whom a record says nothing about how often each single value occurs in the table"
     )
 
 
@@ -51,6 +107,12 @@ def disclosed(schema: Schema, parameters: Parameters, *, rows_are_public: bool) 
     if parameters.form == "set" and not parameters.distinct:
         why = "the set form was asked for, which refuses tables with repetitions"
         found.append(Disclosed(what="that no row of the table repeats another", why=why))
+    if parameters.noise_prior and parameters.noise_prior.learnt:
+        why = "the noise follows the table's own marginals; a public noise prior avoids that"
+        found += [
+            Disclosed(what=f"how often each value of {name} occurs", why=why)
+            for name in parameters.noise_prior.parts
+        ]
     return found + [
         Disclosed(what=what, why="its domain was read off the table; a codebook avoids that")
         for what in map(read_off, schema)

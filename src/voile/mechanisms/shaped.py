@@ -1,0 +1,276 @@
+"""αβ with noise shaped by a prior (VLDB 2007, §4.4.2 and Algorithm 5, made exact).
+
+Each record is kept with chance a; a tuple t of D gets N noise copies, P(N=j) = (1−q)q^j, with the
+mean μ(t) = q/(1−q) = floor + min(strength·s(t), cap), s a product of one distribution per
+attribute. The cap is needed: the noise that hides a tuple whose prior nears γ grows without bound.
+  n_V = Σ_I w·K + Σ_D w·N,  estimate (n_V − Σ_D μ(t)·w)/a
+  variance [a(1−a)·Σ_I w² + Σ_D μ(t)(1+μ(t))·w²]/a²
+  one more record of t: likelihood ratio in [1−a, 1+a/μ(t)], whatever the multiplicities
+Sampling without listing D: points of a Poisson process with mean λ(t) = floor + strength·s(t) at
+each t are drawn and repetitions dropped, so that t is hit with chance 1−e^{−λ}; a hit is taken with
+the chance q/(1−e^{−λ}) ≤ 1, and gets as many further copies as the geometric law has after the
+first. The paper's Algorithm 5 draws a binomial number of tuples and is only about right.
+Sums of λ are sums over products; the few tuples above the cap are listed, and what they have less
+than λ is a score on them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+
+from voile.estimate import Bound, Floats
+from voile.mechanisms.alphabeta import deviation_bound, distinct, thinned
+from voile.mechanisms.deviation import Coins, geometric_scale
+from voile.noise import Key, Stream
+from voile.noise.poisson import choice, even, geometric, poisson, uniforms
+from voile.privacy import Form, LikelihoodRatio
+from voile.query.domain import Weights
+from voile.schema import Keys, TupleIndex
+from voile.schema.index import Codes
+from voile.schema.product import PARTS, Product
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """Parameters in, a view out; and estimates from what came out."""
+
+    retention: float
+    floor: float
+    strength: float
+    cap: float
+    prior: Product
+    sizes: tuple[int, ...]
+    form: ClassVar[Form] = "multiset"
+    exact_counts: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.retention <= 1 or not min(self.floor, self.cap) > 0 <= self.strength:
+            raise ValueError(f"retention {self.retention}, floor, strength or cap out of range")
+        if [len(p) for p in self.prior.parts if p is not None] != [
+            size for size, p in zip(self.sizes, self.prior.parts, strict=True) if p is not None
+        ]:
+            raise ValueError("the prior does not fit the domain")
+
+    # ------------------------------------------------------------------ the promise
+
+    def likelihood_ratio(self) -> LikelihoodRatio:
+        """How much one record can change the chance of any view: worst where noise is least."""
+        a = Fraction(self.retention)
+        shaped = min(Fraction(self.strength) * self.prior.least(self.sizes), Fraction(self.cap))
+        least = Fraction(self.floor) + shaped
+        return LikelihoodRatio(1 - a, 1 + a / least)
+
+    def log_likelihood(self, counts: Codes, records: int, codes: Sequence[Codes]) -> Floats:
+        """log P(the view shows counts[i] copies of tuple i | the table holds `records` of it)."""
+        mean = self.noise_mean(codes)
+        log_q, log_rest = np.log(mean) - np.log1p(mean), -np.log1p(mean)
+        kept = np.arange(records + 1)
+        a = self.retention
+        ways = np.array(
+            [math.comb(records, int(k)) * a**k * (1 - a) ** (records - k) for k in kept]
+        )
+        copies = np.asarray(counts)[:, None] - kept
+        with np.errstate(divide="ignore"):
+            terms = np.where(copies >= 0, np.log(ways) + copies * log_q[:, None], -np.inf)
+        return np.asarray(np.logaddexp.reduce(terms, axis=1) + log_rest)
+
+    # ------------------------------------------------------------------ publishing
+
+    def noise_mean(self, codes: Sequence[Codes]) -> Floats:
+        """μ of tuples, given by each attribute's codes."""
+        return self.floor + np.minimum(self._uncapped(codes), self.cap)
+
+    def _uncapped(self, codes: Sequence[Codes]) -> Floats:
+        """strength·s(t)."""
+        chance = np.full(len(codes[0]), self.strength)
+        for code, p in zip(codes, self.prior.chances(self.sizes), strict=True):
+            chance *= p[0] if len(p) == 1 else p[code]
+        return chance
+
+    @cached_property
+    def above_cap(self) -> list[Codes]:
+        """The codes of the tuples with strength·s(t) > cap: there are fewer than strength/cap."""
+        return self.prior.above(self.sizes, self.cap / self.strength if self.strength else 1.0)
+
+    def expected_noise(self, size: int) -> float:
+        """Σ_D μ(t)."""
+        return self._drawn_mean(size) - float((self._uncapped(self.above_cap) - self.cap).sum())
+
+    def _drawn_mean(self, size: int) -> float:
+        """Σ_D λ(t)."""
+        return self.floor * float(size) + self.strength
+
+    def noise_deviation(self, size: int) -> float:
+        return math.sqrt(self._noise_variance(size))
+
+    def _noise_variance(self, size: int) -> float:
+        """Σ_D μ(t)(1 + μ(t))."""
+        squares = math.prod(
+            1 / s if len(p) == 1 else float((p**2).sum())
+            for s, p in zip(self.sizes, self.prior.chances(self.sizes), strict=True)
+        )
+        mean, (capped, uncapped) = self._drawn_mean(size), self._means_above()
+        square = self.floor**2 * float(size) + 2 * self.floor * self.strength
+        less = float((uncapped * (1 + uncapped) - capped * (1 + capped)).sum())
+        return mean + square + self.strength**2 * squares - less
+
+    def _means_above(self) -> tuple[Floats, Floats]:
+        """μ and λ of the tuples above the cap."""
+        uncapped = self.floor + self._uncapped(self.above_cap)
+        return np.full_like(uncapped, self.floor + self.cap), uncapped
+
+    def cuts(self, index: TupleIndex, rows: int) -> list[int]:
+        """Ranges of the first word with about so many noise rows, between first values."""
+        stride = index.limbs[0].size // self.sizes[0]
+        drawn = self._drawn_mean(math.prod(self.sizes))
+        share = np.cumsum(self._first_values()) / drawn
+        count = max(1, math.ceil(drawn / rows))
+        wanted = np.searchsorted(share, np.arange(1, count) / count) + 1
+        values = sorted({0, self.sizes[0], *(int(v) for v in wanted if v < self.sizes[0])})
+        return [value * stride for value in values]
+
+    def _first_values(self) -> Floats:
+        """Σ λ over the tuples with each value of the first attribute."""
+        first = self.prior.chances(self.sizes)[0]
+        chances = np.broadcast_to(first, (self.sizes[0],))
+        return self.floor * math.prod(self.sizes[1:]) + self.strength * chances
+
+    def noise_rows(self, index: TupleIndex, key: Key, number: int, first: int, last: int) -> Keys:
+        """The noise of the tuples whose first word lies in [first, last), in the order of D."""
+        stream = key.stream("shaped noise", number)
+        stride = index.limbs[0].size // self.sizes[0]
+        values = (first // stride, last // stride)
+        hits = np.concatenate([self._even_hits(index, stream, values),
+                               self._likely_hits(index, stream, values)])  # fmt: skip
+        hits.sort()
+        tuples = distinct(hits)
+        drawn = self._uncapped(index.decode(tuples))
+        mean = self.floor + np.minimum(drawn, self.cap)
+        q = mean / (1 + mean)
+        taken = uniforms(stream, len(tuples)) < q / -np.expm1(-self.floor - drawn)
+        copies = 1 + geometric(stream, q[taken])
+        return np.repeat(tuples[taken], copies)
+
+    def _even_hits(self, index: TupleIndex, stream: Stream, values: tuple[int, int]) -> Keys:
+        low, high = values
+        count = poisson(stream, self.floor * (high - low) * math.prod(self.sizes[1:]))
+        rest = [even(stream, size, count) for size in self.sizes[1:]]
+        return index.encode([low + even(stream, high - low, count), *rest])
+
+    def _likely_hits(self, index: TupleIndex, stream: Stream, values: tuple[int, int]) -> Keys:
+        low, high = values
+        first = self.prior.parts[0]
+        if first is None:
+            share, start = (high - low) / self.sizes[0], None
+        else:
+            inside = first[low:high]
+            share, start = sum(inside) / PARTS, inside
+        count = poisson(stream, self.strength * share)
+        codes = [low + self._drawn(stream, start, high - low, count)]
+        for parts, size in zip(self.prior.parts[1:], self.sizes[1:], strict=True):
+            codes.append(self._drawn(stream, parts, size, count))
+        return index.encode(codes)
+
+    @staticmethod
+    def _drawn(stream: Stream, parts: Sequence[int] | None, size: int, count: int) -> Codes:
+        if parts is None:
+            return even(stream, size, count)
+        return choice(stream, parts, count)
+
+    def view(self, members: Keys, noise: Keys, key: Key, number: int) -> Iterator[Keys]:
+        """The published rows of one range, in the order of D, a batch at a time."""
+        return thinned(members, noise, self.retention, key.stream("keep", number))
+
+    # ------------------------------------------------------------------ estimating
+
+    def noise_weights(self, names: Sequence[str]) -> tuple[Weights, Weights]:
+        """λ(t), and λ(t)(1+λ(t)), as mixtures of products."""
+        listed = {
+            name: p
+            for name, p, parts in zip(
+                names, self.prior.chances(self.sizes), self.prior.parts, strict=True
+            )
+            if parts is not None
+        }
+        alike = math.prod(
+            1 / size for size, p in zip(self.sizes, self.prior.parts, strict=True) if p is None
+        )
+        floor, strength = self.floor, self.strength * alike
+        mean = Weights(
+            np.array([floor, strength]),
+            {name: np.stack([np.ones_like(p), p]) for name, p in listed.items()},
+        )
+        variance = Weights(
+            np.array([floor + floor**2, strength * (1 + 2 * floor), strength**2]),
+            {name: np.stack([np.ones_like(p), p, p**2]) for name, p in listed.items()},
+        )
+        return mean, variance
+
+    def scores_above(self) -> tuple[Floats, Floats]:
+        """What the tuples above the cap have less than λ: in the mean, and in the variance."""
+        capped, uncapped = self._means_above()
+        return uncapped - capped, capped * (1 + capped) - uncapped * (1 + uncapped)
+
+    @cached_property
+    def coins(self) -> Coins:
+        kept = self.retention * (1 - self.retention)
+        most = self.floor + min(
+            float(Fraction(self.strength) * self.prior.most(self.sizes)), self.cap
+        )
+        return Coins(
+            excess=self.retention,
+            noise_mean=1.0,
+            kept_variance=kept,
+            noise_variance=1.0,
+            scale=geometric_scale(most / (1 + most)),
+            kept_third=kept,
+            noise_third=1 + 2.5 * most,
+        )
+
+    def total(self, view: Floats, domain: Floats) -> Floats:
+        """Σ w over the table, from Σ w over the view (scored) and Σ λ·w over the domain."""
+        return (view - domain) / self.retention
+
+    def variance(self, members: Floats | float, spread: Floats | float) -> Floats:
+        return self.coins.variance(members, spread) / self.retention**2
+
+    def deviation(
+        self, view: Floats, domain: Floats, spread: Floats, largest: Floats, miss: float
+    ) -> Floats:
+        return self.coins.deviation(view, domain, spread, largest, miss) / self.retention
+
+    def domain_share(self, error: Floats) -> Floats:
+        return error / self.retention
+
+    def interval(
+        self, seen: int, domain: float, confidence: float, rows: int | None = None
+    ) -> tuple[float, float]:
+        raise NotImplementedError("counts of shaped noise have no law that can be inverted")
+
+    def records(self, seen: int, size: int) -> float:
+        """About how many records a view of so many rows has behind it."""
+        return (seen - self.expected_noise(size)) / self.retention
+
+    def facts(self) -> dict[str, float]:
+        return {"retention": self.retention, "noise_floor": self.floor,
+                "noise_strength": self.strength, "noise_cap": self.cap}  # fmt: skip
+
+    def arithmetic(self, view: float, domain: float, *, whole: bool) -> str:
+        n = f"{view:,.0f}" if whole else f"{view:,.6g}"
+        return (
+            f"(n_view - expected noise) / retention = ({n} - {domain:,.6g}) / "
+            f"{self.retention:.6g} = {(view - domain) / self.retention:,.2f}"
+        )
+
+    def utility(self, rows: float, domain_size: int, epsilon: float) -> Bound:
+        """As Theorem 4.4 for every counting query, with the noise of the whole domain."""
+        spread = self._noise_variance(domain_size) / self.retention**2
+        return deviation_bound(spread, max(1.0, (1 - self.retention) / self.retention), rows,
+                               epsilon)  # fmt: skip
