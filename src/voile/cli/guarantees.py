@@ -1,1 +1,57 @@
 """Commands on promises: convert one into another, list what follows from a release."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from voile.cli.common import JsonOpt, ReleaseArg, app
+from voile.terminal import say, show
+from voile.terminal.guarantees import consequences_view, conversion_view, statements_view
+
+
+@app.command()
+def convert(
+    guarantee: Annotated[
+        str,
+        typer.Argument(metavar="GUARANTEE", help="E.g. 'd-gamma(d=4.65e-4, gamma=0.2)'."),
+    ],
+    to: Annotated[
+        str | None,
+        typer.Option(help="A kind, with what should be fixed: dp, 'dp(unit=swap)'. Else all."),
+    ] = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Say what a promise comes to in other terms, by which theorem, and what does not follow."""
+    from voile.privacy import consequences, parse_guarantee, parse_wish
+    from voile.privacy import convert as converted
+
+    source = parse_guarantee(guarantee)
+    if to is None:
+        found = consequences(source)
+        show(found.to_dict() if as_json else None, lambda: consequences_view(found))
+        return
+    conversion = converted(source, parse_wish(to))
+    show(conversion.to_dict() if as_json else None, lambda: conversion_view(conversion))
+
+
+@app.command()
+def guarantees(release: ReleaseArg, as_json: JsonOpt = False) -> None:
+    """List all that a release promises, strongest first, against whom, and what it does not."""
+    import voile
+    from voile.privacy import statements
+
+    opened = voile.open(release)
+    found = statements(
+        opened.promise,
+        opened.mechanism.likelihood_ratio(),
+        rows_are_public=opened.manifest.public_rows is not None,
+        simulated=opened.manifest.simulated,
+    )
+    if opened.manifest.simulated and as_json:
+        say("note: made from a chosen seed: this release promises nothing")
+    show(
+        [one.to_dict() for one in found] if as_json else None,
+        lambda: statements_view(found, simulated=opened.manifest.simulated),
+    )

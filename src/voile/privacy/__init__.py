@@ -1,6 +1,14 @@
 """Promises, adversaries and the parameters that keep a promise."""
 
+from voile.privacy.conversions import Conversion, consequences, convert
 from voile.privacy.guarantee import ADVERSARIES, Adversary, DGamma, LikelihoodRatio
+from voile.privacy.kinds import KINDS, Guarantee
 from voile.privacy.planner import Form, Plan, plan
+from voile.privacy.spelling import parse_guarantee, parse_wish, spelled
+from voile.privacy.statements import Statement, statements
 
-__all__ = ["ADVERSARIES", "Adversary", "DGamma", "Form", "LikelihoodRatio", "Plan", "plan"]
+__all__ = [
+    "ADVERSARIES", "KINDS", "Adversary", "Conversion", "DGamma", "Form", "Guarantee",
+    "LikelihoodRatio", "Plan", "Statement", "consequences", "convert", "parse_guarantee",
+    "parse_wish", "plan", "spelled", "statements",
+]  # fmt: skip

@@ -58,7 +58,7 @@ def divergence_to_variational(source: Closeness, _: Wanted) -> Closeness:
     low, high = 0.0, 1.0
     if source.t >= LN2:
         return Closeness(1.0, "variational")
-    for _ in range(60):
+    for _step in range(60):
         middle = (low + high) / 2
         low, high = (middle, high) if least_divergence(middle) <= source.t else (low, middle)
     return Closeness(high, "variational")
@@ -75,58 +75,58 @@ def up(x: float) -> float:
     return min(1.0, math.nextafter(x * (1 + 1e-15), 1.0)) if x else 0.0
 
 
-FANO = "section 16: Fano's inequality for one bit"
+FANO = "Mathematics §16: Fano's inequality for one bit"
 CLASS_THEOREMS = (
     Theorem(
-        "l[frequency]", "l[entropy]", "section 16: entropy is at least min-entropy", "the same ℓ",
+        "l[frequency]", "l[entropy]", "Mathematics §16: entropy is at least min-entropy", "the same ℓ",
         to_entropy,
     ),
     Theorem(
-        "l[frequency]", "l[distinct]", "section 16: shares of at most 1/ℓ must add up to 1", "⌈ℓ⌉",
+        "l[frequency]", "l[distinct]", "Mathematics §16: shares of at most 1/ℓ must add up to 1", "⌈ℓ⌉",
         to_distinct,
     ),
     Theorem(
-        "l[entropy]", "l[distinct]", "section 16: j values have an entropy of at most ln j", "⌈ℓ⌉",
+        "l[entropy]", "l[distinct]", "Mathematics §16: j values have an entropy of at most ln j", "⌈ℓ⌉",
         to_distinct,
     ),
     Theorem(
-        "l[distinct]", "k", "section 16: different values are of different records", "k = ⌈ℓ⌉",
+        "l[distinct]", "k", "Mathematics §16: different values are of different records", "k = ⌈ℓ⌉",
         to_anonymity,
     ),
     Theorem(
-        "l[frequency]", "k", "section 16: shares of at most 1/ℓ must add up to 1", "k = ⌈ℓ⌉",
+        "l[frequency]", "k", "Mathematics §16: shares of at most 1/ℓ must add up to 1", "k = ⌈ℓ⌉",
         to_anonymity,
     ),
     Theorem(
-        "l[entropy]", "k", "section 16: j values have an entropy of at most ln j", "k = ⌈ℓ⌉",
+        "l[entropy]", "k", "Mathematics §16: j values have an entropy of at most ln j", "k = ⌈ℓ⌉",
         to_anonymity,
     ),
     Theorem(
-        "semantic[forbidden]", "semantic[ignored]", "section 16: it asks it of fewer values",
+        "semantic[forbidden]", "semantic[ignored]", "Mathematics §16: it asks it of fewer values",
         "the same δ", to_ignored,
     ),
     Theorem(
-        "semantic[forbidden]", "t[variational]", "section 16: quotients in [e^−δ, e^δ]",
+        "semantic[forbidden]", "t[variational]", "Mathematics §16: quotients in [e^−δ, e^δ]",
         "t = tanh(δ/2)", to_variational,
     ),
     Theorem(
-        "semantic[ignored]", "t[variational]", "section 16: quotients in [0, e^δ]",
+        "semantic[ignored]", "t[variational]", "Mathematics §16: quotients in [0, e^δ]",
         "t = 1 − e^−δ", to_variational,
     ),
     Theorem(
-        "semantic[forbidden]", "t[jensen-shannon]", "section 16: quotients in [e^−δ, e^δ]",
+        "semantic[forbidden]", "t[jensen-shannon]", "Mathematics §16: quotients in [e^−δ, e^δ]",
         "t = ln 2 − h(1/(1 + e^δ)), h the entropy of a bit", to_divergence,
     ),
     Theorem(
-        "semantic[ignored]", "t[jensen-shannon]", "section 16: quotients in [0, e^δ]",
+        "semantic[ignored]", "t[jensen-shannon]", "Mathematics §16: quotients in [0, e^δ]",
         "the divergence of a share e^−δ of the table from the whole", to_divergence,
     ),
     Theorem(
-        "t[variational]", "t[emd]", "section 16: moving costs at most 1", "the same t",
+        "t[variational]", "t[emd]", "Mathematics §16: moving costs at most 1", "the same t",
         variational_to_emd, condition="ground distances are at most 1",
     ),
     Theorem(
-        "t[variational]", "t[jensen-shannon]", "section 16: Hellman and Raviv's inequality",
+        "t[variational]", "t[jensen-shannon]", "Mathematics §16: Hellman and Raviv's inequality",
         "t·ln 2", variational_to_divergence,
     ),
     Theorem(

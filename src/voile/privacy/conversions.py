@@ -220,7 +220,7 @@ def _why_not(search: Search, source: Guarantee, wish: Wish) -> VoileError:
     for name in wish.labels:
         if name in search.missing:
             needs = search.missing[name].needs
-            given = {**{n: "…" for n in needs}, **wish.fixed}
+            given = {**dict.fromkeys(needs, "…"), **wish.fixed}
             text = ", ".join(f"{n}={v}" for n, v in given.items())
             return UsageError(
                 f"{wish.kind.name} follows from {spelled(source)} for every "

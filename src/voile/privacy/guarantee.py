@@ -18,7 +18,8 @@ from voile.errors import PromiseError, UsageError
 Adversary = Literal["independent", "exclusive"]
 ADVERSARIES: tuple[str, ...] = get_args(Adversary)
 AGAINST: dict[Adversary, str] = {
-    "independent": "anyone to whom one record says nothing about another",
+    "independent": "anyone to whom one record says nothing about another, even one who knows all "
+    "others",
     "exclusive": "also anyone who knows that a person is in the table and has a list of records "
     "of which exactly one is theirs",
 }

@@ -8,16 +8,17 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from voile.privacy.belief_theorems import breach_within, d_gamma_within
-from voile.privacy.beliefs import Breach, DeltaT, Dp, Relative
-from voile.privacy.guarantee import DGamma, LikelihoodRatio
+from voile.privacy.belief_formulas import breach_within, d_gamma_within, gamma_within
+from voile.privacy.beliefs import About, DeltaT, Dp, Relative
+from voile.privacy.guarantee import Adversary, DGamma, LikelihoodRatio
 from voile.privacy.kinds import Guarantee
-from voile.privacy.theorems import NothingFollows, exp_up, log_up, ratio_of
+from voile.privacy.theorems import NothingFollows, log_up, ratio_of
 
 ROWS_ARE_TOLD = (
     "the number of rows is told exactly: not against someone who knows all other records and "
     "reads off it whether the last one is there"
 )
+LIST = "anyone with a list of records of which exactly one is real"
 SIMULATED = (
     "made from a chosen seed: this release promises nothing. With coins of the operating system "
     "it would hold"
@@ -37,6 +38,7 @@ class Statement:
     holds: bool = True
     condition: str = ""
     bounds: Bounds | None = None
+    """What it demands of the likelihood ratio; None for what is not promised."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -88,66 +90,77 @@ def statements(
 def _void(statement: Statement) -> Statement:
     return Statement(
         statement.data, statement.adversary, statement.against, statement.theorem,
-        statement.explain, holds=False, condition=SIMULATED,
+        statement.explain, holds=False, condition=SIMULATED, bounds=statement.bounds,
     )  # fmt: skip
 
 
 def _kept(promise: DGamma, ratio: LikelihoodRatio, rows: str) -> Iterator[Statement]:
     if promise.kept_by(ratio):
-        yield _stated(
-            promise, _bounds_of_d_gamma(promise),
-            "the promise as written; Theorem 4.3 as corrected (sections 2 and 6)", rows,
-        )  # fmt: skip
+        swap = promise.ratio_high if promise.adversary == "exclusive" else None
+        demands = Bounds(promise.ratio_low, promise.ratio_high, swap)
+        theorem = "the promise as written; Theorem 4.3, VLDB 2007, as corrected"
+        yield _stated(promise, demands, theorem, rows)
     if ratio.high is None or not ratio.low:
         return
     low, high = ratio.low, ratio.high
-    yield from _about_exchange(promise.prior, low, high / low, rows)
-    yield from _about_presence(promise.prior, low, high, rows)
+    yield from _about_exchange(promise, low, high / low, rows)
+    yield from _about_presence(promise, low, high, rows)
 
 
-def _about_exchange(d: float, low: Fraction, swap: Fraction, rows: str) -> Iterator[Statement]:
+def _about_exchange(
+    promise: DGamma, low: Fraction, swap: Fraction, rows: str
+) -> Iterator[Statement]:
     """What holds even for someone with a list of records of which exactly one is real."""
-    epsilon = log_up(swap)
-    bounds = Bounds(swap=exp_up(epsilon))
-    yield _stated(Dp(epsilon, "swap"), bounds, "section 12: high/low of the likelihood ratio")
-    yield _stated(DeltaT(epsilon), bounds, "section 16: log-odds change by ε at most")
-    try:
-        linked = d_gamma_within(d, low, swap, "exclusive")
-        about = breach_within(swap, d, "record")
-    except NothingFollows:
-        return
-    exact = "section 6: the exact bound at the promise's prior"
-    yield _stated(linked, _bounds_of_d_gamma(linked), exact, rows)
-    yield _stated(about, _bounds_of_breach(about), "section 16: any property of one record")
+    yield from _exact(promise, low, swap, "exclusive", rows)
+    epsilon, bounds = log_up(swap), Bounds(swap=swap)
+    yield _stated(Dp(epsilon, "swap"), bounds, "Mathematics §12: high/low of the likelihood ratio")
+    yield from _no_breach(promise.prior, swap, "record", bounds)
+    yield _stated(DeltaT(epsilon), bounds, "Mathematics §16: log-odds change by ε at most")
 
 
-def _about_presence(d: float, low: Fraction, high: Fraction, rows: str) -> Iterator[Statement]:
+def _about_presence(
+    promise: DGamma, low: Fraction, high: Fraction, rows: str
+) -> Iterator[Statement]:
     """What holds for those to whom one record says nothing about another."""
+    yield from _exact(promise, low, high, "independent", rows)
     both = max(high, 1 / low)
-    epsilon = log_up(both)
-    bounds = Bounds(low=1 / exp_up(epsilon), high=exp_up(epsilon))
+    epsilon, bounds = log_up(both), Bounds(1 / both, both)
     if not rows:
-        yield _stated(Dp(epsilon), bounds, "section 12: the larger of high and 1/low")
-    cited = "technical report, Proposition 2.5, and section 16"
-    yield _stated(Relative(d, epsilon), bounds, cited, rows)
+        yield _stated(Dp(epsilon), bounds, "Mathematics §12: the larger of high and 1/low")
+    cited = "Proposition 2.5, technical report of VLDB 2007, and Mathematics §16"
+    yield _stated(Relative(promise.prior, epsilon), bounds, cited, rows)
+    yield from _no_breach(promise.prior, both, "presence", bounds, rows)
+
+
+def _exact(
+    promise: DGamma, low: Fraction, high: Fraction, adversary: Adversary, rows: str
+) -> Iterator[Statement]:
+    """(d, γ) with the least γ that holds, unless that is the promise but for rounding."""
     try:
-        alone = d_gamma_within(d, low, high)
-        presence = breach_within(both, d, "presence")
+        found = d_gamma_within(promise.prior, low, high, adversary)
     except NothingFollows:
         return
-    exact = "section 2: the exact bound at the promise's prior"
-    yield _stated(alone, _bounds_of_d_gamma(alone), exact, rows)
-    yield _stated(presence, _bounds_of_breach(presence), "section 16: Bayes' rule", rows)
+    if adversary == promise.adversary and math.isclose(found.posterior, promise.posterior):
+        return
+    gamma = gamma_within(promise.prior, low, high)
+    ratio = ratio_of(promise.prior, gamma)
+    demands = Bounds(
+        Fraction(promise.prior) / gamma, ratio, ratio if adversary == "exclusive" else None
+    )
+    section = 6 if adversary == "exclusive" else 2
+    yield _stated(
+        found, demands, f"Mathematics §{section}: the exact bound at the promise's prior", rows
+    )
 
 
-def _bounds_of_d_gamma(promise: DGamma) -> Bounds:
-    swap = promise.ratio_high if promise.adversary == "exclusive" else None
-    return Bounds(promise.ratio_low, promise.ratio_high, swap)
-
-
-def _bounds_of_breach(breach: Breach) -> Bounds:
-    ratio = ratio_of(breach.rho1, breach.rho2)
-    return Bounds(swap=ratio) if breach.about == "record" else Bounds(1 / ratio, ratio)
+def _no_breach(
+    d: float, ratio: Fraction, about: About, bounds: Bounds, rows: str = ""
+) -> Iterator[Statement]:
+    try:
+        found = breach_within(ratio, d, about)
+    except NothingFollows:
+        return
+    yield _stated(found, bounds, "Mathematics §16: Bayes' rule", rows)
 
 
 def _stated(guarantee: Guarantee, bounds: Bounds, theorem: str, condition: str = "") -> Statement:
@@ -194,16 +207,15 @@ def _refused(promise: DGamma, ratio: LikelihoodRatio, rows: str) -> Iterator[Sta
         "Two records that come or go together can raise a belief far beyond γ when both are seen.",
     )  # fmt: skip
     yield _not_kept(
-        parameters, "exclusive", "anyone with a list of records of which exactly one is real",
-        "Example 6.4, VLDB 2007: the lower bound",
+        {**parameters, "bound": "lower"}, "exclusive", LIST,
+        "Example 6.4, VLDB 2007",
         "Where one record of a list seems likely the others must not: there a belief can fall "
         f"below d/γ = {promise.prior / promise.posterior:.3g} times what it was.",
     )  # fmt: skip
     if promise.adversary == "independent":
         linked = float(ratio.linked_posterior(promise.prior))
         yield _not_kept(
-            parameters, "exclusive", "anyone with a list of records of which exactly one is real",
-            "section 6: the upper bound γ",
+            {**parameters, "bound": "upper"}, "exclusive", LIST, "Mathematics §6",
             f"Someone with a list can come from a belief of {d} to {linked:.3g}, not only to "
             f"{promise.posterior:.3g}; publishing with --adversary exclusive prevents it.",
         )  # fmt: skip
@@ -211,14 +223,13 @@ def _refused(promise: DGamma, ratio: LikelihoodRatio, rows: str) -> Iterator[Sta
         reason = ROWS_ARE_TOLD if rows else "some view is impossible with or without a record"
         yield _not_kept(
             {"kind": "dp", "unit": "add-remove"}, "independent",
-            "anyone, even one who knows all other records", "section 12",
+            "anyone, even one who knows all other records", "Mathematics §12",
             f"No ε holds for adding or removing a record: {reason}.",
         )  # fmt: skip
     for kind, words in (("k", "k-anonymity"), ("l", "ℓ-diversity"), ("t", "t-closeness")):
         yield _not_kept(
-            {"kind": kind}, "none", "nobody in particular", "section 16: does not follow",
-            f"{words} is not claimed: the release is not made of classes of records, and its rows "
-            "may stand alone. Nor would it limit what anyone learns.",
+            {"kind": kind}, "none", "nobody in particular", "Mathematics §16: does not follow",
+            f"{words} is not claimed: rows may stand alone. Nor would it limit what anyone learns.",
         )  # fmt: skip
 
 

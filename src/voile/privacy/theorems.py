@@ -59,7 +59,7 @@ class Theorem:
     printed: Callable[[Any], tuple[Printed, ...]] = lambda _: ()
 
 
-def ratio_of(prior: float, posterior: float) -> Fraction:
+def ratio_of(prior: float, posterior: float | Fraction) -> Fraction:
     """The likelihood ratio that takes a belief from `prior` to `posterior`."""
     p, q = Fraction(prior), Fraction(posterior)
     return q * (1 - p) / (p * (1 - q))
@@ -83,9 +83,18 @@ def log_up(ratio: Fraction) -> float:
     if ratio <= 1:
         return 0.0
     near = math.log(round_up(ratio)) if ratio < 10**300 else log(ratio) * (1 + 1e-13)
-    if near > LARGEST_EPSILON:
-        raise NothingFollows(f"the logarithm of the ratio would be {near:g}, which is no promise")
-    return math.nextafter(near, math.inf)
+    return within_reason(math.nextafter(near, math.inf))
+
+
+def twice(x: float) -> float:
+    return within_reason(2 * x)
+
+
+def within_reason(x: float) -> float:
+    """A logarithm of a ratio that can be stated."""
+    if x > LARGEST_EPSILON:
+        raise NothingFollows(f"the logarithm of the ratio would be {x:g}, which promises nothing")
+    return x
 
 
 def below_one(x: Fraction, name: str, hint: str = "") -> float:
