@@ -14,7 +14,7 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from voile.estimate import Estimate, Floats
 from voile.evaluate.workload import selection_counts
 from voile.mechanisms import AlphaBeta
 from voile.query import DomainSums, parse
+from voile.query.formula import Total
 from voile.query.parse import Query
 from voile.schema import Keys, Schema, TupleIndex
 
@@ -64,8 +65,15 @@ def finite(number: float | None) -> float | None:
 class Workload(Protocol):
     """Questions whose errors can be foreseen."""
 
-    measure: str
-    """What `expected_error` means for it."""
+    @property
+    def measure(self) -> str:
+        """What `expected_error` means for it."""
+        ...
+
+    @property
+    def counts(self) -> bool:
+        """Whether all numbers asked for are counts."""
+        ...
 
     def errors(self, mechanism: AlphaBeta) -> tuple[ExpectedError, ...]: ...
 
@@ -82,10 +90,11 @@ class Selections:
     """Every selection of up to three attributes, each cell of every small marginal."""
 
     order: int
-    counts: Floats
+    truth: Floats
     domain: Floats
     often: Floats
     """Queries with the same count in the table and in the domain are one, counted so often."""
+    counts: ClassVar[bool] = True
 
     @classmethod
     def of(cls, members: Keys, sizes: Sequence[int]) -> Selections:
@@ -113,10 +122,10 @@ class Selections:
         return float(np.average(self._each(mechanism), weights=self.often))
 
     def _each(self, mechanism: AlphaBeta) -> Floats:
-        return MEAN_OF_ABSOLUTE * np.sqrt(mechanism.variance(self.counts, self.domain))
+        return MEAN_OF_ABSOLUTE * np.sqrt(mechanism.variance(self.truth, self.domain))
 
     def _line(self, expected: Floats, least: int) -> ExpectedError:
-        chosen = self.counts >= least
+        chosen = self.truth >= least
         some = bool(chosen.any())
         return ExpectedError(
             of=f"selections that count {least:,} or more" if least else "all selections",
@@ -202,6 +211,12 @@ class Questions:
             mechanism=Foreseen(AlphaBeta(1.0, 0.0)),
             rows=rows,
         )
+
+    @property
+    def counts(self) -> bool:
+        asked = [c.source for query in self.queries for c in query.columns]
+        formulas = [formula for formula in asked if not isinstance(formula, int)]
+        return all(isinstance(f, Total) and not f.term.values for f in formulas)
 
     def errors(self, mechanism: AlphaBeta) -> tuple[ExpectedError, ...]:
         source = replace(self._source, mechanism=Foreseen(mechanism))

@@ -165,6 +165,8 @@ def plan_table(
     strongest promises that allow it are found too. `source` and `null_text` are how the table is
     named on the command line.
     """
+    if options.get("noise_prior") is not None:
+        raise UsageError("noise that has a shape cannot be foreseen", hint="leave out noise_prior")
     if options.get("adversary") == "arbitrary":
         raise PromiseError(
             f"{ARBITRARY.theorem}: {ARBITRARY.says}",
@@ -215,26 +217,25 @@ def check_max_error(max_error: float | None) -> None:
 
 
 def by_posterior(ground: Ground) -> tuple[CurvePoint, ...]:
-    """The error against γ, at the wished prior."""
+    """The error against γ, at the wished prior: in even steps of γ's odds, by which it falls."""
     prior, own = ground.prepared.promise.prior, ground.prepared.promise.posterior
-    lowest = max(1.5 * prior, min(own / 4, 0.01))
-    # Even steps of the odds γ/(1−γ), by which the error falls.
-    odds = around(own / (1 - own), lowest / (1 - lowest), 49.0)
-    return curve(
-        ground, [own if x == own / (1 - own) else x / (1 + x) for x in odds], lambda at: (prior, at)
-    )
+    lowest = min(own, max(1.5 * prior, min(own / 4, 0.01)))
+    odds = around(odds_of(own), odds_of(lowest), odds_of(0.98))
+    posteriors = [own if x == odds_of(own) else x / (1 + x) for x in odds]
+    return curve(ground, [(gamma, prior, gamma) for gamma in posteriors])
 
 
 def by_prior_factor(ground: Ground) -> tuple[CurvePoint, ...]:
     """The error against k, at the wished posterior."""
-    density, promise = float(ground.boundary.density), ground.prepared.promise
-    own = promise.prior / density
-    highest = min(0.95 * promise.posterior / density, 100 * max(own, 1.0))
-    return curve(
-        ground,
-        around(own, min(1.0, own / 4), highest),
-        lambda at: (at * density, promise.posterior),
-    )
+    density, promise = ground.boundary.density, ground.prepared.promise
+    own = factor_of(promise, ground.wish, density)
+    highest = min(0.95 * promise.posterior / float(density), 100 * max(own, 1.0))
+    factors = around(own, min(1.0, own / 4), highest)
+    return curve(ground, [(k, k * float(density), promise.posterior) for k in factors])
+
+
+def odds_of(chance: float) -> float:
+    return chance / (1 - chance)
 
 
 def around(own: float, low: float, high: float) -> list[float]:
@@ -242,13 +243,12 @@ def around(own: float, low: float, high: float) -> list[float]:
     return sorted({own, *np.geomspace(min(low, own), max(high, own), POINTS).tolist()})
 
 
-def curve(ground: Ground, values: Iterable[float], promised: Any) -> tuple[CurvePoint, ...]:
-    """Points at the values where a promise can be made."""
+def curve(ground: Ground, places: Iterable[tuple[float, float, float]]) -> tuple[CurvePoint, ...]:
+    """Points at (where on the axis, prior, posterior), where that promise can be made."""
     found = []
-    for at in values:
+    for at, prior, posterior in places:
         try:
-            promise = DGamma(*promised(at), ground.wish.adversary)
-            mechanism = ground.mechanism(promise)
+            mechanism = ground.mechanism(DGamma(prior, posterior, ground.wish.adversary))
         except PromiseError:
             continue
         means = tuple(line.mean for line in ground.workload.errors(mechanism))

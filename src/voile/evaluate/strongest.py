@@ -15,10 +15,10 @@ from typing import Any
 from voile.errors import PromiseError
 from voile.evaluate.expected import Workload
 from voile.mechanisms import AlphaBeta
-from voile.privacy import DGamma
+from voile.privacy import DGamma, plan
 from voile.privacy.boundary import Boundary, Limit, limit_on_error, limit_on_linking
-from voile.publishing.steps import Prepared, choose_mechanism
-from voile.publishing.wish import Wish, promise_for
+from voile.publishing.steps import Prepared
+from voile.publishing.wish import Wish, check_size, promise_for
 
 WEAKEST_POSTERIOR = 0.999
 """A promise with a larger γ promises nothing worth the name."""
@@ -40,7 +40,17 @@ class Ground:
 
     def mechanism(self, promise: DGamma) -> AlphaBeta:
         """What publishing would use for this promise."""
-        return choose_mechanism(replace(self.prepared, promise=promise), self.wish)
+        rows, size = self.boundary.rows, self.boundary.domain_size
+        planned = plan(
+            promise,
+            self.wish.form,
+            retention=self.wish.retention,
+            max_view_ratio=self.wish.max_view_ratio,
+            domain_ratio=Fraction(size, rows),
+        )
+        mechanism = AlphaBeta(planned.retention, planned.noise, self.wish.form)
+        check_size(mechanism, rows, size)
+        return mechanism
 
     def error(self, prior: float, posterior: float) -> float:
         """The expected error at a promise; ∞ where that cannot be made."""
@@ -154,12 +164,10 @@ def halved(fails: float, works: float, test: Callable[[float], bool]) -> float:
     return works
 
 
-def round_off(number: float, way: Callable[[float], int]) -> float:
+def round_off(number: float, way: Callable[[Fraction], int]) -> float:
     """A number of few digits, rounded to the weaker side."""
-    exponent = DIGITS - 1 - math.floor(math.log10(number))
-    return float(
-        Fraction(way(Fraction(number) * Fraction(10) ** exponent)) / Fraction(10) ** exponent
-    )
+    scale = Fraction(10) ** (DIGITS - 1 - math.floor(math.log10(number)))
+    return float(way(Fraction(number) * scale) / scale)
 
 
 def impossible(ground: Ground, max_error: float, least: tuple[float, float]) -> PromiseError:
@@ -185,6 +193,8 @@ def limits(ground: Ground, promise: DGamma, max_error: float | None) -> tuple[Li
     found = [
         ground.boundary.limit_on(promise),
         limit_on_linking(ground.boundary) if promise.adversary == "exclusive" else None,
-        None if max_error is None else limit_on_error(max_error, ground.boundary.rows),
+        limit_on_error(max_error, ground.boundary.rows)
+        if max_error is not None and ground.workload.counts
+        else None,
     ]
     return tuple(limit for limit in found if limit)
