@@ -98,7 +98,7 @@ def bounds(attack: Attack, low: float) -> list[Any]:
         same,
         promise,
         note(low, gamma, f"γ = {gamma:.3g}", dx=8, dy=-9),
-        note(d, gamma, f"d = {d:.3g}", dx=8, dy=4),
+        note(d, gamma, f"d = {d:.3g}", dx=16, dy=4),
         note(math.sqrt(low), math.sqrt(low), "nothing learned", dx=10, dy=12),
     ]
 
@@ -116,7 +116,7 @@ def dots(points: list[dict[str, Any]], low: float) -> Any:
     there = {p["sort"] for p in points}
     kept = [i for i, sort in enumerate(SORTS) if sort in there]
     names = [SORTS[i] for i in kept]
-    legend = alt.Legend(title=None, orient="top", symbolSize=120, columns=4)
+    legend = alt.Legend(title=None, orient="top", symbolSize=120, columns=4, labelLimit=300)
     colours = alt.Scale(domain=names, range=[COLOURS[i] for i in kept])
     shapes = alt.Scale(domain=names, range=[SHAPES[i] for i in kept])
     most = max([p["tuples"] for p in points], default=1)
