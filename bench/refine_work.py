@@ -130,6 +130,7 @@ def adult_case(retention: float | None, seed: int, prior_factor: float) -> Case:
     arrow = release.to_arrow().combine_chunks()
     view = [codes(arrow.column(a.name).combine_chunks(), a) for a in schema]
     truth = TupleIndex(schema.sizes).decode(table.keys(schema, drop_nulls=False))
+    assert isinstance(release.mechanism, AlphaBeta)
     return Case(list(truth), view, tuple(schema.sizes), release.mechanism)
 
 
