@@ -120,8 +120,17 @@ def of_both_sides(epsilon: float, d: float) -> DGamma:
 
 
 def dp_to_exclusive(source: Dp, wanted: Wanted) -> DGamma:
-    ratio = exp_up(source.epsilon)
-    return d_gamma_within(wanted["d"], 1 / ratio, ratio**2, "exclusive")
+    return of_both_sides_linked(source.epsilon, wanted["d"])
+
+
+def relative_to_exclusive(source: Relative, wanted: Wanted) -> DGamma:
+    return of_both_sides_linked(source.delta, chosen(wanted, "d", source.d))
+
+
+def of_both_sides_linked(epsilon: float, d: float) -> DGamma:
+    """e^−ε ≤ L ≤ e^ε, so that exchanging a record has a ratio of at most e^2ε."""
+    ratio = exp_up(epsilon)
+    return d_gamma_within(d, 1 / ratio, ratio**2, "exclusive")
 
 
 def relative_to_dp(source: Relative, _: Wanted) -> Dp:

@@ -28,6 +28,7 @@ from voile.privacy.belief_formulas import (
     indistinguishable_to_swap,
     relative_to_d_gamma,
     relative_to_dp,
+    relative_to_exclusive,
     relative_to_indistinguishable,
     relative_to_indistinguishable_printed,
     relative_to_relative,
@@ -58,27 +59,34 @@ BELIEF_THEOREMS = (
         "δ = ε, for any d", dp_to_relative, equivalent=True, needs=("d",),
     ),
     Theorem(
-        "relative", "relative", "Mathematics §16: the same for every prior", "the same δ, for any d",
-        relative_to_relative, equivalent=True, needs=("d",),
+        "relative", "relative", "Mathematics §16: the same for every prior",
+        "the same δ, for any d", relative_to_relative, equivalent=True, needs=("d",),
     ),
     Theorem(
         "dp[add-remove]", "d-gamma[independent]", f"Proposition 2.5, {REPORT}, and Mathematics §16",
         "γ = d·e^ε, where that is below 1", dp_to_d_gamma, needs=("d",),
     ),
     Theorem(
+        "relative", "d-gamma[exclusive]", "Mathematics §6: exchanging a record",
+        "the larger of d·e^δ and d·e^2δ/(1 − d + d·e^2δ)", relative_to_exclusive,
+    ),
+    Theorem(
         "dp[add-remove]", "d-gamma[exclusive]", "Mathematics §6: exchanging a record",
         "the larger of d·e^ε and d·e^2ε/(1 − d + d·e^2ε)", dp_to_exclusive, needs=("d",),
     ),
     Theorem(
-        "dp[add-remove]", "dp[swap]", "Mathematics §12: a swap takes one record out and puts another in",
-        "2ε", add_remove_to_swap,
+        "dp[add-remove]", "dp[swap]",
+        "Mathematics §12: a swap takes one record out and puts another in", "2ε",
+        add_remove_to_swap,
     ),
     Theorem(
-        "d-gamma[independent]", "dp[swap]", f"Proposition 3.5, {REPORT}, made tight in Mathematics §16",
+        "d-gamma[independent]", "dp[swap]",
+        f"Proposition 3.5, {REPORT}, made tight in Mathematics §16",
         "ε = ln(R·γ/d)", d_gamma_to_swap, printed=d_gamma_to_swap_printed,
     ),
     Theorem(
-        "relative", "indistinguishable", f"Proposition 3.5, {REPORT}, made tight in Mathematics §16",
+        "relative", "indistinguishable",
+        f"Proposition 3.5, {REPORT}, made tight in Mathematics §16",
         "ε = 2δ", relative_to_indistinguishable, printed=relative_to_indistinguishable_printed,
     ),
     Theorem(
@@ -94,7 +102,8 @@ BELIEF_THEOREMS = (
         "γ(d, R·γ/d), the belief that the ratio R·γ/d makes of d", independent_to_exclusive,
     ),
     Theorem(
-        "d-gamma[independent]", "d-gamma[independent]", "Mathematics §2: Bayes' rule at another prior",
+        "d-gamma[independent]", "d-gamma[independent]",
+        "Mathematics §2: Bayes' rule at another prior",
         "the larger of what R makes of d, and d·γ₀/d₀", d_gamma_to_d_gamma, needs=("d",),
     ),
     Theorem(
@@ -167,8 +176,8 @@ BELIEF_THEOREMS = (
         "δ = ε, η = 0, for every T", swap_to_delta_t, equivalent=True,
     ),
     Theorem(
-        "delta-T", "dp[swap]", "Mathematics §16: log-odds change by the logarithm of the ratio", "ε = δ",
-        delta_t_to_swap, equivalent=True,
+        "delta-T", "dp[swap]", "Mathematics §16: log-odds change by the logarithm of the ratio",
+        "ε = δ", delta_t_to_swap, equivalent=True,
         condition="η = 0, and all that is published answers at most T queries",
     ),
 )  # fmt: skip

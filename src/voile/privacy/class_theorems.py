@@ -78,16 +78,16 @@ def up(x: float) -> float:
 FANO = "Mathematics §16: Fano's inequality for one bit"
 CLASS_THEOREMS = (
     Theorem(
-        "l[frequency]", "l[entropy]", "Mathematics §16: entropy is at least min-entropy", "the same ℓ",
-        to_entropy,
+        "l[frequency]", "l[entropy]", "Mathematics §16: entropy is at least min-entropy",
+        "the same ℓ", to_entropy,
     ),
     Theorem(
-        "l[frequency]", "l[distinct]", "Mathematics §16: shares of at most 1/ℓ must add up to 1", "⌈ℓ⌉",
-        to_distinct,
+        "l[frequency]", "l[distinct]", "Mathematics §16: shares of at most 1/ℓ must add up to 1",
+        "⌈ℓ⌉", to_distinct,
     ),
     Theorem(
-        "l[entropy]", "l[distinct]", "Mathematics §16: j values have an entropy of at most ln j", "⌈ℓ⌉",
-        to_distinct,
+        "l[entropy]", "l[distinct]", "Mathematics §16: j values have an entropy of at most ln j",
+        "⌈ℓ⌉", to_distinct,
     ),
     Theorem(
         "l[distinct]", "k", "Mathematics §16: different values are of different records", "k = ⌈ℓ⌉",

@@ -45,7 +45,7 @@ class Number:
         return f"{number} {least} {self.low:g} and {most} {self.high:g}"
 
     def hint(self, name: str) -> str:
-        inside = self.low + 1 if math.isinf(self.high) else (self.low + self.high) / 2
+        inside = self.low + 1 if self.high > self.low + 1 else (self.low + self.high) / 2
         example = f"e.g. {name}={inside:g}"
         return f"{example}, or {name}={self.word}" if self.word else example
 

@@ -1,0 +1,313 @@
+"""Promises as text and as commands: spelling, errors, what follows from a release."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from voile.errors import PromiseError, UsageError
+from voile.mechanisms import AlphaBeta
+from voile.privacy import (
+    KINDS,
+    DGamma,
+    Form,
+    LikelihoodRatio,
+    consequences,
+    convert,
+    parse_guarantee,
+    parse_wish,
+    plan,
+    spelled,
+    statements,
+)
+
+WRITTEN = [
+    "d-gamma(d=0.000465, gamma=0.2, adversary=exclusive)",
+    "relative(d=0.01, delta=3.2)",
+    "dp(epsilon=1.5, unit=swap)",
+    "indistinguishable(epsilon=2.0)",
+    "breach(rho1=0.1, rho2=0.5, about=presence)",
+    "s-breach(s=68.0, rho1=0.1, rho2=0.95)",
+    "amplification(gamma=19.0)",
+    "delta-T(delta=1.0, T=any, eta=0.0)",
+    "delta-T(delta=1.0, T=40, eta=1e-06)",
+    "k(k=5)",
+    "l(l=2.5, measure=entropy)",
+    "t(t=0.1, distance=jensen-shannon)",
+    "semantic(delta=1.0, absent=ignored)",
+]
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+def test_what_is_written_is_read_back(text: str) -> None:
+    guarantee = parse_guarantee(text)
+    assert spelled(guarantee) == text
+    assert parse_guarantee(f"  {text.replace('=', ' = ').replace(', ', ',')} ") == guarantee
+    assert guarantee.to_dict()["kind"] == guarantee.kind == text.partition("(")[0]
+    json.dumps(guarantee.to_dict())
+    words = guarantee.explain()
+    assert words.endswith(".")
+    if guarantee.adversary != "exclusive" or guarantee.kind != "d-gamma":
+        assert "not" in words or "Nothing" in words
+    assert guarantee.against
+
+
+def test_every_kind_is_written_somewhere() -> None:
+    assert {text.partition("(")[0] for text in WRITTEN} == set(KINDS)
+
+
+WRONG = [
+    ("d-gama(d=0.1, gamma=0.2)", "'d-gama' is not known (character 1", "d-gamma"),
+    ("dp(epsilon=1, unti=swap)", "no parameter 'unti' (character 15", "unit"),
+    ("dp(epsilon=1, unit=swop)", "unit = 'swop' is not known (character 20", "swap"),
+    ("d-gamma(gamma=0.2)", "d-gamma lacks d", "d-gamma(d=…, gamma=…)"),
+    ("d-gamma(d=0.1, d=0.2)", "'d' is given twice (character 16", "once"),
+    ("d-gamma(d=0.1, gamma=1.2)", "1.2 must be a number above 0 and below 1 (character 22", ""),
+    ("d-gamma(d=nan, gamma=0.2)", "d = nan must be a number", "d=0.5"),
+    ("d-gamma(d=0.1, gamma=two)", "gamma = 'two' must be a number", "gamma=0.5"),
+    ("dp(epsilon)", "'epsilon' is not parameter=value (character 4", "dp(epsilon=…)"),
+    ("dp(epsilon=)", "'epsilon=' is not parameter=value", "dp(epsilon=…)"),
+    ("dp(epsilon=1", "is not a guarantee", "d-gamma(d=…"),
+    ("", "is not a guarantee", "d-gamma(d=…"),
+    ("k(k=2.5)", "k = '2.5' must be a whole number", "k=2"),
+    ("k(k=0)", "k = 0 must be a whole number at least 1", "k=2"),
+    ("delta-T(delta=1, T=0)", "T = 0 must be a whole number", "T=any"),
+    ("breach(rho1=0.5, rho2=0.1)", "rho1 = 0.5 is above rho2 = 0.1", "before"),
+    ("amplification(gamma=0.5)", "gamma = 0.5 must be a number at least 1", "gamma=2"),
+    ("dp(epsilon=1,)", "'' is not parameter=value (character 14", "dp(epsilon=…)"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "message", "hint"), WRONG)
+def test_a_wrong_text_is_named_with_its_place(text: str, message: str, hint: str) -> None:
+    with pytest.raises(UsageError) as error:
+        parse_guarantee(text)
+    assert message in error.value.message
+    assert hint in error.value.hint
+
+
+def test_a_promise_that_cannot_be_kept_is_refused_as_such() -> None:
+    with pytest.raises(PromiseError, match=r"is not below posterior γ = 0\.2"):
+        parse_guarantee("d-gamma(d=0.3, gamma=0.2)")
+
+
+@given(st.text(alphabet="d-gamp(=,)0.12 εk", max_size=24))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        parse_guarantee(text)
+    except (UsageError, PromiseError) as error:
+        assert error.message
+
+
+# ---------------------------------------------------------------------- conversions
+
+
+def to(source: str, wish: str) -> dict[str, Any]:
+    return convert(parse_guarantee(source), parse_wish(wish)).to_dict()
+
+
+def test_a_free_parameter_must_be_chosen() -> None:
+    with pytest.raises(UsageError, match="for every d: say which") as error:
+        to("dp(epsilon=1)", "d-gamma")
+    assert error.value.hint == '--to "d-gamma(d=…)"'
+    found = to("dp(epsilon=1)", "d-gamma(d=0.01)")["guarantee"]
+    assert found["gamma"] == pytest.approx(0.01 * math.e)
+
+
+def test_a_word_left_open_is_that_of_the_same_adversaries() -> None:
+    assert to("d-gamma(d=0.01, gamma=0.2)", "dp")["guarantee"]["unit"] == "add-remove"
+    assert to("d-gamma(d=0.01, gamma=0.2)", "breach")["guarantee"]["about"] == "presence"
+    exclusive = "d-gamma(d=0.01, gamma=0.2, adversary=exclusive)"
+    assert to(exclusive, "dp")["guarantee"]["unit"] == "swap"
+    assert to(exclusive, "breach")["guarantee"] == {
+        "kind": "breach", "rho1": 0.01, "rho2": 0.2, "about": "record",
+    }  # fmt: skip
+    assert to("amplification(gamma=3)", "dp")["guarantee"]["unit"] == "swap"
+
+
+def test_a_claim_that_is_asked_for_must_follow() -> None:
+    assert to("dp(epsilon=1)", "dp(epsilon=2, unit=swap)")["guarantee"]["epsilon"] == 2
+    with pytest.raises(PromiseError, match="what follows is dp"):
+        to("dp(epsilon=1)", "dp(epsilon=1.9, unit=swap)")
+    assert to("l(l=3)", "k(k=2)")["guarantee"] == {"kind": "k", "k": 3}
+    with pytest.raises(PromiseError, match="what follows is k"):
+        to("l(l=3)", "k(k=4)")
+
+
+def test_nothing_empty_is_promised() -> None:
+    with pytest.raises(PromiseError, match=r"γ would be 1\.35914") as error:
+        to("dp(epsilon=1)", "d-gamma(d=0.5)")
+    assert "below 0.3679" in error.value.hint
+    for source, wish in (
+        ("dp(epsilon=10000)", "dp(unit=swap)"),
+        ("dp(epsilon=9000, unit=swap)", "amplification"),
+        ("dp(epsilon=9000)", "breach(rho1=0.1)"),
+        ("dp(epsilon=9000)", "d-gamma(d=1e-300)"),
+    ):
+        with pytest.raises(PromiseError, match="promises nothing"):
+            to(source, wish)
+    assert to("dp(epsilon=0)", "d-gamma(d=0.01)")["guarantee"]["gamma"] > 0.01
+
+
+def test_why_something_does_not_follow() -> None:
+    with pytest.raises(PromiseError, match="number of rows") as error:
+        to("dp(epsilon=1, unit=swap)", "dp(unit=add-remove)")
+    assert "counterexample" in error.value.hint
+    with pytest.raises(PromiseError, match=r"§2\.4"):
+        to("k(k=5)", "d-gamma(d=0.1)")
+    with pytest.raises(PromiseError, match=r"η = 0\.001"):
+        to("delta-T(delta=1, eta=0.001)", "dp")
+
+
+@pytest.mark.parametrize("text", WRITTEN)
+def test_all_that_follows_can_also_be_asked_for(text: str) -> None:
+    source = parse_guarantee(text)
+    found = consequences(source)
+    json.dumps(found.to_dict())
+    for conversion in found.follows:
+        again = convert(source, parse_wish(spelled(conversion.guarantee)))
+        assert again.guarantee.to_dict() == pytest.approx(conversion.guarantee.to_dict())
+    assert found.follows or found.refused
+
+
+# ---------------------------------------------------------------------- releases
+
+
+def ratio_of(form: Form, promise: DGamma, retention: float | None = None) -> LikelihoodRatio:
+    planned = plan(promise, form, retention=retention)
+    return AlphaBeta(planned.retention, planned.noise, form).likelihood_ratio()
+
+
+RATIOS = [
+    ratio_of("multiset", DGamma(0.01, 0.2)),
+    ratio_of("set", DGamma(0.01, 0.2), 0.5),
+    ratio_of("multiset", DGamma(0.01, 0.2, "exclusive")),
+    LikelihoodRatio(Fraction(1, 20), Fraction(2)),
+]
+
+
+@pytest.mark.parametrize("ratio", RATIOS)
+@pytest.mark.parametrize("rows_are_public", [True, False])
+def test_statements_stand_before_those_they_imply(
+    ratio: LikelihoodRatio, rows_are_public: bool
+) -> None:
+    promise = DGamma(0.01, 0.2)
+    found = statements(promise, ratio, rows_are_public=rows_are_public, simulated=False)
+    kept = [s for s in found if s.holds]
+    assert [s.adversary for s in kept] == sorted(s.adversary for s in kept)
+    for i, later in enumerate(kept):
+        for earlier in kept[:i]:
+            assert later.bounds is not None
+            assert earlier.bounds is not None
+            if later.bounds.imply(earlier.bounds):
+                assert earlier.bounds.imply(later.bounds)
+    kinds = [(s.data["kind"], s.data.get("unit")) for s in kept]
+    assert (("dp", "add-remove") in kinds) is not rows_are_public
+    assert ("dp", "swap") in kinds
+    assert promise.to_dict() in [s.data for s in kept]
+
+
+def test_the_exact_bounds_are_those_of_the_oracle(oracle: dict[str, dict[str, Any]]) -> None:
+    expected = oracle["errata.thm43"]["expected"]
+    most = AlphaBeta(expected["max_S_exact"], expected["max_S_exact"] / 24.75, "set")
+    found = statements(
+        DGamma(0.01, 0.2001), most.likelihood_ratio(), rows_are_public=False, simulated=False
+    )
+    exact = next(s for s in found if s.data.get("gamma") == pytest.approx(0.2, rel=1e-8))
+    assert exact.adversary == "independent"
+    ratio = Fraction(exact.data["d"]) / Fraction(exact.data["gamma"])
+    assert float(ratio) == pytest.approx(expected["at_max_S"]["ratio_p->0"], rel=1e-8)
+    half = AlphaBeta(0.5, expected["beta_tight"], "set").likelihood_ratio()
+    assert float(half.low) == pytest.approx(expected["min_ratio"], rel=1e-8)
+    adult = oracle["dp.adult"]["expected"]["tight"]
+    ratio = AlphaBeta(0.5, adult["beta"], "set").likelihood_ratio()
+    promise = DGamma(10 * 30162 / 648023040, 0.2 * (1 + 1e-8))
+    stated = statements(promise, ratio, rows_are_public=False, simulated=False)
+    epsilons = {s.data["unit"]: s.data["epsilon"] for s in stated if s.data["kind"] == "dp"}
+    assert epsilons["add-remove"] == pytest.approx(adult["eps_addremove"], rel=1e-9)
+    assert epsilons["swap"] == pytest.approx(adult["eps_swap"], rel=1e-9)
+
+
+def test_a_promise_that_is_not_kept_is_not_listed() -> None:
+    for ratio in (LikelihoodRatio(Fraction(0), Fraction(2)), LikelihoodRatio(Fraction(1, 2), None)):
+        found = statements(DGamma(0.01, 0.2), ratio, rows_are_public=False, simulated=False)
+        assert not any(s.holds for s in found)
+    weak = LikelihoodRatio(Fraction(1, 2), Fraction(30))
+    found = statements(DGamma(0.01, 0.2), weak, rows_are_public=False, simulated=False)
+    assert DGamma(0.01, 0.2).to_dict() not in [s.data for s in found if s.holds]
+
+
+# ---------------------------------------------------------------------- the commands
+
+
+def voile(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "voile.cli", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=cwd,
+        env=os.environ | {"COLUMNS": "100", "NO_COLOR": "1"},
+    )
+
+
+def test_convert_as_a_command() -> None:
+    done = voile("convert", "d-gamma(d=4.65e-4, gamma=0.2)", "--to", "dp", "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert list(found["guarantee"]) == ["kind", "epsilon", "unit"]
+    assert found["guarantee"]["kind"] == "dp"
+    assert found["guarantee"]["epsilon"] == pytest.approx(
+        math.log(0.2 * (1 - 4.65e-4) / (4.65e-4 * 0.8)), rel=1e-12
+    )
+    assert found["guarantee"]["unit"] == "add-remove"
+    assert "Proposition 2.5" in found["theorem"]
+    wrong = voile("convert", "d-gamma(d=4.65e-4, gama=0.2)")
+    assert wrong.returncode == 2
+    assert "did you mean 'gamma'?" in wrong.stderr
+    refused = voile("convert", "k(k=5)", "--to", "dp")
+    assert refused.returncode == 1
+    assert "Joe" in refused.stderr
+    plain = voile("convert", "dp(epsilon=1)")
+    assert "does not follow" in plain.stdout
+
+
+def test_guarantees_as_a_command(tmp_path: Path) -> None:
+    made = ["--columns", "age,sex,salary,education", "--prior", "0.01", "--posterior", "0.2"]
+    source = "dataset:adult/boundary"
+    assert voile("publish", source, *made, "-o", "a.voile", cwd=tmp_path).returncode == 0
+    done = voile("guarantees", "a.voile", "--json", cwd=tmp_path)
+    found = json.loads(done.stdout)
+    for one in found:
+        assert {"kind", "adversary", "against", "theorem", "holds", "explain"} <= set(one)
+    kept = [one for one in found if one["holds"]]
+    assert {"kind": "d-gamma", "d": 0.01, "gamma": 0.2}.items() <= next(
+        one for one in kept if "as written" in one["theorem"]
+    ).items()
+    assert {one["kind"] for one in kept} == {"d-gamma", "dp", "relative", "breach", "delta-T"}
+    denied = [one for one in found if not one["holds"]]
+    assert {one["kind"] for one in denied} == {"d-gamma", "k", "l", "t"}
+    assert any("6.1" in one["theorem"] for one in denied)
+    assert any("6.4" in one["theorem"] for one in denied)
+    told = voile("guarantees", "a.voile", cwd=tmp_path).stdout
+    assert "promised, strongest first" in told
+    assert "not promised" in told
+
+
+def test_a_simulated_release_promises_nothing(tmp_path: Path) -> None:
+    made = ["--columns", "age,sex", "--prior", "0.01", "--simulate-seed", "3", "-o", "s.voile"]
+    assert voile("publish", "dataset:adult/boundary", *made, cwd=tmp_path).returncode == 0
+    done = voile("guarantees", "s.voile", "--json", cwd=tmp_path)
+    assert not any(one["holds"] for one in json.loads(done.stdout))
+    assert "promises nothing" in done.stderr
+    assert "promises nothing" in voile("guarantees", "s.voile", cwd=tmp_path).stdout
