@@ -28,6 +28,7 @@ from voile.publishing.wish import (
     check_nulls,
     check_size,
     choose_schema,
+    linked_list,
     promise_for,
     weak_prior,
 )
@@ -115,7 +116,11 @@ def publish_table(
         release = write(prepared, asked, target, overwrite=overwrite)
     if to is None:
         removed_with(release)
-    notes = (*prepared.notes, *weak_prior(prepared.promise, prepared.schema.size))
+    notes = (
+        *prepared.notes,
+        *weak_prior(prepared.promise, prepared.schema.size),
+        *linked_list(release.promise, release.mechanism.likelihood_ratio()),
+    )
     return Publication(release, prepared.rows, prepared.rows - len(prepared.members), notes)
 
 

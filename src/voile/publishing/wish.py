@@ -15,7 +15,7 @@ from typing import Any
 from voile.engines.table import NULLS, Nulls, Table
 from voile.errors import PromiseError, TableError, UsageError
 from voile.mechanisms import Publishing
-from voile.privacy import Adversary, DGamma, Form
+from voile.privacy import Adversary, DGamma, Form, LikelihoodRatio
 from voile.publishing.noise_prior import Given
 from voile.schema import Schema
 from voile.schema.infer import ColumnProfile, infer_attribute
@@ -183,6 +183,18 @@ def weak_prior(promise: DGamma, size: int) -> list[str]:
         f"d = {promise.prior:.3g} is below 1/m = {float(Fraction(1, size)):.3g}: someone who knows "
         "that a person is in the table, and nothing else, believes more than that already, and "
         "is promised against nothing"
+    ]
+
+
+def linked_list(promise: DGamma, ratio: LikelihoodRatio) -> list[str]:
+    """What the default does not promise against, in a number."""
+    if promise.adversary == "exclusive":
+        return []
+    reached = float(ratio.linked_posterior(promise.prior))
+    return [
+        "someone who knows that a person is in the table, and has a list of records that could be "
+        f"theirs, may come to believe in one of them with up to {reached:.3g}; --adversary "
+        f"exclusive keeps that below {promise.posterior:g}"
     ]
 
 
