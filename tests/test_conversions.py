@@ -225,8 +225,8 @@ def test_the_exact_bounds_are_those_of_the_oracle(oracle: dict[str, dict[str, An
     )
     exact = next(s for s in found if s.data.get("gamma") == pytest.approx(0.2, rel=1e-8))
     assert exact.adversary == "independent"
-    ratio = Fraction(exact.data["d"]) / Fraction(exact.data["gamma"])
-    assert float(ratio) == pytest.approx(expected["at_max_S"]["ratio_p->0"], rel=1e-8)
+    least = Fraction(exact.data["d"]) / Fraction(exact.data["gamma"])
+    assert float(least) == pytest.approx(expected["at_max_S"]["ratio_p->0"], rel=1e-8)
     half = AlphaBeta(0.5, expected["beta_tight"], "set").likelihood_ratio()
     assert float(half.low) == pytest.approx(expected["min_ratio"], rel=1e-8)
     adult = oracle["dp.adult"]["expected"]["tight"]

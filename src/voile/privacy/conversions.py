@@ -198,6 +198,10 @@ def convert(source: Guarantee, wish: Wish) -> Conversion:
     ]
     reached.sort(key=lambda conversion: conversion.guarantee.adversary != source.adversary)
     for conversion in reached:
+        settled = Wish(wish.kind, {**_chosen(conversion.guarantee), **wish.fixed})
+        if settled.fixed != wish.fixed:
+            # What was left open is now known: theorems that wait for it may give more.
+            return convert(source, settled)
         if wish.kind.at_least(conversion.guarantee, wish.fixed):
             return conversion
     if reached:
@@ -209,6 +213,13 @@ def convert(source: Guarantee, wish: Wish) -> Conversion:
             else "it may hold, but no theorem here shows it",
         )
     raise _why_not(search, source, wish)
+
+
+def _chosen(guarantee: Guarantee) -> dict[str, Any]:
+    """A guarantee's parameters that are not claims of strength."""
+    kind = KINDS[guarantee.kind]
+    data = guarantee.to_dict()
+    return {name: data[name] for name in kind.parameters if name not in kind.claims}
 
 
 def _text(wish: Wish) -> str:
@@ -250,7 +261,11 @@ def consequences(source: Guarantee) -> Consequences:
     """Everything that follows from a guarantee, and what is known not to."""
     search = Search(source)
     start = label(source)
-    follows = tuple(c for c in search.found.values() if c.steps)
+    follows = tuple(
+        convert(source, Wish(KINDS[c.guarantee.kind], _chosen(c.guarantee)))
+        for c in search.found.values()
+        if c.steps
+    )
     waiting = tuple(
         open_
         for open_ in search.missing.values()
