@@ -1,0 +1,138 @@
+"""One view of a series: keep records by chance, with more noise where a tuple was shown before.
+
+At view i every record is kept with chance a, by fresh coins. A tuple of D gets noise: geometric
+copies (multiset), or an insertion by chance where it is not in the table (set); with `unseen[i]`
+if no view before showed it, with `seen` otherwise. What was shown is public, and so is all that
+the law of the next view depends on besides the table. Proofs: docs/mathematics.md, section 19.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.mechanisms.alphabeta import AlphaBeta, contains, distinct, merged
+from voile.noise import Gaps, Key
+from voile.privacy import Form, LikelihoodRatio
+from voile.privacy.series import SeriesNoise
+from voile.schema import Keys, TupleIndex
+
+Counts = npt.NDArray[np.uint32]
+
+
+@dataclass(frozen=True)
+class History:
+    """Every tuple that a series has shown, in the order of D, and how often in each of its views."""
+
+    keys: Keys
+    counts: Counts
+    """A row for each tuple, a column for each view."""
+
+    @classmethod
+    def empty(cls, index: TupleIndex) -> History:
+        return cls(np.empty(0, index.key_type), np.empty((0, 0), np.uint32))
+
+    @property
+    def views(self) -> int:
+        return self.counts.shape[1]
+
+    def with_view(self, rows: Keys) -> History:
+        """The history after one more view, given by the sorted keys of its rows."""
+        shown = distinct(rows)
+        keys = distinct(merged(self.keys, shown))
+        counts = np.zeros((len(keys), self.views + 1), np.uint32)
+        counts[np.searchsorted(keys, self.keys), :-1] = self.counts
+        starts = np.searchsorted(rows, shown)
+        counts[np.searchsorted(keys, shown), -1] = np.diff(np.append(starts, len(rows)))
+        return History(keys, counts)
+
+    def texts(self) -> tuple[list[str], npt.NDArray[np.int64]]:
+        """The different histories, as '0,2,1', and which of them each tuple has."""
+        code = np.zeros(len(self.keys), np.int64)
+        for column in self.counts.T:
+            wide = code * (int(column.max(initial=0)) + 1) + column
+            code = np.unique(wide, return_inverse=True)[1].astype(np.int64)
+        _, first = np.unique(code, return_index=True)
+        return [",".join(map(str, row)) for row in self.counts[first].tolist()], code
+
+
+def read_texts(texts: list[str], views: int) -> Counts:
+    """The counts behind histories as texts; ValueError where one is none."""
+    found = np.array([[int(count) for count in text.split(",")] for text in texts], np.uint32)
+    found = found.reshape(len(texts), -1) if texts else np.empty((0, views), np.uint32)
+    if found.shape[1] != views or (len(found) and not found.any(axis=1).all()):
+        raise ValueError(f"a history has {views} counts, not all 0")
+    return found
+
+
+@dataclass(frozen=True)
+class Series:
+    """View number `view` of a series, drawn after `seen_count` tuples had been shown.
+
+    `seen` are their keys; they are not there in a release that was opened, which draws nothing.
+    """
+
+    noise: SeriesNoise
+    view_number: int
+    seen_count: int
+    seen: Keys | None = None
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.view_number <= self.noise.views:
+            raise ValueError(f"view {self.view_number} of a series of {self.noise.views}")
+        if self.seen_count < 0 or (self.view_number == 1 and self.seen_count):
+            raise ValueError(f"{self.seen_count} tuples seen before view {self.view_number}")
+
+    @property
+    def form(self) -> Form:
+        return self.noise.form
+
+    @property
+    def retention(self) -> float:
+        return self.noise.retention
+
+    @cached_property
+    def on_unseen(self) -> AlphaBeta:
+        """What happens to a tuple that was not shown before; keeping is the same for all."""
+        return AlphaBeta(self.retention, self.noise.unseen[self.view_number - 1], self.form)
+
+    @cached_property
+    def on_seen(self) -> AlphaBeta:
+        return AlphaBeta(self.retention, self.noise.seen, self.form)
+
+    def likelihood_ratio(self) -> LikelihoodRatio:
+        """Of all views that the series may have: what is promised holds to its end."""
+        return self.noise.likelihood_ratio()
+
+    def expected_noise(self, size: int) -> float:
+        fresh, again = self.on_unseen.noise_mean, self.on_seen.noise_mean
+        return fresh * float(size - self.seen_count) + again * self.seen_count
+
+    def noise_deviation(self, size: int) -> float:
+        fresh, again = self.on_unseen.noise_variance, self.on_seen.noise_variance
+        return math.sqrt(fresh * float(size - self.seen_count) + again * self.seen_count)
+
+    def cuts(self, index: TupleIndex, rows: int) -> list[int]:
+        return self.on_unseen.cuts(index, rows)
+
+    def noise_rows(self, index: TupleIndex, key: Key, number: int, first: int, last: int) -> Keys:
+        """The noise of one range of D, [first, last) of its first words, in the order of D."""
+        assert self.seen is not None  # noqa: S101
+        fresh = self.on_unseen.noise_rows(index, key, number, first, last)
+        ends = np.concatenate([index.first_key(first), index.first_key(last)])
+        start, stop = np.searchsorted(self.seen, ends)
+        seen = self.seen[start:stop]
+        again = Gaps(self.noise.seen, self.form, [])
+        stream = key.stream("noise on seen tuples", number)
+        places = [words[0] for words in again.walk(stream, 0, len(seen))]
+        drawn = seen[np.concatenate([np.empty(0, np.uint64), *places])]
+        return merged(fresh[~contains(seen, fresh)], drawn)
+
+    def view(self, members: Keys, noise: Keys, key: Key, number: int) -> Iterator[Keys]:
+        """The published rows of one range, in the order of D, a batch at a time."""
+        return self.on_unseen.view(members, noise, key, number)
