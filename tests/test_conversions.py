@@ -120,6 +120,11 @@ def test_a_free_parameter_must_be_chosen() -> None:
     with pytest.raises(UsageError, match="for every d: say which") as error:
         to("dp(epsilon=1)", "d-gamma")
     assert error.value.hint == '--to "d-gamma(d=…)"'
+    with pytest.raises(UsageError, match="for every s and rho1: say which") as error:
+        to("dp(epsilon=1)", "s-breach")
+    with pytest.raises(UsageError, match="for every rho1: say which") as error:
+        to("dp(epsilon=1)", "s-breach(s=3)")
+    assert error.value.hint == '--to "s-breach(rho1=…, s=3.0)"'
     found = to("dp(epsilon=1)", "d-gamma(d=0.01)")["guarantee"]
     assert found["gamma"] == pytest.approx(0.01 * math.e)
 

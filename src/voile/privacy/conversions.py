@@ -228,33 +228,35 @@ def _text(wish: Wish) -> str:
 
 
 def _why_not(search: Search, source: Guarantee, wish: Wish) -> VoileError:
-    for name in wish.labels:
-        if name in search.missing:
-            needs = search.missing[name].needs
-            given = {**dict.fromkeys(needs, "…"), **wish.fixed}
-            text = ", ".join(f"{n}={v}" for n, v in given.items())
-            return UsageError(
-                f"{wish.kind.name} follows from {spelled(source)} for every "
-                f"{' and '.join(needs)}: say which",
-                hint=f'--to "{wish.kind.name}({text})"',
-            )
-        if name in search.empty:
-            nothing = search.empty[name]
-            return PromiseError(
-                f"no {wish.kind.name} follows from {spelled(source)}: {nothing.reason}",
-                hint=nothing.hint,
-            )
-    for name in wish.labels:
-        known = refusal(label(source), name)
-        if known:
-            return PromiseError(
-                f"no {name} follows from {spelled(source)}: {known.reason}",
-                hint=f"counterexample: {known.counterexample}",
-            )
+    refused = next(filter(None, (refusal(label(source), name) for name in wish.labels)), None)
+    lacking = _lacking(search, wish)
+    empty = next((search.empty[name] for name in wish.labels if name in search.empty), None)
+    text = f"{_text(wish)} follows from {spelled(source)}"
+    if empty:
+        return PromiseError(f"no {text}: {empty.reason}", hint=empty.hint)
+    if refused:
+        return PromiseError(
+            f"no {text}: {refused.reason}", hint=f"counterexample: {refused.counterexample}"
+        )
+    if lacking:
+        given = {**dict.fromkeys(lacking, "…"), **wish.fixed}
+        parameters = ", ".join(f"{name}={value}" for name, value in given.items())
+        return UsageError(
+            f"{text} for every {' and '.join(lacking)}: say which",
+            hint=f'--to "{wish.kind.name}({parameters})"',
+        )
     return PromiseError(
-        f"no theorem leads from {spelled(source)} to {wish.kind.name}",
+        f"no theorem leads from {spelled(source)} to {_text(wish)}",
         hint=f'see all that follows: voile convert "{example(KINDS[source.kind])}"',
     )
+
+
+def _lacking(search: Search, wish: Wish) -> list[str]:
+    """Parameters of the wished kind that some theorem on the way waits for."""
+    waiting = [waits.needs for waits in search.missing.values()]
+    waiting += [theorem.needs for theorem in THEOREMS if theorem.target in wish.labels]
+    names = dict.fromkeys(name for needs in waiting for name in needs)
+    return [n for n in wish.kind.parameters if n in names and n not in wish.fixed]
 
 
 def consequences(source: Guarantee) -> Consequences:
