@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +13,10 @@ import numpy.typing as npt
 from voile.errors import UsageError
 from voile.evaluate.audit import Audit, check, compare
 from voile.mechanisms import AlphaBeta
+from voile.mechanisms.publishing import Publishing
 from voile.noise import Key
 from voile.privacy import ADVERSARIES, DGamma, Form, LikelihoodRatio, plan
-from voile.schema import Keys, TupleIndex
+from voile.schema import TupleIndex
 
 METHODS = ("alphabeta",)
 PRIOR, POSTERIOR = 0.01, 0.2
@@ -26,16 +27,6 @@ TUPLES = 3
 RECORD, EXCHANGE, BYSTANDER = range(TUPLES)
 DIGITS = 6
 """Binary digits of a published count in the number that stands for a view."""
-
-
-class Sampler(Protocol):
-    """How every mechanism publishes."""
-
-    def noise_rows(
-        self, index: TupleIndex, key: Key, number: int, first: int, last: int
-    ) -> Keys: ...
-
-    def view(self, members: Keys, noise: Keys, key: Key, number: int) -> Iterator[Keys]: ...
 
 
 @dataclass(frozen=True)
@@ -175,7 +166,7 @@ def keys(seed: int | None, table: int) -> Callable[[int], Key]:
 
 
 def publish_often(
-    mechanism: Sampler, members: list[int], runs: int, key: Callable[[int], Key]
+    mechanism: Publishing, members: list[int], runs: int, key: Callable[[int], Key]
 ) -> npt.NDArray[np.int64]:
     """Publish a table of the small domain many times; each view as one number.
 
