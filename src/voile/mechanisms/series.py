@@ -27,7 +27,7 @@ Counts = npt.NDArray[np.uint32]
 
 @dataclass(frozen=True)
 class History:
-    """Every tuple that a series has shown, in the order of D, and how often in each of its views."""
+    """Every tuple that a series has shown, in the order of D, and how often in each view."""
 
     keys: Keys
     counts: Counts

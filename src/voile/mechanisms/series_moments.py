@@ -1,9 +1,9 @@
 """Exact moments of a sum over the views of a series, for one tuple.
 
-A tuple's law over the views is a chain with two states: unseen, until a view shows it, then seen. A
-sum of increments, each a function of the state and of the count that a view shows, has moments and a
-generating function that follow by walking the chain. Counts are cut off where less than 10⁻¹⁸ of
-their law remains.
+A tuple's law over the views is a chain with two states: unseen, until a view shows it, then seen.
+A sum of increments, each a function of the state and of the count that a view shows, has moments
+and a generating function that follow by walking the chain. Counts are cut off where less than
+10⁻¹⁸ of their law remains.
 """
 
 from __future__ import annotations

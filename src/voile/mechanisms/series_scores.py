@@ -224,7 +224,7 @@ def increments(series: SeriesNoise, view: int) -> Increment:
     """What each view adds to g."""
     a, parts = series.retention, best_parts(series, view)
 
-    def added(j: int, seen: bool, counts: npt.NDArray[np.int64]) -> Floats:  # noqa: FBT001
+    def added(j: int, seen: bool, counts: npt.NDArray[np.int64]) -> Floats:
         q = series.seen if seen else series.unseen[j]
         plain = (counts - q / (1 - q)) / a
         if seen:
@@ -241,7 +241,7 @@ def of_multisets(series: SeriesNoise, view: int) -> Scores:
     def scored(histories: Counts) -> tuple[Floats, Floats]:
         total, seen = np.zeros(len(histories)), np.zeros(len(histories), dtype=np.bool_)
         for j, column in enumerate(histories.T.astype(np.int64)):
-            total += np.where(seen, added(j, True, column), added(j, False, column))  # noqa: FBT003
+            total += np.where(seen, added(j, True, column), added(j, False, column))
             seen |= column > 0
         return total, np.zeros(len(total))
 
