@@ -308,6 +308,9 @@ def test_a_tables_own_plane(tmp_path: Path) -> None:
     assert found["swap_limit"] > 1
     assert 0 < found["least_forbidden_prior"] < 0.2
     assert json.loads(json.dumps(found)) == found
+    crowded = boundary_of("dataset:scores", prior_factor=30).to_dict()["position"]
+    assert crowded["prior"] > 1
+    assert (crowded["region"], crowded["error_share"]) == ("excluded", None)
     adult = boundary_of("dataset:adult/boundary").to_dict()
     assert adult["swap_limit"] is None
     assert adult["position"]["region"] == "possible"

@@ -73,6 +73,8 @@ class Plane:
 
     def error_share(self, prior: float, posterior: float) -> float:
         """αβ's error of the worst count, with 95 %, as a share of n; from its exact variance."""
+        if prior >= posterior:
+            return math.inf
         try:
             planned = plan(DGamma(prior, posterior), "multiset")
         except PromiseError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,13 +123,18 @@ def _position(alt: Any, plane: Plane) -> list[Any]:
     size = alt.Chart(alt.InlineData(values=[{"prior": density}])).encode(x="prior:Q")
     own = alt.Chart(alt.InlineData(values=[here])).encode(x="prior:Q", y="low:Q")
     region = plane.region(plane.prior, plane.posterior)
-    label = f"d = {plane.prior_factor:.3g}·n/m, γ = {plane.posterior:g}: {region}"
+    label = (
+        f"d = {plane.prior:.3g} = {plane.prior_factor:.4g}·n/m, γ = {plane.posterior:g}: {region}"
+    )
     layers = [
         size.mark_rule(color=SOFT, strokeDash=[2, 3]),
         size.mark_text(text="n/m", fontSize=12, color=SOFT).encode(y=alt.value(-8)),
     ]
     if plane.prior < plane.points[-1].prior:
-        beside = {"align": "left", "dx": 12, "fontSize": 14, "fontWeight": 600}
+        # On the side where there is more room.
+        middle = math.sqrt(plane.points[0].prior * plane.points[-1].prior)
+        side = ("left", 12) if plane.prior < middle else ("right", -12)
+        beside = {"align": side[0], "dx": side[1], "fontSize": 14, "fontWeight": 600}
         layers += [
             own.mark_point(filled=True, size=120, color=VERMILION, opacity=1, stroke="white"),
             own.mark_text(text=label, color="white", stroke="white", strokeWidth=4, **beside),

@@ -112,7 +112,8 @@ class Selections:
 
     @property
     def measure(self) -> str:
-        return f"mean over all {self.often.sum():,.0f} selections of up to {self.order} attributes"
+        most = "one attribute" if self.order == 1 else f"up to {self.order} attributes"
+        return f"mean over all {self.often.sum():,.0f} selections of {most}"
 
     def errors(self, mechanism: AlphaBeta) -> tuple[ExpectedError, ...]:
         expected = self._each(mechanism)

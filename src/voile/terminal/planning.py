@@ -55,6 +55,7 @@ def facts(found: Foresight) -> list[list[str]]:
 
     p, m = found.promise, found.mechanism
     add_remove, swap = found.epsilon("add-remove"), found.epsilon("swap")
+    told = " (of the view; the release also tells n)" if found.ground.wish.tells_rows else ""
     return [
         ["table", f"{found.rows:,} rows, {large(found.domain_size)} possible tuples"],
         ["promise", f"beliefs up to {p.prior:.3g} (k = {found.prior_factor:.4g}) stay below "
@@ -62,7 +63,8 @@ def facts(found: Foresight) -> list[list[str]]:
         ["parameters", f"retention {m.retention:.6g}, noise {m.noise:.6g}"],
         ["size", f"about {found.size.rows:,.0f} rows, {bytes_in_words(found.size.bytes)}"],
         ["expected error", f"{number(found.expected_error)}, {found.measure}"],
-        ["ε", f"{number(add_remove)} to add or remove a record, {number(swap)} to exchange one"],
+        ["ε", f"{number(add_remove)} to add or remove a record{told}, "
+              f"{number(swap)} to exchange one"],
         ["if linked", f"someone who knows that one of a list of records is there: up to "
                       f"{found.linked_posterior:.3g}"],
     ]  # fmt: skip
