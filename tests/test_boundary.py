@@ -400,7 +400,7 @@ def test_proposition_3_4_useful_means_meaningful() -> None:
         def off(view: Any, query: frozenset[int], truth: int, b: Fraction = insert) -> bool:
             seen = sum(view[t] for t in query)
             estimate = (seen - b * len(query)) / (Fraction(9, 10) - b)
-            return abs(estimate - truth) >= Fraction(n, 2)
+            return bool(abs(estimate - truth) >= Fraction(n, 2))
 
         law = alphabeta_law(m, keep, insert)
         epsilon = miss_chance(law, m, n, off)
