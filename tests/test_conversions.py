@@ -22,6 +22,7 @@ from voile.privacy import (
     DGamma,
     Form,
     LikelihoodRatio,
+    Told,
     consequences,
     convert,
     parse_guarantee,
@@ -202,12 +203,12 @@ RATIOS = [
 
 
 @pytest.mark.parametrize("ratio", RATIOS)
-@pytest.mark.parametrize("rows_are_public", [True, False])
-def test_statements_stand_before_those_they_imply(
-    ratio: LikelihoodRatio, rows_are_public: bool
-) -> None:
+@pytest.mark.parametrize(
+    "told", [Told(), Told("the rows"), Told("the rows and the values", "the values")]
+)
+def test_statements_stand_before_those_they_imply(ratio: LikelihoodRatio, told: Told) -> None:
     promise = DGamma(0.01, 0.2)
-    found = statements(promise, ratio, rows_are_public=rows_are_public, simulated=False)
+    found = statements(promise, ratio, told=told, simulated=False)
     kept = [s for s in found if s.holds]
     assert [s.adversary for s in kept] == sorted(s.adversary for s in kept)
     for i, later in enumerate(kept):
@@ -217,17 +218,19 @@ def test_statements_stand_before_those_they_imply(
             if later.bounds.imply(earlier.bounds):
                 assert earlier.bounds.imply(later.bounds)
     kinds = [(s.data["kind"], s.data.get("unit")) for s in kept]
-    assert (("dp", "add-remove") in kinds) is not rows_are_public
-    assert ("dp", "swap") in kinds
+    assert (("dp", "add-remove") in kinds) is not bool(told.by_adding)
+    assert (("dp", "swap") in kinds) is not bool(told.by_exchanging)
+    assert (("delta-T", None) in kinds) is not bool(told.by_exchanging)
+    for one in kept:
+        assert told.by_exchanging in one.condition
+        assert not (one.condition and "even one who knows all" in one.against)
     assert promise.to_dict() in [s.data for s in kept]
 
 
 def test_the_exact_bounds_are_those_of_the_oracle(oracle: dict[str, dict[str, Any]]) -> None:
     expected = oracle["errata.thm43"]["expected"]
     most = AlphaBeta(expected["max_S_exact"], expected["max_S_exact"] / 24.75, "set")
-    found = statements(
-        DGamma(0.01, 0.2001), most.likelihood_ratio(), rows_are_public=False, simulated=False
-    )
+    found = statements(DGamma(0.01, 0.2001), most.likelihood_ratio(), told=Told(), simulated=False)
     exact = next(s for s in found if s.data.get("gamma") == pytest.approx(0.2, rel=1e-8))
     assert exact.adversary == "independent"
     least = Fraction(exact.data["d"]) / Fraction(exact.data["gamma"])
@@ -237,7 +240,7 @@ def test_the_exact_bounds_are_those_of_the_oracle(oracle: dict[str, dict[str, An
     adult = oracle["dp.adult"]["expected"]["tight"]
     ratio = AlphaBeta(0.5, adult["beta"], "set").likelihood_ratio()
     promise = DGamma(10 * 30162 / 648023040, 0.2 * (1 + 1e-8))
-    stated = statements(promise, ratio, rows_are_public=False, simulated=False)
+    stated = statements(promise, ratio, told=Told(), simulated=False)
     epsilons = {s.data["unit"]: s.data["epsilon"] for s in stated if s.data["kind"] == "dp"}
     assert epsilons["add-remove"] == pytest.approx(adult["eps_addremove"], rel=1e-9)
     assert epsilons["swap"] == pytest.approx(adult["eps_swap"], rel=1e-9)
@@ -245,10 +248,10 @@ def test_the_exact_bounds_are_those_of_the_oracle(oracle: dict[str, dict[str, An
 
 def test_a_promise_that_is_not_kept_is_not_listed() -> None:
     for ratio in (LikelihoodRatio(Fraction(0), Fraction(2)), LikelihoodRatio(Fraction(1, 2), None)):
-        found = statements(DGamma(0.01, 0.2), ratio, rows_are_public=False, simulated=False)
+        found = statements(DGamma(0.01, 0.2), ratio, told=Told(), simulated=False)
         assert not any(s.holds for s in found)
     weak = LikelihoodRatio(Fraction(1, 2), Fraction(30))
-    found = statements(DGamma(0.01, 0.2), weak, rows_are_public=False, simulated=False)
+    found = statements(DGamma(0.01, 0.2), weak, told=Told(), simulated=False)
     assert DGamma(0.01, 0.2).to_dict() not in [s.data for s in found if s.holds]
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from voile.cli.common import JsonOpt, ReleaseArg, app
 from voile.terminal import say, show
 from voile.terminal.guarantees import consequences_view, conversion_view, statements_view
+
+if TYPE_CHECKING:
+    from voile.privacy import Told
+    from voile.release.manifest import Manifest
 
 
 @app.command()
@@ -46,7 +50,7 @@ def guarantees(release: ReleaseArg, as_json: JsonOpt = False) -> None:
     found = statements(
         opened.promise,
         opened.mechanism.likelihood_ratio(),
-        rows_are_public=opened.manifest.public_rows is not None,
+        told=told(opened.manifest),
         simulated=opened.manifest.simulated,
     )
     if opened.manifest.simulated and as_json:
@@ -55,3 +59,13 @@ def guarantees(release: ReleaseArg, as_json: JsonOpt = False) -> None:
         [one.to_dict() for one in found] if as_json else None,
         lambda: statements_view(found, simulated=opened.manifest.simulated),
     )
+
+
+def told(manifest: Manifest) -> Told:
+    """What the release tells exactly that adding, or even exchanging, a record would change."""
+    from voile.privacy import Told
+
+    shape = manifest.parameters.noise_prior
+    values = "how often each value occurs" if shape is not None and shape.learnt else ""
+    rows = "the number of rows" if manifest.public_rows is not None else ""
+    return Told(by_adding=" and ".join(filter(None, (rows, values))), by_exchanging=values)

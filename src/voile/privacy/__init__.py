@@ -5,10 +5,10 @@ from voile.privacy.guarantee import ADVERSARIES, Adversary, DGamma, LikelihoodRa
 from voile.privacy.kinds import KINDS, Guarantee
 from voile.privacy.planner import Form, Plan, plan
 from voile.privacy.spelling import parse_guarantee, parse_wish, spelled
-from voile.privacy.statements import Statement, statements
+from voile.privacy.statements import Statement, Told, statements
 
 __all__ = [
     "ADVERSARIES", "KINDS", "Adversary", "Conversion", "DGamma", "Form", "Guarantee",
-    "LikelihoodRatio", "Plan", "Statement", "consequences", "convert", "parse_guarantee",
+    "LikelihoodRatio", "Plan", "Statement", "Told", "consequences", "convert", "parse_guarantee",
     "parse_wish", "plan", "spelled", "statements",
 ]  # fmt: skip

@@ -14,11 +14,14 @@ from voile.privacy.guarantee import Adversary, DGamma, LikelihoodRatio
 from voile.privacy.kinds import Guarantee
 from voile.privacy.theorems import NothingFollows, log_up, ratio_of
 
-ROWS_ARE_TOLD = (
-    "the number of rows is told exactly: not against someone who knows all other records and "
-    "reads off it whether the last one is there"
-)
 LIST = "anyone with a list of records of which exactly one is real"
+APART = {
+    "independent": "anyone to whom one record says nothing about another, and who does not know "
+    "all others",
+    "exclusive": "also anyone who has a list of records of which exactly one is a certain "
+    "person's, and does not know all others",
+}
+"""Against whom, where something is told exactly."""
 SIMULATED = (
     "made from a chosen seed: this release promises nothing. With coins of the operating system "
     "it would hold"
@@ -76,15 +79,38 @@ class Bounds:
         return min((x for x in (self.swap, both) if x is not None), default=None)
 
 
+@dataclass(frozen=True)
+class Told:
+    """What a release tells exactly that one record can change, in words; empty for nothing."""
+
+    by_adding: str = ""
+    by_exchanging: str = ""
+
+    @property
+    def adding(self) -> str:
+        return self._condition(self.by_adding)
+
+    @property
+    def exchanging(self) -> str:
+        return self._condition(self.by_exchanging)
+
+    def _condition(self, what: str) -> str:
+        if not what:
+            return ""
+        return (
+            f"apart from what the release tells exactly: {what}; who knows all other records "
+            "reads the last one off it"
+        )
+
+
 def statements(
-    promise: DGamma, ratio: LikelihoodRatio, *, rows_are_public: bool, simulated: bool
+    promise: DGamma, ratio: LikelihoodRatio, *, told: Told, simulated: bool
 ) -> list[Statement]:
     """Everything that follows, strongest first, then what does not."""
-    rows = ROWS_ARE_TOLD if rows_are_public else ""
-    positive = strongest_first([*_kept(promise, ratio, rows)])
+    positive = strongest_first([*_kept(promise, ratio, told)])
     if simulated:
         positive = [_void(statement) for statement in positive]
-    return [*positive, *_refused(promise, ratio, rows)]
+    return [*positive, *_refused(promise, ratio, told)]
 
 
 def _void(statement: Statement) -> Statement:
@@ -94,46 +120,49 @@ def _void(statement: Statement) -> Statement:
     )  # fmt: skip
 
 
-def _kept(promise: DGamma, ratio: LikelihoodRatio, rows: str) -> Iterator[Statement]:
+def _kept(promise: DGamma, ratio: LikelihoodRatio, told: Told) -> Iterator[Statement]:
     if promise.kept_by(ratio):
         swap = promise.ratio_high if promise.adversary == "exclusive" else None
         demands = Bounds(promise.ratio_low, promise.ratio_high, swap)
         theorem = "the promise as written; Theorem 4.3, VLDB 2007, as corrected"
-        yield _stated(promise, demands, theorem, rows)
+        yield _stated(promise, demands, theorem, told.adding)
     if ratio.high is None or not ratio.low:
         return
     low, high = ratio.low, ratio.high
-    yield from _about_exchange(promise, low, high / low, rows)
-    yield from _about_presence(promise, low, high, rows)
+    yield from _about_exchange(promise, low, high / low, told)
+    yield from _about_presence(promise, low, high, told)
 
 
 def _about_exchange(
-    promise: DGamma, low: Fraction, swap: Fraction, rows: str
+    promise: DGamma, low: Fraction, swap: Fraction, told: Told
 ) -> Iterator[Statement]:
     """What holds even for someone with a list of records of which exactly one is real."""
-    yield from _exact(promise, low, swap, "exclusive", rows)
+    yield from _exact(promise, low, swap, "exclusive", told.adding)
     epsilon, bounds = log_up(swap), Bounds(swap=swap)
-    yield _stated(Dp(epsilon, "swap"), bounds, "Mathematics §12: high/low of the likelihood ratio")
-    yield from _no_breach(promise.prior, swap, "record", bounds)
-    yield _stated(DeltaT(epsilon), bounds, "Mathematics §16: log-odds change by ε at most")
+    if not told.exchanging:
+        cited = "Mathematics §12: high/low of the likelihood ratio"
+        yield _stated(Dp(epsilon, "swap"), bounds, cited)
+    yield from _no_breach(promise.prior, swap, "record", bounds, told.exchanging)
+    if not told.exchanging:
+        yield _stated(DeltaT(epsilon), bounds, "Mathematics §16: log-odds change by ε at most")
 
 
 def _about_presence(
-    promise: DGamma, low: Fraction, high: Fraction, rows: str
+    promise: DGamma, low: Fraction, high: Fraction, told: Told
 ) -> Iterator[Statement]:
     """What holds for those to whom one record says nothing about another."""
-    yield from _exact(promise, low, high, "independent", rows)
+    yield from _exact(promise, low, high, "independent", told.adding)
     both = max(high, 1 / low)
     epsilon, bounds = log_up(both), Bounds(1 / both, both)
-    if not rows:
+    if not told.adding:
         yield _stated(Dp(epsilon), bounds, "Mathematics §12: the larger of high and 1/low")
     cited = "Proposition 2.5, technical report of VLDB 2007, and Mathematics §16"
-    yield _stated(Relative(promise.prior, epsilon), bounds, cited, rows)
-    yield from _no_breach(promise.prior, both, "presence", bounds, rows)
+    yield _stated(Relative(promise.prior, epsilon), bounds, cited, told.adding)
+    yield from _no_breach(promise.prior, both, "presence", bounds, told.adding)
 
 
 def _exact(
-    promise: DGamma, low: Fraction, high: Fraction, adversary: Adversary, rows: str
+    promise: DGamma, low: Fraction, high: Fraction, adversary: Adversary, condition: str
 ) -> Iterator[Statement]:
     """(d, γ) with the least γ that holds, unless that is the promise but for rounding."""
     try:
@@ -149,23 +178,24 @@ def _exact(
     )
     section = 6 if adversary == "exclusive" else 2
     yield _stated(
-        found, demands, f"Mathematics §{section}: the exact bound at the promise's prior", rows
+        found, demands, f"Mathematics §{section}: the exact bound at the promise's prior", condition
     )
 
 
 def _no_breach(
-    d: float, ratio: Fraction, about: About, bounds: Bounds, rows: str = ""
+    d: float, ratio: Fraction, about: About, bounds: Bounds, condition: str
 ) -> Iterator[Statement]:
     try:
         found = breach_within(ratio, d, about)
     except NothingFollows:
         return
-    yield _stated(found, bounds, "Mathematics §16: Bayes' rule", rows)
+    yield _stated(found, bounds, "Mathematics §16: Bayes' rule", condition)
 
 
 def _stated(guarantee: Guarantee, bounds: Bounds, theorem: str, condition: str = "") -> Statement:
+    against = APART[guarantee.adversary] if condition else guarantee.against
     return Statement(
-        guarantee.to_dict(), guarantee.adversary, guarantee.against, theorem, guarantee.explain(),
+        guarantee.to_dict(), guarantee.adversary, against, theorem, guarantee.explain(),
         condition=condition, bounds=bounds,
     )  # fmt: skip
 
@@ -198,7 +228,7 @@ def _above(one: Statement, other: Statement) -> bool:
 # ---------------------------------------------------------------------- what is not promised
 
 
-def _refused(promise: DGamma, ratio: LikelihoodRatio, rows: str) -> Iterator[Statement]:
+def _refused(promise: DGamma, ratio: LikelihoodRatio, told: Told) -> Iterator[Statement]:
     d, data = f"{promise.prior:.3g}", promise.to_dict()
     parameters = {"kind": "d-gamma", "d": data["d"], "gamma": data["gamma"]}
     yield _not_kept(
@@ -219,13 +249,19 @@ def _refused(promise: DGamma, ratio: LikelihoodRatio, rows: str) -> Iterator[Sta
             f"Someone with a list can come from a belief of {d} to {linked:.3g}, not only to "
             f"{promise.posterior:.3g}; publishing with --adversary exclusive prevents it.",
         )  # fmt: skip
-    if rows or math.isinf(ratio.epsilon("add-remove")):
-        reason = ROWS_ARE_TOLD if rows else "some view is impossible with or without a record"
-        yield _not_kept(
-            {"kind": "dp", "unit": "add-remove"}, "independent",
-            "anyone, even one who knows all other records", "Mathematics §12",
-            f"No ε holds for adding or removing a record: {reason}.",
-        )  # fmt: skip
+    for unit, who, doing, exact in (
+        ("add-remove", "independent", "adding or removing a record", told.by_adding),
+        ("swap", "exclusive", "exchanging a record for another", told.by_exchanging),
+    ):
+        reason = "some view is impossible with or without a record"
+        if exact:
+            reason = f"who knows all other records reads the last one off {exact}, told exactly"
+        if exact or math.isinf(ratio.epsilon("add-remove")):
+            yield _not_kept(
+                {"kind": "dp", "unit": unit}, who, "anyone, even one who knows all other records",
+                "Mathematics §12",
+                f"No ε holds for {doing}: {reason}.",
+            )  # fmt: skip
     for kind, words in (("k", "k-anonymity"), ("l", "ℓ-diversity"), ("t", "t-closeness")):
         yield _not_kept(
             {"kind": kind}, "none", "nobody in particular", "Mathematics §16: does not follow",
