@@ -168,6 +168,9 @@ def test_an_average_that_noise_drowns_is_said_to_be_so(people: str) -> None:
 def test_an_average_of_no_rows_has_no_error(people: str) -> None:
     found = small(people, on=["select avg(age) from p where age < 0"])
     assert (found.errors[0].mean, found.errors[0].unbounded) == (None, 0)
+    assert found.to_dict()["expected_error"] is None
+    with pytest.raises(UsageError, match="nothing that could be off"):
+        small(people, on=["select avg(age) from p where age < 0"], max_error=1.0)
 
 
 def test_without_noise_nothing_is_off(people: str) -> None:

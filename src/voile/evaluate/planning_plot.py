@@ -61,7 +61,7 @@ def write(found: Foresight, path: Path, *, overwrite: bool) -> Path:
 
 
 def error_in_words(error: float) -> str:
-    return f"{error:,.4g}" if math.isfinite(error) else "beyond the range of the values"
+    return "beyond the range of the values" if math.isinf(error) else f"{error:,.4g}"
 
 
 def labels(errors: tuple[ExpectedError, ...]) -> list[str]:

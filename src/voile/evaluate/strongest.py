@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from voile.errors import PromiseError
+from voile.errors import PromiseError, UsageError
 from voile.evaluate.expected import Workload
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma, plan
@@ -101,6 +101,11 @@ def strongest(ground: Ground, max_error: float) -> Strongest:
         ground.error(promise.prior, WEAKEST_POSTERIOR),
         ground.error(smallest_prior, promise.posterior),
     )
+    if math.isnan(least[0]):
+        raise UsageError(
+            "the queries ask for nothing that could be off: no record meets their conditions",
+            hint="ask for counts, or for averages of records that there are",
+        )
     if min(least) > max_error:
         raise impossible(ground, max_error, least)
     found = Strongest(

@@ -80,7 +80,7 @@ def line(error: ExpectedError) -> list[str]:
 
 
 def number(value: float | None) -> str:
-    if value is None:
+    if value is None or math.isnan(value):
         return "–"
     return f"{value:,.4g}" if value < UNIT or math.isinf(value) else f"{value:,.0f}"
 
