@@ -12,6 +12,7 @@ from voile.engines.table import Nulls, Table
 from voile.errors import PromiseError, VoileError
 from voile.mechanisms import AlphaBeta
 from voile.privacy import plan
+from voile.privacy.boundary import Boundary
 from voile.publishing.wish import Wish, check_domain, promise_for
 from voile.schema.attribute import plain
 from voile.schema.infer import ColumnProfile, infer_attribute
@@ -50,9 +51,9 @@ class Inspection:
         return math.prod(named[name] or 1 for name in self.publishable)
 
     @property
-    def boundary(self) -> float:
-        """n/√m of the publishable columns: above 1 the impossibility theorem is silent."""
-        return math.exp(math.log(self.rows) - math.log(self.publishable_size) / 2)
+    def boundary(self) -> Boundary:
+        """What no algorithm can promise about the publishable columns."""
+        return Boundary(self.rows, self.publishable_size)
 
     def feasible(self) -> dict[str, Any]:
         """What the usual promise would take, or why it cannot be made."""
@@ -62,7 +63,7 @@ class Inspection:
             if not self.rows:
                 raise PromiseError("the table has no rows", hint="there is nothing to publish")
             density = Fraction(self.rows, self.publishable_size)
-            answer["boundary"] = self.boundary
+            answer["boundary"] = self.boundary.root_ratio
             answer["largest_prior_factor"] = float(Fraction(POSTERIOR) / density)
             promise = promise_for(density, Wish(prior_factor=FACTOR, posterior=POSTERIOR))
         except PromiseError as refusal:

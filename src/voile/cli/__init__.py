@@ -20,6 +20,28 @@ from voile.terminal import complain, say
 
 __all__ = ["app", "attacks", "guarantees", "main", "planning", "releases", "tables"]
 
+PANELS = {
+    "Before publishing": ("inspect", "schema", "plan", "boundary"),
+    "Releases": ("publish", "verify", "describe"),
+    "Questions": ("query", "explain", "refine", "shell"),
+    "Privacy": ("guarantees", "convert", "attack", "audit"),
+    "To begin with": ("datasets", "demo"),
+}
+"""The commands as --help shows them."""
+
+
+def arrange() -> None:
+    """Put every command in its panel, in its order; a command without one is an error."""
+    panel = {name: title for title, names in PANELS.items() for name in names}
+    order = list(panel)
+    for command in app.registered_commands:
+        command.name = command.name or getattr(command.callback, "__name__", "")
+        command.rich_help_panel = panel[command.name]
+    app.registered_commands.sort(key=lambda command: order.index(command.name or ""))
+
+
+arrange()
+
 
 def print_version(wanted: bool) -> None:
     if wanted:

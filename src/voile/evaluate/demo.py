@@ -19,6 +19,7 @@ from voile.estimate import Answer, Estimate, number
 from voile.evaluate import answer_plot, plots
 from voile.evaluate.look import load_altair
 from voile.evaluate.workload import Selections, cumulative_error, selection_counts
+from voile.mechanisms import AlphaBeta
 from voile.publishing import Progress, publish_table
 from voile.release import Release
 from voile.schema import TupleIndex
@@ -209,6 +210,7 @@ def selection_estimates(release: Release) -> Floats:
     coded = [codes(rows.column(a.name).combine_chunks(), a) for a in release.schema]
     counted = selection_counts(coded, release.schema.sizes)
     mechanism = release.mechanism
+    assert isinstance(mechanism, AlphaBeta)  # noqa: S101  (the demo's releases are)
     estimate: Floats = (counted.counts - mechanism.noise_mean * counted.domain) / mechanism.excess
     return estimate
 

@@ -196,12 +196,7 @@ def facts(found: Inspection) -> list[str]:
             f"--columns {escape(columns_option(found.publishable))}"
         )
     if "boundary" in feasible:
-        silent = feasible["boundary"] >= 1
-        lines.append(
-            f"n/√m = {feasible['boundary']:.4g}: "
-            + ("the impossibility theorem (3.3) rules nothing out for this table" if silent else
-               "no useful release can protect priors d well above this (Theorem 3.3)")
-        )  # fmt: skip
+        lines.append(found.boundary.in_words())
     if feasible["possible"]:
         lines.append(
             f"feasible: --prior-factor 10 --posterior 0.2 (d = {feasible['prior']:.3g}) takes "
@@ -232,12 +227,18 @@ def publication_view(done: Publication) -> Any:
         ["promise", f"beliefs up to {g.prior:.3g} stay below {g.posterior:.3g} "
                     f"({g.adversary} adversaries, {p.form})"],
         ["parameters", f"retention {p.retention:.6g}, noise {p.noise:.6g}"],
+        *([["series", series_line(done.series)]] if done.series else []),
         *[["disclosed", escape(d.what)] for d in manifest.disclosed],
         *[["note", escape(note)] for note in done.notes],
     ]  # fmt: skip
     if manifest.simulated:
         rows.append(["[red]simulated[/red]", "made from a chosen seed: protects nobody"])
     return Group(table_of(["", ""], rows, show_header=False))
+
+
+def series_line(series: dict[str, Any]) -> str:
+    told = "the identical view again, nothing spent" if series["identical"] else "a new view"
+    return f"{series['name']}: view {series['view']} of at most {series['views']}, {told}"
 
 
 class progress_bar:  # noqa: N801  (used as a function)
