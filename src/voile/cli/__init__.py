@@ -13,6 +13,7 @@ import sys
 from typing import Annotated
 
 import typer
+from typer.models import CommandInfo
 
 from voile.cli import attacks, guarantees, planning, releases, tables
 from voile.cli.common import app
@@ -35,9 +36,12 @@ def arrange() -> None:
     panel = {name: title for title, names in PANELS.items() for name in names}
     order = list(panel)
     for command in app.registered_commands:
-        command.name = command.name or getattr(command.callback, "__name__", "")
-        command.rich_help_panel = panel[command.name]
-    app.registered_commands.sort(key=lambda command: order.index(command.name or ""))
+        command.rich_help_panel = panel[name_of(command)]
+    app.registered_commands.sort(key=lambda command: order.index(name_of(command)))
+
+
+def name_of(command: CommandInfo) -> str:
+    return command.name or str(getattr(command.callback, "__name__", ""))
 
 
 arrange()
