@@ -262,6 +262,21 @@ def test_rows_of_one_name_are_alternatives_with_weights(release: Release, tmp_pa
         assert belief.posterior == pytest.approx(float(score / sum(scores)), rel=1e-10)
 
 
+@pytest.mark.parametrize(
+    ("rows", "adversary", "complaint"),
+    [
+        (f"Joe,{JOE},0.5\nJoe,21,,,,,\n", None, "some rows of Joe have a prior"),
+        ("Joe,21,,,,,0.1\n", "independent", "Joe has a prior and unknown values"),
+        (f"Joe,{JOE},\nJoe,20,,,,,\n", None, "two rows of Joe allow the same tuple"),
+    ],
+)
+def test_rows_that_contradict_each_other_are_refused(
+    release: Release, tmp_path: Path, rows: str, adversary: str | None, complaint: str
+) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        attack(release, written(tmp_path, f"name,{HEADER},prior\n{rows}"), adversary=adversary)
+
+
 def test_correlated_targets_are_summed_over_outcomes(release: Release, tmp_path: Path) -> None:
     """Joe and Jim have the same values; Sue is somebody else and correlated with neither."""
     text = f"name,{HEADER}\nJoe,{JOE}\nJim,{JOE}\nSue,23,02,true,61,2020-01-02\n"
@@ -316,7 +331,7 @@ def test_priors_by_word_number_and_file(release: Release, tmp_path: Path) -> Non
     assert listed.chances(codes).tolist() == [0.125, 0.5]
     other = [np.array([1])] + [np.array([0])] * 4
     assert listed.log_weights(other).tolist() == [-math.inf]
-    with pytest.raises(UsageError, match="no row for target 1"):
+    with pytest.raises(UsageError, match=re.escape("no row for 21, 01, False, 50.0")):
         listed.chances(other)
 
 
@@ -347,6 +362,8 @@ def test_priors_of_a_model_are_those_of_its_table(release: Release) -> None:
     ]
     assert np.exp(apart[where[0]]) == pytest.approx(math.prod(share), rel=1e-9)
     together = choose_prior("tree", release, model=frame).log_weights(codes)
+    made = attack(release, read_targets(frame.head(3), SCHEMA), prior="product", model=frame)
+    assert not made.publishable and "Not for publication" in page(made).decode()
     impossible = (codes[0] == 0) & (codes[1] == 1)  # nobody of 20 lives in 02
     assert np.exp(apart[impossible]).sum() > 0.05
     assert np.exp(together[impossible]).sum() < 1e-3
@@ -358,6 +375,7 @@ def test_a_release_may_be_the_model(release: Release, tmp_path: Path) -> None:
                    model=copy.path)  # fmt: skip
     assert found.people[0].candidates == 8
     assert 0 < found.people[0].best.prior < 1
+    assert found.publishable
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def attack(
     name: Annotated[
         str | None, typer.Option(help="The column of the targets that names them.")
     ] = None,
-    rows: Annotated[int, typer.Option("--show", help="Rows to print.")] = 20,
+    rows: Annotated[int, typer.Option("--show", min=1, help="Rows to print.")] = 20,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write a page to FILE.html.")
     ] = None,
@@ -69,6 +69,8 @@ def attack(
         others=others,
         bounded=bounded,
     )
+    if not found.publishable:
+        say(f"note: {model} shaped these numbers: if it is private, do not publish them")
     if output:
         write_whole(output, page(found), overwrite=overwrite)
         say(f"wrote {output}")

@@ -15,7 +15,8 @@ from voile.errors import UsageError
 from voile.evaluate.beliefs import KINDS, NOTHING, Attack, Belief, Person
 from voile.evaluate.joint import Group, read_groups
 from voile.evaluate.judging import Case, Judged
-from voile.evaluate.priors import Prior, choose_prior, row_weight, target_chances
+from voile.evaluate.population_fit import is_release
+from voile.evaluate.priors import Prior, choose_prior, row_weights, target_chances
 from voile.evaluate.targets import MOST_CANDIDATES, Targets, read_targets
 from voile.privacy.adversary import Evidence, Exclusive, Floats, Independent
 from voile.release import Release
@@ -61,6 +62,7 @@ def attack(
         beliefs=tuple(sorted(beliefs, key=lambda belief: belief.rank)),
         people=tuple(sorted(people, key=lambda person: person.best.rank)),
         tally=tally,
+        publishable=model is None or is_release(model),
     )
 
 
@@ -120,6 +122,11 @@ def correlated_case(targets: Targets, group: Group, complete: npt.NDArray[np.boo
 
 
 def independent_case(targets: Targets, prior: Prior, row: int, others: int) -> Case:
+    if targets.priors is not None and not np.isnan(targets.priors[row]):
+        raise UsageError(
+            f"{targets.names[row]} has a prior and unknown values",
+            hint="give the values, or leave the prior out, or use --adversary exclusive",
+        )
     codes = targets.candidates(row)
     return Case(
         (targets.names[row],), "independent", codes, Independent(prior.chances(codes), others)
@@ -131,10 +138,14 @@ def exclusive_case(
 ) -> Case:
     """All tuples that agree with one of a person's rows; exactly one of them is theirs."""
     parts = [targets.candidates(row) for row in rows]
-    weights = [
-        spread(prior.log_weights(part), row_weight(targets, row), own=targets.priors is not None)
-        for part, row in zip(parts, rows, strict=True)
-    ]
+    weights = [prior.log_weights(part) for part in parts]
+    own = row_weights(targets, rows)
+    if own is not None:
+        # A row's candidates share what is believed of the row.
+        weights = [
+            part - np.logaddexp.reduce(part) + total
+            for part, total in zip(weights, own, strict=True)
+        ]
     codes = tuple(np.concatenate(columns) for columns in zip(*parts, strict=True))
     if len(codes[0]) == 1:
         raise UsageError(
@@ -145,13 +156,6 @@ def exclusive_case(
     if np.unique(np.stack(codes), axis=1).shape[1] < len(codes[0]):
         raise UsageError(f"two rows of {name} allow the same tuple", hint="make them different")
     return Case((name,), "exclusive", codes, Exclusive(np.concatenate(weights), others))
-
-
-def spread(log_weights: Floats, total: float, *, own: bool) -> Floats:
-    """Weights of a row's candidates; where rows have weights of their own, they share that one."""
-    if not own:
-        return log_weights
-    return np.asarray(log_weights - np.logaddexp.reduce(log_weights) + total, np.float64)
 
 
 def looked_up(

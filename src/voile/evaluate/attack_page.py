@@ -37,7 +37,7 @@ def page(attack: Attack) -> bytes:
     parts = [
         f"<h1>What an adversary learns from {name}</h1>",
         f'<p class="lead">{html.escape(who(attack))}</p>',
-        simulated(attack),
+        warnings(attack),
         figures(attack),
         f"<p>{html.escape(verdict(attack))}</p>",
         "<h2>What was promised</h2>",
@@ -49,8 +49,8 @@ def page(attack: Attack) -> bytes:
         belief_table(attack.beliefs[:SHOWN]),
         left_off(attack),
         "<p><small>Posteriors are exact: Bayes' rule with the mechanism's own law. Made with Voile "
-        "from the release and the adversary's beliefs alone, without the private table. Names and "
-        "values of targets stand on this page: treat it as you treat those.</small></p>",
+        "from the release and the adversary's beliefs. Names and values of targets stand on this "
+        "page: treat it as you treat those.</small></p>",
     ]
     body = "\n".join(part for part in parts if part)
     return (
@@ -90,10 +90,16 @@ def verdict(attack: Attack) -> str:
     return text + (f" {outside:,} priors are above d, outside of it." if outside else "")
 
 
-def simulated(attack: Attack) -> str:
-    if not attack.release.manifest.simulated:
-        return ""
-    return '<p class="warning">The release was made from a chosen seed. It protects nobody.</p>'
+def warnings(attack: Attack) -> str:
+    found = []
+    if attack.release.manifest.simulated:
+        found.append("The release was made from a chosen seed. It protects nobody.")
+    if not attack.publishable:
+        found.append(
+            "Not for publication if the adversary's model is a private table: its counts shaped "
+            "the numbers on this page."
+        )
+    return "".join(f'<p class="warning">{text}</p>' for text in found)
 
 
 def figures(attack: Attack) -> str:

@@ -27,7 +27,7 @@ Floats = npt.NDArray[np.float64]
 
 Views = Sequence[Hashable] | Ints
 """What was published in each run: anything that can be compared, or numbers that stand for it."""
-FEWEST_RUNS = 20
+FEWEST_RUNS, MOST_RUNS = 20, 20_000_000
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,9 @@ def compare(
 
 def check(runs: int, failure: float) -> None:
     if runs < FEWEST_RUNS:
-        raise UsageError(f"{runs} runs are too few to see anything", hint="20,000 are usual")
+        raise UsageError(f"{runs} runs are too few to see anything", hint="50,000 are usual")
+    if runs > MOST_RUNS:
+        raise UsageError(f"{runs:,} runs are too many", hint=f"at most {MOST_RUNS:,}")
     if not 0 < failure < 1:
         raise UsageError(
             f"failure {failure:g} must lie between 0 and 1",

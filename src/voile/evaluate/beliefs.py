@@ -144,6 +144,8 @@ class Attack:
     beliefs: tuple[Belief, ...]
     people: tuple[Person, ...]
     tally: Tally
+    publishable: bool
+    """False: a table that may be private went into it, as the adversary's model."""
 
     @property
     def promise(self) -> DGamma:
@@ -167,6 +169,7 @@ class Attack:
             "adversaries": list(self.adversaries),
             "believes": self.prior,
             "others": self.others,
+            "publishable": self.publishable,
             "summary": self.tally.to_dict(),
             "targets": [belief.to_dict() for belief in self.beliefs],
             "people": [person.to_dict() for person in self.people],

@@ -6,7 +6,6 @@ one who knows that exactly one of the tuples is in the table; they need not add 
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -16,19 +15,25 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from voile.engines.table import Table
 from voile.errors import UsageError
-from voile.evaluate.targets import UNKNOWN, Targets, chances, check_columns, coded, read_texts
+from voile.evaluate.population_fit import fit
+from voile.evaluate.targets import (
+    UNKNOWN,
+    Targets,
+    chances,
+    check_columns,
+    coded,
+    read_texts,
+    tuples_of,
+)
 from voile.privacy import DGamma
-from voile.privacy.population import Population, product, tree
+from voile.privacy.population import Population
 from voile.release import Release
 from voile.schema import Schema, TupleIndex
 
 Floats = npt.NDArray[np.float64]
 Codes = Sequence[npt.NDArray[Any]]
 
-MOST_CELLS = 10**7
-"""Pairs of attributes with more cells than this are not looked at together."""
 PROBABILITY = "probability"
 WORDS = ("uniform", "promise", "product", "tree")
 
@@ -77,7 +82,7 @@ class Modelled:
 class Listed:
     """From a file with a row for each tuple; `keys` are sorted."""
 
-    index: TupleIndex
+    schema: Schema
     keys: npt.NDArray[Any]
     values: Floats
     words: str = field(default="listed")
@@ -85,10 +90,11 @@ class Listed:
     def chances(self, codes: Codes) -> Floats:
         found, there = self._look_up(codes)
         if not there.all():
-            row = int(np.flatnonzero(~there)[0])
+            first = np.flatnonzero(~there)[:1]
+            values = tuples_of(self.schema, [np.asarray(c)[first] for c in codes])[0]
             raise UsageError(
-                f"the file of priors has no row for target {row + 1}",
-                hint="add its tuple with a probability",
+                f"the file of priors has no row for {', '.join(map(str, values.values()))}",
+                hint="add this tuple with a probability",
             )
         return found
 
@@ -98,7 +104,7 @@ class Listed:
             return np.log(self._look_up(codes)[0])
 
     def _look_up(self, codes: Codes) -> tuple[Floats, npt.NDArray[np.bool_]]:
-        keys = self.index.encode([np.asarray(c) for c in codes])
+        keys = TupleIndex(self.schema.sizes).encode([np.asarray(c) for c in codes])
         places = np.minimum(np.searchsorted(self.keys, keys), len(self.keys) - 1)
         there = self.keys[places] == keys
         return np.where(there, self.values[places], 0.0), there
@@ -167,80 +173,10 @@ def as_number(text: str | float) -> float | None:
 
 
 def fitted(kind: str, model: object, schema: Schema, rows: float) -> Modelled:
-    """A model of the population, from another table or from what a release tells of its own."""
+    """Beliefs of someone who knows a population like the model's."""
     name = str(model) if isinstance(model, str | Path) else "a table"
-    if isinstance(model, str | Path) and (Path(model) / "manifest.json").is_file():
-        counts = refined_counts(Release.open(model), schema)
-    else:
-        counts = table_counts(Table(model), schema)
-    singles, both = counts
-    law = product(singles) if kind == "product" else tree(singles, both(pairs(schema)))
     shape = "its columns apart" if kind == "product" else "its columns as a tree"
-    return Modelled(law, rows, f"a population like {name}, {shape}")
-
-
-def pairs(schema: Schema) -> list[tuple[int, int]]:
-    sizes = schema.sizes
-    return [
-        (i, j)
-        for i, j in itertools.combinations(range(len(sizes)), 2)
-        if sizes[i] * sizes[j] <= MOST_CELLS
-    ]
-
-
-def table_counts(table: Table, schema: Schema) -> Any:
-    """Counts of the values of each attribute, and a function for those of pairs."""
-    check_sizes(schema)
-    table.check_columns(schema.names)
-    codes = TupleIndex(schema.sizes).decode(table.keys(schema, drop_nulls=True))
-    if not len(codes[0]):
-        raise UsageError("the model's table has no rows", hint="name another one")
-    sizes = schema.sizes
-
-    def both(asked: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Floats]:
-        return {
-            (i, j): np.bincount(
-                codes[i].astype(np.int64) * sizes[j] + codes[j], minlength=sizes[i] * sizes[j]
-            )
-            .reshape(sizes[i], sizes[j])
-            .astype(np.float64)
-            for i, j in asked
-        }
-
-    singles = [
-        np.bincount(c, minlength=size).astype(np.float64)
-        for c, size in zip(codes, sizes, strict=True)
-    ]
-    return singles, both
-
-
-def refined_counts(release: Release, schema: Schema) -> Any:
-    """The same from a release alone: the counts of the model that --refine fits to it."""
-    if release.schema.to_dict() != schema.to_dict():
-        raise UsageError(
-            f"release {release.name!r} has another domain", hint="give a table, or the release"
-        )
-    check_sizes(schema)
-    mixture = release.refine().mixture
-    even = [np.full(size, mixture.rows / size) for size in schema.sizes]
-    left_out = set(mixture.left_out)
-    singles = [
-        even[j] if j in left_out else mixture.marginal([j]) for j in range(len(schema.sizes))
-    ]
-
-    def both(asked: Sequence[tuple[int, int]]) -> dict[tuple[int, int], Floats]:
-        return {(i, j): mixture.marginal([i, j]) for i, j in asked if not {i, j} & left_out}
-
-    return singles, both
-
-
-def check_sizes(schema: Schema) -> None:
-    for attribute in schema:
-        if attribute.size > MOST_CELLS:
-            raise UsageError(
-                f"attribute {attribute.name!r} has {attribute.size:,} values, too many for a model",
-                hint="use --prior uniform, or a file of priors",
-            )
+    return Modelled(fit(kind, model, schema), rows, f"a population like {name}, {shape}")
 
 
 def listed(text: str | float, schema: Schema) -> Listed:
@@ -262,12 +198,11 @@ def listed(text: str | float, schema: Schema) -> Listed:
             f"{text!r} leaves cells empty, or has no rows",
             hint="a file of priors needs every attribute and a probability in every row",
         )
-    index = TupleIndex(schema.sizes)
-    keys = index.encode(found)
+    keys = TupleIndex(schema.sizes).encode(found)
     order = np.argsort(keys, kind="stable")
     if len(np.unique(keys)) < len(keys):
         raise UsageError(f"{text!r} lists a tuple twice", hint="give each tuple one probability")
-    return Listed(index, keys[order], priors[order], f"from {text}")
+    return Listed(schema, keys[order], priors[order], f"from {text}")
 
 
 def target_chances(prior: Prior, targets: Targets, rows: Sequence[int]) -> Floats:
@@ -283,9 +218,14 @@ def target_chances(prior: Prior, targets: Targets, rows: Sequence[int]) -> Float
     return found
 
 
-def row_weight(targets: Targets, row: int) -> float:
-    """ln of how much more this row is believed than the other rows of the same person."""
-    if targets.priors is None or math.isnan(targets.priors[row]):
-        return 0.0
-    own = float(targets.priors[row])
-    return math.log(own) if own > 0 else -math.inf
+def row_weights(targets: Targets, rows: Sequence[int]) -> list[float] | None:
+    """ln of how much each row of one person is believed beside the others; None: all alike."""
+    own = None if targets.priors is None else targets.priors[list(rows)]
+    if own is None or np.isnan(own).all():
+        return None
+    if np.isnan(own).any():
+        raise UsageError(
+            f"some rows of {targets.names[rows[0]]} have a prior and some have none",
+            hint="give all of a person's rows one, or none",
+        )
+    return [math.log(weight) if weight > 0 else -math.inf for weight in own]

@@ -136,7 +136,9 @@ def check_columns(table: Any, schema: Schema, name: str | None) -> None:
     """Every column is an attribute, the name or the prior: a misspelt one is not passed over."""
     there = list(table.column_names)
     if len(set(there)) < len(there):
-        raise UsageError(f"the targets name a column twice: {', '.join(there)}")
+        raise UsageError(
+            f"the targets name a column twice: {', '.join(there)}", hint="name each column once"
+        )
     if name is not None and name not in there:
         raise UsageError(f"the targets have no column {name!r}", hint=did_you_mean(name, there))
     for column in there:

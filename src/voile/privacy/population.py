@@ -7,15 +7,17 @@ the one whose edges have the most mutual information.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from voile.privacy.adversary import Codes, Floats
 
-Pairs = Mapping[tuple[int, int], Floats]
-"""Counts of the values of two attributes, i < j; rows are those of i."""
+Pair = tuple[int, int]
+"""Two attributes by their numbers, the smaller one first."""
+PairCounts = Callable[[Pair], Floats]
+"""Counts of the values of two attributes, with a row for each value of the first."""
 
 
 @dataclass(frozen=True)
@@ -48,20 +50,23 @@ def product(counts: Sequence[Floats]) -> Population:
     return Population((None,) * len(counts), tuple(np.log(smoothed(c)) for c in counts))
 
 
-def tree(counts: Sequence[Floats], pairs: Pairs) -> Population:
-    """The tree of attributes nearest to these counts, of the edges whose counts are given."""
+def tree(counts: Sequence[Floats], pairs: Sequence[Pair], both: PairCounts) -> Population:
+    """The tree of attributes nearest to these counts, of edges among the given pairs.
+
+    Counts of pairs are asked for one after the other, and not all kept: they may be large.
+    """
+    weights = {pair: mutual_information(both(pair)) for pair in pairs}
     parents: list[int | None] = [None] * len(counts)
     tables = [np.log(smoothed(c)) for c in counts]
-    for parent, child in best_edges(len(counts), pairs):
-        both = pairs[parent, child] if parent < child else pairs[child, parent].T
+    for parent, child in best_edges(len(counts), weights):
+        table = both((parent, child)) if parent < child else both((child, parent)).T
         parents[child] = parent
-        tables[child] = np.log(np.apply_along_axis(smoothed, 1, both))
+        tables[child] = np.log(np.apply_along_axis(smoothed, 1, table))
     return Population(tuple(parents), tuple(tables))
 
 
-def best_edges(attributes: int, pairs: Pairs) -> list[tuple[int, int]]:
+def best_edges(attributes: int, weights: Mapping[Pair, float]) -> list[Pair]:
     """Edges of the heaviest spanning forest, from parent to child (Prim's algorithm)."""
-    weights = {edge: mutual_information(both) for edge, both in pairs.items()}
     reached: list[int] = []
     edges: list[tuple[int, int]] = []
     for _ in range(attributes):
