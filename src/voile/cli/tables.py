@@ -113,6 +113,24 @@ def publish(
     ] = False,
     nulls: Annotated[str, typer.Option(help="error, drop or as-value.")] = "error",
     null_text: NullTextOpt = None,
+    series: Annotated[
+        str | None, typer.Option(help="One of many views of a changing table: the series' name.")
+    ] = None,
+    views: Annotated[
+        int | None, typer.Option(help="With --series: views it may have in all (4 if not given).")
+    ] = None,
+    changes_at_most: Annotated[
+        int | None,
+        typer.Option(help="With --series: rows added or removed between views, at most; public."),
+    ] = None,
+    always_fresh: Annotated[
+        bool,
+        typer.Option("--always-fresh", help="With --series: a new view of unchanged data too."),
+    ] = False,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(help="With --series: its secret file (NAME.series beside the release)."),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="The table's name in SQL.")] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a release of that name.")
@@ -146,6 +164,11 @@ def publish(
             rows=rows,
             distinct=distinct,
             nulls=check_nulls(nulls),
+            series=series,
+            views=views,
+            changes_at_most=changes_at_most,
+            always_fresh=always_fresh,
+            ledger=ledger,
             name=name,
             overwrite=overwrite,
             simulate_seed=simulate_seed,

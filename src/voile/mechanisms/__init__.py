@@ -2,6 +2,7 @@
 
 from voile.mechanisms.alphabeta import AlphaBeta
 from voile.mechanisms.publishing import Publishing
+from voile.mechanisms.series import Series
 from voile.mechanisms.shaped import Shaped
 
-__all__ = ["AlphaBeta", "Publishing", "Shaped"]
+__all__ = ["AlphaBeta", "Publishing", "Series", "Shaped"]

@@ -9,18 +9,20 @@ the law of the next view depends on besides the table. Proofs: docs/mathematics.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from voile.mechanisms.alphabeta import AlphaBeta, contains, distinct, merged
+from voile.estimate import Bound, Floats
+from voile.mechanisms.alphabeta import AlphaBeta, contains, deviation_bound, distinct, merged
 from voile.noise import Gaps, Key
 from voile.privacy import Form, LikelihoodRatio
-from voile.privacy.series import SeriesNoise
+from voile.privacy.series import SeriesNoise, noise_variance
 from voile.schema import Keys, TupleIndex
+from voile.schema.index import Codes
 
 Counts = npt.NDArray[np.uint32]
 
@@ -39,7 +41,7 @@ class History:
 
     @property
     def views(self) -> int:
-        return self.counts.shape[1]
+        return int(self.counts.shape[1])
 
     def with_view(self, rows: Keys) -> History:
         """The history after one more view, given by the sorted keys of its rows."""
@@ -109,6 +111,19 @@ class Series:
         """Of all views that the series may have: what is promised holds to its end."""
         return self.noise.likelihood_ratio()
 
+    def log_likelihood(self, counts: Codes, records: int, codes: Sequence[Codes]) -> Floats:
+        """ln P(the histories `counts`, a row for each tuple | so many records at every view)."""
+        total = np.zeros(len(counts))
+        seen = np.zeros(len(counts), dtype=np.bool_)
+        for noise, shown in zip(self.noise.unseen, counts.T, strict=False):
+            first, again = (
+                AlphaBeta(self.retention, q, self.form).log_likelihood(shown, records, codes)
+                for q in (noise, self.noise.seen)
+            )
+            total += np.where(seen, again, first)
+            seen |= shown > 0
+        return total
+
     def expected_noise(self, size: int) -> float:
         fresh, again = self.on_unseen.noise_mean, self.on_seen.noise_mean
         return fresh * float(size - self.seen_count) + again * self.seen_count
@@ -136,3 +151,15 @@ class Series:
     def view(self, members: Keys, noise: Keys, key: Key, number: int) -> Iterator[Keys]:
         """The published rows of one range, in the order of D, a batch at a time."""
         return self.on_unseen.view(members, noise, key, number)
+
+    # ------------------------------------------------------------------ this view alone
+
+    def utility(self, rows: float, domain_size: int, epsilon: float) -> Bound:
+        """As Theorem 4.4 for every counting query, from this view alone."""
+        a = self.retention
+        fresh, again = (
+            noise_variance(self.form, a, c.noise) for c in (self.on_unseen, self.on_seen)
+        )
+        spread = fresh * float(domain_size - self.seen_count) + again * self.seen_count
+        lift = min(self.on_unseen.excess, self.on_seen.excess)
+        return deviation_bound(spread, max(1.0, a * (1 - a) / lift**2), rows, epsilon)

@@ -82,11 +82,6 @@ class Scored:
             changed_variance=s.changed_variance,
         )
 
-    def expected_square(self, tuples: float, noise: float | None = None) -> float:
-        """The mean squared error of a count over so many tuples, at most, where no record is."""
-        variance = self.scores.noise_variance if noise is None else noise
-        return variance * tuples + self.drift**2
-
     def total(self, view: Floats, domain: Floats) -> Floats:
         """Σ w over the table, from Σ score·w over shown tuples and Σ w over the domain."""
         return view + self.scores.empty * domain

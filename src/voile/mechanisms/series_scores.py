@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.estimate import Floats
-from voile.mechanisms.deviation import geometric_scale
+from voile.mechanisms.alphabeta import AlphaBeta
 from voile.mechanisms.series import Counts
 from voile.mechanisms.series_moments import Chain, Increment
 from voile.privacy.series import SeriesNoise, noise_variance
@@ -63,18 +63,12 @@ class Scores:
 def single(series: SeriesNoise, view: int) -> Scores:
     """The last view alone: (y − mean noise)/excess, by what the tuple was before that view."""
     a, states = series.retention, (series.unseen[view - 1], series.seen)
-    if series.form == "set":
-        means, lifts = states, tuple(a - noise for noise in states)
-        spans = tuple(1 / lift for lift in lifts)
-        scales = tuple(span / 3 for span in spans)
-        noises = tuple(noise_variance("set", a, noise) for noise in states)
-        kept = tuple(a * (1 - a) / lift**2 - v for lift, v in zip(lifts, noises, strict=True))
-    else:
-        means, lifts = tuple(q / (1 - q) for q in states), (a, a)
-        spans = tuple((1 + 2.5 * mean) / a for mean in means)
-        scales = tuple(geometric_scale(q) / a for q in states)
-        noises = tuple(noise_variance("multiset", a, q) for q in states)
-        kept = ((1 - a) / a, (1 - a) / a)
+    coins = [AlphaBeta(a, noise, series.form) for noise in states]
+    means, lifts = [c.noise_mean for c in coins], [c.excess for c in coins]
+    noises = [noise_variance(series.form, a, noise) for noise in states]
+    kept = [c.coins.kept_variance / c.excess**2 for c in coins]
+    scales = [c.coins.scale / c.excess for c in coins]
+    spans = [(1 if series.form == "set" else 1 + 2.5 * c.noise_mean) / c.excess for c in coins]
     used = slice(0, 1 if view == 1 else 2)  # nothing is seen before the first view
 
     def scored(histories: Counts) -> tuple[Floats, Floats]:
@@ -91,7 +85,7 @@ def single(series: SeriesNoise, view: int) -> Scores:
         least_kept_variance=min(kept[used]),
         scale=max(scales[used]),
         noise_third=noises[0] * max(spans[used]),
-        kept_third=max(0.0, *kept[used]) * max(spans[used]),
+        kept_third=max(c.coins.kept_third / c.excess**3 for c in coins[used]),
     )
 
 
@@ -330,4 +324,4 @@ def bernstein_scale(
 
     while not holds(c):
         c *= WIDER
-    return c
+    return float(c)

@@ -18,7 +18,7 @@ from fractions import Fraction
 from itertools import product
 
 from voile.errors import PromiseError, UsageError
-from voile.privacy.guarantee import DGamma, LikelihoodRatio
+from voile.privacy.guarantee import DGamma, LikelihoodRatio, log
 from voile.privacy.planner import Form, round_up
 
 FEWEST_VIEWS, MOST_VIEWS = 2, 12
@@ -133,7 +133,7 @@ def plan_series(
         # All views together keep a record with the chance 1 − (1 − a)^v: the best for one view.
         together = 1 - 0.5 ** (1 / views)
         a = retention or (min(together, largest) if promise.adversary == "exclusive" else largest)
-        most = float(ratio_allowed(promise, a, views)) ** (1 / views)
+        most = math.exp(log(ratio_allowed(promise, a, views)) / views)
         chosen = make(
             promise, form, views, a, growth or min(math.exp(1 / views), most), fading=True
         )
@@ -156,7 +156,7 @@ def check_views(views: int) -> None:
 
 def largest_retention(promise: DGamma, views: int) -> float:
     """The largest a with (1 − a)^v ≥ d/γ: no history may make a record too unlikely."""
-    a = 1 - float(promise.ratio_low) ** (1 / views)
+    a = 1 - math.exp(log(promise.ratio_low) / views)
     while (1 - Fraction(a)) ** views < promise.ratio_low:
         a = math.nextafter(a, 0)
     return a
@@ -204,7 +204,7 @@ def best(
     for _ in range(ROUNDS):
         for s, r in product(*(around(share, width) for share in at)):
             a = retention or s * largest
-            most = float(ratio_allowed(promise, a, views)) ** (1 / views)
+            most = math.exp(log(ratio_allowed(promise, a, views)) / views)
             tried = make(promise, form, views, a, growth or most**r, fading=False)
             error = expected_error(tried, promise) if tried else math.inf
             if tried and (found is None or error < found[0]):

@@ -7,8 +7,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from voile.query.rows import HISTORY
 from voile.release.describe import describe
-from voile.release.manifest import MANIFEST, Manifest, file_entry
+from voile.release.manifest import HISTORY_FILES, MANIFEST, Manifest, file_entry
 
 
 def write_descriptions(folder: Path, manifest: Manifest) -> None:
@@ -34,7 +35,7 @@ def data_package(manifest: Manifest) -> dict[str, Any]:
     ]
     resource = {
         "name": f"{slug}-view",
-        "path": [file.path for file in manifest.files],
+        "path": [f.path for f in manifest.files if not f.path.startswith(HISTORY_FILES)],
         "format": "parquet",
         "mediatype": "application/vnd.apache.parquet",
         "schema": {"fields": fields},
@@ -43,5 +44,14 @@ def data_package(manifest: Manifest) -> dict[str, Any]:
         "name": slug,
         "title": f"{manifest.name}: a noisy view, published with Voile",
         "description": "See README.md and manifest.json. Counts must be corrected for the noise.",
-        "resources": [resource],
+        "resources": [resource, *history_resource(manifest, slug, resource)],
     }
+
+
+def history_resource(manifest: Manifest, slug: str, view: dict[str, Any]) -> list[dict[str, Any]]:
+    """The histories of a series as a second table of the package."""
+    files = [f.path for f in manifest.files if f.path.startswith(HISTORY_FILES)]
+    if not files:
+        return []
+    fields = [*view["schema"]["fields"], {"name": HISTORY, "type": "string"}]
+    return [view | {"name": f"{slug}-history", "path": files, "schema": {"fields": fields}}]

@@ -33,7 +33,7 @@ from voile.publishing.wish import (
     weak_prior,
 )
 from voile.release import Release
-from voile.release.manifest import Manifest
+from voile.release.manifest import File, Manifest, Parameters
 from voile.release.staging import Staging, check_target, place_for, removed_with
 from voile.release.terms import disclosed, guarantee, parameters_of, promised
 from voile.schema import Keys, Schema
@@ -50,6 +50,7 @@ class Publication:
     rows_in: int
     rows_dropped: int
     notes: tuple[str, ...]
+    series: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         manifest = self.release.manifest
@@ -66,6 +67,7 @@ class Publication:
             "nulls": manifest.nulls,
             "disclosed": [d.model_dump() for d in manifest.disclosed],
             "notes": list(self.notes),
+            "series": self.series,
         }
 
 
@@ -83,8 +85,9 @@ def publish(
     """Publish a table: a path, a data frame, or what `voile.read` returned.
 
     Promises (d, γ)-privacy with d = prior_factor·n/m (default 10) and γ = posterior. `more` are
-    the other options of `Wish`: prior, schema, nulls, distinct, adversary, max_view_ratio, name.
-    The release lives in a temporary folder until `release.save(path)`.
+    the other options of `Wish`: prior, schema, nulls, distinct, adversary, max_view_ratio, name;
+    series, views, changes_at_most, always_fresh, ledger. The release lives in a temporary folder
+    until `release.save(path)`.
     """
     wish: dict[str, Any] = {
         "method": method,
@@ -112,16 +115,27 @@ def publish_table(
         check_target(Path(to), overwrite=overwrite)  # before any work is done
     source = table if isinstance(table, Table) else Table(table)
     with place_for(to) as target:
-        prepared = prepare(source, asked, progress or Silent())
-        release = write(prepared, asked, target, overwrite=overwrite)
+        if asked.series is not None:
+            from voile.publishing.series import publish_view  # noqa: PLC0415  (made of these steps)
+
+            done = publish_view(source, asked, target, overwrite=overwrite, progress=progress,
+                                kept=to is not None)  # fmt: skip
+        else:
+            prepared = prepare(source, asked, progress or Silent())
+            done = told(prepared, write(prepared, asked, target, overwrite=overwrite))
     if to is None:
-        removed_with(release)
+        removed_with(done.release)
+    return done
+
+
+def told(prepared: Prepared, release: Release, series: dict[str, Any] | None = None) -> Publication:
     notes = (
         *prepared.notes,
         *weak_prior(prepared.promise, prepared.schema.size),
         *linked_list(release.promise, release.mechanism.likelihood_ratio()),
     )
-    return Publication(release, prepared.rows, prepared.rows - len(prepared.members), notes)
+    dropped = prepared.rows - len(prepared.members)
+    return Publication(release, prepared.rows, dropped, notes, series)
 
 
 def wish_for(options: dict[str, Any]) -> Wish:
@@ -151,7 +165,7 @@ def prepare(table: Table, wish: Wish, progress: Progress) -> Prepared:
     if not rows:
         raise TableError("the table has no rows to publish", hint="see `voile inspect TABLE`")
     schema, notes = choose_schema(table, wish)
-    name = wish.name or table.name
+    name = wish.name or wish.series or table.name
     check_name(name)
     check_domain(schema.size)
     check_nulls(table, schema, wish.nulls)
@@ -203,28 +217,48 @@ def shaped(prepared: Prepared, wish: Wish) -> Shaped:
 def write(prepared: Prepared, wish: Wish, target: Path, *, overwrite: bool) -> Release:
     """Perturb, write beside, verify, put in place."""
     schema, mechanism = prepared.schema, choose_mechanism(prepared, wish)
-    seed = wish.simulate_seed
-    key = Key.fresh() if seed is None else Key.from_seed(seed)
-    promise = promised(prepared.promise, mechanism)
+    key = key_of(wish)
     learnt = str(wish.noise_prior) == OWN
     parameters = parameters_of(mechanism, schema, distinct=wish.distinct, learnt=learnt)
     with Staging(target, overwrite=overwrite) as staging:
         writer = ViewWriter(staging.folder, mechanism, schema, key, prepared.progress)
         parts = writer.write(prepared.members)
-        manifest = Manifest(
-            voile=__version__,
-            name=prepared.name,
-            parameters=parameters,
-            guarantee=guarantee(promise, mechanism, parameters, rows_are_public=wish.tells_rows),
-            simulated=key.simulated,
-            nulls=wish.nulls,
-            disclosed=disclosed(schema, parameters, rows_are_public=wish.tells_rows),
-            public_rows=len(prepared.members) if wish.tells_rows else None,
-            rows=sum(part.rows or 0 for part in parts),
-            domain_size=str(schema.size),
-            attributes=schema.to_dict()["attributes"],
-            files=parts,
+        manifest = manifest_of(
+            prepared, wish, mechanism, parameters, parts, rows_are_public=wish.tells_rows
         )
         write_descriptions(staging.folder, manifest)
         staging.commit()
     return Release.open(target)
+
+
+def key_of(wish: Wish, view: int = 0) -> Key:
+    """The secret of a release, or what a simulation has instead; another one for each view."""
+    seed = wish.simulate_seed
+    return Key.fresh() if seed is None else Key.from_seed(seed + (view << 64))
+
+
+def manifest_of(
+    prepared: Prepared,
+    wish: Wish,
+    mechanism: Publishing,
+    parameters: Parameters,
+    parts: list[File],
+    *,
+    rows_are_public: bool,
+) -> Manifest:
+    """What the release says about itself, but for the files that are still to be written."""
+    schema, promise = prepared.schema, promised(prepared.promise, mechanism)
+    return Manifest(
+        voile=__version__,
+        name=prepared.name,
+        parameters=parameters,
+        guarantee=guarantee(promise, mechanism, parameters, rows_are_public=rows_are_public),
+        simulated=wish.simulate_seed is not None,
+        nulls=wish.nulls,
+        disclosed=disclosed(schema, parameters, rows_are_public=rows_are_public),
+        public_rows=len(prepared.members) if rows_are_public else None,
+        rows=sum(part.rows or 0 for part in parts if part.path.startswith("data/")),
+        domain_size=str(schema.size),
+        attributes=schema.to_dict()["attributes"],
+        files=parts,
+    )

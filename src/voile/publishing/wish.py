@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import math
+import re
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from voile.engines.table import NULLS, Nulls, Table
 from voile.errors import PromiseError, TableError, UsageError
 from voile.mechanisms import Publishing
 from voile.privacy import Adversary, DGamma, Form, LikelihoodRatio
+from voile.privacy.series import check_views
 from voile.publishing.noise_prior import Given
 from voile.schema import Schema
 from voile.schema.infer import ColumnProfile, infer_attribute
@@ -24,6 +26,7 @@ METHODS = ("alphabeta",)
 PRIOR_FACTOR, POSTERIOR = 10.0, 0.2
 MOST_ROWS = 4_000_000_000
 LARGEST_DOMAIN = 10**250
+SERIES = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
 
 @dataclass(frozen=True)
@@ -52,10 +55,21 @@ class Wish:
     """What noise is shaped by: 'product' (the table's own marginals), a file, or chances."""
     noise_floor: float | None = None
     """The share of shaped noise that is spread evenly."""
+    series: str | None = None
+    """The name of the series that this is a view of; the options below are for a series."""
+    views: int | None = None
+    """How many views it may have (4 if nothing is said)."""
+    changes_at_most: int | None = None
+    """A public bound on the rows added or removed between two views; 0: the table never changes."""
+    always_fresh: bool = False
+    """A new view also where the table has not changed, so that nobody learns that."""
+    ledger: str | Path | None = None
+    """The steward's file of the series; NAME.series beside the release if not given."""
 
     def __post_init__(self) -> None:
         self._check_words()
         self._check_shape()
+        self._check_series()
         if self.prior_factor is not None and self.prior is not None:
             raise UsageError("a prior and a prior factor were given", hint="give one of them")
         factor = self.prior_factor
@@ -97,6 +111,30 @@ class Wish:
                 "--max-view-ratio does not go with --noise-prior",
                 hint="a smaller --retention makes the view smaller",
             )
+
+    def _check_series(self) -> None:
+        own = {"--views": self.views, "--changes-at-most": self.changes_at_most,
+               "--always-fresh": self.always_fresh or None, "--ledger": self.ledger}  # fmt: skip
+        if self.series is None:
+            if given := [option for option, value in own.items() if value is not None]:
+                raise UsageError(f"{given[0]} belongs to --series", hint="name the series")
+            return
+        if not SERIES.fullmatch(self.series):
+            raise UsageError(
+                f"{self.series!r} cannot name a series",
+                hint="use letters, digits, '-', '_' and '.', such as people-by-quarter",
+            )
+        if self.views is not None:
+            check_views(self.views)
+        if self.changes_at_most is not None and self.changes_at_most < 0:
+            raise UsageError(
+                f"--changes-at-most {self.changes_at_most} must not be negative",
+                hint="count the rows that are added and those that are removed; 0 means never",
+            )
+        for option, value in (("--noise-prior", self.noise_prior),
+                              ("--max-view-ratio", self.max_view_ratio)):  # fmt: skip
+            if value is not None:
+                raise UsageError(f"{option} does not go with --series", hint="leave one out")
 
     @property
     def form(self) -> Form:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 
+from voile.engines.history import history_schema
 from voile.engines.parquet import arrow_schema, sha256
 from voile.errors import ReleaseError
-from voile.release.manifest import MANIFEST
+from voile.mechanisms import Series
+from voile.mechanisms.alphabeta import distinct
+from voile.release.histories import Histories
+from voile.release.manifest import HISTORY_FILES, MANIFEST
 from voile.release.opened import Release
-from voile.release.terms import disclosed, guarantee, parameters_of
+from voile.release.terms import disclosed, guarantee, parameters_of, series_part
 
 
 def verify(path: str | Path | Release) -> Release:
@@ -48,22 +53,39 @@ def check_files(release: Release) -> None:
 
 def check_rows(release: Release) -> None:
     """The rows are as many as stated, have the schema's columns, and lie in its domain."""
-    wanted = arrow_schema(release.schema)
     total = 0
     for file in release.manifest.files:
         if file.rows is None:
             continue
+        history = release.histories is not None and file.path.startswith(HISTORY_FILES)
+        wanted = history_schema(release.schema) if history else arrow_schema(release.schema)
         metadata = pq.read_metadata(release.path / file.path)
         columns = metadata.schema.to_arrow_schema()
         if columns.names != wanted.names or columns.types != wanted.types:
             raise ReleaseError(f"{file.path} does not have the columns of the schema")
         if metadata.num_rows != file.rows:
             raise ReleaseError(f"{file.path} has {metadata.num_rows} rows, not {file.rows}")
-        total += file.rows
+        total += 0 if history else file.rows
     if total != release.manifest.rows:
         raise ReleaseError(f"the release has {total} rows, not {release.manifest.rows}")
     if outside := release.foreign_attribute():
         raise ReleaseError(f"column {outside!r} has values outside the domain of the schema")
+    if release.histories is not None:
+        check_histories(release, release.histories)
+
+
+def check_histories(release: Release, histories: Histories) -> None:
+    """Each tuple stands there once, in the order of D, and the last counts are this view's."""
+    history = histories.history
+    if not np.array_equal(distinct(np.sort(history.keys)), history.keys):
+        raise ReleaseError("history/ is not in the order of the domain, or has a tuple twice")
+    seen = int(history.counts[:, :-1].any(axis=1).sum())
+    if seen != getattr(release.manifest.parameters.series, "seen_tuples", None):
+        raise ReleaseError(f"history/ has {seen:,} tuples that were seen before this view")
+    shown = history.keys[history.counts[:, -1] > 0]
+    rows = np.repeat(shown, history.counts[history.counts[:, -1] > 0, -1])
+    if not np.array_equal(rows, release.keys()):
+        raise ReleaseError("history/ does not agree with the rows in data/")
 
 
 def check_terms(release: Release) -> None:
@@ -78,10 +100,16 @@ def check_terms(release: Release) -> None:
         )
     public = manifest.public_rows is not None
     terms = manifest.parameters
+    series = terms.series
+    if series is not None:
+        assert isinstance(mechanism, Series)  # noqa: S101
+        series = series_part(series, mechanism, promise)
     if manifest.guarantee != guarantee(promise, mechanism, terms, rows_are_public=public):
         raise ReleaseError("manifest.json: the guarantee does not follow from the parameters")
     learnt = terms.noise_prior is not None and terms.noise_prior.learnt
-    if terms != parameters_of(mechanism, release.schema, distinct=terms.distinct, learnt=learnt):
+    if terms != parameters_of(
+        mechanism, release.schema, distinct=terms.distinct, learnt=learnt, series=series
+    ):
         raise ReleaseError("manifest.json: the parameters contradict each other")
     told = disclosed(release.schema, manifest.parameters, rows_are_public=public)
     if manifest.disclosed != told:

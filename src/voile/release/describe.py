@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from voile.mechanisms import AlphaBeta, Shaped
+from voile.mechanisms import AlphaBeta, Series, Shaped
+from voile.mechanisms.series_scores import single
 from voile.release.manifest import Manifest
 from voile.schema.schema import large
 
@@ -14,8 +15,12 @@ NOT_PROMISED = """\
 is told exactly.
 - Nothing about facts that hold for a whole group: the release exists to show those.
 - Nothing against someone who knows how records hang together (brothers, a household): \
-two related records tell more than one (Theorem 6.1).
+two related records tell more than one (Theorem 6.1)."""
+ONE_RELEASE = """
 - Nothing about this table and a second release of it together: each release spends its own."""
+ONE_SERIES = """
+- Nothing about this series and another release of the same people together: each spends its own.
+- Nothing about when a record came or went, to someone who knows that it was there at some time."""
 
 
 def describe(manifest: Manifest) -> str:
@@ -31,13 +36,14 @@ def describe(manifest: Manifest) -> str:
         "## What is promised",
         promise.explain(),
         f"The promise is about {manifest.guarantee.unit}.",
+        *_series(manifest),
         *_likely(manifest),
         *_weak(manifest),
         *_linked(manifest),
         *_epsilon(manifest),
         "",
         "## What is not promised",
-        NOT_PROMISED,
+        NOT_PROMISED + (ONE_RELEASE if manifest.parameters.series is None else ONE_SERIES),
         "",
         "## What the release tells exactly",
         *(f"- {d.what}: {d.why}" for d in manifest.disclosed),
@@ -49,6 +55,19 @@ def describe(manifest: Manifest) -> str:
         f"NULLs in the table: {_nulls(manifest)}. Written by Voile {manifest.voile}.",
     ]
     return "\n".join(lines)
+
+
+def _series(manifest: Manifest) -> list[str]:
+    series = manifest.parameters.series
+    if series is None:
+        return []
+    return [
+        f"This is view {series.view} of at most {series.views} of the series {series.name}. The "
+        "promise holds for all of its views together, however the table changes in between"
+        + (" (it was declared that it never does)." if series.changes_at_most == 0 else ".")
+        + f" The views so far take a belief of {manifest.promise.prior:.3g} to at most "
+        f"{series.posterior:.3g}."
+    ]
 
 
 def _likely(manifest: Manifest) -> list[str]:
@@ -104,9 +123,11 @@ def _nulls(manifest: Manifest) -> str:
     }[manifest.nulls]
 
 
-def counting(mechanism: AlphaBeta | Shaped) -> list[str]:
+def counting(mechanism: AlphaBeta | Shaped | Series) -> list[str]:
     if isinstance(mechanism, Shaped):
         return counting_shaped(mechanism)
+    if isinstance(mechanism, Series):
+        return counting_series(mechanism)
     return [
         "Count the rows of data/*.parquet that satisfy your condition: n_V. Count the tuples of "
         "the domain (every combination of the values listed in manifest.json) that satisfy it: "
@@ -131,6 +152,25 @@ def counting_shaped(mechanism: Shaped) -> list[str]:
         f"    standard error = sqrt({a * (1 - a)!r} * x + sum of mu(t) * (1 + mu(t))) / {a!r}",
         "",
         "where x is the estimate, or 0 if that is negative.",
+    ]
+
+
+def counting_series(mechanism: Series) -> list[str]:
+    scores = single(mechanism.noise, mechanism.view_number)
+    fresh, again = mechanism.on_unseen, mechanism.on_seen
+    return [
+        "Take the rows of history/*.parquet that satisfy your condition. In voile_history are a "
+        "tuple's counts in all views of the series; y is the last of them. A tuple is seen if one "
+        "of the others is not 0. Count the tuples of the domain (every combination of the values "
+        "listed in manifest.json) that satisfy the condition: n_D. Add up, over the rows,",
+        "",
+        f"    seen     (y - {again.noise_mean!r}) / {again.excess!r} + {-scores.empty!r}",
+        f"    unseen   y / {fresh.excess!r}",
+        "",
+        f"    estimate = sum - {-scores.empty!r} * n_D",
+        "",
+        "That is from the last view alone, whatever happened to the table in between. Voile "
+        "combines all views where it was declared how much may change.",
     ]
 
 

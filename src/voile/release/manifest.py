@@ -14,12 +14,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from voile.engines.parquet import sha256
 from voile.errors import ReleaseError, VoileError
-from voile.mechanisms import AlphaBeta, Shaped
+from voile.mechanisms import AlphaBeta, Series, Shaped
 from voile.privacy import Adversary, DGamma, Form
+from voile.privacy.series import MOST_VIEWS, SeriesNoise
 from voile.schema import Schema
 from voile.schema.product import Product
 
 MANIFEST = "manifest.json"
+HISTORY_FILES = "history/"
+"""Where a view of a series keeps what its views have shown."""
 PARTIAL = ".partial-"
 """In the name of a folder that is still being written."""
 FORMAT = "voile-release"
@@ -63,6 +66,34 @@ class Parameters(Part):
         "where noise has a shape",
     )  # fmt: skip
     noise_prior: NoisePrior | None = Field(default=None, exclude_if=lambda value: value is None)
+    series: SeriesPart | None = Field(
+        default=None,
+        exclude_if=lambda value: value is None,
+        description="Where the release is one of many views of a table that changes",
+    )
+
+
+class SeriesPart(Part):
+    """Which view of a series it is, and the noise of all of them."""
+
+    name: str = Field(pattern="^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+    view: int = Field(ge=1, description="The number of this view")
+    views: int = Field(ge=2, le=MOST_VIEWS, description="How many views the series may have")
+    unseen: list[float] = Field(
+        description="For each view, the noise of tuples that no view before it has shown"
+    )
+    seen: float = Field(gt=0, lt=1, description="The noise of tuples that one has shown")
+    seen_tuples: int = Field(ge=0, description="How many tuples the views before this one showed")
+    changes_at_most: int | None = Field(
+        ge=0, description="At most so many rows are added or removed between two views, if declared"
+    )
+    always_fresh: bool = Field(
+        description="False: that there is a new view tells that the table has changed"
+    )
+    rows_told: bool = Field(description="True: the prior tells the rows of the first table")
+    posterior: float = Field(
+        description="The largest belief that the views so far allow, from the prior"
+    )
 
 
 class NoisePrior(Part):
@@ -136,8 +167,14 @@ class Manifest(Part):
         return Schema.from_dict({"attributes": self.attributes})
 
     @property
-    def mechanism(self) -> AlphaBeta | Shaped:
+    def mechanism(self) -> AlphaBeta | Shaped | Series:
         p = self.parameters
+        if p.series is not None:
+            s, changing = p.series, p.series.changes_at_most != 0
+            if len(s.unseen) != s.views:
+                raise ValueError(f"{len(s.unseen)} noises for {s.views} views")
+            noise = SeriesNoise(p.form, p.retention, tuple(s.unseen), s.seen, changing)
+            return Series(noise, s.view, s.seen_tuples)
         if p.noise_prior is None:
             return AlphaBeta(retention=p.retention, noise=p.noise, form=p.form)
         schema, shape = self.schema_, p.noise_prior

@@ -5,6 +5,7 @@ NAME.voile/
   datapackage.json   the same columns for tools that know Frictionless data packages
   README.md          how to read it and to count from it without Voile
   data/part-*.parquet
+  history/part-*.parquet   in a series: every tuple that its views have shown, and how often
 """
 
 from __future__ import annotations
@@ -30,19 +31,23 @@ from voile.engines.table import read_all
 from voile.engines.view import View
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, Bound, checked_confidence
-from voile.mechanisms import AlphaBeta, Shaped
+from voile.mechanisms import AlphaBeta, Series, Shaped
+from voile.mechanisms.series_estimate import Scored
 from voile.privacy import DGamma
 from voile.privacy.adversary import Evidence
 from voile.query import DomainSums, parse
 from voile.query.bind import Tables
 from voile.query.domain import Weights
+from voile.query.parse import Query
+from voile.query.predicate import Term
 from voile.query.rows import SCORE, SPREAD
 from voile.refine import Refinement
 from voile.refine import refine as fit_mixture
 from voile.refine import storage as refinement_file
 from voile.release.describe import describe
-from voile.release.manifest import MANIFEST, PARTIAL, Manifest, read_manifest
-from voile.schema import Schema
+from voile.release.histories import Histories, Name
+from voile.release.manifest import HISTORY_FILES, MANIFEST, PARTIAL, Manifest, read_manifest
+from voile.schema import Keys, Schema, TupleIndex
 from voile.units import byte_count
 
 MEMORY = 2**30
@@ -111,7 +116,7 @@ class Release:
         return self.manifest.schema_
 
     @cached_property
-    def mechanism(self) -> AlphaBeta | Shaped:
+    def mechanism(self) -> AlphaBeta | Shaped | Series:
         return self.manifest.mechanism
 
     @property
@@ -128,8 +133,24 @@ class Release:
     def _view(self) -> View:
         return self._opened_view()
 
-    def _opened_view(self) -> View:
+    @cached_property
+    def _combined_view(self) -> View:
+        return self._opened_view("combined")
+
+    def _opened_view(self, estimator: Name = "current") -> View:
+        if self.histories is not None:
+            scores = self.histories.scores(estimator)
+            return View(self.histories.files, self.schema, scores=scores)
         return View(self._parts, self.schema, beside=self._above_cap)
+
+    @cached_property
+    def histories(self) -> Histories | None:
+        """Where the release is a view of a series: what its views have shown."""
+        if not isinstance(self.mechanism, Series):
+            return None
+        series = self.manifest.parameters.series
+        changes = None if series is None else series.changes_at_most
+        return Histories(self._parquet(HISTORY_FILES), self.schema, self.mechanism, changes)
 
     @cached_property
     def _above_cap(self) -> Any:
@@ -142,10 +163,13 @@ class Release:
 
     @property
     def _parts(self) -> list[Path]:
+        return self._parquet("data/")
+
+    def _parquet(self, folder: str) -> list[Path]:
         return [
             (self.path / f.path).resolve()
             for f in self.manifest.files
-            if f.path.endswith(".parquet")
+            if f.path.endswith(".parquet") and f.path.startswith(folder)
         ]
 
     def query(
@@ -175,7 +199,23 @@ class Release:
         )
         if refine:
             source = replace(source, model=self._model())
-        return answer(query, source, confidence, simultaneous=simultaneous)
+        if self.histories is None:
+            return answer(query, source, confidence, simultaneous=simultaneous)
+        source, name = self._of_series(query, source, tables or {})
+        found = answer(query, source, confidence, simultaneous=simultaneous)
+        return replace(found, notes=(*found.notes, self.histories.note(name)))
+
+    def _of_series(
+        self, query: Query, source: Source, tables: Mapping[str, object]
+    ) -> tuple[Source, Name]:
+        """Answer from the last view of the series or from all, by the tuples that a group has."""
+        assert self.histories is not None  # noqa: S101
+        term = Term(query.predicate)
+        (everyone,), (grouped,) = (source.domain.sums([term], by) for by in ((), query.groups))
+        groups = math.prod(len(keys) for keys in grouped.keys)
+        name = self.histories.best(float(everyone.total) / max(1, groups))
+        view, _ = self._with_tables(tables, name)
+        return replace(source, engine=view, mechanism=self.histories.estimators[name]), name
 
     # ------------------------------------------------------------------ refining
 
@@ -221,8 +261,9 @@ class Release:
     def _fit(self, progress: Callable[[str, float], None] | None) -> Refinement:
         mechanism = self.mechanism
         if not isinstance(mechanism, AlphaBeta):
+            kind = "of a series" if isinstance(mechanism, Series) else "with shaped noise"
             raise UsageError(
-                "a release with shaped noise cannot be refined: the model knows even noise only",
+                f"a release {kind} cannot be refined: the model knows even noise only",
                 hint="ask without --refine",
             )
         return fit_mixture(
@@ -264,7 +305,11 @@ class Release:
         """How the estimate comes about: what was counted, how the domain was, the arithmetic."""
         view, columns = self._with_tables(tables or {})
         query = parse(sql, self.schema, columns)
-        return explain(query, self._source(view, memory, exact=exact), self.mechanism)
+        source = self._source(view, memory, exact=exact)
+        if self.histories is None:
+            return explain(query, source, self._estimator)
+        source, name = self._of_series(query, source, tables or {})
+        return explain(query, source, self.histories.estimators[name])
 
     def _source(
         self, view: View, memory: int | str, *, exact: bool, bound: Bound | None = None
@@ -272,11 +317,19 @@ class Release:
         return Source(
             engine=view,
             domain=self._sums(view, memory, exact=exact),
-            mechanism=self.mechanism,
+            mechanism=self._estimator,
             rows=self.manifest.public_rows,
             bound=bound,
             shape=self._shape,
         )
+
+    @property
+    def _estimator(self) -> AlphaBeta | Shaped | Scored:
+        """What estimates are made with; in a series the last view alone, if nothing is said."""
+        if self.histories is not None:
+            return self.histories.estimators["current"]
+        assert not isinstance(self.mechanism, Series)  # noqa: S101
+        return self.mechanism
 
     @cached_property
     def _shape(self) -> Shape | None:
@@ -295,20 +348,23 @@ class Release:
             found[key] = DomainSums(self.schema, view.domain, memory=memory, exact=exact)
         return found[key]
 
-    def _with_tables(self, tables: Mapping[str, object]) -> tuple[View, Tables]:
+    def _with_tables(
+        self, tables: Mapping[str, object], estimator: Name = "current"
+    ) -> tuple[View, Tables]:
         """The view beside the analyst's tables, and the columns of those."""
         if not isinstance(tables, Mapping) or not all(isinstance(name, str) for name in tables):
             raise UsageError("tables are given by name", hint='tables={"regions": frame}')
         if not tables:
-            return self._view, {}
+            return (self._combined_view if estimator == "combined" else self._view), {}
         if len({name.lower() for name in tables}) < len(tables):
             raise UsageError(
                 f"two tables have one name: {', '.join(tables)}",
                 hint="SQL does not tell upper case from lower case",
             )
-        key = fingerprint(tables)
+        files = fingerprint(tables)
+        key = files and (estimator, *files)
         if key is None or self._beside is None or self._beside[0] != key:
-            view = self._opened_view()
+            view = self._opened_view(estimator)
             columns = {name: view.add_table(name, read_all(t)) for name, t in tables.items()}
             self._beside = (key, view, columns)
         return self._beside[1], self._beside[2]
@@ -320,6 +376,8 @@ class Release:
 
     def seen(self, codes: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
         """How often the view shows each of these tuples, given by the places of their values."""
+        if self.histories is not None:
+            return self.histories.of(codes)[:, -1].astype(np.int64)
         return self._view.counts(codes)
 
     def evidence(
@@ -330,14 +388,20 @@ class Release:
         All that an attack asks of a release: see privacy/adversary.py. `seen` saves looking the
         tuples up again.
         """
-        counts = self.seen(codes) if seen is None else seen
+        if self.histories is not None:
+            counts = self.histories.of(codes).astype(np.int64)
+        else:
+            counts = self.seen(codes) if seen is None else seen
         return lambda records: self.mechanism.log_likelihood(counts, records, codes)
 
     @property
     def likely_rows(self) -> int:
         """The table's number of rows: the public one, or what the view lets one think."""
         rows = self.manifest.public_rows
+        if rows is None and self.histories is not None:
+            return max(1, round(self.histories.records(self.schema.size)))
         if rows is None:
+            assert not isinstance(self.mechanism, Series)  # noqa: S101
             rows = max(1, round(self.mechanism.records(self.manifest.rows, self.schema.size)))
         return rows
 
@@ -345,7 +409,14 @@ class Release:
 
     def foreign_attribute(self) -> str | None:
         """An attribute with values outside its domain, which no sound release has."""
+        if self.histories is not None and (found := View(self._parts, self.schema).outside()):
+            return found
         return self._view.outside()
+
+    def keys(self) -> Keys:
+        """The rows of the view by their places in the domain, in order."""
+        view = View(self._parts, self.schema)
+        return TupleIndex(self.schema.sizes).encode(view.codes())
 
     def to_arrow(self) -> Any:
         """The rows of the view, noise and all, as an Arrow table."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -66,14 +66,20 @@ class Staging:
         self.folder = Path(made)
         return self
 
-    def commit(self) -> None:
-        """Verify what was written and put it in place."""
-        check(Release.read(self.folder))
+    def commit(self, before: Callable[[Release], None] | None = None) -> None:
+        """Verify what was written and put it in place.
+
+        `before` is called when all is written and sound, just before anyone can see it.
+        """
+        written = Release.read(self.folder)
+        check(written)
         for path in [*self.folder.rglob("*"), self.folder]:
             sync(path)
         self.folder.chmod(0o755)
         # The target may have changed since the start.
         check_target(self.target, overwrite=self._overwrite)
+        if before:
+            before(written)
         if self.target.exists():
             self._replace()
         else:
@@ -90,6 +96,11 @@ class Staging:
             aside.rename(self.target)
             raise
         shutil.rmtree(aside, ignore_errors=True)
+
+    @property
+    def unseen(self) -> bool:
+        """Whether what was written has not been put in place."""
+        return self.folder.exists()
 
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)

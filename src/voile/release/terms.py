@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
-from voile.mechanisms import AlphaBeta, Publishing, Shaped
+from voile.mechanisms import AlphaBeta, Publishing, Series, Shaped
 from voile.privacy import DGamma
 from voile.privacy.shape import promise_everywhere
-from voile.release.manifest import Disclosed, Epsilon, Guarantee, NoisePrior, Parameters
+from voile.release.manifest import Disclosed, Epsilon, Guarantee, NoisePrior, Parameters, SeriesPart
 from voile.schema import Attribute, Bins, Range, Schema, Values
 
 
@@ -19,10 +19,17 @@ def promised(wished: DGamma, mechanism: Publishing) -> DGamma:
 
 
 def parameters_of(
-    mechanism: Publishing, schema: Schema, *, distinct: bool, learnt: bool
+    mechanism: Publishing,
+    schema: Schema,
+    *,
+    distinct: bool,
+    learnt: bool,
+    series: SeriesPart | None = None,
 ) -> Parameters:
     """A mechanism's parameters as they are written down."""
-    if isinstance(mechanism, AlphaBeta):
+    if isinstance(mechanism, Series):
+        noise, shape = mechanism.on_unseen.noise, None
+    elif isinstance(mechanism, AlphaBeta):
         noise, shape = mechanism.noise, None
     else:
         assert isinstance(mechanism, Shaped)  # noqa: S101
@@ -41,6 +48,7 @@ def parameters_of(
         retention=mechanism.retention,
         noise=noise,
         noise_prior=shape,
+        series=series,
     )
 
 
@@ -55,18 +63,40 @@ def guarantee(
     ratio = mechanism.likelihood_ratio()
     shape = parameters.noise_prior
     learnt = shape is not None and shape.learnt
-    one = "one record, i.e. one person with one row, whatever the other rows are"
+    rows_are_public = rows_are_public or (
+        parameters.series is not None and parameters.series.rows_told
+    )
     return Guarantee(
         prior=promise.prior,
         posterior=promise.posterior,
         adversary=promise.adversary,
-        unit=one if mechanism.form == "multiset" else "one tuple of the table, which is a set",
+        unit=unit(parameters),
         epsilon=Epsilon(
             add_remove=None if rows_are_public or learnt else finite(ratio.epsilon("add-remove")),
             swap=None if learnt else finite(ratio.epsilon("swap")),
         ),
         likely=None if shape is None else likely(promise, shape),
     )
+
+
+def series_part(written: SeriesPart, mechanism: Series, promise: DGamma) -> SeriesPart:
+    """What a view says about its series, with what follows from the rest computed."""
+    so_far = mechanism.noise.likelihood_ratio(mechanism.view_number)
+    return written.model_copy(update={"posterior": float(so_far.posterior(promise.prior))})
+
+
+def unit(parameters: Parameters) -> str:
+    """What the promise is about."""
+    multiset, series = parameters.form == "multiset", parameters.series
+    if series is not None:
+        what = "one record" if multiset else "one tuple"
+        return (
+            f"whether {what} has ever been in the series, at any of its {series.views} views, "
+            "against never; whatever the other rows are and do"
+        )
+    if multiset:
+        return "one record, i.e. one person with one row, whatever the other rows are"
+    return "one tuple of the table, which is a set"
 
 
 def likely(promise: DGamma, shape: NoisePrior) -> str:
@@ -95,7 +125,7 @@ def disclosed(schema: Schema, parameters: Parameters, *, rows_are_public: bool) 
 
     That the table lies in its declared domain is what declaring it means, and is not listed.
     """
-    found = []
+    found = told_by_series(parameters, rows_are_public=rows_are_public)
     if rows_are_public:
         rows = "different rows" if parameters.distinct else "rows"
         what = f"the number of {rows} of the table"
@@ -118,6 +148,25 @@ def disclosed(schema: Schema, parameters: Parameters, *, rows_are_public: bool) 
         for what in map(read_off, schema)
         if what
     ]
+
+
+def told_by_series(parameters: Parameters, *, rows_are_public: bool) -> list[Disclosed]:
+    """What a view tells by being one of several."""
+    series = parameters.series
+    if series is None or series.view == 1:
+        return []
+    found = []
+    if series.rows_told and not rows_are_public:
+        why = "the prior was asked for relative to it; with --prior it is not told"
+        found.append(Disclosed(what="the number of rows of the table at the first view", why=why))
+    if not series.always_fresh:
+        why = "unchanged tables give the identical view again; --always-fresh avoids that"
+        what = "that the table has changed since the view before"
+        found.append(Disclosed(what=what, why=why))
+    if series.changes_at_most:
+        what = f"that at most {series.changes_at_most:,} rows came or went between two views"
+        found.append(Disclosed(what=what, why="it was declared, and is checked"))
+    return found
 
 
 def read_off(attribute: Attribute) -> str:

@@ -1,0 +1,337 @@
+"""One more view of a series: what its ledger allows, drawn after what its views have shown."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from voile.engines.history import write_history
+from voile.engines.table import Table
+from voile.engines.view import View
+from voile.errors import PromiseError, SchemaError, UsageError, VoileError
+from voile.mechanisms import Series
+from voile.mechanisms.alphabeta import distinct, merged
+from voile.mechanisms.series import History
+from voile.privacy.series import plan_series
+from voile.publishing.descriptions import write_descriptions
+from voile.publishing.ledger import Entry, Ledger, Terms, opened
+from voile.publishing.progress import Progress, Silent
+from voile.publishing.steps import Prepared, Publication, key_of, manifest_of, prepare, told
+from voile.publishing.view import ViewWriter
+from voile.publishing.wish import Wish, check_size, columns_option, read_schema
+from voile.query.rows import HISTORY, SCORE, SPREAD
+from voile.release import Release
+from voile.release.manifest import HISTORY_FILES, File, Manifest, SeriesPart, file_entry
+from voile.release.staging import Staging, copy
+from voile.release.terms import parameters_of, series_part
+from voile.schema import Keys, Schema, TupleIndex
+
+VIEWS = 4
+REPEATED = (
+    "prior_factor", "prior", "posterior", "adversary", "retention", "form", "distinct", "nulls",
+)  # fmt: skip
+"""Options that are the same for all views."""
+
+
+def publish_view(
+    table: Table,
+    wish: Wish,
+    target: Path,
+    *,
+    overwrite: bool,
+    progress: Progress | None,
+    kept: bool,
+) -> Publication:
+    """Publish the next view of a series, or the last one again if the table has not changed."""
+    path = ledger_path(wish, target, kept=kept)
+    quiet = progress or Silent()
+    # All that can be refused is refused before there is a ledger.
+    begun = None if path.exists() else begin(table, wish, quiet)
+    with opened(path) as ledger:
+        settle(ledger)
+        known = ledger.terms
+        if known is None:
+            prepared, terms = begun or begin(table, wish, quiet)
+        else:
+            prepared, terms = resume(table, wish, known, quiet), known
+        last = ledger.last
+        changes = None if last is None else since(ledger, last, prepared)
+        if last is not None and changes == 0 and not wish.always_fresh:
+            release = again(last, target, overwrite=overwrite)
+            return told(prepared, release, account(terms, last.number, identical=True))
+        number = 1 if last is None else last.number + 1
+        check_allowed(terms, number, changes)
+        release = next_view(prepared, wish, target, ledger, terms, number, overwrite=overwrite)
+    return told(prepared, release, account(terms, number, identical=False))
+
+
+def account(terms: Terms, number: int, *, identical: bool) -> dict[str, Any]:
+    return {
+        "name": terms.name,
+        "view": number,
+        "views": terms.noise.views,
+        "spent": number,
+        "identical": identical,
+    }
+
+
+def ledger_path(wish: Wish, target: Path, *, kept: bool) -> Path:
+    if wish.ledger is not None:
+        return Path(wish.ledger)
+    if not kept:
+        raise UsageError(
+            "a series whose releases have no place needs a ledger",
+            hint="publish(…, series='people', ledger='people.series')",
+        )
+    return target.absolute().parent / f"{wish.series}.series"
+
+
+# ---------------------------------------------------------------------- terms
+
+
+def begin(table: Table, wish: Wish, progress: Progress) -> tuple[Prepared, Terms]:
+    """The terms of a new series, for this table and all that follow it."""
+    prepared = prepare(table, wish, progress)
+    check_columns(prepared.schema)
+    noise = plan_series(
+        prepared.promise,
+        wish.form,
+        wish.views or VIEWS,
+        changing=wish.changes_at_most != 0,
+        retention=wish.retention,
+    )
+    assert wish.series is not None  # noqa: S101
+    terms = Terms(
+        name=wish.series,
+        noise=noise,
+        promise=prepared.promise,
+        changes_at_most=wish.changes_at_most,
+        schema=prepared.schema,
+        rows_told=wish.tells_rows,
+        simulated=wish.simulate_seed is not None,
+        options={option: getattr(wish, option) for option in REPEATED},
+    )
+    return prepared, terms
+
+
+def check_columns(schema: Schema) -> None:
+    taken = {HISTORY, SCORE, SPREAD} & {name.lower() for name in schema.names}
+    if taken:
+        raise SchemaError(
+            f"a series keeps its own column {taken.pop()!r}", hint="rename that of the table"
+        )
+
+
+def resume(table: Table, wish: Wish, terms: Terms, progress: Progress) -> Prepared:
+    """Read the table as the series' terms have it; refuse what contradicts them."""
+    check_terms(wish, terms)
+    same = replace(
+        wish, prior=terms.promise.prior, prior_factor=None, schema=terms.schema, columns=None
+    )
+    return prepare(table, same, progress)
+
+
+def check_terms(wish: Wish, terms: Terms) -> None:
+    given: dict[str, Any] = {option: getattr(wish, option) for option in REPEATED}
+    given |= {"series": wish.series, "simulated": wish.simulate_seed is not None}
+    kept: dict[str, Any] = terms.options | {"series": terms.name, "simulated": terms.simulated}
+    for option, now, first in (
+        ("views", wish.views, terms.noise.views),
+        ("changes_at_most", wish.changes_at_most, terms.changes_at_most),
+    ):
+        if now is not None:  # what is not said stays as it is
+            given[option], kept[option] = now, first
+    for option, first in kept.items():
+        if given[option] != first:
+            raise different(terms, spelt(option, first), spelt(option, given[option]))
+    check_schema(wish, terms)
+
+
+def check_schema(wish: Wish, terms: Terms) -> None:
+    names = list(terms.schema.names)
+    columns = [wish.columns] if isinstance(wish.columns, str) else wish.columns
+    if wish.schema is not None:
+        declared = read_schema(wish.schema)
+        declared = declared if columns is None else declared.select(columns)
+        for name in (*names, *declared.names):
+            if name not in declared.names or name not in names:
+                raise different(terms, f"the columns {', '.join(names)}",
+                                f"{', '.join(declared.names)}")  # fmt: skip
+            if declared[name] != terms.schema[name]:
+                raise different(terms, f"another domain of {name!r}", "this one")
+    elif columns is not None and list(columns) != names:
+        raise different(terms, f"--columns {columns_option(names)}",
+                        f"--columns {columns_option(columns)}")  # fmt: skip
+
+
+def different(terms: Terms, first: str, now: str) -> PromiseError:
+    return PromiseError(
+        f"the series {terms.name!r} was begun with {first}, not {now}",
+        hint="give the same options for every view, or begin another series under another name",
+    )
+
+
+def spelt(option: str, value: Any) -> str:
+    """An option as it would be given on the command line."""
+    if option == "simulated":
+        return "--simulate-seed" if value else "secret coins"
+    name = "--" + {"form": "rows"}.get(option, option).replace("_", "-")
+    if value is None or value is False:
+        return f"no {name}"
+    return name if value is True else f"{name} {value}"
+
+
+# ---------------------------------------------------------------------- what is allowed
+
+
+def settle(ledger: Ledger) -> None:
+    """A planned view whose release is in its place has been released; any other stays spent."""
+    last = ledger.last
+    if last is not None and last.state == "planned" and in_place(last) is not None:
+        ledger.released(last.number)
+
+
+def in_place(entry: Entry) -> Release | None:
+    """The release of a view, if it is where the ledger says and is the one."""
+    try:
+        release = Release.open(entry.path)
+    except VoileError:
+        return None
+    return release if release.manifest.digest == entry.digest else None
+
+
+def since(ledger: Ledger, last: Entry, prepared: Prepared) -> int:
+    """How many rows came or went since the last view."""
+    before = ledger.table(last.number, TupleIndex(prepared.schema.sizes))
+    return differences(before, prepared.members)
+
+
+def differences(before: Keys, now: Keys) -> int:
+    """Rows to add and to remove to get from one table to the other; both sorted."""
+    tuples = distinct(merged(before, now))
+    old, new = (
+        np.searchsorted(keys, tuples, "right") - np.searchsorted(keys, tuples)
+        for keys in (before, now)
+    )
+    return int(np.abs(old - new).sum())
+
+
+def check_allowed(terms: Terms, number: int, changes: int | None) -> None:
+    """Nothing may be published beyond what the promise covers."""
+    views, most = terms.noise.views, terms.changes_at_most
+    if number > views:
+        raise PromiseError(
+            f"all {views} views of the series {terms.name!r} are spent: one more would break what "
+            "was promised for them together",
+            hint="begin another series under another name; the two promise separately, and "
+            "someone who has both may learn more than each promises",
+        )
+    if most is not None and changes is not None and changes > most:
+        declared = f"at most {most:,} between two views" if most else "never"
+        raise PromiseError(
+            f"{changes:,} rows came or went since view {number - 1}, and the table of the series "
+            f"{terms.name!r} was declared to change {declared}",
+            hint="publish a table that changed less, or begin another series; a row that was "
+            "edited counts twice",
+        )
+    if not terms.promise.kept_by(terms.noise.likelihood_ratio(number)):
+        raise PromiseError(
+            f"view {number} of the series {terms.name!r} would break its promise: the ledger's "
+            "parameters do not keep it",
+            hint="restore the ledger as it was written; nothing was released",
+        )
+
+
+def again(last: Entry, target: Path, *, overwrite: bool) -> Release:
+    """The identical view, byte for byte."""
+    release = in_place(last)
+    if release is None:
+        raise UsageError(
+            f"the table has not changed since view {last.number}, whose release "
+            f"{str(last.path)!r} is not there, or is not the one that was written",
+            hint="put it back; or pass --always-fresh, which spends a view",
+        )
+    return copy(release, target, overwrite=overwrite)
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def next_view(
+    prepared: Prepared,
+    wish: Wish,
+    target: Path,
+    ledger: Ledger,
+    terms: Terms,
+    number: int,
+    *,
+    overwrite: bool,
+) -> Release:
+    """Draw, write beside, verify, enter into the ledger, and only then put in place."""
+    index = TupleIndex(prepared.schema.sizes)
+    history = History.empty(index) if number == 1 else ledger.history(number - 1, index)
+    mechanism = Series(terms.noise, number, len(history.keys), history.keys)
+    check_size(mechanism, len(prepared.members), prepared.schema.size)
+    with Staging(target, overwrite=overwrite) as staging:
+        writer = ViewWriter(
+            staging.folder, mechanism, prepared.schema, key_of(wish, number), prepared.progress
+        )
+        parts = writer.write(prepared.members)
+        shown = View([staging.folder / part.path for part in parts], prepared.schema).codes()
+        history = history.with_view(index.encode(shown))
+        parts.append(written_history(staging.folder, prepared.schema, history))
+        write_descriptions(staging.folder, described(prepared, wish, terms, mechanism, parts))
+        planned = False
+
+        def plan(written: Release) -> None:
+            nonlocal planned
+            digest = written.manifest.digest
+            ledger.plan(terms, number, target, digest, prepared.members, history)
+            planned = True
+
+        try:
+            staging.commit(plan)
+        except BaseException:
+            if planned and staging.unseen:  # nobody has seen it, and nobody will
+                ledger.withdraw(number)
+            raise
+    ledger.released(number)
+    return Release.open(target)
+
+
+def written_history(folder: Path, schema: Schema, history: History) -> File:
+    path = folder / HISTORY_FILES / "part-00000.parquet"
+    path.parent.mkdir()
+    rows = write_history(path, schema, history.keys, *history.texts())
+    return file_entry(folder, path, rows)
+
+
+def described(
+    prepared: Prepared, wish: Wish, terms: Terms, mechanism: Series, parts: list[File]
+) -> Manifest:
+    """The manifest of a view. The rows of later tables are not told by the prior."""
+    first = mechanism.view_number == 1
+    part = SeriesPart(
+        name=terms.name,
+        view=mechanism.view_number,
+        views=terms.noise.views,
+        unseen=list(terms.noise.unseen),
+        seen=terms.noise.seen,
+        seen_tuples=mechanism.seen_count,
+        changes_at_most=terms.changes_at_most,
+        always_fresh=wish.always_fresh,
+        rows_told=terms.rows_told,
+        posterior=0.0,
+    )
+    parameters = parameters_of(
+        mechanism,
+        prepared.schema,
+        distinct=wish.distinct,
+        learnt=False,
+        series=series_part(part, mechanism, terms.promise),
+    )
+    public = terms.rows_told and (first or terms.changes_at_most == 0)
+    return manifest_of(prepared, wish, mechanism, parameters, parts, rows_are_public=public)

@@ -1,0 +1,121 @@
+"""What a view of a series has beside its rows: the histories of tuples, and what they score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from voile.engines.history import history_counts, read_history
+from voile.errors import ReleaseError
+from voile.mechanisms import Series
+from voile.mechanisms.series import Counts, History, read_texts
+from voile.mechanisms.series_estimate import Scored
+from voile.mechanisms.series_scores import combined, single
+from voile.query.rows import HISTORY, SCORE, SPREAD
+from voile.schema import Schema, TupleIndex
+
+Name = Literal["current", "combined"]
+
+
+class Histories:
+    """The tuples that the views of a series have shown, and two estimators that read them."""
+
+    def __init__(
+        self, files: Sequence[Path], schema: Schema, mechanism: Series, changes: int | None
+    ) -> None:
+        self.files = list(files)
+        self._schema = schema
+        self._mechanism = mechanism
+        self._changes = changes
+
+    @property
+    def view(self) -> int:
+        return self._mechanism.view_number
+
+    @cached_property
+    def texts(self) -> list[str]:
+        return self._listed[0]
+
+    @cached_property
+    def _listed(self) -> tuple[list[str], Counts, npt.NDArray[np.int64]]:
+        """The different histories, as texts and counts, and how many tuples have each."""
+        texts, tuples = history_counts(self.files)
+        return texts, self._read(texts), np.array(tuples, np.int64)
+
+    def _read(self, texts: list[str]) -> Counts:
+        try:
+            return read_texts(texts, self.view)
+        except ValueError as error:
+            raise ReleaseError(f"{HISTORY}: {error}", hint="try `voile verify`") from None
+
+    @cached_property
+    def history(self) -> History:
+        keys, texts, which = read_history(self.files, self._schema)
+        return History(keys, self._read(texts)[which])
+
+    def of(self, codes: Sequence[npt.NDArray[Any]]) -> Counts:
+        """The histories of tuples, given by the places of their values."""
+        wanted = TupleIndex(self._schema.sizes).encode(codes)
+        known = self.history
+        places = np.searchsorted(known.keys, wanted)
+        found = np.zeros((len(wanted), self.view), np.uint32)
+        inside = places < len(known.keys)
+        inside[inside] = known.keys[places[inside]] == wanted[inside]
+        found[inside] = known.counts[places[inside]]
+        return found
+
+    # ------------------------------------------------------------------ estimators
+
+    @cached_property
+    def estimators(self) -> dict[Name, Scored]:
+        """The last view alone; and all together, where it is known how much may have changed."""
+        noise = self._mechanism.noise
+        found: dict[Name, Scored] = {"current": Scored(single(noise, self.view), noise.retention)}
+        if self._changes is not None and self.view > 1:
+            changes = self._changes * (self.view - 1)
+            found["combined"] = Scored(combined(noise, self.view), noise.retention, changes)
+        return found
+
+    def best(self, tuples: float) -> Name:
+        """The estimator with the smaller error for a count over so many tuples of D.
+
+        By public numbers alone: what the views show has no say in it.
+        """
+        expected = {"current": self._mechanism.noise.single_variance(self.view) * tuples}
+        if "combined" in self.estimators:
+            together = self.estimators["combined"]
+            expected["combined"] = together.scores.noise_variance * tuples + together.drift**2
+        return "combined" if expected.get("combined", np.inf) < expected["current"] else "current"
+
+    def scores(self, name: Name) -> Any:
+        """The score and the spread of every history that occurs."""
+        texts, counts, _ = self._listed
+        scores = self.estimators[name].scores
+        value, spread = scores.of(counts)
+        return pa.table(
+            {
+                HISTORY: pa.array(texts, pa.string()),
+                SCORE: pa.array(value - scores.empty, pa.float64()),
+                SPREAD: pa.array(spread, pa.float64()),
+            }
+        )
+
+    def records(self, size: int) -> float:
+        """About how many records the table has."""
+        _, counts, tuples = self._listed
+        scores = self.estimators[self.best(float(size))].scores
+        return float(tuples @ (scores.of(counts)[0] - scores.empty)) + scores.empty * float(size)
+
+    def note(self, name: Name) -> str:
+        """Which views an answer is from, and what its interval allows for."""
+        if name == "current":
+            return f"from view {self.view} of the series alone"
+        drift = self.estimators[name].drift
+        allowed = f"; changes between them are allowed for by ± {drift:.3g}" if drift else ""
+        return f"from all {self.view} views of the series together{allowed}"
