@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from voile.cli.common import JsonOpt, ReleaseArg, app, check_output
-from voile.terminal import say, show
+from voile.terminal import fitting_progress, say, show
 
 
 @app.command()
@@ -50,6 +50,7 @@ def attack(
     from voile.errors import UsageError
     from voile.evaluate.attack import attack as carry_out
     from voile.evaluate.attack_page import page
+    from voile.evaluate.population_fit import is_release
     from voile.files import write_whole
     from voile.terminal.attacks import attack_view
 
@@ -58,6 +59,9 @@ def attack(
         if output.suffix.lower() != ".html":
             raise UsageError(f"{str(output)!r} is no page", hint="name it .html")
         check_output(output, opened.path, overwrite=overwrite)
+    if model and is_release(model):  # fitted here, where progress can be seen, and kept beside it
+        with fitting_progress() as progress:
+            voile.open(model).refine(progress)
     found = carry_out(
         opened,
         targets,
