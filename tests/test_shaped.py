@@ -393,3 +393,29 @@ def test_the_schema_of_the_tests_is_the_domain() -> None:
     assert Schema.from_dict(SCHEMA).sizes == list(SIZES)
     assert publish_table(table(), schema=SCHEMA, noise_prior=CHANCES, prior=0.05,
                          posterior=0.4).release.schema.size == 24  # fmt: skip
+
+
+def test_an_attack_knows_what_is_protected_where(tmp_path: Path) -> None:
+    """A belief of d(t) is covered and does not leak, though it is above the release's d."""
+    from voile.evaluate.attack import attack  # noqa: PLC0415
+
+    release = published(3)
+    mechanism = release.mechanism
+    assert isinstance(mechanism, Shaped)
+    most = release.protected_priors(CODES)
+    exact = [
+        protected_prior(release.promise, Fraction(mechanism.retention), Fraction(float(mean)))
+        for mean in mechanism.noise_mean(CODES)
+    ]
+    assert most == pytest.approx([float(d) for d in exact], rel=1e-12)
+    assert most.max() > 2 * release.promise.prior
+    lines = ["a,b,c,prior"]
+    lines += [
+        f"{'xyz'[a]},{b + 1},{bool(c)},{d!r}"
+        for a, b, c, d in zip(*(code.tolist() for code in CODES), most.tolist(), strict=True)
+    ]
+    (tmp_path / "targets.csv").write_text("\n".join(lines) + "\n")
+    found = attack(release, tmp_path / "targets.csv")
+    assert all(belief.covered and not belief.positive_leak for belief in found.beliefs)
+    reached = max(belief.posterior for belief in found.beliefs)
+    assert reached == pytest.approx(release.promise.posterior, rel=1e-6)

@@ -51,7 +51,8 @@ def attack(
     for case, seen, evidence in looked_up(
         release, cases(whom, believed, adversary, groups, others)
     ):
-        judged = Judged(case, seen, evidence, release.promise, release.schema)
+        protected = release.protected_priors(case.codes)
+        judged = Judged(case, seen, evidence, release.promise, release.schema, protected)
         tally += judged.tally
         beliefs += judged.kept()
         people += [judged.person()] if case.is_person else []

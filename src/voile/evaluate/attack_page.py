@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterable, Sequence
 
 from voile.evaluate.attack_plot import picture
@@ -184,5 +185,8 @@ def number(value: str) -> str:
 
 
 def percent(chance: float) -> str:
-    """A chance as people read it: 20 %, 0.0465 %."""
-    return f"{100 * chance:.3g} %"
+    """A chance as people read it: 20 %, 0.0465 %, 99.9996 %; only what is sure is 100 %."""
+    if chance < 0.999 or chance == 1:
+        return f"{100 * chance:.3g} %"
+    digits = min(12, 1 - math.floor(math.log10(1 - chance) + 2))
+    return f"{100 * chance:.{digits}f} %"

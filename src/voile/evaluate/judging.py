@@ -47,6 +47,8 @@ class Judged:
     evidence: Evidence
     promise: DGamma
     schema: Schema
+    protected: Floats
+    """The largest prior that the promise covers, for each tuple."""
 
     @cached_property
     def prior(self) -> Floats:
@@ -67,7 +69,7 @@ class Judged:
 
     @cached_property
     def leaks(self) -> Leaks:
-        return leaks(self.promise, self.prior, self.posterior)
+        return leaks(self.promise, self.prior, self.posterior, self.protected)
 
     @property
     def tally(self) -> Tally:

@@ -166,9 +166,15 @@ class Leaks:
     """It was at most d and has fallen below d/γ times what it was."""
 
 
-def leaks(promise: DGamma, prior: Floats, posterior: Floats) -> Leaks:
-    """Where (d, γ) would be broken (VLDB 2007, Definition 2.3), up to the rounding of floats."""
-    covered = prior <= promise.prior * (1 + ROUNDING)
+def leaks(
+    promise: DGamma, prior: Floats, posterior: Floats, protected: Floats | None = None
+) -> Leaks:
+    """Where (d, γ) would be broken (VLDB 2007, Definition 2.3), up to the rounding of floats.
+
+    `protected` is d for each tuple, where it differs.
+    """
+    most = promise.prior if protected is None else protected
+    covered = prior <= most * (1 + ROUNDING)
     least = promise.prior / promise.posterior * (1 - ROUNDING)
     return Leaks(
         covered=covered,

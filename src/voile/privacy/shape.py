@@ -15,9 +15,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+import numpy as np
+import numpy.typing as npt
+
 from voile.errors import UsageError
 from voile.privacy.guarantee import Adversary, DGamma, LikelihoodRatio
 from voile.privacy.planner import best_retention, check_retention, largest_retention, round_down
+
+Floats = npt.NDArray[np.float64]
 
 MOST_LISTED = 4_000_000
 """Tuples that may lie above the cap, whose means are not products and must be listed."""
@@ -79,6 +84,13 @@ def promise_everywhere(wished: DGamma, ratio: LikelihoodRatio) -> DGamma:
 def room_for(adversary: Adversary, retention: float) -> float:
     """1, or 1−a against exclusive adversaries, for whom all other candidates may be absent."""
     return 1.0 if adversary == "independent" else 1 - retention
+
+
+def protected_priors(promise: DGamma, retention: float, means: Floats) -> Floats:
+    """`protected_prior` of many tuples."""
+    gamma, low = promise.posterior, room_for(promise.adversary, retention)
+    ratio = (1 + retention / means) / low
+    return np.asarray(gamma / (gamma + (1 - gamma) * ratio))
 
 
 def protected_prior(promise: DGamma, retention: Fraction, mean: Fraction) -> Fraction:

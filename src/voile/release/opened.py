@@ -30,11 +30,12 @@ from voile.engines.parquet import arrow_schema, tuples
 from voile.engines.table import read_all
 from voile.engines.view import View
 from voile.errors import ReleaseError, UsageError
-from voile.estimate import Answer, Bound, checked_confidence
+from voile.estimate import Answer, Bound, Floats, checked_confidence
 from voile.mechanisms import AlphaBeta, Series, Shaped
 from voile.mechanisms.series_estimate import Scored
 from voile.privacy import DGamma
 from voile.privacy.adversary import Evidence
+from voile.privacy.shape import protected_priors
 from voile.query import DomainSums, parse
 from voile.query.bind import Tables
 from voile.query.domain import Weights
@@ -373,6 +374,13 @@ class Release:
         return self.mechanism.utility(self.likely_rows, self.schema.size, epsilon)
 
     # ------------------------------------------------------------------ attacking it
+
+    def protected_priors(self, codes: Sequence[npt.NDArray[Any]]) -> Floats:
+        """The largest belief in each of these tuples that the promise covers."""
+        mechanism, promise = self.mechanism, self.promise
+        if not isinstance(mechanism, Shaped):
+            return np.full(len(codes[0]), promise.prior)
+        return protected_priors(promise, mechanism.retention, mechanism.noise_mean(codes))
 
     def seen(self, codes: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
         """How often the view shows each of these tuples, given by the places of their values."""
