@@ -520,8 +520,8 @@ def test_intervals_cover_as_stated(form: Form, name: str) -> None:
     inside = history.keys % CELLS < 12
     g, spread = scores.of(history.counts[inside])
     copy = (history.keys[inside] // CELLS).astype(int)
-    view = np.bincount(copy, g - scores.empty, RUNS)
-    spread = 12 + np.bincount(copy, spread, RUNS)
+    view = np.bincount(copy, g - scores.empty, RUNS).astype(float)
+    spread = 12 + np.bincount(copy, spread, RUNS).astype(float)
     domain = np.full(RUNS, 12.0)
     value = mechanism.total(view, domain)
     off = mechanism.deviation(view, domain, spread, np.ones(RUNS), 0.1)

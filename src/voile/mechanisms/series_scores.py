@@ -188,13 +188,14 @@ def best_parts(series: SeriesNoise, view: int) -> Weights:
     """
     a, i = series.retention, view
     q = np.array(series.unseen[:i])
-    left = np.concatenate([[1.0], np.cumprod(1 - q)[:-1]])
+    lost = np.concatenate([[0.0], np.cumsum(np.log1p(-q))[:-1]])
+    left, shown = np.exp(lost), -np.expm1(lost)
     again = noise_variance("multiset", a, series.seen)
     size = 3 * i
     quadratic = np.zeros((size, size))
     for j in range(i):
         quadratic[j, j] = left[j] * q[j] / ((1 - q[j]) * a) ** 2
-        quadratic[i + j, i + j] = (1 - left[j]) * again if j else 1.0
+        quadratic[i + j, i + j] = shown[j] * again
         staying = left[j] * ((1 - a) / a) ** 2 * q[j] * (1 - q[j]) * (1 + q[j])
         both = left[j] * (1 - a) * q[j] * (1 - q[j]) / a**2
         quadratic[2 * i + j, 2 * i + j] = staying

@@ -90,10 +90,11 @@ class SeriesNoise:
 
     def single_variance(self, view: int) -> float:
         """Variance per tuple of D, where there is no record, of the estimate from view i alone."""
-        unseen = math.prod(1 - noise for noise in self.unseen[: view - 1])
+        # A chance to be seen that is far below 1 must not be lost beside it.
+        seen = -math.expm1(sum(math.log1p(-noise) for noise in self.unseen[: view - 1]))
         now, again = (noise_variance(self.form, self.retention, noise)
                       for noise in (self.unseen[view - 1], self.seen))  # fmt: skip
-        return unseen * now + (1 - unseen) * again
+        return (1 - seen) * now + seen * again
 
 
 def noise_variance(form: Form, a: float, noise: float) -> float:

@@ -72,31 +72,37 @@ class Histories:
 
     # ------------------------------------------------------------------ estimators
 
+    def estimator(self, name: Name) -> Scored:
+        return self._current if name == "current" else self._combined
+
     @cached_property
-    def estimators(self) -> dict[Name, Scored]:
-        """The last view alone; and all together, where it is known how much may have changed."""
+    def _current(self) -> Scored:
         noise = self._mechanism.noise
-        found: dict[Name, Scored] = {"current": Scored(single(noise, self.view), noise.retention)}
-        if self._changes is not None and self.view > 1:
-            changes = self._changes * (self.view - 1)
-            found["combined"] = Scored(combined(noise, self.view), noise.retention, changes)
-        return found
+        return Scored(single(noise, self.view), noise.retention)
+
+    @cached_property
+    def _combined(self) -> Scored:
+        """All views together, where it is known how much may have changed."""
+        noise = self._mechanism.noise
+        assert self._changes is not None  # noqa: S101
+        changes = self._changes * (self.view - 1)
+        return Scored(combined(noise, self.view), noise.retention, changes)
 
     def best(self, tuples: float) -> Name:
         """The estimator with the smaller error for a count over so many tuples of D.
 
         By public numbers alone: what the views show has no say in it.
         """
-        expected = {"current": self._mechanism.noise.single_variance(self.view) * tuples}
-        if "combined" in self.estimators:
-            together = self.estimators["combined"]
-            expected["combined"] = together.scores.noise_variance * tuples + together.drift**2
-        return "combined" if expected.get("combined", np.inf) < expected["current"] else "current"
+        if self._changes is None or self.view == 1:
+            return "current"
+        alone = self._mechanism.noise.single_variance(self.view) * tuples
+        together = self._combined.scores.noise_variance * tuples + self._combined.drift**2
+        return "combined" if together < alone else "current"
 
     def scores(self, name: Name) -> Any:
         """The score and the spread of every history that occurs."""
         texts, counts, _ = self._listed
-        scores = self.estimators[name].scores
+        scores = self.estimator(name).scores
         value, spread = scores.of(counts)
         return pa.table(
             {
@@ -109,13 +115,13 @@ class Histories:
     def records(self, size: int) -> float:
         """About how many records the table has."""
         _, counts, tuples = self._listed
-        scores = self.estimators[self.best(float(size))].scores
+        scores = self.estimator(self.best(float(size))).scores
         return float(tuples @ (scores.of(counts)[0] - scores.empty)) + scores.empty * float(size)
 
     def note(self, name: Name) -> str:
         """Which views an answer is from, and what its interval allows for."""
         if name == "current":
             return f"from view {self.view} of the series alone"
-        drift = self.estimators[name].drift
+        drift = self._combined.drift
         allowed = f"; changes between them are allowed for by ± {drift:.3g}" if drift else ""
         return f"from all {self.view} views of the series together{allowed}"

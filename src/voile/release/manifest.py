@@ -173,6 +173,8 @@ class Manifest(Part):
             s, changing = p.series, p.series.changes_at_most != 0
             if len(s.unseen) != s.views:
                 raise ValueError(f"{len(s.unseen)} noises for {s.views} views")
+            if s.view > 1 and not changing and not s.always_fresh:
+                raise ValueError("a table that never changes has no second view")
             noise = SeriesNoise(p.form, p.retention, tuple(s.unseen), s.seen, changing)
             return Series(noise, s.view, s.seen_tuples)
         if p.noise_prior is None:

@@ -216,7 +216,7 @@ class Release:
         groups = math.prod(len(keys) for keys in grouped.keys)
         name = self.histories.best(float(everyone.total) / max(1, groups))
         view, _ = self._with_tables(tables, name)
-        return replace(source, engine=view, mechanism=self.histories.estimators[name]), name
+        return replace(source, engine=view, mechanism=self.histories.estimator(name)), name
 
     # ------------------------------------------------------------------ refining
 
@@ -310,7 +310,7 @@ class Release:
         if self.histories is None:
             return explain(query, source, self._estimator)
         source, name = self._of_series(query, source, tables or {})
-        return explain(query, source, self.histories.estimators[name])
+        return explain(query, source, self.histories.estimator(name))
 
     def _source(
         self, view: View, memory: int | str, *, exact: bool, bound: Bound | None = None
@@ -328,7 +328,7 @@ class Release:
     def _estimator(self) -> AlphaBeta | Shaped | Scored:
         """What estimates are made with; in a series the last view alone, if nothing is said."""
         if self.histories is not None:
-            return self.histories.estimators["current"]
+            return self.histories.estimator("current")
         assert not isinstance(self.mechanism, Series)  # noqa: S101
         return self.mechanism
 
