@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
 from fractions import Fraction
 from typing import Any
 
@@ -16,7 +17,8 @@ from tests.sampling import FALSE_ALARM
 from voile.cli import app
 from voile.errors import UsageError
 from voile.evaluate.audit import audit, certain_ratio, compare, least_chance
-from voile.evaluate.audit_method import audit_method, keys, publish_often
+from voile.evaluate.audit_method import MOST_DIGITS, audit_method, keys, publish_often
+from voile.evaluate.audit_subject import one_view
 from voile.mechanisms import AlphaBeta
 from voile.noise import Gaps, Key
 from voile.privacy import DGamma, LikelihoodRatio
@@ -119,8 +121,9 @@ def test_runs_side_by_side_have_the_law_of_single_runs() -> None:
     from tests.sampling import assert_fits
 
     mechanism = AlphaBeta(0.6, 0.2)
-    found = publish_often(mechanism, [0, 2], RUNS, keys(3, 0))
-    counts = np.stack([(found >> (6 * i)) & 63 for i in range(3)])
+    found = publish_often(one_view(mechanism), [0, 2], RUNS, keys(3, 0))
+    digits = MOST_DIGITS
+    counts = np.stack([(found >> (digits * i)) & (2**digits - 1) for i in (2, 1, 0)])
     kept = np.array(
         [0.4 * 0.8 * 0.2**j + 0.6 * (0.8 * 0.2 ** (j - 1) if j else 0) for j in range(8)]
     )
@@ -242,8 +245,31 @@ def test_wrong_wishes_are_named(options: dict[str, Any], complaint: str) -> None
 
 def test_fresh_keys_differ_and_simulated_ones_do_not() -> None:
     mechanism = AlphaBeta(0.5, 0.2)
-    again = [publish_often(mechanism, [0], 2000, keys(4, 0)).tolist() for _ in range(2)]
-    assert again[0] == again[1] != publish_often(mechanism, [0], 2000, keys(4, 1)).tolist()
-    fresh = [publish_often(mechanism, [0], 2000, keys(None, 0)).tolist() for _ in range(2)]
+    again = [publish_often(one_view(mechanism), [0], 2000, keys(4, 0)).tolist() for _ in range(2)]
+    assert (
+        again[0] == again[1] != publish_often(one_view(mechanism), [0], 2000, keys(4, 1)).tolist()
+    )
+    fresh = [
+        publish_often(one_view(mechanism), [0], 2000, keys(None, 0)).tolist() for _ in range(2)
+    ]
     assert fresh[0] != fresh[1]
     assert isinstance(keys(None, 0)(0), Key)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"method": "shaped"},
+        {"method": "shaped", "adversary": "exclusive"},
+        {"method": "series", "prior": 0.05},
+        {"method": "series", "rows": "set", "views": 2},
+    ],
+)
+def test_shaped_noise_and_series_are_audited(options: dict[str, Any]) -> None:
+    """Sound as they are, at 10⁻⁶; caught with 30 % of the noise missing."""
+    wish = {"runs": 60_000, "failure": FALSE_ALARM, "simulate_seed": 11, **options}
+    sound = audit_method(**wish).found
+    assert not sound.broken
+    assert audit_method(**wish, weaken=0.7).found.broken
+    if options["method"] == "shaped":  # and near what is promised
+        assert sound.high.bound > 0.75 * (sound.high.promised or math.inf)

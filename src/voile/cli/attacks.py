@@ -83,7 +83,7 @@ def attack(
 
 @app.command()
 def audit(
-    method: Annotated[str, typer.Argument(metavar="METHOD", help="alphabeta.")],
+    method: Annotated[str, typer.Argument(metavar="METHOD", help="alphabeta, shaped or series.")],
     rows: Annotated[str, typer.Option(help="multiset or set.")] = "multiset",
     prior: Annotated[float | None, typer.Option(help="d of the promise (0.01).")] = None,
     posterior: Annotated[float | None, typer.Option(help="γ of the promise (0.2).")] = None,
@@ -97,6 +97,7 @@ def audit(
     others: Annotated[
         int, typer.Option(help="Other records with the same values in both tables.")
     ] = 0,
+    views: Annotated[int | None, typer.Option(help="For series: how many views (3).")] = None,
     weaken: Annotated[
         float, typer.Option(help="Draw only this share of the noise, to see it caught.")
     ] = 1.0,
@@ -125,6 +126,7 @@ def audit(
         noise=noise,
         adversary=adversary,
         others=others,
+        views=views,
         weaken=weaken,
         runs=runs,
         failure=failure,

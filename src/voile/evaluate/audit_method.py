@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from voile.errors import UsageError
+from voile.evaluate import audit_subject
 from voile.evaluate.audit import Audit, check, compare
-from voile.mechanisms import AlphaBeta
-from voile.mechanisms.publishing import Publishing
+from voile.evaluate.audit_subject import BYSTANDER, EXCHANGE, RECORD, TUPLES, Draw, Subject
 from voile.noise import Key
-from voile.privacy import ADVERSARIES, DGamma, Form, LikelihoodRatio, plan
+from voile.privacy import ADVERSARIES, DGamma, Form, LikelihoodRatio
 from voile.schema import TupleIndex
 
-METHODS = ("alphabeta",)
-PRIOR, POSTERIOR = 0.01, 0.2
+METHODS = ("alphabeta", "shaped", "series")
+PRIOR, POSTERIOR, VIEWS = 0.01, 0.2, 3
 SIDE_BY_SIDE = 1000
 """Runs that are laid side by side in one domain, under one key."""
-TUPLES = 3
-"""The small domain: the record in question, the one it is exchanged for, and a bystander."""
-RECORD, EXCHANGE, BYSTANDER = range(TUPLES)
-DIGITS = 6
-"""Binary digits of a published count in the number that stands for a view."""
+BITS = 60
+"""Of the number that stands for all views of a run."""
+MOST_DIGITS = 6
+"""Binary digits of a published count."""
+MOST_OTHERS = 31
 
 
 @dataclass(frozen=True)
@@ -60,6 +59,7 @@ def audit_method(
     retention: float | None = None,
     noise: float | None = None,
     adversary: str = "independent",
+    views: int | None = None,
     weaken: float = 1.0,
     others: int = 0,
     runs: int = 50_000,
@@ -71,23 +71,44 @@ def audit_method(
     With `noise`, the mechanism is held to the likelihood ratio that it states itself; without, to
     that of (prior, posterior). `weaken` draws only that share of the noise, as a demonstration.
     """
-    if method not in METHODS:
-        raise UsageError(f"method {method!r} is not known", hint=f"there is {', '.join(METHODS)}")
-    if rows not in ("multiset", "set"):
-        raise UsageError(f"rows {rows!r} is not known", hint="use 'multiset' or 'set'")
-    if others and rows == "set":
-        raise UsageError("a set has no other records with the same values", hint="leave --others")
-    if not 0 <= others < 2 ** (DIGITS - 1):
-        raise UsageError(f"others {others} is out of range", hint="use 0 to 31")
+    check_words(method, rows, adversary, noise, views)
+    if others and (rows == "set" or method == "series"):
+        which = "a set has" if rows == "set" else "a series is audited with"
+        raise UsageError(f"{which} no other records with the same values", hint="leave --others")
+    if not 0 <= others <= MOST_OTHERS:
+        raise UsageError(f"others {others} is out of range", hint=f"use 0 to {MOST_OTHERS}")
     if not 0 < weaken <= 1:
         raise UsageError(f"weaken {weaken:g} must lie in (0, 1]", hint="0.7 leaves 70 % of it")
     check(runs, failure)
-    mechanism, promised, words = choose(rows, prior, posterior, retention, noise, adversary)
-    sampled = replace(mechanism, noise=weaken * mechanism.noise)
     exchange = adversary == "exclusive"
+    if noise is not None:
+        if prior is not None or posterior is not None:
+            raise UsageError(
+                "a promise and the noise were given",
+                hint="give --noise, or --prior and --posterior",
+            )
+        kept = 0.5 if retention is None else retention
+        subject = audit_subject.own_parameters(rows, kept, noise, weaken)
+        promised = subject.stated_of(exchange)
+        words: dict[str, Any] = {"kind": "likelihood-ratio", "adversary": adversary}
+    else:
+        promise = DGamma(
+            PRIOR if prior is None else prior,
+            POSTERIOR if posterior is None else posterior,
+            "exclusive" if exchange else "independent",
+        )
+        subject = chosen(
+            method, promise, rows, VIEWS if views is None else views, retention, weaken
+        )
+        # Shaped noise protects each tuple as it can: it is held to what it states of this one.
+        shaped = method == "shaped"
+        promised = subject.stated_of(exchange) if shaped else held_to(promise)
+        words = {"kind": "d-gamma", "prior": promise.prior, "posterior": promise.posterior,
+                 "adversary": adversary}  # fmt: skip
     bystanders = [BYSTANDER, *[RECORD] * others]
+    places = TUPLES if subject.views == 1 else 1 + exchange  # the record, and what replaces it
     published = [
-        publish_often(sampled, members, runs, key)
+        publish_often(subject.draw, members, runs, key, subject.views, places)
         for members, key in (
             ([RECORD, *bystanders], keys(simulate_seed, 0)),
             ([EXCHANGE, *bystanders] if exchange else bystanders, keys(simulate_seed, 1)),
@@ -95,7 +116,7 @@ def audit_method(
     ]
     return MethodAudit(
         method=method,
-        parameters={"rows": rows, "retention": mechanism.retention, "noise": mechanism.noise},
+        parameters=subject.parameters,
         promise=words,
         weaken=weaken,
         simulated=simulate_seed is not None,
@@ -103,56 +124,41 @@ def audit_method(
     )
 
 
-def choose(
-    rows: Form,
-    prior: float | None,
-    posterior: float | None,
-    retention: float | None,
-    noise: float | None,
-    adversary: str,
-) -> tuple[AlphaBeta, LikelihoodRatio, dict[str, Any]]:
-    """The mechanism, the likelihood ratio that it is held to, and that in words."""
+def check_words(
+    method: str, rows: str, adversary: str, noise: float | None, views: int | None
+) -> None:
+    if method not in METHODS:
+        raise UsageError(f"method {method!r} is not known", hint=f"there is {', '.join(METHODS)}")
+    if rows not in ("multiset", "set"):
+        raise UsageError(f"rows {rows!r} is not known", hint="use 'multiset' or 'set'")
     if adversary not in ADVERSARIES:
         raise UsageError(
             f"adversary {adversary!r} is not known", hint=f"use {' or '.join(ADVERSARIES)}"
         )
-    if noise is not None:
-        if prior is not None or posterior is not None:
-            raise UsageError(
-                "a promise and the noise were given",
-                hint="give --noise, or --prior and --posterior",
-            )
-        mechanism = own_parameters(rows, 0.5 if retention is None else retention, noise)
-        stated = mechanism.likelihood_ratio()
-        held = exchanged(stated) if adversary == "exclusive" else stated
-        return mechanism, held, {"kind": "likelihood-ratio", "adversary": adversary}
-    promise = DGamma(
-        PRIOR if prior is None else prior,
-        POSTERIOR if posterior is None else posterior,
-        "exclusive" if adversary == "exclusive" else "independent",
-    )
-    found = plan(promise, rows, retention=retention)
-    words = {"kind": "d-gamma", "prior": promise.prior, "posterior": promise.posterior,
-             "adversary": adversary}  # fmt: skip
-    ratio = LikelihoodRatio(promise.ratio_low, promise.ratio_high)
-    if adversary == "exclusive":
-        # One record in another's place: the upper bound holds in both directions.
-        ratio = LikelihoodRatio(1 / promise.ratio_high, promise.ratio_high)
-    return AlphaBeta(found.retention, found.noise, rows), ratio, words
+    if noise is not None and method != "alphabeta":
+        raise UsageError(f"--noise is for alphabeta, not {method}", hint="give a promise")
+    if views is not None and method != "series":
+        raise UsageError(f"--views is for series, not {method}", hint="leave it out")
+    if method == "shaped" and rows == "set":
+        raise UsageError("shaped noise is for multisets", hint="leave out --rows set")
 
 
-def own_parameters(rows: Form, retention: float, noise: float) -> AlphaBeta:
-    try:
-        return AlphaBeta(retention, noise, rows)
-    except ValueError as error:
-        raise UsageError(str(error), hint="retention in (0, 1], noise in [0, 1)") from None
+def chosen(
+    method: str, promise: DGamma, rows: Form, views: int, retention: float | None, weaken: float
+) -> Subject:
+    if method == "shaped":
+        return audit_subject.shaped(promise, retention, weaken)
+    if method == "series":
+        return audit_subject.series(promise, rows, views, retention, weaken)
+    return audit_subject.planned(promise, rows, retention, weaken)
 
 
-def exchanged(ratio: LikelihoodRatio) -> LikelihoodRatio:
-    """One record taken out and another put in: two ratios, one upon the other."""
-    if ratio.high is None or ratio.low == 0:
-        return LikelihoodRatio(Fraction(0), None)
-    return LikelihoodRatio(ratio.low / ratio.high, ratio.high / ratio.low)
+def held_to(promise: DGamma) -> LikelihoodRatio:
+    """What a promise allows."""
+    if promise.adversary == "independent":
+        return LikelihoodRatio(promise.ratio_low, promise.ratio_high)
+    # One record in another's place: the upper bound holds in both directions.
+    return LikelihoodRatio(1 / promise.ratio_high, promise.ratio_high)
 
 
 # ---------------------------------------------------------------------- running it
@@ -166,22 +172,28 @@ def keys(seed: int | None, table: int) -> Callable[[int], Key]:
 
 
 def publish_often(
-    mechanism: Publishing, members: list[int], runs: int, key: Callable[[int], Key]
+    draw: Draw,
+    members: list[int],
+    runs: int,
+    key: Callable[[int], Key],
+    views: int = 1,
+    places: int = TUPLES,
 ) -> npt.NDArray[np.int64]:
-    """Publish a table of the small domain many times; each view as one number.
+    """Publish a table of the small domain many times; all views of a run as one number.
 
-    Tuples are perturbed independently, so many runs are laid side by side in a larger domain, with
-    one more attribute in front: that is the sampler's own way with large domains.
+    Of each view the first `places` tuples are looked at: with many views, the rest only makes
+    runs differ that are alike in what matters.
     """
     found: list[npt.NDArray[np.int64]] = []
+    digits = min(MOST_DIGITS, BITS // (places * views))
     for batch, start in enumerate(range(0, runs, SIDE_BY_SIDE)):
         size = min(SIDE_BY_SIDE, runs - start)
         index = TupleIndex([size, TUPLES])
         rows = np.add.outer(TUPLES * np.arange(size), np.sort(members)).ravel().astype(np.uint64)
-        secret = key(batch)
-        noise = mechanism.noise_rows(index, secret, 0, 0, size * TUPLES)
-        view = np.concatenate(list(mechanism.view(rows, noise, secret, 0)))
-        counts = np.bincount(view.astype(np.int64), minlength=size * TUPLES).reshape(size, TUPLES)
-        shown = np.minimum(counts, 2**DIGITS - 1) << (DIGITS * np.arange(TUPLES))
-        found.append(shown.sum(axis=1))
+        shown = np.zeros(size, np.int64)
+        for view in draw(index, rows, key(batch)):
+            counts = np.bincount(view.astype(np.int64), minlength=size * TUPLES)
+            for count in np.minimum(counts, 2**digits - 1).reshape(size, TUPLES).T[:places]:
+                shown = shown << digits | count
+        found.append(shown)
     return np.concatenate(found)
