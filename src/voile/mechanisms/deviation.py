@@ -62,8 +62,8 @@ class Coins:
         low, high = np.minimum(*ends), np.maximum(*ends)
         third = largest * (self.kept_third * most + self.noise_third * spread)
         left = miss - spent
-        bernstein = _bernstein(high, self.scale * largest, math.log(2 / left))
-        found = np.minimum(bernstein, _normal(low, high, third, left))
+        bernstein = bernstein_bound(high, self.scale * largest, math.log(2 / left))
+        found = np.minimum(bernstein, normal_bound(low, high, third, left))
         # No row can count where no tuple does, and coins that never fall otherwise do not err.
         sure = (spread <= 0) | (self.kept_variance == self.noise_variance == 0)
         return np.where(sure, 0.0, found)
@@ -86,12 +86,12 @@ class Coins:
         return np.maximum(least, 0.0), np.maximum(most, 0.0)
 
 
-def _bernstein(variance: Floats, scale: Floats, log: float) -> Floats:
+def bernstein_bound(variance: Floats, scale: Floats, log: float) -> Floats:
     found: Floats = np.sqrt(2 * log * variance) + scale * log
     return found
 
 
-def _normal(low: Floats, high: Floats, third: Floats, miss: float) -> Floats:
+def normal_bound(low: Floats, high: Floats, third: Floats, miss: float) -> Floats:
     """The normal interval that is still valid after Berry and Esseen's correction."""
     with np.errstate(divide="ignore", invalid="ignore"):
         lost = BERRY_ESSEEN * third / low**1.5

@@ -10,8 +10,8 @@ from typing import ClassVar
 import numpy as np
 
 from voile.estimate import Floats
-from voile.mechanisms.deviation import SPENT_ON_VARIANCE, Coins, _bernstein, _normal
-from voile.mechanisms.series_scores import Scores
+from voile.mechanisms.deviation import SPENT_ON_VARIANCE, Coins, bernstein_bound, normal_bound
+from voile.mechanisms.series_score import Scores
 
 
 @dataclass(frozen=True)
@@ -41,8 +41,8 @@ class ScoredCoins(Coins):
         third = largest * (self.kept_third * (most + changed) + self.noise_third * spread)
         left = miss - spent
         found = np.minimum(
-            _bernstein(np.maximum(high, 0.0), self.scale * largest, math.log(2 / left)),
-            _normal(np.maximum(low, 0.0), np.maximum(high, 0.0), third, left),
+            bernstein_bound(np.maximum(high, 0.0), self.scale * largest, math.log(2 / left)),
+            normal_bound(np.maximum(low, 0.0), np.maximum(high, 0.0), third, left),
         )
         return np.where(spread <= 0, 0.0, found + self.drift * largest)
 
