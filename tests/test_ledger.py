@@ -264,7 +264,17 @@ def test_the_identical_view_needs_the_release_that_is_missing(tmp_path: Path) ->
 
 def test_a_ledger_is_for_its_owners_eyes(tmp_path: Path) -> None:
     view(table(100), tmp_path / "1.voile")
-    assert stat.S_IMODE((tmp_path / "people.series").stat().st_mode) == 0o600
+    path = tmp_path / "people.series"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    path.chmod(0o644)  # as a careless copy is
+    done = view(table(101), tmp_path / "2.voile")
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert not any("begun" in note for note in done.notes)
+
+
+def test_the_steward_is_told_where_a_series_was_begun(tmp_path: Path) -> None:
+    done = view(table(100), tmp_path / "1.voile")
+    assert any("people.series" in note for note in done.notes)
 
 
 def test_differences_of_tables() -> None:

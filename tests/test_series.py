@@ -245,6 +245,20 @@ def test_wishes_that_cannot_be_kept_are_refused() -> None:
         plan_series(ADULT, "multiset", 4, changing=True, retention=0.9)
 
 
+def test_plans_at_the_edge_of_what_floats_hold() -> None:
+    rng = np.random.default_rng(11)
+    for number in range(40):
+        posterior = float(rng.choice([0.01, 0.2, 0.9]))
+        prior = posterior * 10 ** -float(rng.uniform(0.3, 240))
+        form, views = FORMS[number % 2], int(rng.integers(2, 7))
+        promise = DGamma(prior, posterior)
+        series = plan_series(promise, form, views, changing=bool(number % 3))
+        assert promise.kept_by(series.likelihood_ratio())
+        scores = combined(series, views)
+        assert 0 < scores.noise_variance <= series.single_variance(views) * 1.001
+        assert all(map(math.isfinite, (scores.empty, scores.kept_variance, scores.scale)))
+
+
 def test_the_planner_does_better_than_the_growth_of_algorithm_4() -> None:
     def error(series: SeriesNoise) -> float:
         return sum(series.single_variance(view) for view in range(1, series.views + 1))

@@ -47,15 +47,18 @@ class Chain:
             )
         return unseen + seen
 
+    @np.errstate(over="ignore")
     def log_generating(self, s: float) -> float:
-        """ln E exp(s·G)."""
+        """ln E exp(s·G); ∞ where that is larger than any float."""
         unseen, seen = 1.0, 0.0
         for j in range(len(self.records)):
             chances, added = self._view(j, seen=False)
             terms = chances * np.exp(s * added)
-            again_chances, again = self._view(j, seen=True)
-            later = float(again_chances @ np.exp(s * again))
-            unseen, seen = unseen * float(terms[0]), unseen * float(terms[1:].sum()) + seen * later
+            now = unseen * float(terms[1:].sum())
+            if seen:
+                again_chances, again = self._view(j, seen=True)
+                now += seen * float(again_chances @ np.exp(s * again))
+            unseen, seen = unseen * float(terms[0]), now
         return math.log(unseen + seen)
 
     def variance(self) -> float:

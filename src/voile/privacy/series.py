@@ -25,6 +25,7 @@ FEWEST_VIEWS, MOST_VIEWS = 2, 12
 EXPECTED_SHARE = 0.1
 """Records per tuple of D that the planner reckons with, in units of the prior d: a table that is
 published with the usual prior factor has n/m = d/10. Only the error depends on it."""
+LEAST_NOISE = 1e-300
 GRID, ROUNDS = 24, 3
 """Retentions, and growths, that the planner tries in a round, each nearer to the best."""
 
@@ -184,6 +185,8 @@ def make(
         seen = a / (growth - 1 + a)
     if first <= 1 or growth <= 1:
         return None
+    # Noise that fades below the smallest float stays there: more than is needed.
+    unseen = tuple(max(noise, LEAST_NOISE) for noise in unseen)
     return SeriesNoise(form, a, unseen, seen, changing=not fading)
 
 

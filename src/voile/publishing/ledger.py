@@ -15,7 +15,7 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -186,6 +186,8 @@ def opened(path: Path) -> Iterator[Ledger]:
     connection = sqlite3.connect(path, timeout=0, isolation_level=None)
     try:
         prepare(connection)
+        with suppress(OSError):  # a copy may have come with other rights, or belong to another
+            path.chmod(0o600)
         yield Ledger(path, connection)
     except sqlite3.Error as error:
         raise unusable(path, error) from None

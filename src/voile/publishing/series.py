@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,16 @@ def publish_view(
         number = 1 if last is None else last.number + 1
         check_allowed(terms, number, changes)
         release = next_view(prepared, wish, target, ledger, terms, number, overwrite=overwrite)
+    if number == 1:
+        prepared = replace(prepared, notes=(*prepared.notes, begun_at(path)))
     return told(prepared, release, account(terms, number, identical=False))
+
+
+def begun_at(path: Path) -> str:
+    return (
+        f"a series was begun, with its ledger in {str(path)!r}: keep that secret; later views "
+        "find it beside the release, or by --ledger"
+    )
 
 
 def account(terms: Terms, number: int, *, identical: bool) -> dict[str, Any]:
