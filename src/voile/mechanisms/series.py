@@ -133,7 +133,11 @@ class Series:
         return math.sqrt(fresh * float(size - self.seen_count) + again * self.seen_count)
 
     def cuts(self, index: TupleIndex, rows: int) -> list[int]:
-        return self.on_unseen.cuts(index, rows)
+        """Equal ranges of the first word of D, each with about so many rows of noise."""
+        size = index.limbs[0].size
+        expected = self.expected_noise(math.prod(index.sizes))
+        count = min(size, max(1, math.ceil(expected / rows)))
+        return [size * i // count for i in range(count + 1)]
 
     def noise_rows(self, index: TupleIndex, key: Key, number: int, first: int, last: int) -> Keys:
         """The noise of one range of D, [first, last) of its first words, in the order of D."""

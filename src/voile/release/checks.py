@@ -80,7 +80,8 @@ def check_histories(release: Release, histories: Histories) -> None:
     if not np.array_equal(distinct(np.sort(history.keys)), history.keys):
         raise ReleaseError("history/ is not in the order of the domain, or has a tuple twice")
     seen = int(history.counts[:, :-1].any(axis=1).sum())
-    if seen != getattr(release.manifest.parameters.series, "seen_tuples", None):
+    series = release.manifest.parameters.series
+    if series is None or seen != series.seen_tuples:
         raise ReleaseError(f"history/ has {seen:,} tuples that were seen before this view")
     shown = history.keys[history.counts[:, -1] > 0]
     rows = np.repeat(shown, history.counts[history.counts[:, -1] > 0, -1])
