@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -204,7 +205,7 @@ RATIOS = [
 
 @pytest.mark.parametrize("ratio", RATIOS)
 @pytest.mark.parametrize(
-    "told", [Told(), Told("the rows"), Told("the rows and the values", "the values")]
+    "told", [Told(), Told(rows=True), Told(rows=True, marginals=True), Told(kept=("x", "y"))]
 )
 def test_statements_stand_before_those_they_imply(ratio: LikelihoodRatio, told: Told) -> None:
     promise = DGamma(0.01, 0.2)
@@ -223,7 +224,11 @@ def test_statements_stand_before_those_they_imply(ratio: LikelihoodRatio, told: 
     assert (("delta-T", None) in kinds) is not bool(told.by_exchanging)
     for one in kept:
         assert told.by_exchanging in one.condition
-        assert not (one.condition and "even one who knows all" in one.against)
+        if told.by_adding and one.adversary == "independent":
+            assert one.condition.startswith("of the view alone")
+            assert "knows all" not in one.against + one.explain
+        if told.kept:
+            assert "between tables that agree in x and y" in one.condition
     assert promise.to_dict() in [s.data for s in kept]
 
 
@@ -319,3 +324,38 @@ def test_a_simulated_release_promises_nothing(tmp_path: Path) -> None:
     assert not any(one["holds"] for one in json.loads(done.stdout))
     assert "promises nothing" in done.stderr
     assert "promises nothing" in voile("guarantees", "s.voile", cwd=tmp_path).stdout
+
+
+# ---------------------------------------------------------------------- the number of rows, told
+
+
+@pytest.mark.parametrize("form", ["set", "multiset"])
+def test_with_the_number_of_rows_the_exclusive_bound_holds_and_the_other_does_not(
+    form: Form,
+) -> None:
+    """Every table and every view of four tuples: who believes each with 1/4, and is told n = 1.
+
+    Then exactly one is real. The view alone keeps γ; with n the bound is that of a list.
+    """
+    promise = DGamma(0.25, 0.6)
+    found = plan(promise, form)
+    mechanism = AlphaBeta(found.retention, found.noise, form)
+    a, noise = Fraction(mechanism.retention), Fraction(mechanism.noise)
+
+    def law(member: bool, seen: int) -> Fraction:
+        if form == "set":
+            chance = a if member else noise
+            return chance if seen else 1 - chance
+        alone = (1 - noise) * noise**seen
+        if not member:
+            return alone
+        return (1 - a) * alone + (a * (1 - noise) * noise ** (seen - 1) if seen else 0)
+
+    counts = (0, 1) if form == "set" else (0, 1, 2)
+    ratio = {seen: law(True, seen) / law(False, seen) for seen in counts}
+    told = max(
+        ratio[view[0]] / sum(ratio[seen] for seen in view) for view in product(counts, repeat=4)
+    )
+    alone = max(r * Fraction(1, 4) / (r * Fraction(1, 4) + Fraction(3, 4)) for r in ratio.values())
+    assert alone <= Fraction(promise.posterior) < told
+    assert told <= mechanism.likelihood_ratio().linked_posterior(promise.prior)

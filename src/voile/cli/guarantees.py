@@ -62,10 +62,13 @@ def guarantees(release: ReleaseArg, as_json: JsonOpt = False) -> None:
 
 
 def told(manifest: Manifest) -> Told:
-    """What the release tells exactly that adding, or even exchanging, a record would change."""
+    """What the release tells exactly, outside of what it promises."""
     from voile.privacy import Told
+    from voile.release.terms import MARGINALS, ROWS
 
     shape = manifest.parameters.noise_prior
-    values = "how often each value occurs" if shape is not None and shape.learnt else ""
-    rows = "the number of rows" if manifest.public_rows is not None else ""
-    return Told(by_adding=" and ".join(filter(None, (rows, values))), by_exchanging=values)
+    return Told(
+        rows=manifest.public_rows is not None,
+        marginals=shape is not None and shape.learnt,
+        kept=tuple(d.what for d in manifest.disclosed if not d.what.startswith((ROWS, MARGINALS))),
+    )

@@ -84,9 +84,11 @@ def own_parameters(rows: Form, retention: float, noise: float, weaken: float) ->
 
 def shaped(promise: DGamma, retention: float | None, weaken: float) -> Subject:
     """Shaped noise, held to what it states of the record in question, the likeliest tuple."""
-    found = plan_shaped(promise, promise.prior * TUPLES, (TUPLES,), floor_share=FLOOR,
-                        retention=retention)  # fmt: skip
     parts = whole_parts(CHANCES)
+    found = plan_shaped(
+        promise, promise.prior * TUPLES, Product((parts,)), (TUPLES,), floor_share=FLOOR,
+        retention=retention,
+    )  # fmt: skip
 
     def side_by_side(runs: int, share: float) -> Shaped:
         # Each run has its own tuples, so that one tuple's chance is a runs-th of what it was.

@@ -25,12 +25,14 @@ from typing import ClassVar
 
 import numpy as np
 
+from voile.errors import ReleaseError
 from voile.estimate import Bound, Floats
 from voile.mechanisms.alphabeta import deviation_bound, distinct, thinned
 from voile.mechanisms.deviation import Coins, geometric_scale
 from voile.noise import Key, Stream
 from voile.noise.poisson import choice, even, geometric, poisson, uniforms
 from voile.privacy import Form, LikelihoodRatio
+from voile.privacy.shape import MOST_LISTED
 from voile.query.domain import Weights
 from voile.schema import Keys, TupleIndex
 from voile.schema.index import Codes
@@ -51,7 +53,10 @@ class Shaped:
     exact_counts: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
-        if not 0 < self.retention <= 1 or not min(self.floor, self.cap) > 0 <= self.strength:
+        numbers = (self.retention, self.floor, self.strength, self.cap)
+        if not all(0 <= x < math.inf for x in numbers) or not 0 < self.retention <= 1:
+            raise ValueError(f"retention {self.retention}, floor, strength or cap out of range")
+        if not min(self.floor, self.cap) > 0:
             raise ValueError(f"retention {self.retention}, floor, strength or cap out of range")
         if [len(p) for p in self.prior.parts if p is not None] != [
             size for size, p in zip(self.sizes, self.prior.parts, strict=True) if p is not None
@@ -95,9 +100,16 @@ class Shaped:
         return chance
 
     @cached_property
-    def above_cap(self) -> list[Codes]:
+    def above_cap(self) -> Sequence[Codes]:
         """The codes of the tuples with strength·s(t) > cap: there are fewer than strength/cap."""
-        return self.prior.above(self.sizes, self.cap / self.strength if self.strength else 1.0)
+        least = self.cap / self.strength if self.strength else 1.0
+        found = self.prior.above(self.sizes, least, MOST_LISTED)
+        if found is None:
+            raise ReleaseError(
+                f"more than {MOST_LISTED:,} tuples have capped noise",
+                hint="this is not what Voile publishes; try `voile verify`",
+            )
+        return found
 
     def expected_noise(self, size: int) -> float:
         """Σ_D μ(t)."""
@@ -129,18 +141,16 @@ class Shaped:
     def cuts(self, index: TupleIndex, rows: int) -> list[int]:
         """Ranges of the first word with about so many noise rows, between first values."""
         stride = index.limbs[0].size // self.sizes[0]
+        first, size = self.prior.parts[0], self.sizes[0]
         drawn = self._drawn_mean(math.prod(self.sizes))
-        share = np.cumsum(self._first_values()) / drawn
-        count = max(1, math.ceil(drawn / rows))
-        wanted = np.searchsorted(share, np.arange(1, count) / count) + 1
-        values = sorted({0, self.sizes[0], *(int(v) for v in wanted if v < self.sizes[0])})
+        count = min(size, max(1, math.ceil(drawn / rows)))
+        if first is None:
+            return [size * i // count * stride for i in range(count + 1)]
+        chances = self.prior.chances(self.sizes)[0]
+        means = self.floor * math.prod(self.sizes[1:]) + self.strength * chances
+        wanted = np.searchsorted(np.cumsum(means) / drawn, np.arange(1, count) / count) + 1
+        values = sorted({0, size, *(int(v) for v in wanted if v < size)})
         return [value * stride for value in values]
-
-    def _first_values(self) -> Floats:
-        """Σ λ over the tuples with each value of the first attribute."""
-        first = self.prior.chances(self.sizes)[0]
-        chances = np.broadcast_to(first, (self.sizes[0],))
-        return self.floor * math.prod(self.sizes[1:]) + self.strength * chances
 
     def noise_rows(self, index: TupleIndex, key: Key, number: int, first: int, last: int) -> Keys:
         """The noise of the tuples whose first word lies in [first, last), in the order of D."""

@@ -1,9 +1,9 @@
 """Points scattered over a product domain: how many, and where.
 
 A Poisson process with mean Λ is walked by exponential gaps, and each point's coordinates are
-drawn independently. Uniforms have 53 bits and logarithms are correctly rounded to one unit in
-the last place, so that a count is off by a relative 2⁻⁵⁰ in its mean at most; planning adds
-10⁻⁹ to the noise to be on the safe side of that.
+drawn independently. Exponential numbers are right to a relative 2⁻⁴⁷ in their whole tail, so that
+rare numbers of copies have their chances too; planning adds 10⁻⁹ to the noise to be on the safe
+side of that.
 """
 
 from __future__ import annotations
@@ -23,6 +23,21 @@ Words = npt.NDArray[np.uint64]
 BATCH = 2**20
 
 
+TAIL_BITS = 16
+"""A word whose first bits are all 0 stands for a rare event, and is drawn more finely."""
+
+
+def exponentials(stream: Stream, count: int) -> Floats:
+    """Exponential numbers, with their whole tail: −ln U for U as fine as it is small."""
+    words = stream.words(count)
+    found: Floats = -np.log((words.astype(np.float64) + 0.5) * 2.0**-64)
+    rare = np.flatnonzero(words < np.uint64(2 ** (64 - TAIL_BITS)))
+    # Given that U is below 2⁻¹⁶, 2¹⁶·U is uniform again.
+    if len(rare):
+        found[rare] = TAIL_BITS * math.log(2) + exponentials(stream, len(rare))
+    return found
+
+
 def uniforms(stream: Stream, count: int) -> Floats:
     """Uniform numbers strictly between 0 and 1."""
     numbers: Floats = ((stream.words(count) >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
@@ -33,7 +48,7 @@ def poisson(stream: Stream, mean: float) -> int:
     """A Poisson number: how many exponential gaps fit into the mean."""
     count, left = 0, mean
     while True:
-        gaps = -np.log(uniforms(stream, min(BATCH, 64 + int(left + 8 * math.sqrt(left)))))
+        gaps = exponentials(stream, min(BATCH, 64 + int(left + 8 * math.sqrt(left))))
         reached = np.cumsum(gaps)
         inside = int(np.searchsorted(reached, left))
         count += inside
@@ -45,7 +60,7 @@ def poisson(stream: Stream, mean: float) -> int:
 def geometric(stream: Stream, chance: Floats) -> Codes:
     """Numbers N with P(N ≥ j) = chance^j, one for each chance."""
     with np.errstate(divide="ignore"):
-        ratio = np.log(uniforms(stream, len(chance))) / np.log(chance)
+        ratio = exponentials(stream, len(chance)) / -np.log(chance)
     return np.floor(ratio).astype(np.int64)
 
 

@@ -11,7 +11,11 @@ LN2 = math.log(2)
 
 
 def to_entropy(source: Diversity, _: Wanted) -> Diversity:
-    return Diversity(source.l, "entropy")
+    """The least entropy has as many shares of 1/ℓ as fit, and one that is the rest."""
+    whole = math.floor(source.l)
+    rest = 1 - whole / source.l
+    entropy = whole / source.l * math.log(source.l) - (rest * math.log(rest) if rest > 0 else 0.0)
+    return Diversity(max(source.l, math.exp(entropy) * (1 - 1e-15)), "entropy")
 
 
 def to_distinct(source: Diversity, _: Wanted) -> Diversity:
@@ -78,8 +82,8 @@ def up(x: float) -> float:
 FANO = "Mathematics §16: Fano's inequality for one bit"
 CLASS_THEOREMS = (
     Theorem(
-        "l[frequency]", "l[entropy]", "Mathematics §16: entropy is at least min-entropy",
-        "the same ℓ", to_entropy,
+        "l[frequency]", "l[entropy]", "Mathematics §16: the least entropy of shares of at most 1/ℓ",
+        "ℓ^(⌊ℓ⌋/ℓ)·r^(−r), r = 1 − ⌊ℓ⌋/ℓ", to_entropy,
     ),
     Theorem(
         "l[frequency]", "l[distinct]", "Mathematics §16: shares of at most 1/ℓ must add up to 1",

@@ -15,13 +15,7 @@ from voile.privacy.kinds import Guarantee
 from voile.privacy.theorems import NothingFollows, log_up, ratio_of
 
 LIST = "anyone with a list of records of which exactly one is real"
-APART = {
-    "independent": "anyone to whom one record says nothing about another, and who does not know "
-    "all others",
-    "exclusive": "also anyone who has a list of records of which exactly one is a certain "
-    "person's, and does not know all others",
-}
-"""Against whom, where something is told exactly."""
+VIEW_ALONE = "of the view alone"
 SIMULATED = (
     "made from a chosen seed: this release promises nothing. With coins of the operating system "
     "it would hold"
@@ -81,26 +75,57 @@ class Bounds:
 
 @dataclass(frozen=True)
 class Told:
-    """What a release tells exactly that one record can change, in words; empty for nothing."""
+    """What a release tells exactly, outside of what it promises about its view."""
 
-    by_adding: str = ""
-    by_exchanging: str = ""
+    rows: bool = False
+    """How many rows the table has."""
+    marginals: bool = False
+    """How often each single value occurs: the noise follows it."""
+    kept: tuple[str, ...] = ()
+    """Facts about the columns that tables must share to be compared at all."""
 
     @property
-    def adding(self) -> str:
-        return self._condition(self.by_adding)
-
-    @property
-    def exchanging(self) -> str:
-        return self._condition(self.by_exchanging)
-
-    def _condition(self, what: str) -> str:
-        if not what:
-            return ""
-        return (
-            f"apart from what the release tells exactly: {what}; who knows all other records "
-            "reads the last one off it"
+    def by_adding(self) -> str:
+        """What adding a record always changes, in words."""
+        return " and ".join(
+            ["the number of rows"] * self.rows + ["how often each value occurs"] * self.marginals
         )
+
+    @property
+    def by_exchanging(self) -> str:
+        return "how often each value occurs" if self.marginals else ""
+
+    @property
+    def between(self) -> str:
+        """Between which tables an ε holds."""
+        if not self.kept:
+            return ""
+        facts = " and ".join(self.kept) if len(self.kept) < 3 else (
+            f"the {len(self.kept)} facts that the release discloses about its columns"
+        )  # fmt: skip
+        return f"between tables that agree in {facts}"
+
+    def about_presence(self, linked: Fraction) -> str:
+        """What limits a statement about a record's being there; with n told, tuples exclude."""
+        counting = (
+            f"{VIEW_ALONE}: the release also tells the number of rows, and someone who is "
+            "nearly sure of all but a few records can count; in the worst case they come to "
+            f"{float(linked):.3g}"
+        )
+        return self._joined(counting if self.rows else "")
+
+    def about_exchange(self) -> str:
+        """The same of an upper bound that holds where tuples exclude one another."""
+        return self._joined(
+            "its lower bound of the view alone, without the number of rows" if self.rows else ""
+        )
+
+    def _joined(self, counting: str) -> str:
+        given = (
+            f"{VIEW_ALONE}, its noise taken as given: the release also tells how often each "
+            "value occurs, and nothing bounds what both tell together"
+        )
+        return "; ".join(filter(None, (counting, given if self.marginals else "", self.between)))
 
 
 def statements(
@@ -125,7 +150,13 @@ def _kept(promise: DGamma, ratio: LikelihoodRatio, told: Told) -> Iterator[State
         swap = promise.ratio_high if promise.adversary == "exclusive" else None
         demands = Bounds(promise.ratio_low, promise.ratio_high, swap)
         theorem = "the promise as written; Theorem 4.3, VLDB 2007, as corrected"
-        yield _stated(promise, demands, theorem, told.adding)
+        linked = ratio.linked_posterior(promise.prior)
+        condition = (
+            told.about_exchange()
+            if promise.adversary == "exclusive"
+            else told.about_presence(linked)
+        )
+        yield _stated(promise, demands, theorem, condition)
     if ratio.high is None or not ratio.low:
         return
     low, high = ratio.low, ratio.high
@@ -137,28 +168,33 @@ def _about_exchange(
     promise: DGamma, low: Fraction, swap: Fraction, told: Told
 ) -> Iterator[Statement]:
     """What holds even for someone with a list of records of which exactly one is real."""
-    yield from _exact(promise, low, swap, "exclusive", told.adding)
-    epsilon, bounds = log_up(swap), Bounds(swap=swap)
-    if not told.exchanging:
-        cited = "Mathematics §12: high/low of the likelihood ratio"
-        yield _stated(Dp(epsilon, "swap"), bounds, cited)
-    yield from _no_breach(promise.prior, swap, "record", bounds, told.exchanging)
-    if not told.exchanging:
-        yield _stated(DeltaT(epsilon), bounds, "Mathematics §16: log-odds change by ε at most")
+    yield from _exact(promise, low, swap, "exclusive", told.about_exchange())
+    if told.by_exchanging:
+        return
+    epsilon, bounds, between = log_up(swap), Bounds(swap=swap), told.between
+    cited = "Mathematics §12: high/low of the likelihood ratio"
+    yield _stated(Dp(epsilon, "swap"), bounds, cited, between)
+    yield from _no_breach(promise.prior, swap, "record", bounds, between)
+    cited = "Mathematics §16: log-odds change by ε at most"
+    yield _stated(DeltaT(epsilon), bounds, cited, between)
 
 
 def _about_presence(
     promise: DGamma, low: Fraction, high: Fraction, told: Told
 ) -> Iterator[Statement]:
     """What holds for those to whom one record says nothing about another."""
-    yield from _exact(promise, low, high, "independent", told.adding)
+    condition = told.about_presence(LikelihoodRatio(low, high).linked_posterior(promise.prior))
+    yield from _exact(promise, low, high, "independent", condition)
     both = max(high, 1 / low)
     epsilon, bounds = log_up(both), Bounds(1 / both, both)
-    if not told.adding:
-        yield _stated(Dp(epsilon), bounds, "Mathematics §12: the larger of high and 1/low")
+    if not told.by_adding:
+        cited = "Mathematics §12: the larger of high and 1/low"
+        yield _stated(Dp(epsilon), bounds, cited, told.between)
     cited = "Proposition 2.5, technical report of VLDB 2007, and Mathematics §16"
-    yield _stated(Relative(promise.prior, epsilon), bounds, cited, told.adding)
-    yield from _no_breach(promise.prior, both, "presence", bounds, told.adding)
+    yield _stated(Relative(promise.prior, epsilon), bounds, cited, condition)
+    if told.by_adding:
+        return  # it is for those who know all other records, who would count
+    yield from _no_breach(promise.prior, both, "presence", bounds, condition)
 
 
 def _exact(
@@ -193,7 +229,9 @@ def _no_breach(
 
 
 def _stated(guarantee: Guarantee, bounds: Bounds, theorem: str, condition: str = "") -> Statement:
-    against = APART[guarantee.adversary] if condition else guarantee.against
+    against = guarantee.against
+    if condition.startswith(VIEW_ALONE):  # who knows all others would use the rest as well
+        against = against.removesuffix(", even one who knows all others")
     return Statement(
         guarantee.to_dict(), guarantee.adversary, against, theorem, guarantee.explain(),
         condition=condition, bounds=bounds,

@@ -21,30 +21,37 @@ OWN = "product"
 MOST_VALUES = 100_000
 """Of an attribute whose chances are listed in the manifest; a larger one stays even."""
 
-Given = str | Path | Mapping[str, Any]
+Given = Any
+"""A path, the word `product`, a mapping, or any table that Voile reads."""
 
 
 def noise_prior(given: Given, schema: Schema, members: Keys) -> Product:
     """The prior that was asked for: the table's own marginals, a file's, or a public table's."""
     if isinstance(given, Mapping):
         return from_mapping(given, schema, "noise_prior")
-    if str(given) == OWN:
+    if isinstance(given, str) and given == OWN:
         return marginals(members, schema)
-    path = Path(given)
-    if path.suffix.lower() in (".yaml", ".yml", ".json"):
-        return from_mapping(read_mapping(path), schema, str(path))
-    public = Table(str(given))
+    if isinstance(given, str | Path) and Path(given).suffix.lower() in (".yaml", ".yml", ".json"):
+        return from_mapping(read_mapping(Path(given)), schema, str(given))
+    public = given if isinstance(given, Table) else Table(given)
+    name = str(given) if isinstance(given, str | Path) else public.name
     public.check_columns(schema.names)
     try:
         keys = public.keys(schema, drop_nulls=True)
     except SchemaError as error:
         raise SchemaError(
-            f"noise prior {str(given)!r}: {error.message}",
+            f"noise prior {name!r}: {error.message}",
             hint="it must have the same columns and lie in the same domain as the table",
         ) from None
     if not len(keys):
-        raise UsageError(f"noise prior {str(given)!r} has no complete row")
+        raise UsageError(f"noise prior {name!r} has no complete row", hint="name another table")
     return marginals(keys, schema)
+
+
+def is_learnt(prior: Product, schema: Schema, members: Keys) -> bool:
+    """Whether a prior is the table's own marginals, by whatever way they were given."""
+    own = marginals(members, schema).parts
+    return all(parts is None or parts == mine for parts, mine in zip(prior.parts, own, strict=True))
 
 
 def marginals(keys: Keys, schema: Schema) -> Product:

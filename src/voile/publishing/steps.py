@@ -17,7 +17,7 @@ from voile.noise import Key
 from voile.privacy import DGamma, Form, plan
 from voile.privacy.shape import plan_shaped
 from voile.publishing.descriptions import write_descriptions
-from voile.publishing.noise_prior import OWN, noise_prior
+from voile.publishing.noise_prior import is_learnt, noise_prior
 from voile.publishing.progress import Progress, Silent
 from voile.publishing.view import ViewWriter
 from voile.publishing.wish import (
@@ -131,7 +131,7 @@ def publish_table(
 def told(prepared: Prepared, release: Release, series: dict[str, Any] | None = None) -> Publication:
     notes = (
         *prepared.notes,
-        *weak_prior(prepared.promise, prepared.schema.size),
+        *weak_prior(release.promise, prepared.schema.size),
         *linked_list(release.promise, release.mechanism.likelihood_ratio()),
     )
     dropped = prepared.rows - len(prepared.members)
@@ -207,6 +207,7 @@ def shaped(prepared: Prepared, wish: Wish) -> Shaped:
     planned = plan_shaped(
         prepared.promise,
         prepared.promise.prior * float(schema.size),
+        prior,
         schema.sizes,
         floor_share=NOISE_FLOOR if wish.noise_floor is None else wish.noise_floor,
         retention=wish.retention,
@@ -218,13 +219,14 @@ def write(prepared: Prepared, wish: Wish, target: Path, *, overwrite: bool) -> R
     """Perturb, write beside, verify, put in place."""
     schema, mechanism = prepared.schema, choose_mechanism(prepared, wish)
     key = key_of(wish)
-    learnt = str(wish.noise_prior) == OWN
+    learnt = isinstance(mechanism, Shaped) and is_learnt(mechanism.prior, schema, prepared.members)
+    tells_rows = wish.tells_rows or learnt
     parameters = parameters_of(mechanism, schema, distinct=wish.distinct, learnt=learnt)
     with Staging(target, overwrite=overwrite) as staging:
         writer = ViewWriter(staging.folder, mechanism, schema, key, prepared.progress)
         parts = writer.write(prepared.members)
         manifest = manifest_of(
-            prepared, wish, mechanism, parameters, parts, rows_are_public=wish.tells_rows
+            prepared, wish, mechanism, parameters, parts, rows_are_public=tells_rows
         )
         write_descriptions(staging.folder, manifest)
         staging.commit()

@@ -11,8 +11,8 @@ from voile.schema.schema import large
 
 NOT_PROMISED = """\
 - Nothing is promised to people about whom more was known beforehand than the prior above.
-- Nothing about the last person to someone who knows all other records, where the number of rows \
-is told exactly.
+- Less, where the number of rows is told exactly, to someone who is nearly sure of all but a few \
+records: they can count, and the rest is a list of which so many are real.
 - Nothing about facts that hold for a whole group: the release exists to show those.
 - Nothing against someone who knows how records hang together (brothers, a household): \
 two related records tell more than one (Theorem 6.1)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -27,6 +27,9 @@ PARTIAL = ".partial-"
 """In the name of a folder that is still being written."""
 FORMAT = "voile-release"
 VERSION = 1
+
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
 class Part(BaseModel):
@@ -99,9 +102,11 @@ class SeriesPart(Part):
 class NoisePrior(Part):
     """What noise is shaped by: t has floor + min(strength·Π p_j(t_j), cap) noise rows."""
 
-    floor: float = Field(gt=0, description="Mean noise of every tuple")
-    strength: float = Field(ge=0, description="Noise rows spread by the prior, on average")
-    cap: float = Field(gt=0, description="No tuple has more than this above the floor")
+    floor: Finite = Field(gt=0, le=1e12, description="Mean noise of every tuple")
+    strength: Finite = Field(
+        ge=0, le=1e12, description="Noise rows spread by the prior, on average"
+    )
+    cap: Finite = Field(gt=0, le=1e12, description="No tuple has more than this above the floor")
     learnt: bool = Field(description="True: the prior is the table's own marginals")
     parts: dict[str, list[int]] = Field(
         description="For each attribute, 2³² times the chances of its values; others are even"

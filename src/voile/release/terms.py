@@ -6,9 +6,12 @@ import math
 
 from voile.mechanisms import AlphaBeta, Publishing, Series, Shaped
 from voile.privacy import DGamma
-from voile.privacy.shape import promise_everywhere
+from voile.privacy.shape import promise_everywhere, promise_where_likely
 from voile.release.manifest import Disclosed, Epsilon, Guarantee, NoisePrior, Parameters, SeriesPart
 from voile.schema import Attribute, Bins, Range, Schema, Values
+
+ROWS, MARGINALS = "the number of", "how often each value of"
+"""How such disclosures begin."""
 
 
 def promised(wished: DGamma, mechanism: Publishing) -> DGamma:
@@ -75,7 +78,7 @@ def guarantee(
             add_remove=None if rows_are_public or learnt else finite(ratio.epsilon("add-remove")),
             swap=None if learnt else finite(ratio.epsilon("swap")),
         ),
-        likely=None if shape is None else likely(promise, shape),
+        likely=None if shape is None else likely(promise, mechanism.retention, shape),
     )
 
 
@@ -99,20 +102,18 @@ def unit(parameters: Parameters) -> str:
     return "one tuple of the table, which is a set"
 
 
-def likely(promise: DGamma, shape: NoisePrior) -> str:
+def likely(promise: DGamma, retention: float, shape: NoisePrior) -> str:
     """What shaped noise promises about tuples that its prior takes for likely."""
-    linked = promise.adversary == "exclusive"
-    odds = "(1−a)·μ/(μ+a)" if linked else "μ/(μ+a)"
+    factor, most = promise_where_likely(promise, retention, shape.strength, shape.cap)
     text = (
-        "a belief in a tuple t of at most d(t) does not exceed the posterior either, where "
-        f"d/(1−d) = γ/(1−γ)·{odds} with a the retention, γ the posterior and "
-        "μ = floor + min(strength·(the chance of t under the noise prior), cap)"
+        f"a belief in a tuple t of at most min({factor:.6g}·s(t), {most:.4g}), s(t) its chance "
+        "under the noise prior, does not exceed the posterior either"
     )
     if not shape.learnt:
         return text
     return text + (
-        "; the noise prior is the table's own marginals, so that all of this holds for those to "
-        "whom a record says nothing about how often each single value occurs in the table"
+        "; the noise prior is the table's own marginals, which are told exactly: all of this is "
+        "about the view, its noise taken as given, and nothing bounds what the marginals tell"
     )
 
 
@@ -128,7 +129,7 @@ def disclosed(schema: Schema, parameters: Parameters, *, rows_are_public: bool) 
     found = told_by_series(parameters, rows_are_public=rows_are_public)
     if rows_are_public:
         rows = "different rows" if parameters.distinct else "rows"
-        what = f"the number of {rows} of the table"
+        what = f"{ROWS} {rows} of the table"
         why = (
             "the prior, or the size of the view, was asked for relative to it; with --prior and "
             "without --max-view-ratio it is not told"
@@ -140,7 +141,7 @@ def disclosed(schema: Schema, parameters: Parameters, *, rows_are_public: bool) 
     if parameters.noise_prior and parameters.noise_prior.learnt:
         why = "the noise follows the table's own marginals; a public noise prior avoids that"
         found += [
-            Disclosed(what=f"how often each value of {name} occurs", why=why)
+            Disclosed(what=f"{MARGINALS} {name} occurs", why=why)
             for name in parameters.noise_prior.parts
         ]
     return found + [

@@ -15,7 +15,6 @@ from voile.errors import UsageError
 Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 
-BLOCK = 2**22
 PARTS = 2**32
 """Chances of a value are whole parts of this, so that they are exact, and half a word decides."""
 
@@ -52,29 +51,50 @@ class Product:
         ]
         return math.prod(chosen, start=Fraction(1))
 
-    def above(self, sizes: Sequence[int], least: float) -> list[Codes]:
-        """The codes of the tuples with s(t) > least, in the order of D; fewer than 1/least."""
+    def above(self, sizes: Sequence[int], least: float, limit: int) -> list[Codes] | None:
+        """The codes of the tuples with s(t) > least; None if there are more than `limit`.
+
+        Attributes whose values are all alike come last and are not searched: either all of a
+        tuple's values there will do, or none.
+        """
+        listed = [j for j, parts in enumerate(self.parts) if parts is not None]
+        alike = [j for j, parts in enumerate(self.parts) if parts is None]
         chances = self.chances(sizes)
-        rest = np.cumprod([1.0, *(float(p.max()) for p in reversed(chances))])[::-1]
-        found: list[Codes] = []
-        product = np.ones(1)
-        for p, size, most in zip(chances, sizes, rest[1:], strict=True):
-            before, value = products_above(product, np.broadcast_to(p, (size,)), least / most)
-            found = [*(code[before] for code in found), value]
-            product = product[before] * (p if len(p) == 1 else p[value])
-        return found
+        rest = float(np.prod([chances[j].max() for j in range(len(sizes))], initial=1.0))
+        product, found = np.ones(1), dict[int, Codes]()
+        for j in listed:
+            rest /= float(chances[j].max())
+            before, value = products_above(product, chances[j], least / rest, limit)
+            if len(value) > limit:
+                return None
+            found = {i: code[before] for i, code in found.items()}
+            found[j] = value
+            product = product[before] * chances[j][value]
+        if not (product * rest > least).any():
+            return [np.empty(0, np.int64) for _ in sizes]
+        if len(product) * math.prod(sizes[j] for j in alike) > limit:
+            return None
+        for j in alike:
+            repeated = np.repeat(np.arange(len(product)), sizes[j])
+            found = {i: code[repeated] for i, code in found.items()}
+            found[j] = np.tile(np.arange(sizes[j]), len(product))
+            product = product[repeated]
+        return [found[j] for j in range(len(sizes))]
 
 
-def products_above(left: Floats, right: Floats, least: float) -> tuple[Codes, Codes]:
-    """The pairs whose product exceeds `least`, a block of the left at a time."""
-    rows = max(1, BLOCK // len(right))
-    blocks = [
-        np.nonzero(left[start : start + rows, None] * right > least)
-        for start in range(0, len(left), rows)
-    ]
-    before = [i + start * rows for start, (i, _) in enumerate(blocks)]
-    none = np.empty(0, dtype=np.int64)
-    return np.concatenate([none, *before]), np.concatenate([none, *(v for _, v in blocks)])
+def products_above(left: Floats, right: Floats, least: float, limit: int) -> tuple[Codes, Codes]:
+    """The pairs whose product exceeds `least`; not all of them where there are more than `limit`.
+
+    The right ones are taken from the largest down, so that only pairs that count are made.
+    """
+    order = np.argsort(-right, kind="stable")
+    with np.errstate(divide="ignore"):
+        counts = np.searchsorted(-right[order], -(least / left), side="left")
+    upto = int(np.searchsorted(np.cumsum(counts), limit, side="right")) + 1
+    counts = counts[:upto]
+    before = np.repeat(np.arange(len(counts)), counts)
+    starts = np.cumsum(counts) - counts
+    return before, order[np.arange(len(before)) - np.repeat(starts, counts)]
 
 
 def whole_parts(weights: Sequence[float]) -> tuple[int, ...]:

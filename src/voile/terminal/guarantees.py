@@ -85,12 +85,13 @@ def statements_view(found: list[Statement], *, simulated: bool) -> Any:
     from rich.markup import escape
 
     promised = [s for s in found if s.bounds is not None]
+    conditions = [] if simulated else list(dict.fromkeys(s.condition for s in promised))
+    notes = [condition for condition in conditions if condition]
     rows = [
         [
-            escape(short(s.data)),
+            escape(short(s.data)) + (f" ({notes.index(s.condition) + 1})" * (s.condition in notes)),
             escape(s.against),
-            escape(s.theorem)
-            + (f"\n[dim]{escape(s.condition)}[/dim]" if s.condition and not simulated else ""),
+            escape(s.theorem),
         ]
         for s in promised
     ]
@@ -99,6 +100,7 @@ def statements_view(found: list[Statement], *, simulated: bool) -> Any:
     if simulated:
         parts.append("[red]simulated: made from a chosen seed; this release promises nothing[/red]")
     parts.append(table_of([heading, "against", "by"], rows))
+    parts += [f"({i}) {escape(note)}" for i, note in enumerate(notes, start=1)]
     denied = [
         [escape(short(s.data)), escape(s.against), escape(f"{s.explain} ({s.theorem})")]
         for s in found

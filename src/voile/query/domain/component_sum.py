@@ -140,8 +140,8 @@ def too_large(problem: Problem, memory: int) -> QueryError:
     return QueryError(
         f"the conditions on {', '.join(names)} do not come apart: counting their {spans} "
         f"combinations of values exactly{needed} does not fit {gib(memory)}",
-        hint="allow more memory (--memory), leave out --exact for an estimate with its error, or "
-        "split the comparison",
+        hint="allow more memory (--memory), split the comparison, or leave out --exact for an "
+        "estimate with its error (which shaped noise does not allow)",
     )
 
 
