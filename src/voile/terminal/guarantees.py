@@ -87,9 +87,10 @@ def statements_view(found: list[Statement], *, simulated: bool) -> Any:
     promised = [s for s in found if s.bounds is not None]
     conditions = [] if simulated else list(dict.fromkeys(s.condition for s in promised))
     notes = [condition for condition in conditions if condition]
+    numbers = {note: f" ({i})" for i, note in enumerate(notes, start=1)}
     rows = [
         [
-            escape(short(s.data)) + (f" ({notes.index(s.condition) + 1})" * (s.condition in notes)),
+            escape(short(s.data)) + numbers.get(s.condition, ""),
             escape(s.against),
             escape(s.theorem),
         ]
