@@ -1,8 +1,9 @@
 """What estimates will be off by, before anything is published: computed from the private table.
 
-An estimate's variance is exact in the true sums (docs/mathematics.md, sections 7 and 14), and the
-steward has those. The expected error is √(2/π) standard errors, which is the mean of |error| where
-the error is normal: good for sums of many coins, rough for a handful.
+The steward has the true sums. The law of a count is known from them, and so is the mean of its
+|error|, however few the rows (absolute_error.py). Of other statistics the variance is known
+(docs/mathematics.md, sections 7 and 14): their expected error is √(2/π) standard errors, which is
+the mean of |error| where the error is normal. That is good for sums of many coins, rough for few.
 """
 
 from __future__ import annotations
@@ -14,24 +15,24 @@ import weakref
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeGuard
 
 import numpy as np
 
 from voile.answering import Source, answer
+from voile.answering.answer import Work
 from voile.engines.parquet import write_part
 from voile.engines.view import View
 from voile.errors import UsageError
-from voile.estimate import Estimate, Floats
+from voile.estimate import Floats
+from voile.evaluate.absolute_error import MEAN_OF_ABSOLUTE, expected_errors
 from voile.evaluate.workload import selection_counts
 from voile.mechanisms import AlphaBeta
 from voile.query import DomainSums, parse
-from voile.query.formula import Total
+from voile.query.formula import Formula, Total
 from voile.query.parse import Query
 from voile.schema import Keys, Schema, TupleIndex
 
-MEAN_OF_ABSOLUTE = math.sqrt(2 / math.pi)
-"""E|X| of a normal variable with mean 0 and variance 1."""
 ORDER = 3
 MOST_SELECTIONS = 5_000_000
 SIZES = (0, 100, 1000)
@@ -67,7 +68,7 @@ class Workload(Protocol):
 
     @property
     def measure(self) -> str:
-        """What `expected_error` means for it."""
+        """What `overall` means for it."""
         ...
 
     @property
@@ -77,7 +78,7 @@ class Workload(Protocol):
 
     def errors(self, mechanism: AlphaBeta) -> tuple[ExpectedError, ...]: ...
 
-    def expected_error(self, mechanism: AlphaBeta) -> float:
+    def overall(self, errors: Sequence[ExpectedError]) -> float:
         """The one number that stands for all; falls as the promise is weakened."""
         ...
 
@@ -116,14 +117,11 @@ class Selections:
         return f"mean over all {self.often.sum():,.0f} selections of {most}"
 
     def errors(self, mechanism: AlphaBeta) -> tuple[ExpectedError, ...]:
-        expected = self._each(mechanism)
+        expected = expected_errors(mechanism, self.truth, self.domain)
         return tuple(self._line(expected, least) for least in SIZES)
 
-    def expected_error(self, mechanism: AlphaBeta) -> float:
-        return float(np.average(self._each(mechanism), weights=self.often))
-
-    def _each(self, mechanism: AlphaBeta) -> Floats:
-        return MEAN_OF_ABSOLUTE * np.sqrt(mechanism.variance(self.truth, self.domain))
+    def overall(self, errors: Sequence[ExpectedError]) -> float:
+        return math.nan if errors[0].mean is None else errors[0].mean
 
     def _line(self, expected: Floats, least: int) -> ExpectedError:
         chosen = self.truth >= least
@@ -212,46 +210,58 @@ class Questions:
             mechanism=Foreseen(AlphaBeta(1.0, 0.0)),
             rows=rows,
         )
+        for query in self.queries:  # what cannot be answered is refused here, with a hint
+            answer(query, self._source)
 
     @property
     def counts(self) -> bool:
         asked = [c.source for query in self.queries for c in query.columns]
         formulas = [formula for formula in asked if not isinstance(formula, int)]
-        return all(isinstance(f, Total) and not f.term.values for f in formulas)
+        return all(map(is_count, formulas))
 
     def errors(self, mechanism: AlphaBeta) -> tuple[ExpectedError, ...]:
         source = replace(self._source, mechanism=Foreseen(mechanism))
         return tuple(
-            line for query in self.queries for line in expected_of(query, answer(query, source))
+            line for query in self.queries for line in expected_of(Work(query, source), mechanism)
         )
 
-    def expected_error(self, mechanism: AlphaBeta) -> float:
-        known = [line.largest for line in self.errors(mechanism) if line.largest is not None]
-        return max(known, default=math.nan)
+    def overall(self, errors: Sequence[ExpectedError]) -> float:
+        return max((e.largest for e in errors if e.largest is not None), default=math.nan)
 
 
-def stderr(cell: Estimate) -> float:
-    """The standard error; ∞ where it would exceed the range of the values, and is not told."""
-    return math.inf if math.isnan(cell.stderr) else cell.stderr
+def is_count(formula: Formula) -> TypeGuard[Total]:
+    return isinstance(formula, Total) and not formula.term.values
 
 
-def expected_of(query: Query, found: Any) -> list[ExpectedError]:
+def expected_of(work: Work, mechanism: AlphaBeta) -> list[ExpectedError]:
     """A line for each column that is estimated."""
+    groups = work.kept_groups()
     lines = []
-    for name, estimated in found.columns.items():
-        if not estimated:
+    for column in work.query.columns:
+        if isinstance(column.source, int):
             continue
-        cells: list[Estimate] = [row[name] for row in found.rows]
-        there = [cell for cell in cells if not math.isnan(cell.value)]
-        known = MEAN_OF_ABSOLUTE * np.array([stderr(cell) for cell in there])
+        there = groups[~np.isnan(work.column(column.source).value[groups])]
+        known = errors_of(work, column.source, mechanism)[there]
         lines.append(
             ExpectedError(
-                of=query.sql,
-                column=name,
-                numbers=len(cells),
+                of=work.query.sql,
+                column=column.name,
+                numbers=len(groups),
                 mean=float(known.mean()) if len(known) else None,
                 largest=float(known.max()) if len(known) else None,
                 unbounded=int(np.isinf(known).sum()),
             )
         )
     return lines
+
+
+def errors_of(work: Work, formula: Formula, mechanism: AlphaBeta) -> Floats:
+    """The expected error in every group; ∞ where it would exceed the range of the values."""
+    stderr = work.column(formula).stderr
+    normal = MEAN_OF_ABSOLUTE * np.where(np.isnan(stderr), np.inf, stderr)
+    if is_count(formula):
+        totals, term = work.totals, work.totals.column(formula.term)
+        exact = expected_errors(mechanism, totals.view[:, term], totals.domain[:, term])
+        # Where Q(D) was sampled, that has a share in the error, and is nearly normal.
+        return np.where(totals.domain_error[:, term] == 0, exact, normal)
+    return normal

@@ -184,12 +184,13 @@ def plan_table(
     )
     ground = Ground(prepared, wish, workload)
     mechanism = ground.mechanism(prepared.promise)
+    errors = workload.errors(mechanism)
     return Foresight(
         ground=ground,
         mechanism=mechanism,
         size=view_size(mechanism, prepared.members, prepared.schema),
-        errors=workload.errors(mechanism),
-        expected_error=workload.expected_error(mechanism),
+        errors=errors,
+        expected_error=workload.overall(errors),
         by_posterior=by_posterior(ground),
         by_prior_factor=by_prior_factor(ground),
         strongest=None if max_error is None else strongest(ground, max_error),
@@ -251,8 +252,9 @@ def curve(ground: Ground, places: Iterable[tuple[float, float, float]]) -> tuple
             mechanism = ground.mechanism(DGamma(prior, posterior, ground.wish.adversary))
         except PromiseError:
             continue
-        means = tuple(line.mean for line in ground.workload.errors(mechanism))
-        found.append(CurvePoint(at, ground.workload.expected_error(mechanism), means))
+        errors = ground.workload.errors(mechanism)
+        means = tuple(line.mean for line in errors)
+        found.append(CurvePoint(at, ground.workload.overall(errors), means))
     return tuple(found)
 
 

@@ -1,7 +1,9 @@
 """From a wished error back to the strongest promise that allows it.
 
-The expected error falls as the promise is weakened: as γ grows, and as d shrinks. So both ends are
-found by halving, and then checked.
+The expected error falls as the promise is weakened: as γ grows, and as d shrinks (proved in
+docs/mathematics.md, section 17). So both ends are found by halving. What is computed may differ
+from the law by a thousandth, and need not fall quite as smoothly: so only promises are returned
+whose own error was computed, digit by digit as they are told, and is small enough.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from typing import Any
 
 from voile.errors import PromiseError, UsageError
@@ -58,7 +61,7 @@ class Ground:
             mechanism = self.mechanism(DGamma(prior, posterior, self.wish.adversary))
         except PromiseError:
             return math.inf
-        return self.workload.expected_error(mechanism)
+        return self.workload.overall(self.workload.errors(mechanism))
 
 
 @dataclass(frozen=True)
@@ -95,12 +98,20 @@ class Strongest:
 
 def strongest(ground: Ground, max_error: float) -> Strongest:
     """The smallest γ at the wished prior, and the largest prior at the wished γ."""
-    promise, boundary = ground.prepared.promise, ground.boundary
-    smallest_prior = float(Fraction(1, boundary.domain_size))
-    least = (
-        ground.error(promise.prior, WEAKEST_POSTERIOR),
-        ground.error(smallest_prior, promise.posterior),
+    prior, posterior = ground.prepared.promise.prior, ground.prepared.promise.posterior
+    smallest_prior = float(Fraction(1, ground.boundary.domain_size))
+    unit = 1.0 if ground.wish.prior is not None else float(ground.boundary.density)
+    by_posterior = Search(
+        told=lambda gamma: round_off(gamma, math.ceil),
+        made=lambda gamma: candidate(ground, replace(ground.wish, posterior=gamma)),
+        weakest=WEAKEST_POSTERIOR,
     )
+    by_prior = Search(
+        told=lambda log_prior: round_off(math.exp(log_prior) / unit, math.floor),
+        made=lambda number: candidate(ground, with_prior(ground.wish, number)),
+        weakest=math.log(smallest_prior),
+    )
+    least = (by_posterior.least_error, by_prior.least_error)
     if math.isnan(least[0]):
         raise UsageError(
             "the queries ask for nothing that could be off: no record meets their conditions",
@@ -108,49 +119,62 @@ def strongest(ground: Ground, max_error: float) -> Strongest:
         )
     if min(least) > max_error:
         raise impossible(ground, max_error, least)
-    found = Strongest(
+    return Strongest(
         max_error,
-        smallest_posterior(ground, max_error) if least[0] <= max_error else None,
-        largest_prior(ground, max_error, smallest_prior) if least[1] <= max_error else None,
+        by_posterior.strongest(prior, max_error),
+        by_prior.strongest(math.log(posterior), max_error),
         least,
     )
-    for candidate in (found.smallest_posterior, found.largest_prior):
-        assert candidate is None or candidate.expected_error <= max_error  # noqa: S101
-    return found
 
 
-def smallest_posterior(ground: Ground, max_error: float) -> Candidate:
-    prior = ground.prepared.promise.prior
-    posterior = halved(
-        prior, WEAKEST_POSTERIOR, lambda gamma: ground.error(prior, gamma) <= max_error
-    )
-    rounded = round_off(posterior, math.ceil)
-    if not rounded < 1:
-        rounded = posterior
-    return candidate(ground, replace(ground.wish, posterior=rounded))
-
-
-def largest_prior(ground: Ground, max_error: float, smallest: float) -> Candidate:
-    """The largest factor k, or the largest d where the wish has one."""
-    posterior = ground.prepared.promise.posterior
-    log_prior = halved(
-        math.log(posterior),
-        math.log(smallest),
-        lambda x: ground.error(math.exp(x), posterior) <= max_error,
-    )
-    prior, wish = math.exp(log_prior), ground.wish
+def with_prior(wish: Wish, number: float) -> Wish:
+    """With another d, or with another factor k where the wish has no d."""
     if wish.prior is not None:
-        return candidate(ground, replace(wish, prior=round_off(prior, math.floor)))
-    factor = prior / float(ground.boundary.density)
-    return candidate(ground, replace(wish, prior_factor=round_off(factor, math.floor)))
+        return replace(wish, prior=number)
+    return replace(wish, prior_factor=number)
 
 
-def candidate(ground: Ground, wish: Wish) -> Candidate:
-    """A wish taken through the steps of publishing, and its error computed anew."""
+class Search:
+    """Promises along one line, from one that is too strong to the weakest."""
+
+    def __init__(
+        self,
+        told: Callable[[float], float],
+        made: Callable[[float], Candidate | None],
+        weakest: float,
+    ) -> None:
+        """`told` rounds a place on the line to the number that is asked for; `made` tries that."""
+        self._told, self._made, self._weakest = told, cache(made), weakest
+
+    @property
+    def least_error(self) -> float:
+        found = self._at(self._weakest)
+        return found.expected_error if found else math.inf
+
+    def strongest(self, too_strong: float, max_error: float) -> Candidate | None:
+        """The strongest promise that allows the error, its own error computed."""
+
+        def allowed(place: float) -> bool:
+            found = self._at(place)
+            return found is not None and found.expected_error <= max_error
+
+        if not allowed(self._weakest):
+            return None
+        return self._at(halved(too_strong, self._weakest, allowed))
+
+    def _at(self, place: float) -> Candidate | None:
+        return self._made(self._told(place))
+
+
+def candidate(ground: Ground, wish: Wish) -> Candidate | None:
+    """A wish taken through the steps of publishing, with its error; None if it cannot be kept."""
     density = ground.boundary.density
-    promise = promise_for(density, wish)
-    mechanism = ground.mechanism(promise)
-    error = ground.workload.expected_error(mechanism)
+    try:
+        promise = promise_for(density, wish)
+        mechanism = ground.mechanism(promise)
+    except PromiseError:
+        return None
+    error = ground.workload.overall(ground.workload.errors(mechanism))
     return Candidate(wish, promise, mechanism, error, factor_of(promise, wish, density))
 
 
