@@ -34,7 +34,7 @@ TELLS_APART = 0.5
 LEVELS = (TELLS_APART, 0.1, 0.01)
 """Shares of n: αβ is drawn as possible up to the first; the others are contour lines."""
 POINTS = 60
-LARGEST_POSTERIOR = 0.9999
+LARGEST_POSTERIOR, LARGEST_PRIOR = 0.9999, 0.98
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,8 @@ class Plane:
     @cached_property
     def points(self) -> tuple[PlanePoint, ...]:
         density = float(self.boundary.density)
-        lowest = min(density, self.prior) / 30
-        return tuple(map(self._along, np.geomspace(lowest, 0.98, POINTS).tolist()))
+        lowest = min(density, self.prior, LARGEST_PRIOR / 30) / 30
+        return tuple(map(self._along, np.geomspace(lowest, LARGEST_PRIOR, POINTS).tolist()))
 
     def _along(self, prior: float) -> PlanePoint:
         return PlanePoint(
@@ -149,4 +149,10 @@ def boundary_of(table: Any, *, null_text: Sequence[str] = (), **options: Any) ->
     boundary = Boundary(rows, schema.size)
     factor = PRIOR_FACTOR if wish.prior_factor is None else wish.prior_factor
     prior = float(boundary.density) * factor if wish.prior is None else wish.prior
+    if prior >= 1:
+        notes.append(
+            f"{factor:g}·n/m = {prior:.3g} is no probability, so that the table has no place "
+            "in the plane: there are nearly as many rows as possible tuples, or more; choose a "
+            "prior with --prior, or publish more or finer columns"
+        )
     return Plane(private.name, boundary, prior, wish.posterior, tuple(notes))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT = 760, 460
 REGIONS = {
-    "possible: αβ tells none of the records from all of them": "#BBD9EC",
+    "possible: αβ can tell 0 records from all n": "#BBD9EC",
     "unknown": "#F4F1E8",
     "impossible for every algorithm (Theorem 3.3)": "#F3C4A8",
     "excluded: d ≥ γ": "#E3E6EA",
@@ -42,7 +42,7 @@ def draw(plane: Plane) -> alt.HConcatChart:
     y = alt.Y(
         "low:Q",
         scale=alt.Scale(domain=[0, 1]),
-        axis=alt.Axis(title="posterior γ: what it may believe after", format="~g"),
+        axis=alt.Axis(title="posterior γ: what one may believe after", format="~g"),
     )
     layers = [_areas(alt, points, x, y), *_contours(alt, points, x, y), *_position(alt, plane)]
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
@@ -126,10 +126,12 @@ def _position(alt: Any, plane: Plane) -> list[Any]:
     label = (
         f"d = {plane.prior:.3g} = {plane.prior_factor:.4g}·n/m, γ = {plane.posterior:g}: {region}"
     )
-    layers = [
-        size.mark_rule(color=SOFT, strokeDash=[2, 3]),
-        size.mark_text(text="n/m", fontSize=12, color=SOFT).encode(y=alt.value(-8)),
-    ]
+    layers = []
+    if density < plane.points[-1].prior:
+        layers += [
+            size.mark_rule(color=SOFT, strokeDash=[2, 3]),
+            size.mark_text(text="n/m", fontSize=12, color=SOFT).encode(y=alt.value(-8)),
+        ]
     if plane.prior < plane.points[-1].prior:
         # On the side where there is more room.
         middle = math.sqrt(plane.points[0].prior * plane.points[-1].prior)
@@ -137,7 +139,14 @@ def _position(alt: Any, plane: Plane) -> list[Any]:
         beside = {"align": side[0], "dx": side[1], "fontSize": 14, "fontWeight": 600}
         layers += [
             own.mark_point(filled=True, size=120, color=VERMILION, opacity=1, stroke="white"),
-            own.mark_text(text=label, color="white", stroke="white", strokeWidth=4, **beside),
+            own.mark_text(
+                text=label,
+                color="white",
+                stroke="white",
+                strokeWidth=4,
+                strokeJoin="round",
+                **beside,
+            ),
             own.mark_text(text=label, color=INK, **beside),
         ]
     return layers

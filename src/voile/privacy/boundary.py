@@ -18,6 +18,8 @@ from voile.privacy.guarantee import DGamma
 
 QUERY_SPREAD = Fraction(1, 2)
 """f of Definition 3.2: queries between a quarter and three quarters of the domain."""
+EXAMPLE = 0.2
+"""The posterior at which the theorem is put into words."""
 VARIANCE_SHARE = 49
 """The proof needs E·n²/(M−2n) ≤ 1/49 for the smallest query, of M = (1−f)·m/2 tuples."""
 
@@ -100,9 +102,11 @@ class Boundary:
                 f"{ratio}: Theorem 3.3 rules nothing out for this table (it would have to be below "
                 "about 1/14)"
             )
+        least = self.least_forbidden_prior(EXAMPLE)
         return (
-            f"{ratio}: Theorem 3.3 rules out R·γ/d ≤ K = {float(self.swap_limit):.4g} "
-            "(its constant: docs/mathematics.md, section 17)"
+            f"{ratio}: no useful release keeps priors of {least:.3g} or more below "
+            f"γ = {EXAMPLE:g}, nor the like at other γ (Theorem 3.3; its constant: "
+            "docs/mathematics.md, section 17)"
         )
 
 

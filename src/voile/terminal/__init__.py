@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -17,11 +21,36 @@ if TYPE_CHECKING:
 def show(data: Any, view: Any) -> None:
     """A result on standard output: JSON where asked for, else what `view` makes."""
     if data is not None:
-        print(json.dumps(data, ensure_ascii=False, indent=2))
+        show_lines([json.dumps(data, ensure_ascii=False, indent=2)])
         return
     from rich.console import Console
 
-    Console().print(view())
+    console = Console()
+    console.on_broken_pipe = broken_pipe  # type: ignore[method-assign]
+    with until_the_pipe_breaks():
+        console.print(view())
+
+
+def show_lines(lines: list[str]) -> None:
+    """Lines of a result as they are, not broken to fit the screen."""
+    with until_the_pipe_breaks():
+        for line in lines:
+            print(line)
+
+
+@contextmanager
+def until_the_pipe_breaks() -> Iterator[None]:
+    """Who reads no further has what they wanted; 1 would say that the data say no."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(128 + signal.SIGPIPE) from None
+
+
+def broken_pipe() -> None:
+    raise BrokenPipeError
 
 
 def say(text: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from voile.terminal import show, table_of
+from voile.terminal import show, show_lines, table_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +27,8 @@ def show_plan(found: Foresight, *, as_json: bool) -> None:
         return
     best = found.strongest
     wishes = [best.smallest_posterior, best.largest_prior] if best else []
-    for wish in [found.ground.wish, *(candidate.wish for candidate in wishes if candidate)]:
-        print(found.command(wish))
+    told = [found.ground.wish, *(candidate.wish for candidate in wishes if candidate)]
+    show_lines([found.command(wish) for wish in told])
 
 
 def plan_view(found: Foresight) -> Any:
