@@ -439,6 +439,39 @@ def test_refusals_of_files(tmp_path: Path) -> None:
             published(noise_prior=tmp_path / name)
 
 
+def test_no_more_is_promised_than_was_wished_for_and_less_is_said() -> None:
+    """Where the likeliest noise is more than enough everywhere, and where it is not."""
+    small = pa.table({"a": ["x", "y"] * 75})
+    wish: dict[str, Any] = {"prior": 0.01, "posterior": 0.2, "noise_prior": "product"}
+    done = publish_table(small, **wish)
+    assert done.release.promise.prior == 0.01
+    assert not any("asked for" in note for note in done.notes)
+    less = publish_table(table(), schema=SCHEMA, noise_prior=CHANCES, prior=0.01, name="t")
+    assert less.release.promise.prior < 0.01
+    assert any("asked for d = 0.01" in note for note in less.notes)
+
+
+def test_too_much_to_draw_is_refused_before_it_is_begun() -> None:
+    attributes = [{"name": f"k{i}", "kind": "integer", "range": [0, 99]} for i in range(5)]
+    rows = pa.table({f"k{i}": [1] * 50 for i in range(5)})
+    with pytest.raises(VoileError, match="draws"):
+        voile.publish(rows, prior=0.01, schema={"attributes": attributes}, noise_prior="product")
+
+
+def test_a_public_table_has_its_nulls_as_the_table_has(tmp_path: Path) -> None:
+    (tmp_path / "public.csv").write_text("a,b\nx,1\nx,\ny,2\n")
+    schema = {"attributes": [
+        {"name": "a", "kind": "categorical", "values": ["x", "y"]},
+        {"name": "b", "kind": "integer", "range": [1, 2], "null": True},
+    ]}  # fmt: skip
+    own = pa.table({"a": ["x", "y"], "b": [1, None]})
+    release = voile.publish(own, schema=schema, prior=0.05, posterior=0.5,
+                            noise_prior=tmp_path / "public.csv")  # fmt: skip
+    prior = release.manifest.parameters.noise_prior
+    assert prior is not None
+    assert prior.parts["b"] == list(whole_parts([1, 1, 1]))
+
+
 def test_refining_is_refused() -> None:
     with pytest.raises(UsageError, match="shaped noise cannot be refined"):
         published(1).query("select count(*) from t", refine=True)

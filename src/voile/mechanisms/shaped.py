@@ -27,7 +27,7 @@ import numpy as np
 
 from voile.errors import ReleaseError
 from voile.estimate import Bound, Floats
-from voile.mechanisms.alphabeta import deviation_bound, distinct, thinned
+from voile.mechanisms.alphabeta import deviation_bound, distinct, merged, thinned
 from voile.mechanisms.deviation import Coins, geometric_scale
 from voile.noise import Key, Stream
 from voile.noise.poisson import choice, even, geometric, poisson, uniforms
@@ -37,6 +37,9 @@ from voile.query.domain import Weights
 from voile.schema import Keys, TupleIndex
 from voile.schema.index import Codes
 from voile.schema.product import PARTS, Product
+
+BATCH = 2**22
+"""Hits drawn at a time."""
 
 
 @dataclass(frozen=True)
@@ -113,9 +116,9 @@ class Shaped:
 
     def expected_noise(self, size: int) -> float:
         """Σ_D μ(t)."""
-        return self._drawn_mean(size) - float((self._uncapped(self.above_cap) - self.cap).sum())
+        return self.drawn(size) - float((self._uncapped(self.above_cap) - self.cap).sum())
 
-    def _drawn_mean(self, size: int) -> float:
+    def drawn(self, size: int) -> float:
         """Σ_D λ(t)."""
         return self.floor * float(size) + self.strength
 
@@ -128,7 +131,7 @@ class Shaped:
             1 / s if len(p) == 1 else float((p**2).sum())
             for s, p in zip(self.sizes, self.prior.chances(self.sizes), strict=True)
         )
-        mean, (capped, uncapped) = self._drawn_mean(size), self._means_above()
+        mean, (capped, uncapped) = self.drawn(size), self._means_above()
         square = self.floor**2 * float(size) + 2 * self.floor * self.strength
         less = float((uncapped * (1 + uncapped) - capped * (1 + capped)).sum())
         return mean + square + self.strength**2 * squares - less
@@ -142,7 +145,7 @@ class Shaped:
         """Ranges of the first word with about so many noise rows, between first values."""
         stride = index.limbs[0].size // self.sizes[0]
         first, size = self.prior.parts[0], self.sizes[0]
-        drawn = self._drawn_mean(math.prod(self.sizes))
+        drawn = self.drawn(math.prod(self.sizes))
         count = min(size, max(1, math.ceil(drawn / rows)))
         if first is None:
             return [size * i // count * stride for i in range(count + 1)]
@@ -157,10 +160,7 @@ class Shaped:
         stream = key.stream("shaped noise", number)
         stride = index.limbs[0].size // self.sizes[0]
         values = (first // stride, last // stride)
-        hits = np.concatenate([self._even_hits(index, stream, values),
-                               self._likely_hits(index, stream, values)])  # fmt: skip
-        hits.sort()
-        tuples = distinct(hits)
+        tuples = self._hits(index, stream, values)
         drawn = self._uncapped(index.decode(tuples))
         mean = self.floor + np.minimum(drawn, self.cap)
         q = mean / (1 + mean)
@@ -168,21 +168,37 @@ class Shaped:
         copies = 1 + geometric(stream, q[taken])
         return np.repeat(tuples[taken], copies)
 
-    def _even_hits(self, index: TupleIndex, stream: Stream, values: tuple[int, int]) -> Keys:
+    def _hits(self, index: TupleIndex, stream: Stream, values: tuple[int, int]) -> Keys:
+        """The tuples that are hit, sorted; likely ones are hit often, so a batch at a time."""
         low, high = values
-        count = poisson(stream, self.floor * (high - low) * math.prod(self.sizes[1:]))
+        evenly = poisson(stream, self.floor * (high - low) * math.prod(self.sizes[1:]))
+        likely = poisson(stream, self.strength * self._share(values))
+        tuples = np.empty(0, index.key_type)
+        for draw, count in ((self._even_hits, evenly), (self._likely_hits, likely)):
+            for start in range(0, count, BATCH):
+                hits = draw(index, stream, values, min(BATCH, count - start))
+                hits.sort()
+                tuples = distinct(merged(tuples, distinct(hits)))
+        return tuples
+
+    def _share(self, values: tuple[int, int]) -> float:
+        """The chance that the prior gives to these values of the first attribute."""
+        first, (low, high) = self.prior.parts[0], values
+        return (high - low) / self.sizes[0] if first is None else sum(first[low:high]) / PARTS
+
+    def _even_hits(
+        self, index: TupleIndex, stream: Stream, values: tuple[int, int], count: int
+    ) -> Keys:
+        low, high = values
         rest = [even(stream, size, count) for size in self.sizes[1:]]
         return index.encode([low + even(stream, high - low, count), *rest])
 
-    def _likely_hits(self, index: TupleIndex, stream: Stream, values: tuple[int, int]) -> Keys:
+    def _likely_hits(
+        self, index: TupleIndex, stream: Stream, values: tuple[int, int], count: int
+    ) -> Keys:
         low, high = values
         first = self.prior.parts[0]
-        if first is None:
-            share, start = (high - low) / self.sizes[0], None
-        else:
-            inside = first[low:high]
-            share, start = sum(inside) / PARTS, inside
-        count = poisson(stream, self.strength * share)
+        start = None if first is None else first[low:high]
         codes = [low + self._drawn(stream, start, high - low, count)]
         for parts, size in zip(self.prior.parts[1:], self.sizes[1:], strict=True):
             codes.append(self._drawn(stream, parts, size, count))

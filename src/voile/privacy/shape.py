@@ -94,12 +94,15 @@ def most_protected(promise: DGamma, retention: float) -> float:
 
 
 def promise_everywhere(wished: DGamma, ratio: LikelihoodRatio) -> DGamma:
-    """What holds for every tuple, also for those that the prior takes for impossible."""
+    """What holds for every tuple, also for those that the prior takes for impossible.
+
+    No more than was wished for: the retention was chosen for that.
+    """
     assert ratio.high is not None  # noqa: S101  (there is noise everywhere)
     high = ratio.high / ratio.low if wished.adversary == "exclusive" else ratio.high
     gamma = Fraction(wished.posterior)
     protected = gamma / (gamma + (1 - gamma) * high * Fraction(SAFETY))
-    return replace(wished, prior=round_down(protected))
+    return replace(wished, prior=min(wished.prior, round_down(protected)))
 
 
 def room_for(adversary: Adversary, retention: float) -> float:

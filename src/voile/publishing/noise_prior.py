@@ -25,7 +25,7 @@ Given = Any
 """A path, the word `product`, a mapping, or any table that Voile reads."""
 
 
-def noise_prior(given: Given, schema: Schema, members: Keys) -> Product:
+def noise_prior(given: Given, schema: Schema, members: Keys, *, drop_nulls: bool) -> Product:
     """The prior that was asked for: the table's own marginals, a file's, or a public table's."""
     if isinstance(given, Mapping):
         return from_mapping(given, schema, "noise_prior")
@@ -37,7 +37,7 @@ def noise_prior(given: Given, schema: Schema, members: Keys) -> Product:
     name = str(given) if isinstance(given, str | Path) else public.name
     public.check_columns(schema.names)
     try:
-        keys = public.keys(schema, drop_nulls=True)
+        keys = public.keys(schema, drop_nulls=drop_nulls)
     except SchemaError as error:
         raise SchemaError(
             f"noise prior {name!r}: {error.message}",

@@ -31,6 +31,7 @@ from voile.publishing.wish import (
     linked_list,
     promise_for,
     weak_prior,
+    weakened,
 )
 from voile.release import Release
 from voile.release.manifest import File, Manifest, Parameters
@@ -86,8 +87,8 @@ def publish(
 
     Promises (d, γ)-privacy with d = prior_factor·n/m (default 10) and γ = posterior. `more` are
     the other options of `Wish`: prior, schema, nulls, distinct, adversary, max_view_ratio, name;
-    series, views, changes_at_most, always_fresh, ledger. The release lives in a temporary folder
-    until `release.save(path)`.
+    series, views, changes_at_most, always_fresh, ledger; and `to`, the release's folder, which a
+    series needs. Without it the release lives in a temporary folder until `release.save(path)`.
     """
     wish: dict[str, Any] = {
         "method": method,
@@ -113,13 +114,17 @@ def publish_table(
     asked = wish_for(wish)
     if to is not None:
         check_target(Path(to), overwrite=overwrite)  # before any work is done
+    elif asked.series is not None:
+        raise UsageError(
+            "a view of a series needs a place: unchanged tables give the same view again",
+            hint=f'voile.publish(…, series="{asked.series}", to="v1.voile")',
+        )
     source = table if isinstance(table, Table) else Table(table)
     with place_for(to) as target:
         if asked.series is not None:
             from voile.publishing.series import publish_view  # noqa: PLC0415  (made of these steps)
 
-            done = publish_view(source, asked, target, overwrite=overwrite, progress=progress,
-                                kept=to is not None)  # fmt: skip
+            done = publish_view(source, asked, target, overwrite=overwrite, progress=progress)
         else:
             prepared = prepare(source, asked, progress or Silent())
             done = told(prepared, write(prepared, asked, target, overwrite=overwrite))
@@ -132,6 +137,7 @@ def told(prepared: Prepared, release: Release, series: dict[str, Any] | None = N
     notes = (
         *prepared.notes,
         *weak_prior(release.promise, prepared.schema.size),
+        *weakened(prepared.promise, release.promise),
         *linked_list(release.promise, release.mechanism.likelihood_ratio()),
     )
     dropped = prepared.rows - len(prepared.members)
@@ -203,7 +209,7 @@ def planned_mechanism(prepared: Prepared, wish: Wish) -> Publishing:
 def shaped(prepared: Prepared, wish: Wish) -> Shaped:
     assert wish.noise_prior is not None  # noqa: S101
     schema = prepared.schema
-    prior = noise_prior(wish.noise_prior, schema, prepared.members)
+    prior = noise_prior(wish.noise_prior, schema, prepared.members, drop_nulls=wish.drop_nulls)
     planned = plan_shaped(
         prepared.promise,
         prepared.promise.prior * float(schema.size),

@@ -15,7 +15,7 @@ from typing import Any
 
 from voile.engines.table import NULLS, Nulls, Table
 from voile.errors import PromiseError, TableError, UsageError
-from voile.mechanisms import Publishing
+from voile.mechanisms import Publishing, Shaped
 from voile.privacy import Adversary, DGamma, Form, LikelihoodRatio
 from voile.privacy.series import check_views
 from voile.publishing.noise_prior import Given
@@ -25,6 +25,8 @@ from voile.schema.infer import ColumnProfile, infer_attribute
 METHODS = ("alphabeta",)
 PRIOR_FACTOR, POSTERIOR = 10.0, 0.2
 MOST_ROWS = 4_000_000_000
+MOST_DRAWN = 3e8
+"""Hits that shaped noise may take: a few minutes; likely tuples are hit many times."""
 LARGEST_DOMAIN = 10**250
 SERIES = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 
@@ -224,6 +226,16 @@ def weak_prior(promise: DGamma, size: int) -> list[str]:
     ]
 
 
+def weakened(wished: DGamma, promise: DGamma) -> list[str]:
+    """Shaped noise promises less than was asked for to records that are not likely."""
+    if promise.prior >= wished.prior * (1 - 1e-6):
+        return []
+    return [
+        f"asked for d = {wished.prior:.3g}: noise with a shape promises that to likely records, "
+        f"and d = {promise.prior:.3g} to all; a larger --noise-floor promises more to all"
+    ]
+
+
 def linked_list(promise: DGamma, ratio: LikelihoodRatio) -> list[str]:
     """What the default does not promise against, in a number."""
     if promise.adversary == "exclusive":
@@ -291,6 +303,12 @@ def check_domain(size: int) -> None:
 
 
 def check_size(mechanism: Publishing, rows: int, size: int) -> None:
+    if isinstance(mechanism, Shaped) and mechanism.drawn(size) > MOST_DRAWN:
+        raise PromiseError(
+            f"noise of this shape needs about {mechanism.drawn(size):.3g} draws, more than "
+            f"{MOST_DRAWN:.3g}: the prior has most of its mass on few tuples",
+            hint="use a smaller prior, a larger posterior, fewer skewed columns, or even noise",
+        )
     expected = mechanism.retention * rows + mechanism.expected_noise(size)
     if expected > MOST_ROWS:
         raise PromiseError(
