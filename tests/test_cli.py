@@ -255,6 +255,44 @@ def test_a_signal_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) 
     assert list((tmp_path / "tmp").iterdir()) == []
 
 
+INTERRUPTED = """
+import os, signal, sys
+import voile.release.staging as staging
+true, number = staging.Path.rename, int(sys.argv.pop(1))
+def rename(self, target):
+    done = true(self, target)
+    if "partial" in self.name:
+        os.kill(os.getpid(), number)
+    return done
+staging.Path.rename = rename
+from voile.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize("more", [(), ("--overwrite",), ("--series", "s")])
+def test_a_signal_after_the_release_is_in_place_is_too_late(
+    more: tuple[str, ...], tmp_path: Path
+) -> None:
+    """It would be a lie that nothing was left behind: the command ends as it would have."""
+    (tmp_path / "t.csv").write_text("a,b\n" + "\n".join(f"{i % 9},{i % 7}" for i in range(500)))
+    command = ["publish", "t.csv", "--prior", "0.01", "-o", "t.voile", "--json", *more]
+    if "--overwrite" in more:
+        assert voile(*command, cwd=tmp_path).returncode == 0
+    before = (tmp_path / "t.voile").stat().st_ino if "--overwrite" in more else None
+    done = subprocess.run(
+        [sys.executable, "-c", INTERRUPTED, str(int(signal.SIGINT)), *command],
+        cwd=tmp_path, capture_output=True, text=True, check=False, timeout=60,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "nothing was left behind" not in done.stderr
+    assert json.loads(done.stdout)["release"] == "t.voile"
+    assert (tmp_path / "t.voile").stat().st_ino != before
+    left = sorted(p.name for p in tmp_path.iterdir())
+    assert left == sorted(["t.csv", "t.voile", *(["s.series"] if "--series" in more else [])])
+    assert voile("verify", "t.voile", cwd=tmp_path).returncode == 0
+
+
 def test_a_weak_promise_is_said_aloud(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b\n" + "\n".join(f"{i % 9},{i % 7}" for i in range(500)))
     done = data("publish", "t.csv", "--prior", "1e-6", "-o", "t.voile", cwd=tmp_path)

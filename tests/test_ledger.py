@@ -120,16 +120,20 @@ def test_the_rows_of_the_first_table_follow_from_a_relative_prior(tmp_path: Path
     assert first.guarantee.epsilon.add_remove is second.guarantee.epsilon.add_remove is None
 
 
-def test_from_python_without_a_place(tmp_path: Path) -> None:
+def test_from_python_a_view_needs_a_place(tmp_path: Path) -> None:
+    """Without one the identical view would go with the object that was returned."""
     options = OPTIONS | {"ledger": tmp_path / "my.series"}
-    first = voile.publish(table(100), **options)
-    second = voile.publish(table(101), **options)
+    with pytest.raises(UsageError, match="a view of a series needs a place") as refused:
+        voile.publish(table(100), **options)
+    assert 'to="v1.voile"' in refused.value.hint
+    assert list(tmp_path.iterdir()) == []
+    first = voile.publish(table(100), to=tmp_path / "1.voile", **options)
+    again = voile.publish(table(100), to=tmp_path / "1b.voile", **options)
+    assert first.manifest == again.manifest
+    second = voile.publish(table(101), to=tmp_path / "2.voile", **options)
     series_ = second.manifest.parameters.series
     assert series_ is not None
     assert series_.view == 2
-    assert voile.verify(second.save(tmp_path / "2.voile")).name == first.name == "people"
-    with pytest.raises(UsageError, match="needs a ledger"):
-        voile.publish(table(100), **OPTIONS)
 
 
 def test_simulations_draw_other_coins_for_every_view(tmp_path: Path) -> None:
@@ -277,6 +281,76 @@ def test_the_steward_is_told_where_a_series_was_begun(tmp_path: Path) -> None:
     assert any("people.series" in note for note in done.notes)
 
 
+def test_a_lost_ledger_does_not_begin_the_series_anew(tmp_path: Path) -> None:
+    view(table(100), tmp_path / "1.voile")
+    ledger = tmp_path / "people.series"
+    kept = ledger.read_bytes()
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    for state in ("gone", "empty"):
+        ledger.unlink() if state == "gone" else ledger.write_bytes(b"")
+        for options in ({}, {"ledger": elsewhere / "people.series"}):
+            for to in ("1.voile", "2.voile"):
+                with pytest.raises(PromiseError, match=r"1\.voile' is a view of the series 'people"
+                                   ) as refused:  # fmt: skip
+                    view(table(101), tmp_path / to, overwrite=True, **options)
+                assert "restore it" in refused.value.hint
+        assert list(elsewhere.iterdir()) == []
+        assert ledger.exists() == (state == "empty")
+    with pytest.raises(PromiseError, match=r"1\.voile' is a view of the series"):
+        view(table(101), elsewhere / "2.voile", ledger=tmp_path / "other.series")
+    assert view(table(101), tmp_path / "2.voile", series="others").series is not None
+    ledger.write_bytes(kept)
+    found = view(table(101), tmp_path / "3.voile").series
+    assert found is not None
+    assert found["view"] == 2
+
+
+def test_nothing_is_written_into_a_release(tmp_path: Path) -> None:
+    release = view(table(100), tmp_path / "1.voile").release.path
+    inside: list[tuple[Path, dict[str, Any]]] = [
+        (release / "2.voile", {}),
+        (release / "data" / "2.voile", {}),
+        (release / "data" / "2.voile", {"series": None}),
+        (tmp_path / "2.voile", {"ledger": release / "people.series"}),
+        (tmp_path / "2.voile", {"ledger": release / "data" / "people.series"}),
+        (tmp_path / "2.voile", {"ledger": tmp_path / "2.voile" / "people.series"}),
+        (tmp_path / "2.voile", {"ledger": tmp_path / "2.voile" / "data" / "people.series"}),
+    ]
+    for to, options in inside:
+        with pytest.raises(UsageError, match="inside the release") as refused:
+            view(table(101), to, **options)
+        assert refused.value.hint
+    voile.verify(release)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["1.voile", "people.series"]
+
+
+def test_nobody_else_looks_into_a_view_before_it_is_in_the_ledger(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rights: list[int] = []
+    true_plan, true_rename = Ledger.plan, Path.rename
+
+    def staged() -> list[int]:
+        return [stat.S_IMODE(p.stat().st_mode) for p in tmp_path.glob(".*.partial-*")]
+
+    def plan(self: Ledger, *args: Any) -> None:
+        rights.extend(staged())
+        true_plan(self, *args)
+
+    def rename(self: Path, target: Path) -> Path:
+        rights.extend(staged())
+        return true_rename(self, target)
+
+    monkeypatch.setattr(Ledger, "plan", plan)
+    monkeypatch.setattr(Path, "rename", rename)
+    for number, options in enumerate(({}, {"overwrite": True}, {"series": None})):
+        to = tmp_path / ("plain.voile" if "series" in options else "1.voile")
+        release = view(table(100, number), to, **options).release
+        assert stat.S_IMODE(release.path.stat().st_mode) == 0o755
+    assert rights == [0o700] * 6  # planned, renamed; planned, aside, renamed; renamed
+
+
 def test_differences_of_tables() -> None:
     rng = np.random.default_rng(2)
     for _ in range(50):
@@ -339,6 +413,8 @@ def test_a_run_that_dies_never_forgets_what_may_have_been_seen(
 ) -> None:
     first = view(table(100), tmp_path / "1.voile").release
     killed(tmp_path, owner, name, after=after)
+    for left in tmp_path.glob(".*.partial-*"):
+        assert stat.S_IMODE(left.stat().st_mode) == 0o700
     assert (tmp_path / "2.voile").exists() == in_place
     if in_place:  # the ledger learns that it was released, and gives it again
         again = view(table(101), tmp_path / "2b.voile").series

@@ -16,7 +16,7 @@ import typer
 from typer.models import CommandInfo
 
 from voile.cli import attacks, guarantees, planning, releases, tables
-from voile.cli.common import app
+from voile.cli.common import app, is_released
 from voile.terminal import complain, say
 
 __all__ = ["app", "attacks", "guarantees", "main", "planning", "releases", "tables"]
@@ -62,7 +62,7 @@ def common(
         typer.Option("--version", help="Show the version.", callback=print_version, is_eager=True),
     ] = False,
 ) -> None:
-    """Publish tables about people so that anyone can count and no one can be singled out."""
+    """Publish tables about people so that anyone can count, within a promise to each of them."""
 
 
 class Interrupted(BaseException):
@@ -70,10 +70,15 @@ class Interrupted(BaseException):
 
 
 def stop_on_signals() -> list[int]:
-    """Make every polite signal clean up behind itself; returns where they are noted."""
+    """Make every polite signal clean up behind itself; returns where they are noted.
+
+    When a release is in its place there is nothing to clean up: the command then ends as it would.
+    """
     received: list[int] = []
 
     def note(number: int, _: object) -> None:
+        if is_released():
+            return
         received.append(number)
         for other in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(other, signal.SIG_IGN)  # cleaning up is not interrupted again

@@ -8,12 +8,29 @@ from typing import Annotated, Any
 import typer
 
 app = typer.Typer(
-    help="Publish tables about people so that anyone can count and no one can be singled out.",
+    help="Publish tables about people so that anyone can count, within a promise to each of them.",
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+PLACES: list[tuple[Path, int | None]] = []
+"""Where a command puts its release, and what was there when it began."""
+
+
+def inode(path: Path) -> int | None:
+    """Which folder or file it is, None if there is none."""
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return None
+
+
+def is_released() -> bool:
+    """Whether a release has been put in its place, from where nobody can take it back."""
+    return any(inode(place) not in (None, before) for place, before in PLACES)
+
 
 TableArg = Annotated[
     str,

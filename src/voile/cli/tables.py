@@ -8,12 +8,14 @@ from typing import Annotated
 import typer
 
 from voile.cli.common import (
+    PLACES,
     ColumnsOpt,
     JsonOpt,
     NullTextOpt,
     TableArg,
     app,
     check_nulls,
+    inode,
     split_names,
 )
 from voile.terminal import (
@@ -146,10 +148,12 @@ def publish(
     from voile.publishing import publish_table
 
     source = voile.read(table, null_text=tuple(null_text or ()))
+    target = output or Path(f"{source.name}.voile")
+    PLACES.append((target, inode(target)))
     with progress_bar() as progress:
         done = publish_table(
             source,
-            to=output or Path(f"{source.name}.voile"),
+            to=target,
             method=method,
             prior_factor=prior_factor,
             prior=prior,

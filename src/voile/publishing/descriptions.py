@@ -9,14 +9,14 @@ from typing import Any
 
 from voile.query.rows import HISTORY
 from voile.release.describe import describe
-from voile.release.manifest import HISTORY_FILES, MANIFEST, Manifest, file_entry
+from voile.release.manifest import DATA_PACKAGE, HISTORY_FILES, MANIFEST, Manifest, file_entry
 
 
 def write_descriptions(folder: Path, manifest: Manifest) -> None:
     """README.md and datapackage.json beside the data, then the manifest that seals them all."""
     texts = {
         "README.md": describe(manifest) + "\n",
-        "datapackage.json": json.dumps(data_package(manifest), ensure_ascii=False, indent=1) + "\n",
+        DATA_PACKAGE: json.dumps(data_package(manifest), ensure_ascii=False, indent=1) + "\n",
     }
     files = list(manifest.files)
     for name, text in texts.items():

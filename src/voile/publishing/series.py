@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,16 @@ from voile.publishing.steps import Prepared, Publication, key_of, manifest_of, t
 from voile.publishing.view import ViewWriter
 from voile.publishing.wish import Wish, check_size
 from voile.release import Release
-from voile.release.manifest import HISTORY_FILES, File, Manifest, SeriesPart, file_entry
-from voile.release.staging import Staging, copy
+from voile.release.manifest import (
+    HISTORY_FILES,
+    MANIFEST,
+    PARTIAL,
+    File,
+    Manifest,
+    SeriesPart,
+    file_entry,
+)
+from voile.release.staging import Staging, copy, enclosing_release
 from voile.release.terms import parameters_of, series_part
 from voile.schema import Keys, Schema, TupleIndex
 
@@ -36,18 +45,17 @@ def publish_view(
     *,
     overwrite: bool,
     progress: Progress | None,
-    kept: bool,
 ) -> Publication:
     """Publish the next view of a series, or the last one again if the table has not changed."""
-    path = ledger_path(wish, target, kept=kept)
+    path = ledger_path(wish, target)
     quiet = progress or Silent()
     # All that can be refused is refused before there is a ledger.
-    begun = None if path.exists() else begin(table, wish, quiet)
+    begun = None if path.exists() else begin_unless_lost(table, wish, target, path, quiet)
     with opened(path) as ledger:
         settle(ledger)
         known = ledger.terms
         if known is None:
-            prepared, terms = begun or begin(table, wish, quiet)
+            prepared, terms = begun or begin_unless_lost(table, wish, target, path, quiet)
         else:
             prepared, terms = resume(table, wish, known, quiet), known
         last = ledger.last
@@ -80,18 +88,52 @@ def account(terms: Terms, number: int, *, identical: bool) -> dict[str, Any]:
     }
 
 
-def ledger_path(wish: Wish, target: Path, *, kept: bool) -> Path:
-    if wish.ledger is not None:
-        return Path(wish.ledger)
-    if not kept:
+def ledger_path(wish: Wish, target: Path) -> Path:
+    """Where the ledger is: never in a release, which is passed on as it stands."""
+    if wish.ledger is None:
+        return target.absolute().parent / f"{wish.series}.series"
+    path = Path(wish.ledger)
+    outer = enclosing_release(path)
+    if outer is not None or target.resolve() in path.resolve().parents:
         raise UsageError(
-            "a series whose releases have no place needs a ledger",
-            hint="publish(…, series='people', ledger='people.series')",
+            f"the ledger {str(path)!r} would be inside the release {str(outer or target)!r}: it "
+            "is secret, and whoever is given the release would be given the table",
+            hint="name a place with --ledger that nobody else can read",
         )
-    return target.absolute().parent / f"{wish.series}.series"
+    return path
 
 
 # ---------------------------------------------------------------------- what is allowed
+
+
+def begin_unless_lost(
+    table: Table, wish: Wish, target: Path, ledger: Path, progress: Progress
+) -> tuple[Prepared, Terms]:
+    """Begin a series, unless it has begun and its ledger is lost."""
+    left = None if wish.simulate_seed is not None else left_view(wish, target, ledger)
+    if left is not None:
+        raise PromiseError(
+            f"{str(left)!r} is a view of the series {wish.series!r}, and {str(ledger)!r} knows "
+            "nothing of it: begun anew, the series would tell more than it promises",
+            hint="name the ledger of the series with --ledger, or restore it; if it is lost, the "
+            "series is over: begin another one under another name, which promises separately",
+        )
+    return begin(table, wish, progress)
+
+
+def left_view(wish: Wish, target: Path, ledger: Path) -> Path | None:
+    """A release beside the ledger, or beside the target or in its place, that is of this series."""
+    homes = dict.fromkeys((ledger.absolute().parent, target.absolute().parent))
+    for manifest in (found for home in homes for found in sorted(home.glob(f"*/{MANIFEST}"))):
+        try:
+            written = json.loads(manifest.read_bytes())
+            name = written["parameters"]["series"]["name"]
+        except (OSError, ValueError, KeyError, TypeError):
+            continue  # not a release, or not one of a series
+        unfinished = PARTIAL in manifest.parent.name  # nobody has seen it
+        if name == wish.series and not written.get("simulated") and not unfinished:
+            return manifest.parent
+    return None
 
 
 def settle(ledger: Ledger) -> None:

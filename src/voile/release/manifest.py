@@ -21,6 +21,7 @@ from voile.schema import Schema
 from voile.schema.product import Product
 
 MANIFEST = "manifest.json"
+DATA_PACKAGE = "datapackage.json"
 HISTORY_FILES = "history/"
 """Where a view of a series keeps what its views have shown."""
 PARTIAL = ".partial-"

@@ -12,8 +12,11 @@ from pathlib import Path
 from voile.engines.parquet import sync
 from voile.errors import UsageError, VoileError
 from voile.release.checks import check, check_files
-from voile.release.manifest import PARTIAL
+from voile.release.manifest import DATA_PACKAGE, MANIFEST, PARTIAL
 from voile.release.opened import Release
+
+PUBLIC = 0o755
+"""The rights of a release: all may read it. Until then it has those of a temporary folder."""
 
 
 def check_target(target: Path, *, overwrite: bool) -> None:
@@ -30,10 +33,24 @@ def check_target(target: Path, *, overwrite: bool) -> None:
         )
     if target.exists():
         check_is_release(target)
+    if (outer := enclosing_release(target)) is not None:
+        raise UsageError(
+            f"{str(target)!r} is inside the release {str(outer)!r}, which would not be sound "
+            "any more",
+            hint="choose a place beside it",
+        )
     if not target.absolute().parent.is_dir():
         raise UsageError(
             f"there is no folder {str(target.absolute().parent)!r}", hint="make it first"
         )
+
+
+def enclosing_release(path: Path) -> Path | None:
+    """The release that a path lies in, whatever state it is in."""
+    for folder in path.resolve().parents:
+        if all((folder / name).is_file() for name in (MANIFEST, DATA_PACKAGE)):
+            return folder
+    return None
 
 
 def check_is_release(target: Path) -> None:
@@ -69,13 +86,13 @@ class Staging:
     def commit(self, before: Callable[[Release], None] | None = None) -> None:
         """Verify what was written and put it in place.
 
-        `before` is called when all is written and sound, just before anyone can see it.
+        `before` is called when all is written and sound. Until it has returned, and the folder
+        is in its place, nobody but its owner can look into it.
         """
         written = Release.read(self.folder)
         check(written)
         for path in [*self.folder.rglob("*"), self.folder]:
             sync(path)
-        self.folder.chmod(0o755)
         # The target may have changed since the start.
         check_target(self.target, overwrite=self._overwrite)
         if before:
@@ -84,6 +101,8 @@ class Staging:
             self._replace()
         else:
             self.folder.rename(self.target)  # fails if something appeared just now
+            self.target.chmod(PUBLIC)
+        sync(self.target)
         sync(self.target.parent)
 
     def _replace(self) -> None:
@@ -93,8 +112,10 @@ class Staging:
         try:
             self.folder.rename(self.target)
         except BaseException:
-            aside.rename(self.target)
+            if self.unseen:
+                aside.rename(self.target)
             raise
+        self.target.chmod(PUBLIC)
         shutil.rmtree(aside, ignore_errors=True)
 
     @property
