@@ -1,4 +1,4 @@
-"""Voile: publish tables about people so that anyone can count and no one can be singled out."""
+"""Voile: publish tables about people so that anyone can count, within a promise to each of them."""
 
 from __future__ import annotations
 

@@ -178,7 +178,7 @@ def run(output: Path, progress: Progress) -> Demonstration:
         ours,
         bound.error,
         labels=lambda i: label(release, truth, i),
-        title="What can be counted from Adult when nobody in it can be singled out",
+        title="What can be counted from Adult when every record is hidden in noise",
         subtitle=subtitle(release),
         method="αβ, planner's retention",
         others={"αβ, the paper's retention ½": theirs},
