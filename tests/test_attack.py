@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import re
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,13 @@ from voile.cli import app
 from voile.errors import ReleaseError, UsageError
 from voile.evaluate.attack import attack
 from voile.evaluate.attack_page import page
+from voile.evaluate.exposure import reason
 from voile.evaluate.joint import read_groups
-from voile.evaluate.priors import choose_prior
+from voile.evaluate.priors import choose_prior, uniform
 from voile.evaluate.targets import UNKNOWN, read_targets, tuples_of
 from voile.mechanisms import AlphaBeta
+from voile.mechanisms.series import Series
+from voile.privacy import DGamma
 from voile.publishing import publish_table
 from voile.release import Release
 from voile.schema import Schema
@@ -131,6 +135,35 @@ def test_targets_are_read_as_their_kinds_say(tmp_path: Path) -> None:
     assert found.is_complete().tolist() == [True, False, False]
     assert found.priors is not None
     assert found.priors[0] == 0.01 and np.isnan(found.priors[1:]).all()
+
+
+def test_targets_as_excel_writes_them(tmp_path: Path) -> None:
+    """Semicolons, a byte order mark, and another encoding, which is named with its line."""
+    text = "\ufeffname;age;zip\r\nMüller;22;02\r\n"
+    found = read_targets(written(tmp_path, text), SCHEMA)
+    assert found.names == ("Müller",)
+    assert [int(c[0]) for c in found.codes[:2]] == [2, 1]
+    path = tmp_path / "my targets.csv"
+    path.write_bytes("name;age\nMüller;22\n".encode("cp1252"))
+    with pytest.raises(UsageError, match="line 2, is not UTF-8") as refused:
+        read_targets(path, SCHEMA)
+    assert f"'{path}'" in refused.value.hint  # quoted, to be pasted
+    with pytest.raises(UsageError) as other:
+        read_targets(written(tmp_path, "the person,age\nJoe,22\n"), SCHEMA)
+    assert "--name 'the person'" in other.value.hint
+
+
+def test_values_are_shown_as_people_read_them(release: Release, tmp_path: Path) -> None:
+    rows = "Joe,20,01,true,NULL,2020-01-01\nJim,20,01,true,61,2020-01-01\nEve,20,01,true,100,\n"
+    found = attack(release, written(tmp_path, f"name,{HEADER}\n{rows}Sue,20,01,true,,2020-01-01\n"))
+    words = {belief.name: belief.words for belief in found.beliefs}
+    assert words["Joe"] == "20, 01, True, NULL, 2020-01-01"
+    assert words["Jim"] == "20, 01, True, 60 to 80, 2020-01-01"
+    intervals = {"40 to 60", "60 to 80", "80 to 100", "NULL"}
+    sue = {belief.words for belief in found.beliefs if belief.name == "Sue"}
+    assert sue == {f"weight {interval}" for interval in intervals}
+    guess = next(p for p in found.people if p.name == "Sue").guesses[0]
+    assert guess.words in intervals and guess.value in (50.0, 70.0, 90.0, None)
 
 
 def test_targets_from_a_data_frame_and_from_parquet(tmp_path: Path) -> None:
@@ -265,6 +298,7 @@ def test_rows_of_one_name_are_alternatives_with_weights(release: Release, tmp_pa
 @pytest.mark.parametrize(
     ("rows", "adversary", "complaint"),
     [
+        ("Joe,21,,,,,0.1\n", None, "Joe has a prior and unknown values, in one row"),
         (f"Joe,{JOE},0.5\nJoe,21,,,,,\n", None, "some rows of Joe have a prior"),
         ("Joe,21,,,,,0.1\n", "independent", "Joe has a prior and unknown values"),
         (f"Joe,{JOE},\nJoe,20,,,,,\n", None, "two rows of Joe allow the same tuple"),
@@ -322,7 +356,8 @@ def test_wrong_joint_beliefs_are_named(tmp_path: Path, joint: Any, complaint: st
 def test_priors_by_word_number_and_file(release: Release, tmp_path: Path) -> None:
     codes = [np.array([0, 3])] + [np.array([0, 0])] * 4
     rows = release.likely_rows
-    assert choose_prior("uniform", release).chances(codes) == pytest.approx(rows / SCHEMA.size)
+    drawn = 1 - (1 - Fraction(1, SCHEMA.size)) ** rows
+    assert choose_prior("uniform", release).chances(codes) == pytest.approx(float(drawn))
     assert choose_prior("promise", release).chances(codes).tolist() == [0.05, 0.05]
     assert choose_prior("0.25", release).chances(codes).tolist() == [0.25, 0.25]
     assert choose_prior(0.25, release, bounded=True).chances(codes).tolist() == [0.05, 0.05]
@@ -333,6 +368,16 @@ def test_priors_by_word_number_and_file(release: Release, tmp_path: Path) -> Non
     assert listed.log_weights(other).tolist() == [-math.inf]
     with pytest.raises(UsageError, match=re.escape("no row for 21, 01, False, 50.0")):
         listed.chances(other)
+
+
+def test_a_uniform_prior_is_sure_of_nothing_in_a_crowded_domain() -> None:
+    """More rows than tuples: a tuple may still be missing, unless rows are distinct."""
+    for rows, size in ((5, 3), (3, 3), (1, 7)):
+        tables = list(itertools.product(range(size), repeat=rows))
+        wanted = sum(0 in table for table in tables) / len(tables)
+        assert uniform(rows, size, distinct=False).chance == pytest.approx(wanted, rel=1e-12)
+        assert uniform(min(rows, size), size, distinct=True).chance == min(rows, size) / size
+    assert uniform(4, 1, distinct=False).chance == 1
 
 
 def test_priors_of_a_model_are_those_of_its_table(release: Release) -> None:
@@ -390,6 +435,7 @@ def test_a_release_may_be_the_model(release: Release, tmp_path: Path) -> None:
         ({"adversary": "independent", "joint": {}}, "joint beliefs were given"),
         ({"adversary": "exclusive"}, "only one candidate"),
         ({"others": -1}, "negative"),
+        ({"since": 1}, "one view, not a series"),
         ({"prior": "tree", "model": "dataset:adult"}, "no column"),
         ({"name": "who"}, "no column 'who'"),
     ],
@@ -445,6 +491,118 @@ def test_the_worst_come_first(release: Release, tmp_path: Path) -> None:
     assert ranks == sorted(ranks)
     kinds = [(b.positive_leak, b.negative_leak) for b in found.beliefs]
     assert kinds[0] == (True, False) and (False, True) in kinds
+
+
+# ---------------------------------------------------------------------- series
+
+
+@pytest.fixture(scope="module")
+def series(tmp_path_factory: pytest.TempPathFactory) -> Release:
+    """Two views of a table that stays; the later release holds both."""
+    import pandas as pd
+
+    folder = tmp_path_factory.mktemp("series")
+    for number in (1, 2):
+        done = publish_table(
+            pd.DataFrame(ROWS).assign(age=[20 + number] * 6), to=folder / f"{number}.voile",
+            schema=SCHEMA, prior=0.05, posterior=0.4, simulate_seed=5 + number, series="six",
+            views=2, ledger=folder / "six.series",
+        )  # fmt: skip
+    return done.release
+
+
+def test_all_views_of_a_series_are_evidence_from_one_of_them_on(
+    series: Release, tmp_path: Path
+) -> None:
+    """Bayes' rule with the laws of both views; before the record came, the view is noise."""
+    cells = [["NULL" if v is None else str(v) for v in attribute] for attribute in SCHEMA]
+    lines = [",".join(row) for row in itertools.product(*cells)]
+    targets = written(tmp_path, "\n".join([HEADER, *lines]))
+    assert isinstance(series.mechanism, Series)
+    noise, a = series.mechanism.noise, series.mechanism.retention
+    differ = 0
+    for since in (1, 2):
+        found = attack(series, targets, prior=0.01, since=since)
+        assert found.since == since and found.to_dict()["since"] == since
+        assert f"since view {since}" in page(found).decode()
+        for belief in found.beliefs:
+            first, second = belief.seen
+            again = noise.seen if first else noise.unseen[1]
+            laws = [AlphaBeta(a, noise.unseen[0]), AlphaBeta(a, again)]
+            ratio = 0.0
+            for number, (law, copies) in enumerate(zip(laws, (first, second), strict=True), 1):
+                if number >= since:
+                    one, none = (law.log_likelihood(np.array([copies]), k, [])[0] for k in (1, 0))
+                    ratio += one - none
+            wanted = 0.01 * math.exp(ratio) / (0.01 * math.exp(ratio) + 0.99)
+            assert belief.posterior == pytest.approx(wanted, rel=1e-9)
+            differ += first > 0
+        assert found.tally.promise_broken == 0
+    assert differ
+    with pytest.raises(UsageError, match="no view of this series"):
+        attack(series, targets, since=3)
+
+
+# ---------------------------------------------------------------------- who is exposed
+
+
+def honest(release: Release) -> Release:
+    """The same release as if its coins had been the operating system's."""
+    return Release(release.path, release.manifest.model_copy(update={"simulated": False}))
+
+
+EXPOSED = f"name,{HEADER},prior\nJoe,{JOE},0.9\nJim,{JOE},0.01\nSue,{JOE},0.999\n"
+
+
+def test_the_exposed_are_counted_whether_the_promise_covers_them_or_not(
+    release: Release, tmp_path: Path
+) -> None:
+    found = attack(honest(release), written(tmp_path, EXPOSED))
+    after = {belief.name: belief.posterior for belief in found.beliefs}
+    assert after["Joe"] > 0.95 and after["Sue"] > 0.95 and after["Jim"] <= 0.4
+    summary = found.to_dict()["summary"]
+    assert summary["people"] == 3
+    assert summary["people_exposed"] == 1  # Sue's was known before
+    assert summary["tuples_above_posterior"] == 2
+    assert summary["positive_leaks"] == summary["promise_broken"] == 0
+    assert found.exposures.headline() == (
+        "1 of 3 people: the adversary ends up all but sure (≥ 95 %) of what it did not know; the "
+        "promise does not cover them (their prior was above d = 0.05)."
+    )
+    made = page(found).decode()
+    assert made.index("1 of 3 people") < made.index("Adversary:")
+    assert "of the 1 covered: rose above γ" in made
+    assert "of the 2 not covered (prior above d = 0.05): now above γ" in made
+
+
+def test_why_the_promise_did_not_prevent_it(release: Release, tmp_path: Path) -> None:
+    """Broken, for another adversary, about a part of a record, or allowed by a large γ."""
+    weak = honest(release)
+    weak.mechanism = AlphaBeta(0.99, 1e-6)
+    joe = written(tmp_path, f"name,{HEADER}\nJoe,{JOE}\n")
+    found = attack(weak, joe, prior="promise")
+    assert found.exposures.reasons == {"Joe": "the promise is broken"}
+    linked = replace(found.beliefs[0], adversary="exclusive")
+    assert reason(found.promise, linked) == "the promise is not against exclusive adversaries"
+    allowed = DGamma(0.05, 0.98, "exclusive")
+    best = replace(found.beliefs[0], posterior=0.97, positive_leak=False, adversary="exclusive")
+    assert "allows beliefs up to γ = 0.98" in reason(allowed, best)
+    part = replace(best, posterior=0.5)
+    assert "about whole records" in reason(allowed, part)
+
+
+def test_nobody_exposed_is_said_plainly(release: Release, tmp_path: Path) -> None:
+    found = attack(honest(release), written(tmp_path, f"name,{HEADER}\nJoe,{JOE}\n"), prior=0.01)
+    assert found.exposures.headline().startswith("0 of 1 person: of nobody")
+    simulated = attack(release, written(tmp_path, EXPOSED))
+    assert "a simulation and promises nothing" in simulated.exposures.headline()
+
+
+def test_the_header_says_what_is_believed_of_whom(release: Release, tmp_path: Path) -> None:
+    alone = attack(release, written(tmp_path, f"name,{HEADER}\nEve,20,,,45,\n"))
+    assert alone.prior == "of people with unknown values each of their candidates alike"
+    both = attack(release, written(tmp_path, f"name,{HEADER}\nJoe,{JOE}\nEve,20,,,45,\n"))
+    assert both.prior.startswith("every tuple alike") and alone.prior in both.prior
 
 
 # ---------------------------------------------------------------------- what people see

@@ -35,6 +35,10 @@ def attack(
         Path | None, typer.Option(help="Beliefs about people together, as YAML or JSON.")
     ] = None,
     others: Annotated[int, typer.Option(help="Further records known to have the same values.")] = 0,
+    since: Annotated[
+        int | None,
+        typer.Option(help="Of a series: the view from which on the record has been there (1)."),
+    ] = None,
     name: Annotated[
         str | None, typer.Option(help="The column of the targets that names them.")
     ] = None,
@@ -62,17 +66,20 @@ def attack(
     if model and is_release(model):  # fitted here, where progress can be seen, and kept beside it
         with fitting_progress() as progress:
             voile.open(model).refine(progress)
-    found = carry_out(
-        opened,
-        targets,
-        prior=prior,
-        model=model,
-        adversary=adversary,
-        joint=joint,
-        name=name,
-        others=others,
-        bounded=bounded,
-    )
+    with fitting_progress() as progress:
+        found = carry_out(
+            opened,
+            targets,
+            prior=prior,
+            model=model,
+            adversary=adversary,
+            joint=joint,
+            name=name,
+            others=others,
+            bounded=bounded,
+            since=since,
+            progress=progress,
+        )
     if not found.publishable:
         say(f"note: {model} shaped these numbers: if it is private, do not publish them")
     if output:
@@ -132,6 +139,6 @@ def audit(
         failure=failure,
         simulate_seed=simulate_seed,
     )
-    show(found.to_dict() if as_json else None, lambda: audit_view(found.found))
+    show(found.to_dict() if as_json else None, lambda: audit_view(found))
     if found.found.broken:
         raise typer.Exit(1)

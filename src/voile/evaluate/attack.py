@@ -5,14 +5,15 @@ Needs the release and what the adversary knows, never the private rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from voile.errors import UsageError
-from voile.evaluate.beliefs import KINDS, NOTHING, Attack, Belief, Person
+from voile.evaluate.attacked import Attack
+from voile.evaluate.beliefs import KINDS, NOTHING, Belief, Kind, Person
 from voile.evaluate.joint import Group, read_groups
 from voile.evaluate.judging import Case, Judged
 from voile.evaluate.population_fit import is_release
@@ -33,14 +34,19 @@ def attack(
     name: str | None = None,
     others: int = 0,
     bounded: bool = False,
+    since: int | None = None,
+    progress: Callable[[str, float], None] | None = None,
 ) -> Attack:
     """What an adversary who is after these people learns from the release.
 
     `targets` is a table (see targets.py). Without `adversary`, someone all of whose values are
     given is judged by an independent one, and someone with unknown values by one who knows that
     exactly one of the possible tuples is theirs. `joint` (see joint.py) gives correlations.
+    Of a series all views are evidence; the records are taken to have been in the table from the
+    view `since` on. `progress` is told what is done and how much of it.
     """
     check_words(adversary, joint, others)
+    first = first_view(release, since)
     whom = targets if isinstance(targets, Targets) else None
     whom = whom or read_targets(targets, release.schema, name=name)
     believed = choose_prior(prior, release, model=model, bounded=bounded)
@@ -48,23 +54,56 @@ def attack(
     beliefs: list[Belief] = []
     people: list[Person] = []
     tally = NOTHING
-    for case, seen, evidence in looked_up(
-        release, cases(whom, believed, adversary, groups, others)
-    ):
+    found = cases(whom, believed, adversary, groups, others)
+    done = 0
+    for case, seen, evidence in looked_up(release, found, first):
         protected = release.protected_priors(case.codes)
         judged = Judged(case, seen, evidence, release.promise, release.schema, protected)
         tally += judged.tally
         beliefs += judged.kept()
         people += [judged.person()] if case.is_person else []
+        done += len(case.names)
+        if progress:
+            progress("judging targets", min(1.0, done / len(whom)))
     return Attack(
         release=release,
-        prior=believed.words + (", or as the targets say" if whom.priors is not None else ""),
+        prior=beliefs_in_words(believed, whom, {belief.adversary for belief in beliefs}),
         others=others,
         beliefs=tuple(sorted(beliefs, key=lambda belief: belief.rank)),
         people=tuple(sorted(people, key=lambda person: person.best.rank)),
         tally=tally,
         publishable=model is None or is_release(model),
+        since=first,
     )
+
+
+def first_view(release: Release, since: int | None) -> int | None:
+    """The view of a series from which on records are there; None where there is no series."""
+    histories = release.histories
+    if histories is None:
+        if since is not None:
+            raise UsageError(
+                f"--since {since}, but {release.name!r} is one view, not a series",
+                hint="leave it out",
+            )
+        return None
+    if since is not None and not 1 <= since <= histories.view:
+        raise UsageError(
+            f"--since {since} is no view of this series", hint=f"use 1 to {histories.view}"
+        )
+    return since or 1
+
+
+def beliefs_in_words(prior: Prior, targets: Targets, kinds: set[Kind]) -> str:
+    """What the adversary believed beforehand, by what is believed of whom."""
+    told = [prior.words] * ("independent" in kinds)
+    if "exclusive" in kinds:
+        told.append(f"of people with unknown values {prior.words_of_candidates}")
+    if "correlated" in kinds:
+        told.append("of people together what the joint beliefs say")
+    if targets.priors is not None:
+        told.append("or as the targets say (a person's weights are made to add up to 1)")
+    return "; ".join(told)
 
 
 def check_words(adversary: str | None, joint: object | None, others: int) -> None:
@@ -141,6 +180,12 @@ def exclusive_case(
     parts = [targets.candidates(row) for row in rows]
     weights = [prior.log_weights(part) for part in parts]
     own = row_weights(targets, rows)
+    if own is not None and len(rows) == 1:
+        raise UsageError(
+            f"{name} has a prior and unknown values, in one row",
+            hint="exactly one of the candidates is taken to be real, so that the row as a whole "
+            "is sure: leave the prior out, or give several rows with weights",
+        )
     if own is not None:
         # A row's candidates share what is believed of the row.
         weights = [
@@ -160,13 +205,13 @@ def exclusive_case(
 
 
 def looked_up(
-    release: Release, found: Iterator[Case]
+    release: Release, found: Iterator[Case], since: int | None
 ) -> Iterator[tuple[Case, npt.NDArray[Any], Evidence]]:
     """Each case with what the view shows of its tuples, many cases at a time."""
     for batch in batches(found):
         codes = [np.concatenate(columns) for columns in zip(*(c.codes for c in batch), strict=True)]
         seen = release.seen(codes)
-        whole = release.evidence(codes, seen)
+        whole = release.evidence(codes, seen, since=since or 1)
         known: dict[int, Floats] = {}
         first = 0
         for case in batch:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import html
 import math
+import shlex
 from collections.abc import Iterable, Sequence
 
 from voile.evaluate.attack_plot import picture
-from voile.evaluate.beliefs import Attack, Belief, Person
+from voile.evaluate.attacked import Attack
+from voile.evaluate.beliefs import Belief, Person, Tally
+from voile.privacy import DGamma
 
 SHOWN = 40
 
@@ -16,6 +19,7 @@ body { font: 16px/1.5 Inter, 'Helvetica Neue', Helvetica, Arial, sans-serif; col
        max-width: 60rem; margin: 2.5rem auto; padding: 0 1.5rem; }
 h1 { font-size: 1.9rem; margin: 0 0 .2rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .6rem; }
 .lead { color: #5F6C7B; margin: 0 0 1.6rem; }
+.first { background: #E8ECF0; border-left: 4px solid #5F6C7B; padding: .6rem 1rem; }
 .warning { background: #FBE9E1; border-left: 4px solid #D55E00; padding: .6rem 1rem; }
 .figures { display: flex; flex-wrap: wrap; gap: 1rem; margin: 1.2rem 0; }
 .figure { flex: 1 1 9rem; border: 1px solid #E8ECF0; border-radius: 8px; padding: .8rem 1rem; }
@@ -37,6 +41,8 @@ def page(attack: Attack) -> bytes:
     name = html.escape(attack.release.name)
     parts = [
         f"<h1>What an adversary learns from {name}</h1>",
+        f'<p class="{"warning" if attack.exposures.exposed else "first"}">'
+        f"<strong>{html.escape(attack.exposures.headline())}</strong></p>",
         f'<p class="lead">{html.escape(who(attack))}</p>',
         warnings(attack),
         figures(attack),
@@ -66,7 +72,13 @@ def who(attack: Attack) -> str:
     """The adversary in a sentence."""
     kinds = " and ".join(attack.adversaries)
     others = f"; {attack.others:,} other records have the same values" if attack.others else ""
-    return f"Adversary: {kinds}. It believed beforehand: {attack.prior}{others}."
+    text = f"Adversary: {kinds}. It believed beforehand: {attack.prior}{others}."
+    if attack.since is None:
+        return text
+    return (
+        f"{text} It sees all views of the series, and takes it that a record which is in the table "
+        f"has been there unchanged since view {attack.since}."
+    )
 
 
 def verdict(attack: Attack) -> str:
@@ -77,18 +89,33 @@ def verdict(attack: Attack) -> str:
     if tally.promise_broken:
         return (
             f"{tally.promise_broken:,} beliefs break the promise. A sound release cannot do that: "
-            "check it with `voile verify`."
+            f"check it with `voile verify {shlex.quote(str(attack.release.path))}`."
         )
+    return " ".join(filter(None, (of_covered(attack), of_uncovered(tally, promise))))
+
+
+def of_covered(attack: Attack) -> str:
+    tally, promise = attack.tally, attack.promise
     leaked = tally.positive_leaks + tally.negative_leaks
-    if leaked:
-        only = " and, of exclusive ones, against positive leaks only"
-        return (
-            f"{leaked:,} leaks, none of which the promise rules out: it is against "
-            f"{promise.adversary} adversaries{only * (promise.adversary == 'exclusive')}."
-        )
-    outside = tally.tuples - tally.covered
-    text = "No leak among the beliefs that the promise covers."
-    return text + (f" {outside:,} priors are above d, outside of it." if outside else "")
+    if not tally.covered:
+        return "The promise covers none of these beliefs."
+    if not leaked:
+        return f"Of the beliefs that the promise covers ({tally.covered:,}) none leaked."
+    only = " and, of exclusive ones, against positive leaks only"
+    return (
+        f"{leaked:,} leaks, none of which the promise rules out: it is against "
+        f"{promise.adversary} adversaries{only * (promise.adversary == 'exclusive')}."
+    )
+
+
+def of_uncovered(tally: Tally, promise: DGamma) -> str:
+    if not tally.uncovered:
+        return ""
+    return (
+        f"It says nothing about those whose prior was above d = {promise.prior:.3g} "
+        f"({tally.uncovered:,}); {tally.uncovered_above:,} of them are now above "
+        f"γ = {promise.posterior:.3g}."
+    )
 
 
 def warnings(attack: Attack) -> str:
@@ -106,13 +133,18 @@ def warnings(attack: Attack) -> str:
 def figures(attack: Attack) -> str:
     tally = attack.tally
     largest = max((b.posterior for b in attack.beliefs), default=0.0)
+    gamma, d = f"{attack.promise.posterior:.3g}", f"{attack.promise.prior:.3g}"
+    covered = f"of the {tally.covered:,} covered: "
     cells = [
-        (f"{tally.tuples:,}", "tuples judged", False),
-        (f"{tally.positive_leaks:,}", f"rose above γ = {attack.promise.posterior:.3g}",
-         tally.positive_leaks > 0),
-        (f"{tally.negative_leaks:,}", "fell below d/γ of what they were", tally.negative_leaks > 0),
-        (f"{tally.tuples - tally.covered:,}", f"prior above d = {attack.promise.prior:.3g}", False),
+        (f"{attack.exposures.exposed:,} of {attack.exposures.people:,}",
+         "people of whom it is now all but sure", attack.exposures.exposed > 0),
         (percent(largest), "strongest belief", False),
+        (f"{tally.positive_leaks:,}", f"{covered}rose above γ = {gamma}", tally.positive_leaks > 0),
+        (f"{tally.negative_leaks:,}", f"{covered}fell below d/γ of what they were",
+         tally.negative_leaks > 0),
+        (f"{tally.uncovered_above:,}", f"of the {tally.uncovered:,} not covered (prior above "
+         f"d = {d}): now above γ", tally.uncovered_above > 0),
+        (f"{tally.tuples:,}", "tuples judged", False),
     ]  # fmt: skip
     shown = "".join(
         f'<div class="figure{" bad" if bad else ""}"><b>{value}</b><span>{label}</span></div>'
@@ -137,7 +169,7 @@ def people_table(people: Sequence[Person]) -> str:
 def guess_words(person: Person) -> str:
     return (
         ", ".join(
-            f"{g.attribute} {g.value} ({percent(g.prior)} → {percent(g.posterior)})"
+            f"{g.attribute} {g.words} ({percent(g.prior)} → {percent(g.posterior)})"
             for g in person.guesses
         )
         or person.best.words
@@ -146,11 +178,16 @@ def guess_words(person: Person) -> str:
 
 def belief_table(beliefs: Iterable[Belief]) -> str:
     rows = [
-        [text(b.name), text(b.words), number(str(b.seen)), number(percent(b.prior)),
+        [text(b.name), text(b.words), number(seen_words(b)), number(percent(b.prior)),
          number(percent(b.posterior)), f"<td>{tags(b)}</td>"]
         for b in beliefs
     ]  # fmt: skip
     return table(["who", "tuple", "seen", "before", "after", ""], rows, numeric={2, 3, 4})
+
+
+def seen_words(belief: Belief) -> str:
+    """How often the view shows it; of a series view after view."""
+    return " ".join(map(str, belief.seen)) if isinstance(belief.seen, list) else str(belief.seen)
 
 
 def tags(belief: Belief) -> str:

@@ -39,6 +39,17 @@ class MethodAudit:
     simulated: bool
     found: Audit
 
+    @property
+    def scope(self) -> str:
+        """What was tested, and what was not."""
+        text = f"A test of the mechanism's code on a domain of {TUPLES} tuples, not of any release."
+        if self.weaken == 1:
+            return text
+        return (
+            f"{text} Noise was taken away on purpose (--weaken {self.weaken:g}): the mechanism as "
+            "it is has all of it."
+        )
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "method": self.method,
@@ -46,6 +57,7 @@ class MethodAudit:
             "promise": self.promise,
             "weaken": self.weaken,
             "simulated": self.simulated,
+            "scope": self.scope,
             **self.found.to_dict(),
         }
 

@@ -1,13 +1,11 @@
-"""What an attack found: beliefs before and after, people, and how many of each sort."""
+"""Beliefs before and after, people, and how many of each sort."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Literal, get_args
 
 from voile.privacy import DGamma
-from voile.release import Release
 
 Kind = Literal["independent", "exclusive", "correlated"]
 KINDS: tuple[str, ...] = get_args(Kind)
@@ -27,15 +25,8 @@ class Belief:
     covered: bool
     positive_leak: bool
     negative_leak: bool
-    guessed: tuple[str, ...] = ()
-    """The attributes that were not known of the person."""
-
-    @property
-    def words(self) -> str:
-        """The tuple as a line of text: what was guessed of it, or all its values."""
-        if self.guessed:
-            return ", ".join(f"{name} {self.values[name]}" for name in self.guessed)
-        return ", ".join(map(str, self.values.values()))
+    words: str
+    """The tuple as a line of text: what was guessed of it, or all its values."""
 
     @property
     def gain(self) -> float:
@@ -69,6 +60,8 @@ class Guess:
 
     attribute: str
     value: Any
+    words: str
+    """The value as people read it."""
     prior: float
     posterior: float
 
@@ -114,66 +107,43 @@ class Tally:
 
     tuples: int
     covered: int
+    above_posterior: int
+    """Posteriors above γ, whether the prior was covered or not."""
     positive_leaks: int
     negative_leaks: int
     promise_broken: int
+
+    @property
+    def uncovered(self) -> int:
+        return self.tuples - self.covered
+
+    @property
+    def uncovered_above(self) -> int:
+        """Posteriors above γ of which the promise says nothing."""
+        return self.above_posterior - self.positive_leaks
 
     def __add__(self, other: Tally) -> Tally:
         return Tally(
             self.tuples + other.tuples,
             self.covered + other.covered,
+            self.above_posterior + other.above_posterior,
             self.positive_leaks + other.positive_leaks,
             self.negative_leaks + other.negative_leaks,
             self.promise_broken + other.promise_broken,
         )
 
     def to_dict(self) -> dict[str, int]:
-        return dict(vars(self))
-
-
-NOTHING = Tally(0, 0, 0, 0, 0)
-
-
-@dataclass(frozen=True)
-class Attack:
-    """Everything that the attack found, worst first."""
-
-    release: Release
-    prior: str
-    others: int
-    beliefs: tuple[Belief, ...]
-    people: tuple[Person, ...]
-    tally: Tally
-    publishable: bool
-    """False: a table that may be private went into it, as the adversary's model."""
-
-    @property
-    def promise(self) -> DGamma:
-        return self.release.promise
-
-    @cached_property
-    def adversaries(self) -> tuple[str, ...]:
-        found = {belief.adversary for belief in self.beliefs}
-        return tuple(kind for kind in KINDS if kind in found)
-
-    def to_dict(self) -> dict[str, Any]:
-        promise = self.promise
         return {
-            "release": self.release.name,
-            "promise": {
-                "prior": promise.prior,
-                "posterior": promise.posterior,
-                "adversary": promise.adversary,
-            },
-            "simulated": self.release.manifest.simulated,
-            "adversaries": list(self.adversaries),
-            "believes": self.prior,
-            "others": self.others,
-            "publishable": self.publishable,
-            "summary": self.tally.to_dict(),
-            "targets": [belief.to_dict() for belief in self.beliefs],
-            "people": [person.to_dict() for person in self.people],
+            "tuples": self.tuples,
+            "covered": self.covered,
+            "tuples_above_posterior": self.above_posterior,
+            "positive_leaks": self.positive_leaks,
+            "negative_leaks": self.negative_leaks,
+            "promise_broken": self.promise_broken,
         }
+
+
+NOTHING = Tally(0, 0, 0, 0, 0, 0)
 
 
 def promised(promise: DGamma, kind: Kind) -> tuple[bool, bool]:

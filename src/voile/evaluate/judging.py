@@ -11,11 +11,10 @@ import numpy.typing as npt
 
 from voile.errors import ReleaseError
 from voile.evaluate.beliefs import Belief, Guess, Kind, Person, Tally, promised
-from voile.evaluate.targets import Ints, tuples_of
+from voile.evaluate.targets import Ints, tuples_of, value_words
 from voile.privacy import DGamma
 from voile.privacy.adversary import Adversary, Evidence, Floats, Leaks, leaks
 from voile.schema import Schema
-from voile.schema.attribute import plain
 
 KEPT = 5
 """Of a person with many candidates: so many of the most believed, and of the most refuted."""
@@ -63,7 +62,7 @@ class Judged:
             raise ReleaseError(
                 f"what the view shows is impossible under what is believed of {name}",
                 hint="the prior excludes what was published, or the release is not sound: "
-                "try `voile verify`",
+                "try `voile verify` on it",
             )
         return found
 
@@ -76,7 +75,8 @@ class Judged:
         found = self.leaks
         positive, negative = promised(self.promise, self.case.kind)
         broken = found.positive & positive | found.negative & negative
-        sums = (found.covered, found.positive, found.negative, broken)
+        above = self.posterior > self.promise.posterior
+        sums = (found.covered, above, found.positive, found.negative, broken)
         return Tally(len(self.case), *(int(which.sum()) for which in sums))
 
     def kept(self) -> list[Belief]:
@@ -101,7 +101,7 @@ class Judged:
     def beliefs(self, which: npt.NDArray[Any]) -> list[Belief]:
         values = tuples_of(self.schema, [column[which] for column in self.case.codes])
         names = self.case.names
-        found, guessed = self.leaks, self.guessed
+        found = self.leaks
         return [
             Belief(
                 name=names[i] if len(names) > 1 else names[0],
@@ -113,10 +113,17 @@ class Judged:
                 covered=bool(found.covered[i]),
                 positive_leak=bool(found.positive[i]),
                 negative_leak=bool(found.negative[i]),
-                guessed=guessed,
+                words=self.words(value),
             )
             for i, value in zip(which.tolist(), values, strict=True)
         ]
+
+    def words(self, values: dict[str, Any]) -> str:
+        """A tuple as a line of text: what was guessed of it, or all its values."""
+        texts = {a.name: value_words(a, values[a.name]) for a in self.schema}
+        if self.guessed:
+            return ", ".join(f"{name} {texts[name]}" for name in self.guessed)
+        return ", ".join(texts.values())
 
     def person(self) -> Person:
         best = self.beliefs(np.array([int(np.argmax(self.posterior))]))[0]
@@ -143,5 +150,6 @@ class Judged:
             before = float(np.bincount(where, self.prior)[best])
             one = Schema((attribute,))
             value = tuples_of(one, [values[best : best + 1]])[0][attribute.name]
-            found.append(Guess(attribute.name, plain(value), before, float(after[best])))
+            text = value_words(attribute, value)
+            found.append(Guess(attribute.name, value, text, before, float(after[best])))
         return tuple(found)

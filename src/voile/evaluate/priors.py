@@ -44,6 +44,11 @@ class Prior(Protocol):
     @property
     def words(self) -> str: ...
 
+    @property
+    def words_of_candidates(self) -> str:
+        """The same of a person's candidates, of which one is real."""
+        ...
+
     def chances(self, codes: Codes) -> Floats: ...
 
     def log_weights(self, codes: Codes) -> Floats: ...
@@ -55,6 +60,7 @@ class Even:
 
     chance: float
     words: str
+    words_of_candidates = "each of their candidates alike"
 
     def chances(self, codes: Codes) -> Floats:
         return np.full(len(codes[0]), self.chance)
@@ -71,6 +77,10 @@ class Modelled:
     rows: float
     words: str
 
+    @property
+    def words_of_candidates(self) -> str:
+        return self.words
+
     def chances(self, codes: Codes) -> Floats:
         return np.exp(self.population.log_prior(codes, self.rows))
 
@@ -86,6 +96,10 @@ class Listed:
     keys: npt.NDArray[Any]
     values: Floats
     words: str = field(default="listed")
+
+    @property
+    def words_of_candidates(self) -> str:
+        return self.words
 
     def chances(self, codes: Codes) -> Floats:
         found, there = self._look_up(codes)
@@ -112,7 +126,11 @@ class Listed:
 
 @dataclass(frozen=True)
 class Bounded:
-    """Another prior, cut at the promise's d: the strongest of its kind that is covered."""
+    """Another prior, cut at the promise's d: the strongest of its kind that is covered.
+
+    Weights of a person's candidates are not cut: they add up to 1, so that with few candidates
+    some of them must exceed d.
+    """
 
     inner: Prior
     promise: DGamma
@@ -120,6 +138,10 @@ class Bounded:
     @property
     def words(self) -> str:
         return f"{self.inner.words}, cut at d = {self.promise.prior:.3g}"
+
+    @property
+    def words_of_candidates(self) -> str:
+        return self.inner.words_of_candidates
 
     def chances(self, codes: Codes) -> Floats:
         return np.minimum(self.inner.chances(codes), self.promise.prior)
@@ -146,8 +168,7 @@ def choose_prior(
 def _prior(text: str | float, release: Release, model: object | None) -> Prior:
     rows, schema = release.likely_rows, release.schema
     if text == "uniform":
-        chance = min(1.0, rows / schema.size)
-        return Even(chance, f"every tuple alike, n/m = {chance:.3g}")
+        return uniform(rows, schema.size, distinct=release.manifest.parameters.form == "set")
     if text == "promise":
         return Even(release.promise.prior, f"d = {release.promise.prior:.3g}, all that is covered")
     if text in ("product", "tree"):
@@ -163,6 +184,15 @@ def _prior(text: str | float, release: Release, model: object | None) -> Prior:
     if not 0 <= number <= 1:
         raise UsageError(f"--prior {text} is no probability", hint="give a number from 0 to 1")
     return Even(number, f"{number:.3g} for every tuple")
+
+
+def uniform(rows: int, size: int, *, distinct: bool) -> Even:
+    """The size of the table is known and nothing else; `distinct`: no row occurs twice."""
+    if distinct or size == 1:
+        chance = min(1.0, rows / size)
+        return Even(chance, f"every tuple alike, n/m = {chance:.3g}")
+    chance = -math.expm1(rows * math.log1p(-1 / size))
+    return Even(chance, f"every tuple alike, 1 − (1 − 1/m)ⁿ = {chance:.3g}")
 
 
 def as_number(text: str | float) -> float | None:

@@ -7,6 +7,8 @@ Columns are attributes of the release, and besides them `name` (or the column th
 from __future__ import annotations
 
 import math
+import shlex
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +23,7 @@ from pyarrow import csv
 from voile.engines.encode import ARROW, OUTSIDE, codes, values_at
 from voile.engines.table import domain_in_words, read_all
 from voile.errors import UsageError, did_you_mean
-from voile.schema import Attribute, Schema, Values
+from voile.schema import Attribute, Bins, Schema, Values
 from voile.schema.attribute import plain
 
 Ints = npt.NDArray[np.int64]
@@ -32,6 +34,8 @@ UNKNOWN = -1
 MOST_CANDIDATES = 10**6
 NAME, PRIOR = "name", "prior"
 NULL_TEXT = "NULL"
+SEPARATORS = ",;\t"
+"""Between the cells of a CSV file; the first where none of them occurs."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,17 @@ def tuples_of(schema: Schema, found: Sequence[npt.NDArray[Any]]) -> list[dict[st
     return [dict(zip(schema.names, map(plain, row), strict=True)) for row in rows]
 
 
+def value_words(attribute: Attribute, value: Any) -> str:
+    """A value as people read it: a bin, which is published as its middle, as the interval."""
+    if value is None:
+        return NULL_TEXT
+    if not isinstance(attribute.domain, Bins):
+        return str(value)
+    edges = attribute.domain.edges
+    place = min(bisect_right(edges, value), len(edges) - 1)
+    return f"{edges[place - 1]:.6g} to {edges[place]:.6g}"
+
+
 # ---------------------------------------------------------------------- reading them
 
 
@@ -108,28 +123,45 @@ def read_targets(source: object, schema: Schema, *, name: str | None = None) -> 
 def read_texts(source: object) -> Any:
     """A table with every cell as text: a zip code keeps its zeros."""
     if isinstance(source, str | Path) and Path(source).suffix.lower() in (".csv", ".tsv"):
-        path = Path(source)
-        if not path.is_file():
-            raise UsageError(f"there is no file {str(path)!r}", hint="name a CSV file")
-        delimiter = "\t" if path.suffix.lower() == ".tsv" else ","
-        try:
-            with csv.open_csv(path, parse_options=csv.ParseOptions(delimiter=delimiter)) as head:
-                names = head.schema.names
-            table = csv.read_csv(
-                path,
-                parse_options=csv.ParseOptions(delimiter=delimiter),
-                convert_options=csv.ConvertOptions(
-                    column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
-                ),
-            )
-        except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
-            reason = str(error).splitlines()[0]
-            raise UsageError(f"{str(path)!r} cannot be read: {reason}", hint="is it CSV?") from None
+        table = read_csv(Path(source))
     else:
         table = read_all(source)
         table = table.cast(pa.schema([(name, pa.string()) for name in table.column_names]))
     blank = [pc.utf8_trim_whitespace(pc.fill_null(column, "")) for column in table.columns]
     return pa.table(blank, names=table.column_names)
+
+
+def read_csv(path: Path) -> Any:
+    """A CSV file, all of it text; what separates its cells is read off its first line."""
+    if not path.is_file():
+        raise UsageError(f"there is no file {str(path)!r}", hint="name a CSV file")
+    try:
+        content = path.read_bytes()
+        head = content.decode("utf-8-sig").split("\n", 1)[0]
+        delimiter = "\t" if path.suffix.lower() == ".tsv" else max(SEPARATORS, key=head.count)
+        options = csv.ParseOptions(delimiter=delimiter)
+        with csv.open_csv(pa.BufferReader(content), parse_options=options) as reader:
+            names = reader.schema.names
+        return csv.read_csv(
+            pa.BufferReader(content),
+            parse_options=options,
+            convert_options=csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+            ),
+        )
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise UsageError(
+            f"{str(path)!r}, line {line}, is not UTF-8",
+            hint="save it as UTF-8 (in Excel: CSV UTF-8), or convert it: "
+            f"iconv -f latin1 -t utf-8 {shlex.quote(str(path))} > utf8.csv",
+        ) from None
+    except (pa.ArrowInvalid, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(
+            f"{str(path)!r} cannot be read: {reason}",
+            hint="is it CSV, its cells separated by commas, semicolons or tabs?",
+        ) from None
 
 
 def check_columns(table: Any, schema: Schema, name: str | None) -> None:
@@ -145,7 +177,8 @@ def check_columns(table: Any, schema: Schema, name: str | None) -> None:
         if column not in (*schema.names, name or NAME, PRIOR):
             raise UsageError(
                 f"the targets have a column {column!r}, which is no attribute of the release",
-                hint=f"{did_you_mean(column, schema.names)}; with --name {column} it names people",
+                hint=f"{did_you_mean(column, schema.names)}; with "
+                f"--name {shlex.quote(column)} it names people",
             )
     if not set(there) & set(schema.names):
         raise UsageError(

@@ -4,42 +4,42 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from voile.terminal import table_of
+from voile.terminal.narrow import whole_numbers
 
 if TYPE_CHECKING:
-    from voile.evaluate.audit import Audit
-    from voile.evaluate.beliefs import Attack, Belief
+    from voile.evaluate.attacked import Attack
+    from voile.evaluate.audit_method import MethodAudit
+    from voile.evaluate.beliefs import Belief
 
 
 def attack_view(attack: Attack, show: int) -> Any:
-    """People and tuples, worst first, and what it means for the promise."""
+    """What the adversary ends up knowing, then people and tuples, worst first."""
     from rich.console import Group
     from rich.markup import escape
 
-    from voile.evaluate.attack_page import guess_words, percent, verdict, who
+    from voile.evaluate.attack_page import guess_words, percent, seen_words, verdict, who
 
-    parts: list[Any] = [escape(who(attack))]
+    colour = "bold red" if attack.exposures.exposed else "bold"
+    parts: list[Any] = [
+        f"[{colour}]{escape(attack.exposures.headline())}[/{colour}]",
+        escape(who(attack)),
+    ]
     if attack.people:
         rows = [
             [escape(p.name), f"{p.candidates:,}", escape(guess_words(p)), percent(p.best.prior),
              percent(p.best.posterior), f"× {p.best.gain:,.3g}"]
             for p in attack.people[:show]
         ]  # fmt: skip
-        headings = [
-            "who",
-            "candidates",
-            "best guess of what was unknown",
-            "before",
-            "after",
-            "gain",
-        ]
-        parts.append(table_of(headings, rows))
+        headings = ["who", "candi-\ndates", "best guess of what was unknown", "before", "after",
+                    "gain"]  # fmt: skip
+        parts.append(whole_numbers(headings, rows, numeric={1, 3, 4, 5}))
     rows = [
-        [escape(b.name), escape(b.words), str(b.seen), percent(b.prior),
+        [escape(b.name), escape(b.words), seen_words(b), percent(b.prior),
          percent(b.posterior), mark(b)]
         for b in attack.beliefs[:show]
     ]  # fmt: skip
-    parts.append(table_of(["who", "tuple", "seen", "before", "after", ""], rows))
+    headings = ["who", "tuple", "seen", "before", "after", ""]
+    parts.append(whole_numbers(headings, rows, numeric={2, 3, 4}))
     parts += summary(attack, min(show, len(attack.beliefs)))
     parts.append(escape(verdict(attack)))
     return Group(*parts)
@@ -54,24 +54,32 @@ def mark(belief: Belief) -> str:
 
 
 def summary(attack: Attack, shown: int) -> list[str]:
-    tally = attack.tally
+    tally, promise = attack.tally, attack.promise
     rest = f" ({tally.tuples - shown:,} not shown)" if tally.tuples > shown else ""
     return [
-        f"[bold]{tally.tuples:,} tuples[/bold]{rest}: {tally.positive_leaks:,} positive and "
-        f"{tally.negative_leaks:,} negative leaks; {tally.tuples - tally.covered:,} priors above "
-        f"d = {attack.promise.prior:.3g}"
+        f"[bold]{tally.tuples:,} tuples[/bold]{rest}, {tally.above_posterior:,} of them now above "
+        f"γ = {promise.posterior:.3g}. Of the {tally.covered:,} covered (prior at most "
+        f"d = {promise.prior:.3g}): {tally.positive_leaks:,} positive and "
+        f"{tally.negative_leaks:,} negative leaks. Of the {tally.uncovered:,} not covered: "
+        f"{tally.uncovered_above:,} above γ."
     ]
 
 
-def audit_view(found: Audit) -> Any:
+def audit_view(audited: MethodAudit) -> Any:
+    """The two bounds, what they say, and what was tested at all."""
     from rich.console import Group
     from rich.markup import escape
 
+    found = audited.found
     rows = [
         [b.side, f"{b.bound:.4g}", "∞" if b.promised is None else f"{b.promised:.4g}",
-         f"{b.with_record:,} of {b.runs:,}", f"{b.without_record:,} of {b.runs:,}",
+         f"{b.with_record:,}", f"{b.without_record:,}",
          "[red]broken[/red]" if b.broken else "[green]consistent[/green]"]
         for b in (found.high, found.low)
     ]  # fmt: skip
-    headings = ["likelihood ratio", "certain bound", "promised", "with it", "without it", ""]
-    return Group(table_of(headings, rows), *[escape(line) for line in found.explain().splitlines()])
+    bound, judged = f"bound\n(failure\n{found.failure:g})", f"of {found.high.runs:,}"
+    headings = ["ratio", bound, "promised", f"with it,\n{judged}", f"without,\n{judged}", ""]
+    told = [audited.scope, *found.explain().splitlines()]
+    return Group(
+        whole_numbers(headings, rows, numeric={0, 1, 2, 3, 4, 5}), *[escape(line) for line in told]
+    )
