@@ -142,6 +142,47 @@ def test_other_records_of_the_tuple_do_not_widen_the_bounds(others: tuple[int, .
     assert high <= stated.high
 
 
+@pytest.mark.parametrize("views", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("series", "most"),
+    [
+        (made("set", 0.5, (0.0625,) * 3, 0.25), 1),
+        (made("multiset", 0.75, (0.125,) * 3, 0.5), 2),
+        (made("multiset", 0.5, (0.5,) * 3, 0.25), 2),  # more noise on the unseen
+    ],
+)
+def test_who_follows_a_row_through_edits(series: SeriesNoise, most: int, views: int) -> None:
+    """Every course of a person over as many tuples as views, against nobody; exact."""
+    never = histories(series, (0,) * views, most)
+    found = []
+    for course in itertools.product(range(-1, views), repeat=views):  # -1: not there
+        low = high = Fraction(1)
+        for t in range(views):  # tuples are independent
+            there = histories(series, tuple(int(at == t) for at in course), most)
+            ratios_ = [p / never[history] for history, p in there.items()]
+            low, high = low * min(ratios_), high * max(ratios_)
+        found.append((low, high))
+    stated = series.followed(views)
+    assert stated.high == max(high for _, high in found)
+    assert stated.low == min(low for low, _ in found)
+    alone = series.likelihood_ratio(views)
+    assert alone.high is not None
+    more = views > 1 and series.unseen[0] < series.seen
+    assert (stated.high > alone.high) == more
+
+
+def test_edits_on_adult_as_the_documentation_has_them() -> None:
+    """Large factors multiply: by hand, from the parameters."""
+    series = plan_series(ADULT, "multiset", 4, changing=True)
+    a, q = series.retention, series.unseen[0]
+    odds = ADULT.prior / (1 - ADULT.prior) * (1 - a + a / q) ** 2
+    after = float(series.followed(2).posterior(ADULT.prior))
+    assert after == pytest.approx(odds / (1 + odds), rel=1e-9)
+    assert after == pytest.approx(0.921, abs=5e-4)
+    stays = plan_series(ADULT, "multiset", 4, changing=False)
+    assert stays.followed() == stays.likelihood_ratio()
+
+
 def test_whole_views_of_a_whole_domain() -> None:
     """Definition 2.3 itself: two tuples, an independent adversary, every pair of views."""
     series = plan_series(SMALL, "set", 2, changing=True)
@@ -340,7 +381,7 @@ def test_the_combination_is_unbiased_for_records_that_stay(
         assert records or variance == pytest.approx(scores.noise_variance, rel=1e-4)
 
 
-@pytest.mark.parametrize(("series", "most"), CASES)
+@pytest.mark.parametrize(("series", "most"), CASES[:2])
 def test_what_changes_do_to_the_combination_is_bounded(series: SeriesNoise, most: int) -> None:
     scores = combined(series, 3)
     worst = 0.0
@@ -511,20 +552,29 @@ def test_histories_grow_and_are_read_back() -> None:
     texts, which = history.texts()
     assert [texts[i] for i in which] == ["2,0,1", "1,1,0", "0,1,0"]
     assert (read_texts(texts, 3)[which] == history.counts).all()
-    for wrong in (["1,2"], ["0,0,0"], ["a,b,c"]):
-        with pytest.raises(ValueError, match=r"history|literal|inhomogeneous"):
-            read_texts(wrong, 3)
+    assert read_texts([], 3).shape == (0, 3)
+    assert read_texts(["4294967295,0,1"], 3).tolist() == [[2**32 - 1, 0, 1]]
+    for wrong in ("1,2", "1,2,3,4", "0,0,0", "a,b,c", "-1,2,0", "99999999999,1,0", "4294967296,1,0",
+                  ",".join("1" * 400), "1" * 400, "1_0,1,0", "٣,1,0", "01,1,0", " 1,1,0", "1,1,",
+                  ""):  # fmt: skip
+        with pytest.raises(ValueError, match="history"):
+            read_texts(["1,0,0", wrong], 3)
 
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", ["current", "combined"])
 def test_intervals_cover_as_stated(form: Form, name: str) -> None:
-    """A table of 20 tuples that changes by two rows; counts of 12 of them, from three views."""
+    """A table of 20 tuples; counts of 12 of them, from three views.
+
+    It changes by two rows, but for the combination of multisets, which is for tables that stay.
+    """
     series = (made("set", 0.6, (0.05,) * 3, 0.35) if form == "set"
               else made("multiset", 0.6, (0.08,) * 3, 0.35))  # fmt: skip
     scores = single(series, 3) if name == "current" else combined(series, 3)
-    mechanism = Scored(scores, series.retention, changes=0 if name == "current" else 2)
-    history = drawn(series, [[2, 5, 9, 16], [2, 5, 9, 16], [2, 5, 10, 16]], seed=2)
+    stays = (name, form) == ("combined", "multiset")
+    mechanism = Scored(scores, series.retention, changes=0 if stays or name == "current" else 2)
+    before = [2, 5, 10 if stays else 9, 16]
+    history = drawn(series, [before, before, [2, 5, 10, 16]], seed=2)
     inside = history.keys % CELLS < 12
     g, spread = scores.of(history.counts[inside])
     copy = (history.keys[inside] // CELLS).astype(int)

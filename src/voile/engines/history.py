@@ -40,11 +40,17 @@ def write_history(
 
 
 def history_counts(files: Sequence[Path]) -> tuple[list[str], list[int]]:
-    """The different histories, and how many tuples have each."""
+    """The different histories, and how many tuples have each; ValueError where one is missing."""
     columns = [pq.read_table(f, columns=[HISTORY], partitioning=None)[HISTORY] for f in files]
     whole = pa.chunked_array([c for column in columns for c in column.chunks], pa.string())
+    check_present(whole)
     found = pc.value_counts(whole)
     return found.field(0).to_pylist(), found.field(1).to_pylist()
+
+
+def check_present(column: Any) -> None:
+    if column.null_count:
+        raise ValueError(f"{column.null_count:,} tuples have no history")
 
 
 def read_history(
@@ -53,6 +59,7 @@ def read_history(
     """Keys of the tuples, in the order in which they were written, and their histories."""
     table = pa.concat_tables(pq.read_table(file, partitioning=None) for file in files)
     coded = [codes(table[a.name].combine_chunks(), a) for a in schema]
+    check_present(table[HISTORY])
     named = table[HISTORY].combine_chunks().dictionary_encode()
     keys = TupleIndex(schema.sizes).encode(coded)
     return keys, named.dictionary.to_pylist(), named.indices.to_numpy().astype(np.int64)

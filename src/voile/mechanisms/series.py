@@ -9,6 +9,7 @@ the law of the next view depends on besides the table. Proofs: docs/mathematics.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -25,6 +26,9 @@ from voile.schema import Keys, TupleIndex
 from voile.schema.index import Codes
 
 Counts = npt.NDArray[np.uint32]
+COUNTS = "(0|[1-9][0-9]{0,9})(,(0|[1-9][0-9]{0,9}))*"
+MOST_COPIES = 2**32 - 1
+"""Of a tuple in a view, as they are kept."""
 
 
 @dataclass(frozen=True)
@@ -65,11 +69,16 @@ class History:
 
 def read_texts(texts: list[str], views: int) -> Counts:
     """The counts behind histories as texts; ValueError where one is none."""
-    found = np.array([[int(count) for count in text.split(",")] for text in texts], np.uint32)
-    found = found.reshape(len(texts), -1) if texts else np.empty((0, views), np.uint32)
-    if found.shape[1] != views or (len(found) and not found.any(axis=1).all()):
+    for text in texts:
+        if len(text) > 11 * views or not re.fullmatch(COUNTS, text):
+            raise ValueError(f"{text[:40]!r} is not a history, such as 0,2,1")
+    split = [text.split(",") for text in texts]
+    if any(len(counts) != views for counts in split):
         raise ValueError(f"a history has {views} counts, not all 0")
-    return found
+    found = np.array(split, np.int64).reshape(-1, views)
+    if not found.any(axis=1).all() or found.max(initial=0) > MOST_COPIES:
+        raise ValueError(f"a history has {views} counts, not all 0, of at most {MOST_COPIES:,}")
+    return found.astype(np.uint32)
 
 
 @dataclass(frozen=True)
@@ -111,13 +120,19 @@ class Series:
         """Of all views that the series may have: what is promised holds to its end."""
         return self.noise.likelihood_ratio()
 
-    def log_likelihood(self, counts: Codes, records: int, codes: Sequence[Codes]) -> Floats:
-        """ln P(the histories `counts`, a row for each tuple | so many records at every view)."""
+    def log_likelihood(
+        self, counts: Codes, records: int, codes: Sequence[Codes], *, since: int = 1
+    ) -> Floats:
+        """ln P(the histories `counts`, a row for each tuple | so many records from a view on).
+
+        The records are there at view `since` and all that follow, and at none before.
+        """
         total = np.zeros(len(counts))
         seen = np.zeros(len(counts), dtype=np.bool_)
-        for noise, shown in zip(self.noise.unseen, counts.T, strict=False):
+        for view, (noise, shown) in enumerate(zip(self.noise.unseen, counts.T, strict=False), 1):
+            there = records if view >= since else 0
             first, again = (
-                AlphaBeta(self.retention, q, self.form).log_likelihood(shown, records, codes)
+                AlphaBeta(self.retention, q, self.form).log_likelihood(shown, there, codes)
                 for q in (noise, self.noise.seen)
             )
             total += np.where(seen, again, first)

@@ -1,7 +1,9 @@
-"""All views of a series together, in the multiset form: parts that are unbiased for any x records.
+"""All views of a series together, in the multiset form, for a table that never changes.
 
-Each view adds to g what it shows, by whether the tuple was seen before; the weights of the parts
-are those with the least variance. What bounds the error follows from exact moments.
+Each view adds to g what it shows, by whether the tuple was seen before, in parts that are unbiased
+for any x records; their weights are those with the least variance. What bounds the error follows
+from exact moments, all for records that stay: courses of several equal records that come and go can
+have more variance than what is stated here.
 """
 
 from __future__ import annotations
@@ -109,8 +111,6 @@ def of_multisets(series: SeriesNoise, view: int) -> Scores:
     raised = [(chain((x,) * view).variance() - noise) / x for x in COPIES]
     raised.append((1 - series.retention) / series.retention
                   * float(parts.unseen[0] ** 2 + parts.seen[1:] @ parts.seen[1:]))  # fmt: skip
-    once = [chain(course).variance() - noise - course[-1] * max(raised)
-            for course in switches(view)]  # fmt: skip
     third, kept_third = thirds(chain, view)
     return Scores(
         name="combined",
@@ -122,30 +122,7 @@ def of_multisets(series: SeriesNoise, view: int) -> Scores:
         scale=bernstein_scale(series, parts, chain, noise, max(raised), view),
         noise_third=third,
         kept_third=kept_third,
-        drift=drift(parts, view),
-        changed_variance=max([*once, 0.0]),
     )
-
-
-def switches(view: int) -> list[tuple[int, ...]]:
-    """The courses of a record that came or went once in so many views."""
-    return [(before,) * k + (1 - before,) * (view - k) for k in range(1, view) for before in (0, 1)]
-
-
-def drift(parts: Parts, view: int) -> float:
-    """The most that a record that came or went once biases g by.
-
-    With x_j records at view j the mean of g is Σ_j K_j·x_j, where U_j is the chance that the
-    tuple is unseen before view j, K_j = A_j·U_j + B_j·(1 − U_j) + C_j·U_{j+1}, and the K_j add up
-    to 1. A record that changed before view k is off by the K_j of the views before k. That is
-    linear in 1 = U_1 ≥ U_2 ≥ …, hence largest where these are 1 first and then 0.
-    """
-    worst = 0.0
-    for ones in range(1, view + 1):
-        left = (np.arange(view + 1) < ones).astype(float)
-        mean = parts.unseen * left[:-1] + parts.seen * (1 - left[:-1]) + parts.staying * left[1:]
-        worst = max(worst, float(np.abs(np.cumsum(mean[:-1])).max(initial=0.0)))
-    return worst
 
 
 def thirds(chain: Callable[[tuple[int, ...]], Chain], view: int) -> tuple[float, float]:

@@ -6,8 +6,8 @@ shown tuple, and the sum over the domain.
 
 current    the last view alone. Given the views before it, unbiased whatever the table did
            meanwhile, and the only such estimator.
-combined   all views, with the least variance where records stay. Records that come or go
-           bias it by a bounded amount.
+combined   all views, with the least variance where records stay. In the set form records that
+           come or go bias it by a bounded amount; in the multiset form none may.
 Derivations: docs/mathematics.md, section 19.
 """
 

@@ -71,6 +71,25 @@ class SeriesNoise:
             seen = self._with_view(self.seen, seen, seen)
         return LikelihoodRatio(*unseen)
 
+    def followed(self, views: int | None = None) -> LikelihoodRatio:
+        """The same for someone who knows which record of a person followed which, by edits.
+
+        At each view the person has one record, or none, perhaps of a tuple that it had not before;
+        the record before it is away then. So every view may have the factor of an unseen tuple.
+        """
+        if not self.changing:
+            return self.likelihood_ratio(views)
+        low = high = Fraction(1)
+        for j, noise in enumerate(self.unseen[:views]):
+            ends = [end for state in ((noise,) if j == 0 else (noise, self.seen))
+                    for end in self._ends(state)]  # fmt: skip
+            low, high = low * min(ends), high * max(ends)
+        return LikelihoodRatio(low, high)
+
+    def _ends(self, noise: float) -> Bounds:
+        absent, (shown_low, shown_high) = self._factors(noise)
+        return min(absent, shown_low), max(absent, shown_high)
+
     def _with_view(self, noise: float, if_absent: Bounds, if_shown: Bounds) -> Bounds:
         """The bounds from one view on, given those of the views after it."""
         absent, (shown_low, shown_high) = self._factors(noise)

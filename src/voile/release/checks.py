@@ -84,6 +84,8 @@ def check_histories(release: Release, histories: Histories) -> None:
     if series is None or seen != series.seen_tuples:
         raise ReleaseError(f"history/ has {seen:,} tuples that were seen before this view")
     shown = history.keys[history.counts[:, -1] > 0]
+    if int(history.counts[:, -1].sum(dtype=np.int64)) != release.manifest.rows:
+        raise ReleaseError("history/ does not agree with the rows in data/")
     rows = np.repeat(shown, history.counts[history.counts[:, -1] > 0, -1])
     if not np.array_equal(rows, release.keys()):
         raise ReleaseError("history/ does not agree with the rows in data/")

@@ -7,6 +7,7 @@ from fractions import Fraction
 from voile.mechanisms import AlphaBeta, Series, Shaped
 from voile.mechanisms.series_scores import single
 from voile.release.manifest import Manifest
+from voile.release.terms import reached
 from voile.schema.schema import large
 
 NOT_PROMISED = """\
@@ -21,6 +22,11 @@ ONE_RELEASE = """
 ONE_SERIES = """
 - Nothing about this series and another release of the same people together: each spends its own.
 - Nothing about when a record came or went, to someone who knows that it was there at some time."""
+
+COMBINES = {
+    "multiset": "combines all views where the table was declared never to change.",
+    "set": "combines all views where it was declared how much may change.",
+}
 
 
 def describe(manifest: Manifest) -> str:
@@ -63,10 +69,29 @@ def _series(manifest: Manifest) -> list[str]:
         return []
     return [
         f"This is view {series.view} of at most {series.views} of the series {series.name}. The "
-        "promise holds for all of its views together, however the table changes in between"
-        + (" (it was declared that it never does)." if series.changes_at_most == 0 else ".")
+        "promise holds for all of its views together, "
+        + (
+            "and the table was declared never to change."
+            if series.changes_at_most == 0
+            else "whatever rows come and go in between."
+        )
         + f" The views so far take a belief of {manifest.promise.prior:.3g} to at most "
-        f"{series.posterior:.3g}."
+        f"{series.posterior:.3g}.",
+        *_edits(manifest),
+    ]
+
+
+def _edits(manifest: Manifest) -> list[str]:
+    """What an edited row is worth to someone who knows that it is the same person's."""
+    mechanism, series = manifest.mechanism, manifest.parameters.series
+    assert isinstance(mechanism, Series) and series is not None  # noqa: S101
+    if series.changes_at_most == 0:
+        return []
+    most = reached(manifest.promise, mechanism.noise.followed())
+    return [
+        "To edit a row is to remove a record and to add another; each has the promise, the two "
+        "together do not. Someone who follows one person's row through an edit before every view "
+        f"may come to believe in it with up to {most:.3g} after all {series.views} views."
     ]
 
 
@@ -170,7 +195,7 @@ def counting_series(mechanism: Series) -> list[str]:
         f"    estimate = sum - {-scores.empty!r} * n_D",
         "",
         "That is from the last view alone, whatever happened to the table in between. Voile "
-        "combines all views where it was declared how much may change.",
+        + COMBINES[mechanism.form],
     ]
 
 

@@ -45,19 +45,19 @@ class Histories:
     @cached_property
     def _listed(self) -> tuple[list[str], Counts, npt.NDArray[np.int64]]:
         """The different histories, as texts and counts, and how many tuples have each."""
-        texts, tuples = history_counts(self.files)
-        return texts, self._read(texts), np.array(tuples, np.int64)
-
-    def _read(self, texts: list[str]) -> Counts:
         try:
-            return read_texts(texts, self.view)
+            texts, tuples = history_counts(self.files)
+            return texts, read_texts(texts, self.view), np.array(tuples, np.int64)
         except ValueError as error:
-            raise ReleaseError(f"{HISTORY}: {error}", hint="try `voile verify`") from None
+            raise broken(error) from None
 
     @cached_property
     def history(self) -> History:
-        keys, texts, which = read_history(self.files, self._schema)
-        return History(keys, self._read(texts)[which])
+        try:
+            keys, texts, which = read_history(self.files, self._schema)
+            return History(keys, read_texts(texts, self.view)[which])
+        except ValueError as error:
+            raise broken(error) from None
 
     def of(self, codes: Sequence[npt.NDArray[Any]]) -> Counts:
         """The histories of tuples, given by the places of their values."""
@@ -82,7 +82,11 @@ class Histories:
 
     @cached_property
     def _combined(self) -> Scored:
-        """All views together, where it is known how much may have changed."""
+        """All views together, where it is known how much may have changed.
+
+        In the multiset form only if nothing may: how far several equal records that come and go
+        take it from the truth is not known.
+        """
         noise = self._mechanism.noise
         assert self._changes is not None  # noqa: S101
         changes = self._changes * (self.view - 1)
@@ -93,7 +97,8 @@ class Histories:
 
         By public numbers alone: what the views show has no say in it.
         """
-        if self._changes is None or self.view == 1:
+        of_changes = self._mechanism.form == "set" or self._changes == 0
+        if self._changes is None or self.view == 1 or not of_changes:
             return "current"
         alone = self._mechanism.noise.single_variance(self.view) * tuples
         together = self._combined.scores.noise_variance * tuples + self._combined.drift**2
@@ -125,3 +130,10 @@ class Histories:
         drift = self._combined.drift
         allowed = f"; changes between them are allowed for by ± {drift:.3g}" if drift else ""
         return f"from all {self.view} views of the series together{allowed}"
+
+
+def broken(reason: ValueError) -> ReleaseError:
+    return ReleaseError(
+        f"history/: {reason}",
+        hint="the release was damaged, or was not written by Voile; ask for it again",
+    )

@@ -216,7 +216,9 @@ class Release:
         groups = math.prod(len(keys) for keys in grouped.keys)
         name = self.histories.best(float(everyone.total) / max(1, groups))
         view, _ = self._with_tables(tables, name)
-        return replace(source, engine=view, mechanism=self.histories.estimator(name)), name
+        source = replace(source, engine=view, mechanism=self.histories.estimator(name))
+        # The bound for every query is about the last view alone.
+        return (replace(source, bound=None) if name == "combined" else source), name
 
     # ------------------------------------------------------------------ refining
 
@@ -385,24 +387,38 @@ class Release:
         return protected_priors(promise, mechanism.retention, mechanism.noise_mean(codes))
 
     def seen(self, codes: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
-        """How often the view shows each of these tuples, given by the places of their values."""
+        """How often the view shows each of these tuples, given by the places of their values.
+
+        In a series there is a column for each of its views.
+        """
         if self.histories is not None:
-            return self.histories.of(codes)[:, -1].astype(np.int64)
+            return self.histories.of(codes).astype(np.int64)
         return self._view.counts(codes)
 
     def evidence(
-        self, codes: Sequence[npt.NDArray[Any]], seen: npt.NDArray[np.int64] | None = None
+        self,
+        codes: Sequence[npt.NDArray[Any]],
+        seen: npt.NDArray[np.int64] | None = None,
+        *,
+        since: int = 1,
     ) -> Evidence:
         """ln P(what the view shows of each tuple | the table holds so many records of it).
 
         All that an attack asks of a release: see privacy/adversary.py. `seen` saves looking the
-        tuples up again.
+        tuples up again. In a series it is about all of its views so far; the records came before
+        view `since` and stayed.
         """
-        if self.histories is not None:
-            counts = self.histories.of(codes).astype(np.int64)
-        else:
-            counts = self.seen(codes) if seen is None else seen
-        return lambda records: self.mechanism.log_likelihood(counts, records, codes)
+        counts = self.seen(codes) if seen is None else seen
+        mechanism = self.mechanism
+        views = mechanism.view_number if isinstance(mechanism, Series) else 1
+        if not 1 <= since <= views:
+            raise UsageError(
+                f"a record cannot be in the table since view {since}",
+                hint=f"name a view from 1 to {views}" if views > 1 else "there is one view",
+            )
+        if isinstance(mechanism, Series):
+            return lambda records: mechanism.log_likelihood(counts, records, codes, since=since)
+        return lambda records: mechanism.log_likelihood(counts, records, codes)
 
     @property
     def likely_rows(self) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from voile.mechanisms import AlphaBeta, Publishing, Series, Shaped
-from voile.privacy import DGamma
+from voile.privacy import DGamma, LikelihoodRatio
 from voile.privacy.shape import promise_everywhere, promise_where_likely
 from voile.release.manifest import Disclosed, Epsilon, Guarantee, NoisePrior, Parameters, SeriesPart
 from voile.schema import Attribute, Bins, Range, Schema, Values
@@ -85,17 +85,26 @@ def guarantee(
 def series_part(written: SeriesPart, mechanism: Series, promise: DGamma) -> SeriesPart:
     """What a view says about its series, with what follows from the rest computed."""
     so_far = mechanism.noise.likelihood_ratio(mechanism.view_number)
-    return written.model_copy(update={"posterior": float(so_far.posterior(promise.prior))})
+    return written.model_copy(update={"posterior": reached(promise, so_far)})
+
+
+def reached(promise: DGamma, ratio: LikelihoodRatio) -> float:
+    """The largest belief of an adversary that the promise is about, within these bounds."""
+    exclusive = promise.adversary == "exclusive"
+    return float((ratio.linked_posterior if exclusive else ratio.posterior)(promise.prior))
 
 
 def unit(parameters: Parameters) -> str:
     """What the promise is about."""
     multiset, series = parameters.form == "multiset", parameters.series
     if series is not None:
-        what = "one record" if multiset else "one tuple"
+        what = "one record, i.e. one row with its values," if multiset else "one tuple"
+        edited = "" if series.changes_at_most == 0 else (
+            "; a row that is edited is another record from then on, with a promise of its own"
+        )  # fmt: skip
         return (
             f"whether {what} has ever been in the series, at any of its {series.views} views, "
-            "against never; whatever the other rows are and do"
+            f"against never; whatever the other rows are and do{edited}"
         )
     if multiset:
         return "one record, i.e. one person with one row, whatever the other rows are"
