@@ -395,6 +395,15 @@ def test_what_changes_do_to_the_combination_is_bounded(series: SeriesNoise, most
     assert worst > 0.5 * scores.drift  # the bound is not idle
 
 
+def test_equal_records_that_leave_at_once_are_not_one_at_a_time() -> None:
+    """Why multisets that change are not combined: what one change adds does not add up."""
+    series = plan_series(DGamma(ADULT.prior, 0.2, "exclusive"), "multiset", 3, changing=True)
+    added, nothing = increments(series, 2), combined(series, 2).noise_variance
+    one, ten = (Chain(series, (x, 0), added).variance() - nothing for x in (1, 10))
+    assert one > 0
+    assert nothing + ten > 2.5 * (nothing + 10 * one)
+
+
 def test_no_other_unbiased_combination_has_less_variance() -> None:
     """Moves along the directions that keep it unbiased do not help."""
     rng = np.random.default_rng(3)

@@ -67,8 +67,18 @@ def publish_view(
         check_allowed(terms, number, changes)
         release = next_view(prepared, wish, target, ledger, terms, number, overwrite=overwrite)
     if number == 1:
-        prepared = replace(prepared, notes=(*prepared.notes, begun_at(path)))
+        prepared = replace(prepared, notes=(*prepared.notes, *of_no_use(terms), begun_at(path)))
     return told(prepared, release, account(terms, number, identical=False))
+
+
+def of_no_use(terms: Terms) -> list[str]:
+    """A declaration that estimates of multisets cannot use."""
+    if not terms.changes_at_most or terms.noise.form == "set":
+        return []
+    return [
+        f"--changes-at-most {terms.changes_at_most} makes no answer better here: views of a table "
+        "that changes are combined only with --rows set"
+    ]
 
 
 def begun_at(path: Path) -> str:
