@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import subprocess
 import sys
 from fractions import Fraction
@@ -26,12 +27,14 @@ from voile.privacy import (
     Told,
     consequences,
     convert,
+    not_promised,
     parse_guarantee,
     parse_wish,
     plan,
     spelled,
     statements,
 )
+from voile.privacy.wording import chance
 
 WRITTEN = [
     "d-gamma(d=0.000465, gamma=0.2, adversary=exclusive)",
@@ -211,9 +214,13 @@ def test_statements_stand_before_those_they_imply(ratio: LikelihoodRatio, told: 
     promise = DGamma(0.01, 0.2)
     found = statements(promise, ratio, told=told, simulated=False)
     kept = [s for s in found if s.holds]
-    assert [s.adversary for s in kept] == sorted(s.adversary for s in kept)
-    for i, later in enumerate(kept):
-        for earlier in kept[:i]:
+    as_written = promise.to_dict() in [s.data for s in kept]
+    assert as_written is promise.kept_by(ratio)
+    assert not as_written or kept[0].data == promise.to_dict()
+    beyond = kept[as_written:]
+    assert [s.adversary for s in beyond] == sorted(s.adversary for s in beyond)
+    for i, later in enumerate(beyond):
+        for earlier in beyond[:i]:
             assert later.bounds is not None
             assert earlier.bounds is not None
             if later.bounds.imply(earlier.bounds):
@@ -229,7 +236,54 @@ def test_statements_stand_before_those_they_imply(ratio: LikelihoodRatio, told: 
             assert "knows all" not in one.against + one.explain
         if told.kept:
             assert "between tables that agree in x and y" in one.condition
-    assert promise.to_dict() in [s.data for s in kept]
+    assert as_written
+
+
+def test_what_is_next_to_nothing_is_marked_and_no_belief_is_rounded_to_1() -> None:
+    """Beliefs that may rise from 0.01 to 0.9996: nobody should read that as a promise."""
+    ratio = LikelihoodRatio(Fraction(1, 50), Fraction(5000))
+    found = statements(DGamma(0.01, 0.999), ratio, told=Told(), simulated=False)
+    for one in found:
+        bound = max(one.data.get("gamma", 0), one.data.get("rho2", 0))
+        assert one.says_little is (bound > 0.99)
+        assert one.to_dict()["says_little"] is one.says_little
+        assert not re.search(r"at most 1\b(?!\.)", one.explain)
+    exclusive = next(s for s in found if s.data.get("adversary") == "exclusive")
+    assert exclusive.says_little
+    assert "at most 0.9996." in exclusive.explain  # 1 − γ = 0.99/(0.01·250,000 + 0.99)
+    assert not any(s.says_little for s in statements(
+        DGamma(0.01, 0.2), RATIOS[2], told=Told(), simulated=False))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("value", "digits", "text"),
+    [(0.2, 3, "0.2"), (0.99, 3, "0.99"), (0.99997, 3, "0.99997"), (0.990777, 3, "0.9908"),
+     (0.990777, 6, "0.990777"), (1.0, 3, "1"), (12.3456, 3, "12.3"),
+     (math.nextafter(1, 0), 3, "0.99999999999999989")],
+)  # fmt: skip
+def test_probabilities_below_1_are_written_below_1(value: float, digits: int, text: str) -> None:
+    assert chance(value, digits) == text
+
+
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_narrow_terminals_cut_no_number(
+    columns: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from voile.terminal import show
+    from voile.terminal.guarantees import statements_view
+
+    monkeypatch.setenv("COLUMNS", str(columns))
+    promise, ratio = DGamma(10 * 30162 / 648023040, 0.2), RATIOS[0]
+    kept = statements(promise, ratio, told=Told(rows=True), simulated=False)
+    denied = not_promised(promise, ratio, told=Told(rows=True))
+    show(None, lambda: statements_view(kept, denied, simulated=False))
+    told = capsys.readouterr().out
+    assert max(map(len, told.splitlines())) <= columns
+    assert "…" not in told
+    for one in kept:
+        for value in one.data.values():
+            if isinstance(value, float):
+                assert chance(value, 6) in told
 
 
 def test_the_exact_bounds_are_those_of_the_oracle(oracle: dict[str, dict[str, Any]]) -> None:
@@ -303,25 +357,29 @@ def test_guarantees_as_a_command(tmp_path: Path) -> None:
     found = json.loads(done.stdout)
     for one in found:
         assert {"kind", "adversary", "against", "theorem", "holds", "explain"} <= set(one)
-    kept = [one for one in found if one["holds"]]
-    assert {"kind": "d-gamma", "d": 0.01, "gamma": 0.2}.items() <= next(
-        one for one in kept if "as written" in one["theorem"]
-    ).items()
-    assert {one["kind"] for one in kept} == {"d-gamma", "dp", "relative", "breach", "delta-T"}
-    denied = [one for one in found if not one["holds"]]
+    assert all(one["holds"] for one in found)
+    assert {"kind": "d-gamma", "d": 0.01, "gamma": 0.2}.items() <= found[0].items()
+    assert "as written" in found[0]["theorem"]
+    assert {one["kind"] for one in found} == {"d-gamma", "dp", "relative", "breach", "delta-T"}
+    told = voile("guarantees", "a.voile", "--not-promised", "--json", cwd=tmp_path).stdout
+    denied = json.loads(told)
+    assert not any(one["holds"] for one in denied)
     assert {one["kind"] for one in denied} == {"d-gamma", "k", "l", "t"}
     assert any("6.1" in one["theorem"] for one in denied)
     assert any("6.4" in one["theorem"] for one in denied)
     told = voile("guarantees", "a.voile", cwd=tmp_path).stdout
-    assert "promised, strongest first" in told
-    assert "not promised" in told
+    assert told.startswith("Whoever believed, before seeing the release")
+    assert told.index("strongest first") < told.index("not promised")
+    alone = voile("guarantees", "a.voile", "--not-promised", cwd=tmp_path).stdout
+    assert "not promised" in alone and "strongest first" not in alone
 
 
 def test_a_simulated_release_promises_nothing(tmp_path: Path) -> None:
     made = ["--columns", "age,sex", "--prior", "0.01", "--simulate-seed", "3", "-o", "s.voile"]
     assert voile("publish", "dataset:adult/boundary", *made, cwd=tmp_path).returncode == 0
     done = voile("guarantees", "s.voile", "--json", cwd=tmp_path)
-    assert not any(one["holds"] for one in json.loads(done.stdout))
+    listed = json.loads(done.stdout)
+    assert listed[0]["kind"] == "d-gamma" and not any(one["holds"] for one in listed)
     assert "promises nothing" in done.stderr
     assert "promises nothing" in voile("guarantees", "s.voile", cwd=tmp_path).stdout
 

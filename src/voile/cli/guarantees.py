@@ -41,23 +41,27 @@ def convert(
 
 
 @app.command()
-def guarantees(release: ReleaseArg, as_json: JsonOpt = False) -> None:
-    """List all that a release promises, strongest first, against whom, and what it does not."""
+def guarantees(
+    release: ReleaseArg,
+    denied: Annotated[
+        bool, typer.Option("--not-promised", help="List only what is not promised.")
+    ] = False,
+    as_json: JsonOpt = False,
+) -> None:
+    """List all that a release promises, against whom, and what it does not."""
     import voile
-    from voile.privacy import statements
+    from voile.privacy import not_promised, statements
 
     opened = voile.open(release)
-    found = statements(
-        opened.promise,
-        opened.mechanism.likelihood_ratio(),
-        told=told(opened.manifest),
-        simulated=opened.manifest.simulated,
-    )
-    if opened.manifest.simulated and as_json:
+    promise, ratio = opened.promise, opened.mechanism.likelihood_ratio()
+    exact, simulated = told(opened.manifest), opened.manifest.simulated
+    kept = [] if denied else statements(promise, ratio, told=exact, simulated=simulated)
+    refused = not_promised(promise, ratio, told=exact)
+    if simulated and as_json:
         say("note: made from a chosen seed: this release promises nothing")
     show(
-        [one.to_dict() for one in found] if as_json else None,
-        lambda: statements_view(found, simulated=opened.manifest.simulated),
+        [one.to_dict() for one in (refused if denied else kept)] if as_json else None,
+        lambda: statements_view(kept, refused, simulated=simulated),
     )
 
 

@@ -1,6 +1,7 @@
 """Promises, adversaries and the parameters that keep a promise."""
 
 from voile.privacy.conversions import Conversion, consequences, convert
+from voile.privacy.denials import not_promised
 from voile.privacy.guarantee import ADVERSARIES, Adversary, DGamma, LikelihoodRatio
 from voile.privacy.kinds import KINDS, Guarantee
 from voile.privacy.planner import Form, Plan, plan
@@ -9,6 +10,6 @@ from voile.privacy.statements import Statement, Told, statements
 
 __all__ = [
     "ADVERSARIES", "KINDS", "Adversary", "Conversion", "DGamma", "Form", "Guarantee",
-    "LikelihoodRatio", "Plan", "Statement", "Told", "consequences", "convert", "parse_guarantee",
-    "parse_wish", "plan", "spelled", "statements",
+    "LikelihoodRatio", "Plan", "Statement", "Told", "consequences", "convert", "not_promised",
+    "parse_guarantee", "parse_wish", "plan", "spelled", "statements",
 ]  # fmt: skip

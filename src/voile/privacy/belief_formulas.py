@@ -52,7 +52,12 @@ def d_gamma_within(
     """The strongest (d, γ) that bounds imply; `high` as for `gamma_within`."""
     needed = gamma_within(d, low, high)
     limit = float(low)
-    hint = f"choose a smaller d; below {limit:.4g} there is a γ" if limit else ""
+    hint = (
+        f"choose a smaller d; below {limit:.4g} there is a γ. The upper half still holds, "
+        f'how far beliefs rise: --to "breach(rho1={d:g}, about=presence)"'
+        if limit
+        else ""
+    )
     gamma = below_one(needed, "γ", hint)
     return DGamma(d, max(gamma, math.nextafter(d, 1)), adversary)
 

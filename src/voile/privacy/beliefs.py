@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Literal
 from voile.errors import UsageError
 from voile.privacy.guarantee import AGAINST, Adversary
 from voile.privacy.parameters import LOG_RATIO, PROBABILITY, Choice, Number, Parameter
+from voile.privacy.wording import chance
 
 Unit = Literal["add-remove", "swap"]
 About = Literal["record", "presence"]
@@ -52,10 +53,10 @@ class Relative(Stated):
 
     def explain(self) -> str:
         return (
-            f"Nobody's belief that a certain record is in the table, if it was at most {self.d:.3g}"
-            f" before, is multiplied or divided by more than e^{self.delta:.4g}. This holds for "
-            "those to whom one record says nothing about another. It does not limit how sure "
-            "someone can become who was already fairly sure, and not what is learnt from "
+            "Nobody's belief that a certain record is in the table, if it was at most "
+            f"{chance(self.d)} before, is multiplied or divided by more than e^{self.delta:.4g}. "
+            "This holds for those to whom one record says nothing about another. It does not limit "
+            "how sure someone can become who was already fairly sure, and not what is learnt from "
             "records that hang together."
         )
 
@@ -149,7 +150,7 @@ class Breach(Stated):
         return AGAINST["independent"] if self.about == "presence" else OWN_RECORD
 
     def explain(self) -> str:
-        low, high = f"{self.rho1:.3g}", f"{self.rho2:.3g}"
+        low, high = chance(self.rho1), chance(self.rho2)
         what = (
             "a certain property of one person's record"
             if self.about == "record"
@@ -191,10 +192,10 @@ class SBreach(Stated):
     def explain(self) -> str:
         return (
             f"For any set of values that is less than {self.s:.4g} times as frequent as under the "
-            f"replacing distribution: whoever believed with at most {self.rho1:.3g} that a "
+            f"replacing distribution: whoever believed with at most {chance(self.rho1)} that a "
             "person's value is in it, believes it with at most "
-            f"{self.rho2:.3g} on hearing that the published value is. Nothing is said about more "
-            "frequent sets, nor about someone who sees the published value itself."
+            f"{chance(self.rho2)} on hearing that the published value is. Nothing is said about "
+            "more frequent sets, nor about someone who sees the published value itself."
         )
 
 

@@ -14,6 +14,7 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal, get_args
 
 from voile.errors import PromiseError, UsageError
+from voile.privacy.wording import chance
 
 Adversary = Literal["independent", "exclusive"]
 ADVERSARIES: tuple[str, ...] = get_args(Adversary)
@@ -136,7 +137,7 @@ class DGamma:
         }
 
     def explain(self) -> str:
-        d, gamma = f"{self.prior:.3g}", f"{self.posterior:.3g}"
+        d, gamma = chance(self.prior), chance(self.posterior)
         text = (
             f"Whoever believed, before seeing the release, that a certain person's record is in "
             f"the table with a probability of at most {d}, believes it afterwards with at most "

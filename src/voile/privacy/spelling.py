@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from voile.errors import UsageError, VoileError, did_you_mean
 from voile.privacy.kinds import KINDS, Guarantee, Kind
 from voile.privacy.parameters import Number, Value
+from voile.privacy.wording import chance
 
 
 @dataclass(frozen=True)
@@ -108,6 +109,6 @@ def spelled(guarantee: Guarantee, digits: int | None = None) -> str:
             parameter = kind.parameters[name]
             shown = parameter.word if isinstance(parameter, Number) else None
         else:
-            shown = f"{value:.{digits}g}" if digits and isinstance(value, float) else str(value)
+            shown = chance(value, digits) if digits and isinstance(value, float) else str(value)
         parts.append(f"{name}={shown}")
     return f"{guarantee.kind}({', '.join(parts)})"

@@ -1,4 +1,4 @@
-"""All that a mechanism's likelihood ratio promises, strongest first, and what it does not."""
+"""All that a mechanism's likelihood ratio promises: as written, then strongest first."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from voile.privacy.beliefs import About, DeltaT, Dp, Relative
 from voile.privacy.guarantee import Adversary, DGamma, LikelihoodRatio
 from voile.privacy.kinds import Guarantee
 from voile.privacy.theorems import NothingFollows, log_up, ratio_of
+from voile.privacy.wording import NEARLY_SURE, chance
 
-LIST = "anyone with a list of records of which exactly one is real"
 VIEW_ALONE = "of the view alone"
 SIMULATED = (
     "made from a chosen seed: this release promises nothing. With coins of the operating system "
@@ -37,6 +37,12 @@ class Statement:
     bounds: Bounds | None = None
     """What it demands of the likelihood ratio; None for what is not promised."""
 
+    @property
+    def says_little(self) -> bool:
+        """Whether beliefs may come so near to 1 that next to nothing is promised."""
+        beliefs = [float(self.data.get(name, 0)) for name in ("gamma", "rho2")]
+        return max(beliefs) > NEARLY_SURE
+
     def to_dict(self) -> dict[str, Any]:
         return {
             **self.data,
@@ -44,6 +50,7 @@ class Statement:
             "against": self.against,
             "theorem": self.theorem,
             "holds": self.holds,
+            "says_little": self.says_little,
             "condition": self.condition,
             "explain": self.explain,
         }
@@ -110,7 +117,7 @@ class Told:
         counting = (
             f"{VIEW_ALONE}: the release also tells the number of rows, and someone who is "
             "nearly sure of all but a few records can count; in the worst case they come to "
-            f"{float(linked):.3g}"
+            f"{chance(float(linked))}"
         )
         return self._joined(counting if self.rows else "")
 
@@ -131,11 +138,14 @@ class Told:
 def statements(
     promise: DGamma, ratio: LikelihoodRatio, *, told: Told, simulated: bool
 ) -> list[Statement]:
-    """Everything that follows, strongest first, then what does not."""
-    positive = strongest_first([*_kept(promise, ratio, told)])
-    if simulated:
-        positive = [_void(statement) for statement in positive]
-    return [*positive, *_refused(promise, ratio, told)]
+    """The promise as written, then everything else that follows, strongest first.
+
+    Of a simulated release the same is listed, and nothing of it holds.
+    """
+    written = list(_as_written(promise, ratio, told))
+    rest = strongest_first([*_beyond(promise, ratio, told)])
+    found = written + [one for one in rest if all(one.data != first.data for first in written)]
+    return [_void(one) for one in found] if simulated else found
 
 
 def _void(statement: Statement) -> Statement:
@@ -145,7 +155,7 @@ def _void(statement: Statement) -> Statement:
     )  # fmt: skip
 
 
-def _kept(promise: DGamma, ratio: LikelihoodRatio, told: Told) -> Iterator[Statement]:
+def _as_written(promise: DGamma, ratio: LikelihoodRatio, told: Told) -> Iterator[Statement]:
     if promise.kept_by(ratio):
         swap = promise.ratio_high if promise.adversary == "exclusive" else None
         demands = Bounds(promise.ratio_low, promise.ratio_high, swap)
@@ -157,6 +167,9 @@ def _kept(promise: DGamma, ratio: LikelihoodRatio, told: Told) -> Iterator[State
             else told.about_presence(linked)
         )
         yield _stated(promise, demands, theorem, condition)
+
+
+def _beyond(promise: DGamma, ratio: LikelihoodRatio, told: Told) -> Iterator[Statement]:
     if ratio.high is None or not ratio.low:
         return
     low, high = ratio.low, ratio.high
@@ -261,53 +274,3 @@ def _above(one: Statement, other: Statement) -> bool:
     if one.bounds is None or other.bounds is None:
         return False
     return one.bounds.imply(other.bounds) and not other.bounds.imply(one.bounds)
-
-
-# ---------------------------------------------------------------------- what is not promised
-
-
-def _refused(promise: DGamma, ratio: LikelihoodRatio, told: Told) -> Iterator[Statement]:
-    d, data = f"{promise.prior:.3g}", promise.to_dict()
-    parameters = {"kind": "d-gamma", "d": data["d"], "gamma": data["gamma"]}
-    yield _not_kept(
-        parameters, "arbitrary", "anyone who knows how records hang together: brothers, households",
-        "Theorem 6.1, VLDB 2007: no useful release can",
-        "Two records that come or go together can raise a belief far beyond γ when both are seen.",
-    )  # fmt: skip
-    yield _not_kept(
-        {**parameters, "bound": "lower"}, "exclusive", LIST,
-        "Example 6.4, VLDB 2007",
-        "Where one record of a list seems likely the others must not: there a belief can fall "
-        f"below d/γ = {promise.prior / promise.posterior:.3g} times what it was.",
-    )  # fmt: skip
-    if promise.adversary == "independent":
-        linked = float(ratio.linked_posterior(promise.prior))
-        yield _not_kept(
-            {**parameters, "bound": "upper"}, "exclusive", LIST, "Mathematics §6",
-            f"Someone with a list can come from a belief of {d} to {linked:.3g}, not only to "
-            f"{promise.posterior:.3g}; publishing with --adversary exclusive prevents it.",
-        )  # fmt: skip
-    for unit, who, doing, exact in (
-        ("add-remove", "independent", "adding or removing a record", told.by_adding),
-        ("swap", "exclusive", "exchanging a record for another", told.by_exchanging),
-    ):
-        reason = "some view is impossible with or without a record"
-        if exact:
-            reason = f"who knows all other records reads the last one off {exact}, told exactly"
-        if exact or math.isinf(ratio.epsilon("add-remove")):
-            yield _not_kept(
-                {"kind": "dp", "unit": unit}, who, "anyone, even one who knows all other records",
-                "Mathematics §12",
-                f"No ε holds for {doing}: {reason}.",
-            )  # fmt: skip
-    for kind, words in (("k", "k-anonymity"), ("l", "ℓ-diversity"), ("t", "t-closeness")):
-        yield _not_kept(
-            {"kind": kind}, "none", "nobody in particular", "Mathematics §16: does not follow",
-            f"{words} is not claimed: rows may stand alone. Nor would it limit what anyone learns.",
-        )  # fmt: skip
-
-
-def _not_kept(
-    data: dict[str, Any], adversary: str, against: str, theorem: str, explain: str
-) -> Statement:
-    return Statement(data, adversary, against, theorem, explain, holds=False)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from voile.terminal import table_of
+from voile.terminal.narrow import table_or_list
 
 if TYPE_CHECKING:
     from voile.privacy.conversions import Consequences, Conversion
+    from voile.privacy.kinds import Guarantee
     from voile.privacy.statements import Statement
 
 
@@ -17,6 +18,7 @@ def conversion_view(found: Conversion) -> Any:
     from rich.markup import escape
 
     from voile.privacy import spelled
+    from voile.privacy.wording import chance
 
     parts: list[Any] = [
         escape(spelled(found.source, digits=6)),
@@ -26,14 +28,14 @@ def conversion_view(found: Conversion) -> Any:
     ]
     rows = [
         [
-            escape(spelled(step.conclusion, digits=6)),
+            escape(in_lines(step.conclusion)),
             escape(step.theorem.formula),
             escape(step.theorem.cite),
         ]
         for step in found.steps
     ]
     if rows:
-        parts.append(table_of(["step", "formula", "theorem"], rows))
+        parts.append(table_or_list(["step", "formula", "theorem"], rows))
     parts += [f"if {escape(found.condition)}"] if found.condition else []
     parts.append(
         "tight: a mechanism exists for which nothing stronger of this kind holds"
@@ -41,7 +43,7 @@ def conversion_view(found: Conversion) -> Any:
         else "valid; not known to be tight"
     )
     parts += [
-        f"printed: {escape(p.where)} = {', '.join(f'{v:.6g}' for v in p.values.values())}"
+        f"printed: {escape(p.where)} = {', '.join(chance(v, 6) for v in p.values.values())}"
         for step in found.steps
         for p in step.theorem.printed(step.source)
     ]
@@ -57,7 +59,7 @@ def consequences_view(found: Consequences) -> Any:
 
     follows = [
         [
-            escape(spelled(c.guarantee, digits=6)),
+            escape(in_lines(c.guarantee)),
             "tight" if c.tight else "valid",
             escape(c.theorem) + (f"\n[dim]if {escape(c.condition)}[/dim]" if c.condition else ""),
         ]
@@ -66,56 +68,82 @@ def consequences_view(found: Consequences) -> Any:
     parts: list[Any] = [f"[bold]{escape(spelled(found.source))}[/bold]", ""]
     parts.append(escape(found.source.explain()))
     if follows:
-        parts.append(table_of(["follows", "", "by"], follows))
+        parts.append(table_or_list(["follows", "", "by"], follows))
     if found.open:
         rows = [[escape(o.target), ", ".join(o.needs), escape(o.theorem)] for o in found.open]
-        parts.append(table_of(["follows, with --to", "for any", "by"], rows))
+        parts.append(table_or_list(["follows, with --to", "for any", "by"], rows))
     if found.refused:
         rows = [
-            [escape(", ".join(sorted(r.targets))), escape(r.reason), escape(r.counterexample)]
+            [escape(",\n".join(sorted(r.targets))), escape(r.reason), escape(r.counterexample)]
             for r in found.refused
         ]
-        parts.append(table_of(["does not follow", "because", "counterexample"], rows))
+        parts.append(table_or_list(["does not follow", "because", "counterexample"], rows))
     return Group(*parts)
 
 
-def statements_view(found: list[Statement], *, simulated: bool) -> Any:
-    """What a release promises, and what not."""
+def statements_view(kept: list[Statement], denied: list[Statement], *, simulated: bool) -> Any:
+    """What a release promises, in plain words first, and what not."""
     from rich.console import Group
+
+    parts: list[Any] = []
+    if simulated:
+        parts.append("[red]simulated: made from a chosen seed; this release promises nothing[/red]")
+    if kept:
+        parts += promised_view(kept, simulated=simulated)
+    parts.append(denied_view(denied))
+    return Group(*parts)
+
+
+def promised_view(kept: list[Statement], *, simulated: bool) -> list[Any]:
+    """The first statement in words, then all of them; their conditions as numbered notes."""
     from rich.markup import escape
 
-    promised = [s for s in found if s.bounds is not None]
-    conditions = [] if simulated else list(dict.fromkeys(s.condition for s in promised))
+    conditions = [] if simulated else list(dict.fromkeys(s.condition for s in kept))
     notes = [condition for condition in conditions if condition]
     numbers = {note: f" ({i})" for i, note in enumerate(notes, start=1)}
     rows = [
         [
-            escape(short(s.data)) + numbers.get(s.condition, ""),
+            escape(short(s.data)) + numbers.get(s.condition, "")
+            + ("\n[yellow]says next to nothing[/yellow]" if s.says_little else ""),
             escape(s.against),
             escape(s.theorem),
         ]
-        for s in promised
+        for s in kept
+    ]  # fmt: skip
+    heading = "[red]would be promised[/red]" if simulated else "promised"
+    return [
+        escape(kept[0].explain),
+        "",
+        "The promise as written first, then what follows from how it is kept, strongest first:",
+        table_or_list([heading, "against", "by"], rows),
+        *(f"({i}) {escape(note)}" for i, note in enumerate(notes, start=1)),
     ]
-    heading = "[red]would be promised[/red]" if simulated else "promised, strongest first"
-    parts: list[Any] = []
-    if simulated:
-        parts.append("[red]simulated: made from a chosen seed; this release promises nothing[/red]")
-    parts.append(table_of([heading, "against", "by"], rows))
-    parts += [f"({i}) {escape(note)}" for i, note in enumerate(notes, start=1)]
-    denied = [
+
+
+def denied_view(denied: list[Statement]) -> Any:
+    from rich.markup import escape
+
+    rows = [
         [escape(short(s.data)), escape(s.against), escape(f"{s.explain} ({s.theorem})")]
-        for s in found
-        if s.bounds is None
+        for s in denied
     ]
-    parts.append(table_of(["[red]not[/red] promised", "against", "because"], denied))
-    return Group(*parts)
+    return table_or_list(["[red]not[/red] promised", "against", "because"], rows)
 
 
 def short(data: dict[str, Any]) -> str:
     """A guarantee's data as text, without the adversary, which has its own column."""
-    given = ", ".join(
-        f"{name}={value:.6g}" if isinstance(value, float) else f"{name}={value}"
+    from voile.privacy.wording import chance
+
+    given = ",\n  ".join(
+        f"{name}={chance(value, 6)}" if isinstance(value, float) else f"{name}={value}"
         for name, value in data.items()
         if name not in ("kind", "adversary") and value is not None
     )
     return f"{data['kind']}({given})" if given else str(data["kind"])
+
+
+def in_lines(guarantee: Guarantee) -> str:
+    """A guarantee's text with a line for each parameter."""
+    from voile.privacy import spelled
+
+    return spelled(guarantee, digits=6).replace(", ", ",\n  ")

@@ -6,6 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from voile.terminal import show, show_lines, table_of
+from voile.terminal.narrow import is_narrow, whole_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 SHOWN = 7
 """Points of a curve in a terminal."""
 UNIT = 1000
+TURNED = 100
+"""Columns below which curves are listed downwards."""
 
 
 def show_plan(found: Foresight, *, as_json: bool) -> None:
@@ -38,8 +41,10 @@ def plan_view(found: Foresight) -> Any:
 
     parts: list[Any] = [
         table_of(["", ""], facts(found), show_header=False),
-        table_of(
-            ["expected error of", "numbers", "mean", "largest"], list(map(line, found.errors))
+        whole_numbers(
+            ["expected error of", "numbers", "mean", "largest"],
+            list(map(line, found.errors)),
+            numeric={1, 2, 3},
         ),
         curve_view("γ", found.by_posterior, found.promise.posterior),
         curve_view("k", found.by_prior_factor, found.prior_factor),
@@ -51,6 +56,7 @@ def plan_view(found: Foresight) -> Any:
 
 
 def facts(found: Foresight) -> list[list[str]]:
+    from voile.privacy.wording import chance
     from voile.schema.schema import large
 
     p, m = found.promise, found.mechanism
@@ -66,7 +72,7 @@ def facts(found: Foresight) -> list[list[str]]:
         ["ε", f"{number(add_remove)} to add or remove a record{told}, "
               f"{number(swap)} to exchange one"],
         ["if linked", f"someone who knows that one of a list of records is there: up to "
-                      f"{found.linked_posterior:.3g}"],
+                      f"{chance(found.linked_posterior)}"],
     ]  # fmt: skip
 
 
@@ -101,10 +107,12 @@ def curve_view(name: str, points: Sequence[CurvePoint], own: float) -> Any:
     def marked(text: str, point: CurvePoint) -> str:
         return f"[bold]{text}[/bold]" if point.at == own else text
 
-    headings = [name, *(marked(f"{p.at:.3g}", p) for p in chosen)]
-    return table_of(
-        headings, [["expected error", *(marked(number(p.expected_error), p) for p in chosen)]]
-    )
+    cells = [[marked(f"{p.at:.4g}", p), marked(number(p.expected_error), p)] for p in chosen]
+    if is_narrow(TURNED):
+        return whole_numbers([name, "expected error"], cells, numeric={0, 1})
+    headings = [name, *(at for at, _ in cells)]
+    row = ["expected error", *(error for _, error in cells)]
+    return whole_numbers(headings, [row], numeric=range(1, len(headings)))
 
 
 def strongest_view(strongest: Strongest) -> Any:
@@ -137,15 +145,19 @@ def boundary_view(plane: Plane) -> Any:
     told += f"[bold]{here['region']}[/bold]"
     if share is not None:
         told += f"; αβ's 95 % error of the worst count is {share:.3g}·n"
-    headings = ["prior d", "possible: γ ≥", "error 10 %: γ ≥", "1 %: γ ≥", "impossible: γ ≤"]
+    headings = [
+        "prior d", "possible:\nγ ≥", "error\n10 %:\nγ ≥", "error\n1 %:\nγ ≥", "impos-\nsible:\nγ ≤"
+    ]  # fmt: skip
     step = max(1, len(plane.points) // 10)
     rows = [
         [f"{p.prior:.2e}", *(short(x) for x in p.possible_from), short(p.impossible_up_to)]
         for p in plane.points[::step]
     ]
     size = f"n = {plane.boundary.rows:,} rows, m = {large(plane.boundary.domain_size)} tuples"
-    return Group(size, plane.boundary.in_words(), told, table_of(headings, rows))
+    return Group(size, plane.boundary.in_words(), told, whole_numbers(headings, rows, range(5)))
 
 
 def short(value: float | None) -> str:
-    return "–" if value is None else f"{value:.3g}"
+    from voile.privacy.wording import chance
+
+    return "–" if value is None else chance(value)
