@@ -20,7 +20,7 @@ import voile
 from voile.cli import app
 from voile.errors import ReleaseError, UsageError
 from voile.evaluate.attack import attack
-from voile.evaluate.attack_page import page
+from voile.evaluate.attack_page import page, percent
 from voile.evaluate.exposure import reason
 from voile.evaluate.joint import read_groups
 from voile.evaluate.priors import choose_prior, uniform
@@ -634,6 +634,21 @@ def test_the_command_writes_a_page_and_json(release: Release, tmp_path: Path) ->
     assert isinstance(again.exception, UsageError) and "exists already" in str(again.exception)
     shown_line = CliRunner().invoke(app, line[:4])
     assert shown_line.exit_code == 0 and "tuples" in shown_line.stdout
+
+
+@pytest.mark.parametrize("columns", [60, 80])
+def test_a_narrow_terminal_cuts_no_number(
+    release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    targets = written(tmp_path, f"name,{HEADER},prior\nJoe,{JOE},0.0001234\nEve,20,,,45,,\n")
+    done = CliRunner().invoke(app, ["attack", str(release.path), "--targets", str(targets)])
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[0].startswith("0 of 2 people")
+    assert "…" not in done.stdout and max(map(len, done.stdout.splitlines())) <= columns
+    found = attack(release, targets)
+    for belief in found.beliefs:
+        assert percent(belief.prior) in done.stdout and percent(belief.posterior) in done.stdout
 
 
 @pytest.mark.parametrize(

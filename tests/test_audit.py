@@ -214,6 +214,11 @@ def test_the_command_says_broken_with_exit_code_1() -> None:
     assert json.loads(weak.stdout)["high"]["broken"]
     seen = CliRunner().invoke(app, line[:-1])
     assert "consistent" in seen.stdout
+    told = " ".join(seen.stdout.split())
+    assert "not of any release" in told and "(failure" in told and "on purpose" not in told
+    weakened = CliRunner().invoke(app, [*line[:-1], "--weaken", "0.7"])
+    assert "taken away on purpose (--weaken 0.7)" in " ".join(weakened.stdout.split())
+    assert "on purpose" in json.loads(weak.stdout)["scope"]
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ from voile.evaluate.attack_plot import picture
 from voile.evaluate.attacked import Attack
 from voile.evaluate.beliefs import Belief, Person, Tally
 from voile.privacy import DGamma
+from voile.privacy.wording import chance
 
 SHOWN = 40
 
@@ -114,7 +115,7 @@ def of_uncovered(tally: Tally, promise: DGamma) -> str:
     return (
         f"It says nothing about those whose prior was above d = {promise.prior:.3g} "
         f"({tally.uncovered:,}); {tally.uncovered_above:,} of them are now above "
-        f"γ = {promise.posterior:.3g}."
+        f"γ = {chance(promise.posterior)}."
     )
 
 
@@ -133,7 +134,7 @@ def warnings(attack: Attack) -> str:
 def figures(attack: Attack) -> str:
     tally = attack.tally
     largest = max((b.posterior for b in attack.beliefs), default=0.0)
-    gamma, d = f"{attack.promise.posterior:.3g}", f"{attack.promise.prior:.3g}"
+    gamma, d = chance(attack.promise.posterior), chance(attack.promise.prior)
     covered = f"of the {tally.covered:,} covered: "
     cells = [
         (f"{attack.exposures.exposed:,} of {attack.exposures.people:,}",

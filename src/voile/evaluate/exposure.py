@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from voile.evaluate.beliefs import Belief, Guess, Person, promised
 from voile.privacy import DGamma
+from voile.privacy.wording import chance
 
 SURE = 0.95
 """The belief from which on an adversary is all but sure."""
@@ -84,5 +85,5 @@ def reason(promise: DGamma, belief: Belief) -> str:
     if belief.positive_leak:
         return "the promise is broken"
     if became_sure(belief):
-        return f"the promise allows beliefs up to γ = {promise.posterior:.6g}"
+        return f"the promise allows beliefs up to γ = {chance(promise.posterior)}"
     return "the promise is about whole records, this about a part of one"

@@ -54,11 +54,13 @@ def mark(belief: Belief) -> str:
 
 
 def summary(attack: Attack, shown: int) -> list[str]:
+    from voile.privacy.wording import chance
+
     tally, promise = attack.tally, attack.promise
     rest = f" ({tally.tuples - shown:,} not shown)" if tally.tuples > shown else ""
     return [
         f"[bold]{tally.tuples:,} tuples[/bold]{rest}, {tally.above_posterior:,} of them now above "
-        f"γ = {promise.posterior:.3g}. Of the {tally.covered:,} covered (prior at most "
+        f"γ = {chance(promise.posterior)}. Of the {tally.covered:,} covered (prior at most "
         f"d = {promise.prior:.3g}): {tally.positive_leaks:,} positive and "
         f"{tally.negative_leaks:,} negative leaks. Of the {tally.uncovered:,} not covered: "
         f"{tally.uncovered_above:,} above γ."
