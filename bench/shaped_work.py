@@ -14,7 +14,7 @@ from bench.adult import NAME
 from voile.engines.encode import codes
 from voile.engines.table import Table
 from voile.evaluate.workload import Selections, selection_counts
-from voile.mechanisms import AlphaBeta
+from voile.mechanisms import AlphaBeta, Shaped
 from voile.publishing import publish
 from voile.release import Release
 from voile.schema import TupleIndex
@@ -50,6 +50,7 @@ def estimates(release: Release, true: Selections) -> Floats:
     if isinstance(mechanism, AlphaBeta):
         counts = selection_counts(seen, schema.sizes).counts
         return np.asarray((counts - mechanism.noise_mean * true.domain) / mechanism.excess)
+    assert isinstance(mechanism, Shaped)
     score, _ = mechanism.scores_above()
     every = [np.concatenate(pair) for pair in zip(seen, mechanism.above_cap, strict=True)]
     weights = np.concatenate([np.ones(len(seen[0])), score])

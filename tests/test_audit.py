@@ -16,9 +16,9 @@ from typer.testing import CliRunner
 from tests.sampling import FALSE_ALARM
 from voile.cli import app
 from voile.errors import UsageError
-from voile.evaluate.audit import audit, certain_ratio, compare, least_chance
-from voile.evaluate.audit_method import MOST_DIGITS, audit_method, keys, publish_often
-from voile.evaluate.audit_subject import one_view
+from voile.evaluate.audit.bounds import audit, certain_ratio, compare, least_chance
+from voile.evaluate.audit.method import MOST_DIGITS, audit_method, keys, publish_often
+from voile.evaluate.audit.subject import one_view
 from voile.mechanisms import AlphaBeta
 from voile.noise import Gaps, Key
 from voile.privacy import DGamma, LikelihoodRatio

@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 from voile.errors import UsageError
-from voile.evaluate.boundary import LEVELS, Plane, boundary_of
+from voile.evaluate.planning.boundary import LEVELS, Plane, boundary_of
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma, plan
 from voile.privacy.boundary import Boundary, limit_on_error, swap_factor

@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from tests.tiny import Tiny, alphabeta, holds, no_s_breach, properties, retention, tables
-from voile.privacy.beliefs import Dp, SBreach
-from voile.privacy.class_theorems import CLASS_THEOREMS
-from voile.privacy.classes import Anonymity, Closeness, Diversity, Semantic
-from voile.privacy.conversions import THEOREMS
-from voile.privacy.kinds import KINDS, Guarantee
-from voile.privacy.refusals import REFUSALS, Refusal, refusal
-from voile.privacy.theorems import Theorem
+from voile.privacy.guarantees.beliefs import Dp, SBreach
+from voile.privacy.guarantees.class_theorems import CLASS_THEOREMS
+from voile.privacy.guarantees.classes import Anonymity, Closeness, Diversity, Semantic
+from voile.privacy.guarantees.conversions import THEOREMS
+from voile.privacy.guarantees.kinds import KINDS, Guarantee
+from voile.privacy.guarantees.refusals import REFUSALS, Refusal, refusal
+from voile.privacy.guarantees.theorems import Theorem
 
 Grouped = list[list[int]]
 """Classes of records; for each, how many records have each sensitive value."""

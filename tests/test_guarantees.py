@@ -27,8 +27,8 @@ from tests.tiny import (
     retention,
 )
 from voile.privacy import DGamma, convert, parse_guarantee, parse_wish
-from voile.privacy.belief_theorems import BELIEF_THEOREMS
-from voile.privacy.beliefs import (
+from voile.privacy.guarantees.belief_theorems import BELIEF_THEOREMS
+from voile.privacy.guarantees.beliefs import (
     Amplification,
     Breach,
     DeltaT,
@@ -37,8 +37,8 @@ from voile.privacy.beliefs import (
     Relative,
     SBreach,
 )
-from voile.privacy.kinds import KINDS, Guarantee, label
-from voile.privacy.theorems import NothingFollows, Theorem
+from voile.privacy.guarantees.kinds import KINDS, Guarantee, label
+from voile.privacy.guarantees.theorems import NothingFollows, Theorem
 
 Mechanism = Tiny | Local
 D = 0.05

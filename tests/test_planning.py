@@ -23,16 +23,16 @@ from scipy.signal import fftconvolve
 from voile.cli import app
 from voile.errors import PromiseError, TableError, UsageError, VoileError
 from voile.estimate import Floats
-from voile.evaluate import planning
-from voile.evaluate.absolute_error import (
+from voile.evaluate.planning import foresight
+from voile.evaluate.planning.absolute_error import (
     EXACT_BELOW,
     MEAN_OF_ABSOLUTE,
     expected_errors,
     normal_errors,
 )
-from voile.evaluate.expected import Selections, affordable_order
-from voile.evaluate.planning import plan_table
-from voile.evaluate.strongest import Search, halved, round_off
+from voile.evaluate.planning.expected import Selections, affordable_order
+from voile.evaluate.planning.foresight import plan_table
+from voile.evaluate.planning.strongest import Search, halved, round_off
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma, plan
 from voile.publishing import publish_table
@@ -60,7 +60,7 @@ def people(tmp_path_factory: pytest.TempPathFactory) -> str:
     return write_people(tmp_path_factory.mktemp("planning"))
 
 
-def small(people: str, **options: Any) -> planning.Foresight:
+def small(people: str, **options: Any) -> foresight.Foresight:
     return plan_table(people, **({"prior": 0.05, "posterior": 0.4} | options))
 
 
@@ -253,7 +253,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 }
 
 
-def by_size(found: planning.Foresight, errors: Floats) -> list[float]:
+def by_size(found: foresight.Foresight, errors: Floats) -> list[float]:
     """Means over the selections that count 0, 100 and 1000 or more."""
     work = found.ground.workload
     assert isinstance(work, Selections)
@@ -392,7 +392,7 @@ def test_errors_come_true_when_published_many_times(people: str) -> None:
     assert spread < 0.125
 
 
-def true_counts(found: planning.Foresight) -> list[int]:
+def true_counts(found: foresight.Foresight) -> list[int]:
     """Of every age and town, in the order of the domain."""
     sizes = found.ground.prepared.schema.sizes
     age, town, _ = TupleIndex(sizes).decode(found.ground.prepared.members)
@@ -650,19 +650,19 @@ def test_what_a_steward_sees(people: str) -> None:
 
 def test_pictures(people: str, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
-    from voile.evaluate import boundary_plot, planning_plot
-    from voile.evaluate.boundary import boundary_of
+    from voile.evaluate.planning import boundary_plot, plot
+    from voile.evaluate.planning.boundary import boundary_of
 
     path = tmp_path / "plan.svg"
     sql = "select town, count(*), avg(age) from p group by town"
     found = small(people, on=[sql, sql], max_error=50)
-    planning_plot.write(found, path, overwrite=False)
+    plot.write(found, path, overwrite=False)
     picture = path.read_text()
     assert picture.startswith("<svg")
     assert "not for publication" in picture
     assert "wished: 50" in picture
     with pytest.raises(UsageError, match="exists already"):
-        planning_plot.write(found, path, overwrite=False)
+        plot.write(found, path, overwrite=False)
     boundary_plot.write(boundary_of(people), tmp_path / "boundary.html", overwrite=False)
     page = (tmp_path / "boundary.html").read_text()
     assert "excluded: d ≥ γ" in page or "excluded: d \\u2265" in page

@@ -490,7 +490,7 @@ def test_the_schema_of_the_tests_is_the_domain() -> None:
 
 def test_an_attack_knows_what_is_protected_where(tmp_path: Path) -> None:
     """A belief of d(t) is covered and does not leak, though it is above the release's d."""
-    from voile.evaluate.attack import attack
+    from voile.evaluate.attack.carry_out import attack
 
     release = published(3)
     mechanism = release.mechanism

@@ -14,7 +14,8 @@ from itertools import combinations, product
 
 import numpy as np
 
-from voile.privacy.beliefs import (
+from voile.privacy.guarantee import DGamma
+from voile.privacy.guarantees.beliefs import (
     Amplification,
     Breach,
     DeltaT,
@@ -23,8 +24,7 @@ from voile.privacy.beliefs import (
     Relative,
     SBreach,
 )
-from voile.privacy.guarantee import DGamma
-from voile.privacy.kinds import Guarantee
+from voile.privacy.guarantees.kinds import Guarantee
 
 Law = list[Fraction]
 """The chance of each view."""

@@ -52,9 +52,9 @@ def attack(
     """Show what someone who is after certain people learns from a release, exactly."""
     import voile
     from voile.errors import UsageError
-    from voile.evaluate.attack import attack as carry_out
-    from voile.evaluate.attack_page import page
-    from voile.evaluate.population_fit import is_release
+    from voile.evaluate.attack.carry_out import attack as carry_out
+    from voile.evaluate.attack.page import page
+    from voile.evaluate.attack.population_fit import is_release
     from voile.files import write_whole
     from voile.terminal.attacks import attack_view
 
@@ -120,7 +120,7 @@ def audit(
     """Run a mechanism many times on neighbouring tables and see whether it keeps its promise."""
     from typing import cast
 
-    from voile.evaluate.audit_method import audit_method
+    from voile.evaluate.audit.method import audit_method
     from voile.privacy import Form
     from voile.terminal.attacks import audit_view
 

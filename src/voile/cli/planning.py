@@ -71,8 +71,8 @@ def plan(
     as_json: JsonOpt = False,
 ) -> None:
     """Foresee a release before publishing: parameters, size, errors, or what an error allows."""
-    from voile.evaluate import pictures, planning_plot
-    from voile.evaluate.planning import plan_table
+    from voile.evaluate.planning import pictures, plot
+    from voile.evaluate.planning.foresight import plan_table
 
     if output:
         pictures.check_picture(output, overwrite=overwrite)
@@ -95,7 +95,7 @@ def plan(
         null_text=tuple(null_text or ()),
     )
     if output:
-        say(f"wrote {planning_plot.write(found, output, overwrite=overwrite)}")
+        say(f"wrote {plot.write(found, output, overwrite=overwrite)}")
     if not as_json:
         tell(found.notes)
     show_plan(found, as_json=as_json)
@@ -116,8 +116,8 @@ def boundary(
     as_json: JsonOpt = False,
 ) -> None:
     """Show which promises are possible, impossible or open for a table of this size."""
-    from voile.evaluate import boundary_plot, pictures
-    from voile.evaluate.boundary import boundary_of
+    from voile.evaluate.planning import boundary_plot, pictures
+    from voile.evaluate.planning.boundary import boundary_of
 
     if output:
         pictures.check_picture(output, overwrite=overwrite)

@@ -1,12 +1,12 @@
 """Promises, adversaries and the parameters that keep a promise."""
 
-from voile.privacy.conversions import Conversion, consequences, convert
-from voile.privacy.denials import not_promised
 from voile.privacy.guarantee import ADVERSARIES, Adversary, DGamma, LikelihoodRatio
-from voile.privacy.kinds import KINDS, Guarantee
+from voile.privacy.guarantees.conversions import Conversion, consequences, convert
+from voile.privacy.guarantees.denials import not_promised
+from voile.privacy.guarantees.kinds import KINDS, Guarantee
+from voile.privacy.guarantees.spelling import parse_guarantee, parse_wish, spelled
+from voile.privacy.guarantees.statements import Statement, Told, statements
 from voile.privacy.planner import Form, Plan, plan
-from voile.privacy.spelling import parse_guarantee, parse_wish, spelled
-from voile.privacy.statements import Statement, Told, statements
 
 __all__ = [
     "ADVERSARIES", "KINDS", "Adversary", "Conversion", "DGamma", "Form", "Guarantee",

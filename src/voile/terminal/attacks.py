@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from voile.terminal.narrow import whole_numbers
 
 if TYPE_CHECKING:
-    from voile.evaluate.attacked import Attack
-    from voile.evaluate.audit_method import MethodAudit
-    from voile.evaluate.beliefs import Belief
+    from voile.evaluate.attack.attacked import Attack
+    from voile.evaluate.attack.beliefs import Belief
+    from voile.evaluate.audit.method import MethodAudit
 
 
 def attack_view(attack: Attack, show: int) -> Any:
@@ -17,7 +17,7 @@ def attack_view(attack: Attack, show: int) -> Any:
     from rich.console import Group
     from rich.markup import escape
 
-    from voile.evaluate.attack_page import guess_words, percent, seen_words, verdict, who
+    from voile.evaluate.attack.page import guess_words, percent, seen_words, verdict, who
 
     colour = "bold red" if attack.exposures.exposed else "bold"
     parts: list[Any] = [

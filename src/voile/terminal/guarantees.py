@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from voile.terminal.narrow import table_or_list
 
 if TYPE_CHECKING:
-    from voile.privacy.conversions import Consequences, Conversion
-    from voile.privacy.kinds import Guarantee
-    from voile.privacy.statements import Statement
+    from voile.privacy.guarantees.conversions import Consequences, Conversion
+    from voile.privacy.guarantees.kinds import Guarantee
+    from voile.privacy.guarantees.statements import Statement
 
 
 def conversion_view(found: Conversion) -> Any:

@@ -11,10 +11,10 @@ from voile.terminal.narrow import is_narrow, whole_numbers
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from voile.evaluate.boundary import Plane
-    from voile.evaluate.expected import ExpectedError
-    from voile.evaluate.planning import CurvePoint, Foresight
-    from voile.evaluate.strongest import Candidate, Strongest
+    from voile.evaluate.planning.boundary import Plane
+    from voile.evaluate.planning.expected import ExpectedError
+    from voile.evaluate.planning.foresight import CurvePoint, Foresight
+    from voile.evaluate.planning.strongest import Candidate, Strongest
 
 SHOWN = 7
 """Points of a curve in a terminal."""

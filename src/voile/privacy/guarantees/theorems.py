@@ -12,8 +12,8 @@ from fractions import Fraction
 from typing import Any
 
 from voile.privacy.guarantee import log
-from voile.privacy.kinds import Guarantee
-from voile.privacy.parameters import LARGEST_EPSILON, Value
+from voile.privacy.guarantees.kinds import Guarantee
+from voile.privacy.guarantees.parameters import LARGEST_EPSILON, Value
 from voile.privacy.planner import round_up
 
 Wanted = Mapping[str, Any]

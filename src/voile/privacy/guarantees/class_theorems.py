@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from voile.privacy.classes import Anonymity, Closeness, Diversity, Semantic
-from voile.privacy.theorems import Theorem, Wanted
+from voile.privacy.guarantees.classes import Anonymity, Closeness, Diversity, Semantic
+from voile.privacy.guarantees.theorems import Theorem, Wanted
 
 LN2 = math.log(2)
 

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from voile.evaluate.beliefs import Belief, Guess, Person, promised
+from voile.evaluate.attack.beliefs import Belief, Guess, Person, promised
 from voile.privacy import DGamma
 from voile.privacy.wording import chance
 

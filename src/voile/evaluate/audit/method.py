@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.errors import UsageError
-from voile.evaluate import audit_subject
-from voile.evaluate.audit import Audit, check, compare
-from voile.evaluate.audit_subject import BYSTANDER, EXCHANGE, RECORD, TUPLES, Draw, Subject
+from voile.evaluate.audit import subject as subjects
+from voile.evaluate.audit.bounds import Audit, check, compare
+from voile.evaluate.audit.subject import BYSTANDER, EXCHANGE, RECORD, TUPLES, Draw, Subject
 from voile.noise import Key
 from voile.privacy import ADVERSARIES, DGamma, Form, LikelihoodRatio
 from voile.schema import TupleIndex
@@ -100,7 +100,7 @@ def audit_method(
                 hint="give --noise, or --prior and --posterior",
             )
         kept = 0.5 if retention is None else retention
-        subject = audit_subject.own_parameters(rows, kept, noise, weaken)
+        subject = subjects.own_parameters(rows, kept, noise, weaken)
         promised = subject.stated_of(exchange)
         words: dict[str, Any] = {"kind": "likelihood-ratio", "adversary": adversary}
     else:
@@ -159,10 +159,10 @@ def chosen(
     method: str, promise: DGamma, rows: Form, views: int, retention: float | None, weaken: float
 ) -> Subject:
     if method == "shaped":
-        return audit_subject.shaped(promise, retention, weaken)
+        return subjects.shaped(promise, retention, weaken)
     if method == "series":
-        return audit_subject.series(promise, rows, views, retention, weaken)
-    return audit_subject.planned(promise, rows, retention, weaken)
+        return subjects.series(promise, rows, views, retention, weaken)
+    return subjects.planned(promise, rows, retention, weaken)
 
 
 def held_to(promise: DGamma) -> LikelihoodRatio:

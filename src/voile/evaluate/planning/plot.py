@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from voile.evaluate.expected import ExpectedError
 from voile.evaluate.look import (
     INK,
     METHOD_COLOURS,
@@ -18,8 +17,9 @@ from voile.evaluate.look import (
     load_altair,
     theme,
 )
-from voile.evaluate.pictures import save
-from voile.evaluate.planning import CurvePoint, Foresight
+from voile.evaluate.planning.expected import ExpectedError
+from voile.evaluate.planning.foresight import CurvePoint, Foresight
+from voile.evaluate.planning.pictures import save
 
 if TYPE_CHECKING:
     import altair as alt

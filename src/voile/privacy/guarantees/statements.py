@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from voile.privacy.belief_formulas import breach_within, d_gamma_within, gamma_within
-from voile.privacy.beliefs import About, DeltaT, Dp, Relative
 from voile.privacy.guarantee import Adversary, DGamma, LikelihoodRatio
-from voile.privacy.kinds import Guarantee
-from voile.privacy.theorems import NothingFollows, log_up, ratio_of
+from voile.privacy.guarantees.belief_formulas import breach_within, d_gamma_within, gamma_within
+from voile.privacy.guarantees.beliefs import About, DeltaT, Dp, Relative
+from voile.privacy.guarantees.kinds import Guarantee
+from voile.privacy.guarantees.theorems import NothingFollows, log_up, ratio_of
 from voile.privacy.wording import NEARLY_SURE, chance
 
 VIEW_ALONE = "of the view alone"

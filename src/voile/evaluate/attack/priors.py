@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.errors import UsageError
-from voile.evaluate.population_fit import fit
-from voile.evaluate.targets import (
+from voile.evaluate.attack.population_fit import fit
+from voile.evaluate.attack.targets import (
     UNKNOWN,
     Targets,
     chances,

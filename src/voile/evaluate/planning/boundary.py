@@ -13,7 +13,7 @@ import numpy as np
 
 from voile.engines.table import Table
 from voile.errors import PromiseError, TableError
-from voile.evaluate.strongest import halved
+from voile.evaluate.planning.strongest import halved
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma, plan
 from voile.privacy.boundary import Boundary

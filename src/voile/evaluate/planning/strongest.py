@@ -16,7 +16,7 @@ from functools import cache
 from typing import Any
 
 from voile.errors import PromiseError, UsageError
-from voile.evaluate.expected import Workload
+from voile.evaluate.planning.expected import Workload
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma, plan
 from voile.privacy.boundary import Boundary, Limit, limit_on_error, limit_on_linking

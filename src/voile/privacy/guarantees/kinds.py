@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from voile.privacy.beliefs import (
+from voile.privacy.guarantee import ADVERSARIES, Adversary, DGamma
+from voile.privacy.guarantees.beliefs import (
     Amplification,
     Breach,
     DeltaT,
@@ -15,9 +16,8 @@ from voile.privacy.beliefs import (
     Relative,
     SBreach,
 )
-from voile.privacy.classes import Anonymity, Closeness, Diversity, Semantic
-from voile.privacy.guarantee import ADVERSARIES, Adversary, DGamma
-from voile.privacy.parameters import PROBABILITY, Choice, Parameter, Value
+from voile.privacy.guarantees.classes import Anonymity, Closeness, Diversity, Semantic
+from voile.privacy.guarantees.parameters import PROBABILITY, Choice, Parameter, Value
 
 
 class Guarantee(Protocol):

@@ -7,9 +7,9 @@ import math
 import shlex
 from collections.abc import Iterable, Sequence
 
-from voile.evaluate.attack_plot import picture
-from voile.evaluate.attacked import Attack
-from voile.evaluate.beliefs import Belief, Person, Tally
+from voile.evaluate.attack.attacked import Attack
+from voile.evaluate.attack.beliefs import Belief, Person, Tally
+from voile.evaluate.attack.plot import picture
 from voile.privacy import DGamma
 from voile.privacy.wording import chance
 
@@ -23,7 +23,7 @@ h1 { font-size: 1.9rem; margin: 0 0 .2rem; } h2 { font-size: 1.2rem; margin: 2.2
 .first { background: #E8ECF0; border-left: 4px solid #5F6C7B; padding: .6rem 1rem; }
 .warning { background: #FBE9E1; border-left: 4px solid #D55E00; padding: .6rem 1rem; }
 .figures { display: flex; flex-wrap: wrap; gap: 1rem; margin: 1.2rem 0; }
-.figure { flex: 1 1 9rem; border: 1px solid #E8ECF0; border-radius: 8px; padding: .8rem 1rem; }
+.figure { flex: 1 1 7rem; border: 1px solid #E8ECF0; border-radius: 8px; padding: .8rem 1rem; }
 .figure b { display: block; font-size: 1.7rem; line-height: 1.2; }
 .figure span { color: #5F6C7B; font-size: .88rem; } .bad b { color: #D55E00; }
 svg { max-width: 100%; height: auto; }

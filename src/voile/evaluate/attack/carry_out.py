@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.errors import UsageError
-from voile.evaluate.attacked import Attack
-from voile.evaluate.beliefs import KINDS, NOTHING, Belief, Kind, Person
-from voile.evaluate.joint import Group, read_groups
-from voile.evaluate.judging import Case, Judged
-from voile.evaluate.population_fit import is_release
-from voile.evaluate.priors import Prior, choose_prior, row_weights, target_chances
-from voile.evaluate.targets import MOST_CANDIDATES, Targets, read_targets
+from voile.evaluate.attack.attacked import Attack
+from voile.evaluate.attack.beliefs import KINDS, NOTHING, Belief, Kind, Person
+from voile.evaluate.attack.joint import Group, read_groups
+from voile.evaluate.attack.judging import Case, Judged
+from voile.evaluate.attack.population_fit import is_release
+from voile.evaluate.attack.priors import Prior, choose_prior, row_weights, target_chances
+from voile.evaluate.attack.targets import MOST_CANDIDATES, Targets, read_targets
 from voile.privacy.adversary import Evidence, Exclusive, Floats, Independent
 from voile.release import Release
 

@@ -6,9 +6,9 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from voile.evaluate.boundary import Plane, PlanePoint
 from voile.evaluate.look import BLUE, INK, SOFT, VERMILION, load_altair, theme
-from voile.evaluate.pictures import save
+from voile.evaluate.planning.boundary import Plane, PlanePoint
+from voile.evaluate.planning.pictures import save
 from voile.schema.schema import large
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ import numpy as np
 
 from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError
-from voile.evaluate.expected import ExpectedError, Questions, Selections, Workload, finite
-from voile.evaluate.strongest import (
+from voile.evaluate.planning.expected import ExpectedError, Questions, Selections, Workload, finite
+from voile.evaluate.planning.strongest import (
     Candidate,
     Ground,
     Strongest,
@@ -24,7 +24,7 @@ from voile.evaluate.strongest import (
     limits,
     strongest,
 )
-from voile.evaluate.view_size import ViewSize, view_size
+from voile.evaluate.planning.view_size import ViewSize, view_size
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma
 from voile.privacy.boundary import ARBITRARY, Limit

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from voile.privacy.guarantee import DGamma, LikelihoodRatio
-from voile.privacy.statements import Statement, Told
+from voile.privacy.guarantees.statements import Statement, Told
 from voile.privacy.wording import chance
 
 LIST = "anyone with a list of records of which exactly one is real"

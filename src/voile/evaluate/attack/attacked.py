@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from voile.evaluate.beliefs import KINDS, Belief, Person, Tally
-from voile.evaluate.exposure import Exposures, exposures
+from voile.evaluate.attack.beliefs import KINDS, Belief, Person, Tally
+from voile.evaluate.attack.exposure import Exposures, exposures
 from voile.privacy import DGamma
 from voile.release import Release
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from voile.privacy.belief_formulas import (
+from voile.privacy.guarantees.belief_formulas import (
     REPORT,
     add_remove_to_swap,
     amplification_to_breach,
@@ -36,7 +36,7 @@ from voile.privacy.belief_formulas import (
     swap_to_delta_t,
     swap_to_indistinguishable,
 )
-from voile.privacy.theorems import Theorem
+from voile.privacy.guarantees.theorems import Theorem
 
 BREACHES = "Evfimievski, Gehrke, Srikant, PODS 2003, Statement 1"
 BY_ITSELF = "each record is perturbed by itself, and what comes of it is what is published"

@@ -10,8 +10,8 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from voile.privacy.beliefs import Stated
-from voile.privacy.parameters import LOG_RATIO, Choice, Number, Parameter
+from voile.privacy.guarantees.beliefs import Stated
+from voile.privacy.guarantees.parameters import LOG_RATIO, Choice, Number, Parameter
 
 Measure = Literal["frequency", "distinct", "entropy"]
 Distance = Literal["variational", "emd", "jensen-shannon"]

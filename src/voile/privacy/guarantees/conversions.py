@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from voile.errors import PromiseError, UsageError, VoileError
-from voile.privacy.belief_theorems import BELIEF_THEOREMS
-from voile.privacy.class_theorems import CLASS_THEOREMS
-from voile.privacy.kinds import KINDS, Guarantee, label
-from voile.privacy.refusals import REFUSALS, Refusal, refusal
-from voile.privacy.spelling import Wish, example, spelled
-from voile.privacy.theorems import NothingFollows, Theorem
+from voile.privacy.guarantees.belief_theorems import BELIEF_THEOREMS
+from voile.privacy.guarantees.class_theorems import CLASS_THEOREMS
+from voile.privacy.guarantees.kinds import KINDS, Guarantee, label
+from voile.privacy.guarantees.refusals import REFUSALS, Refusal, refusal
+from voile.privacy.guarantees.spelling import Wish, example, spelled
+from voile.privacy.guarantees.theorems import NothingFollows, Theorem
 
 THEOREMS: tuple[Theorem, ...] = BELIEF_THEOREMS + CLASS_THEOREMS
 NOTICEABLE = 1e-9

@@ -25,7 +25,7 @@ from voile.engines.parquet import write_part
 from voile.engines.view import View
 from voile.errors import UsageError
 from voile.estimate import Floats
-from voile.evaluate.absolute_error import MEAN_OF_ABSOLUTE, expected_errors
+from voile.evaluate.planning.absolute_error import MEAN_OF_ABSOLUTE, expected_errors
 from voile.evaluate.workload import selection_counts
 from voile.mechanisms import AlphaBeta
 from voile.query import DomainSums, parse

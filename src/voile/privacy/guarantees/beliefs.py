@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 
 from voile.errors import UsageError
 from voile.privacy.guarantee import AGAINST, Adversary
-from voile.privacy.parameters import LOG_RATIO, PROBABILITY, Choice, Number, Parameter
+from voile.privacy.guarantees.parameters import LOG_RATIO, PROBABILITY, Choice, Number, Parameter
 from voile.privacy.wording import chance
 
 Unit = Literal["add-remove", "swap"]

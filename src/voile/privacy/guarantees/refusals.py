@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from voile.privacy.kinds import KINDS
+from voile.privacy.guarantees.kinds import KINDS
 
 
 def labels(*names: str) -> frozenset[str]:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from voile.errors import UsageError, VoileError, did_you_mean
-from voile.privacy.kinds import KINDS, Guarantee, Kind
-from voile.privacy.parameters import Number, Value
+from voile.privacy.guarantees.kinds import KINDS, Guarantee, Kind
+from voile.privacy.guarantees.parameters import Number, Value
 from voile.privacy.wording import chance
 
 

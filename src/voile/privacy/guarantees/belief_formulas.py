@@ -10,7 +10,8 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from voile.privacy.beliefs import (
+from voile.privacy.guarantee import Adversary, DGamma
+from voile.privacy.guarantees.beliefs import (
     About,
     Amplification,
     Breach,
@@ -20,9 +21,7 @@ from voile.privacy.beliefs import (
     Relative,
     SBreach,
 )
-from voile.privacy.guarantee import Adversary, DGamma
-from voile.privacy.planner import round_up
-from voile.privacy.theorems import (
+from voile.privacy.guarantees.theorems import (
     NothingFollows,
     Printed,
     Wanted,
@@ -34,6 +33,7 @@ from voile.privacy.theorems import (
     ratio_of,
     twice,
 )
+from voile.privacy.planner import round_up
 
 REPORT = "technical report of VLDB 2007"
 

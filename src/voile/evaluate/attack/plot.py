@@ -6,8 +6,8 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from voile.evaluate.attacked import Attack
-from voile.evaluate.beliefs import Belief
+from voile.evaluate.attack.attacked import Attack
+from voile.evaluate.attack.beliefs import Belief
 from voile.evaluate.look import BAND_INK, BLUE, INK, SOFT, VERMILION, load_altair, render, theme
 
 if TYPE_CHECKING:

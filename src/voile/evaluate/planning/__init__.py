@@ -1,0 +1,1 @@
+"""What a release would be like, and what is possible, before anything is published."""

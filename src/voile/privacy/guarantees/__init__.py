@@ -1,0 +1,1 @@
+"""Promises as data, their spelling, and the theorems between them."""
