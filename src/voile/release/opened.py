@@ -38,13 +38,12 @@ from voile.privacy.adversary import Evidence
 from voile.privacy.shape import protected_priors
 from voile.query import DomainSums, parse
 from voile.query.bind import Tables
-from voile.query.domain import Weights
 from voile.query.parse import Query
 from voile.query.predicate import Term
 from voile.query.rows import SCORE, SPREAD
 from voile.refine import Refinement
-from voile.refine import refine as fit_mixture
 from voile.refine import storage as refinement_file
+from voile.release import refining
 from voile.release.describe import describe
 from voile.release.histories import Histories, Name
 from voile.release.manifest import HISTORY_FILES, MANIFEST, PARTIAL, Manifest, read_manifest
@@ -234,23 +233,17 @@ class Release:
         and how much of it is. `replace_broken` fits anew where the file is broken or stale.
         """
         if self._refinement is None:
-            found = self._kept_refinement(replace_broken=replace_broken)
+            path, digest = self.refinement_path, self._digest
+            found = refining.kept(path, digest, self.schema, replace_broken=replace_broken)
             if found is None:
-                found = self._fit(progress)
+                rows = self.manifest.public_rows
+                found = refining.fit(
+                    self.mechanism, lambda: self._view, self.schema, rows, progress
+                )
                 with suppress(OSError, UsageError):  # a folder that cannot be written to
-                    refinement_file.save(found, self.refinement_path, of=self._digest)
+                    refinement_file.save(found, path, of=digest)
             self._refinement = found
         return self._refinement
-
-    def _kept_refinement(self, *, replace_broken: bool) -> Refinement | None:
-        try:
-            return refinement_file.load(
-                self.refinement_path, of=self._digest, sizes=self.schema.sizes
-            )
-        except ReleaseError:
-            if replace_broken:
-                return None
-            raise
 
     @property
     def refinement_path(self) -> Path:
@@ -261,40 +254,9 @@ class Release:
     def _digest(self) -> str:
         return hashlib.sha256((self.path / MANIFEST).read_bytes()).hexdigest()
 
-    def _fit(self, progress: Callable[[str, float], None] | None) -> Refinement:
-        mechanism = self.mechanism
-        if not isinstance(mechanism, AlphaBeta):
-            kind = "of a series" if isinstance(mechanism, Series) else "with shaped noise"
-            raise UsageError(
-                f"a release {kind} cannot be refined: the model knows even noise only",
-                hint="ask without --refine",
-            )
-        return fit_mixture(
-            self._view.codes(),
-            self.schema.sizes,
-            noise_mean=mechanism.noise_mean,
-            excess=mechanism.excess,
-            retention=mechanism.retention,
-            noise_variance=mechanism.noise_variance,
-            rows=self.manifest.public_rows,
-            domain=self.schema.size,
-            progress=progress,
-        )
-
     def _model(self) -> Model:
         if self._refining is None:
-            found = self.refine()
-            mixture, names = found.mixture, self.schema.names
-            left_out = frozenset(names[j] for j in mixture.left_out)
-            tables = {
-                name: table
-                for name, table in zip(names, mixture.tables, strict=True)
-                if name not in left_out
-            }
-            # Nothing reads what was left out; spread evenly, it counts for one.
-            size = math.prod(self.schema[name].size for name in left_out)
-            weights = Weights(mixture.mix / float(size), tables)
-            self._refining = Model(mixture.rows, weights, found.error, left_out)
+            self._refining = refining.model(self.refine(), self.schema)
         return self._refining
 
     def explain(

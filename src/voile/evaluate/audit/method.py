@@ -84,11 +84,7 @@ def audit_method(
     that of (prior, posterior). `weaken` draws only that share of the noise, as a demonstration.
     """
     check_words(method, rows, adversary, noise, views)
-    if others and (rows == "set" or method == "series"):
-        which = "a set has" if rows == "set" else "a series is audited with"
-        raise UsageError(f"{which} no other records with the same values", hint="leave --others")
-    if not 0 <= others <= MOST_OTHERS:
-        raise UsageError(f"others {others} is out of range", hint=f"use 0 to {MOST_OTHERS}")
+    check_others(others, rows, method)
     if not 0 < weaken <= 1:
         raise UsageError(f"weaken {weaken:g} must lie in (0, 1]", hint="0.7 leaves 70 % of it")
     check(runs, failure)
@@ -101,7 +97,6 @@ def audit_method(
             )
         kept = 0.5 if retention is None else retention
         subject = subjects.own_parameters(rows, kept, noise, weaken)
-        promised = subject.stated_of(exchange)
         words: dict[str, Any] = {"kind": "likelihood-ratio", "adversary": adversary}
     else:
         promise = DGamma(
@@ -109,31 +104,43 @@ def audit_method(
             POSTERIOR if posterior is None else posterior,
             "exclusive" if exchange else "independent",
         )
-        subject = chosen(
-            method, promise, rows, VIEWS if views is None else views, retention, weaken
-        )
-        # Shaped noise protects each tuple as it can: it is held to what it states of this one.
-        shaped = method == "shaped"
-        promised = subject.stated_of(exchange) if shaped else held_to(promise)
+        count = VIEWS if views is None else views
+        subject = chosen(method, promise, rows, count, retention, weaken)
         words = {"kind": "d-gamma", "prior": promise.prior, "posterior": promise.posterior,
                  "adversary": adversary}  # fmt: skip
-    bystanders = [BYSTANDER, *[RECORD] * others]
-    places = TUPLES if subject.views == 1 else 1 + exchange  # the record, and what replaces it
-    published = [
-        publish_often(subject.draw, members, runs, key, subject.views, places)
-        for members, key in (
-            ([RECORD, *bystanders], keys(simulate_seed, 0)),
-            ([EXCHANGE, *bystanders] if exchange else bystanders, keys(simulate_seed, 1)),
-        )
-    ]
+    # Shaped noise protects each tuple as it can: it is held to what it states of this one.
+    stated = noise is not None or method == "shaped"
+    promised = subject.stated_of(exchange) if stated else held_to(promise)
+    published = both_tables(subject, exchange, others, runs, simulate_seed)
     return MethodAudit(
         method=method,
         parameters=subject.parameters,
         promise=words,
         weaken=weaken,
         simulated=simulate_seed is not None,
-        found=compare(published[0], published[1], promised=promised, failure=failure),
+        found=compare(*published, promised=promised, failure=failure),
     )
+
+
+def both_tables(
+    subject: Subject, exchange: bool, others: int, runs: int, seed: int | None
+) -> list[npt.NDArray[np.int64]]:
+    """What is published of the table with the record, and of that without it or with another."""
+    bystanders = [BYSTANDER, *[RECORD] * others]
+    places = TUPLES if subject.views == 1 else 1 + exchange  # the record, and what replaces it
+    tables = ([RECORD, *bystanders], [EXCHANGE, *bystanders] if exchange else bystanders)
+    return [
+        publish_often(subject.draw, members, runs, keys(seed, which), subject.views, places)
+        for which, members in enumerate(tables)
+    ]
+
+
+def check_others(others: int, rows: str, method: str) -> None:
+    if others and (rows == "set" or method == "series"):
+        which = "a set has" if rows == "set" else "a series is audited with"
+        raise UsageError(f"{which} no other records with the same values", hint="leave --others")
+    if not 0 <= others <= MOST_OTHERS:
+        raise UsageError(f"others {others} is out of range", hint=f"use 0 to {MOST_OTHERS}")
 
 
 def check_words(
