@@ -208,7 +208,14 @@ RATIOS = [
 
 @pytest.mark.parametrize("ratio", RATIOS)
 @pytest.mark.parametrize(
-    "told", [Told(), Told(rows=True), Told(rows=True, marginals=True), Told(kept=("x", "y"))]
+    "told",
+    [
+        Told(),
+        Told(rows=True),
+        Told(rows=True, marginals=True),
+        Told(kept=("x", "y")),
+        Told(edits=True),
+    ],
 )
 def test_statements_stand_before_those_they_imply(ratio: LikelihoodRatio, told: Told) -> None:
     promise = DGamma(0.01, 0.2)
@@ -234,6 +241,8 @@ def test_statements_stand_before_those_they_imply(ratio: LikelihoodRatio, told: 
         if told.by_adding and one.adversary == "independent":
             assert one.condition.startswith("of the view alone")
             assert "knows all" not in one.against + one.explain
+        if told.edits:
+            assert "a row that is edited" in one.condition
         if told.kept:
             assert "between tables that agree in x and y" in one.condition
     assert as_written

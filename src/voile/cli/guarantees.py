@@ -74,5 +74,6 @@ def told(manifest: Manifest) -> Told:
     return Told(
         rows=manifest.public_rows is not None,
         marginals=shape is not None and shape.learnt,
+        edits=manifest.parameters.series is not None,
         kept=tuple(d.what for d in manifest.disclosed if not d.what.startswith((ROWS, MARGINALS))),
     )

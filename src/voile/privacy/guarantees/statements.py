@@ -16,6 +16,7 @@ from voile.privacy.guarantees.theorems import NothingFollows, log_up, ratio_of
 from voile.privacy.wording import NEARLY_SURE, chance
 
 VIEW_ALONE = "of the view alone"
+EDITS = "of one row with its values: a row that is edited between views is another record"
 SIMULATED = (
     "made from a chosen seed: this release promises nothing. With coins of the operating system "
     "it would hold"
@@ -90,6 +91,8 @@ class Told:
     """How often each single value occurs: the noise follows it."""
     kept: tuple[str, ...] = ()
     """Facts about the columns that tables must share to be compared at all."""
+    edits: bool = False
+    """There are several views, between which a row may be edited."""
 
     @property
     def by_adding(self) -> str:
@@ -104,7 +107,11 @@ class Told:
 
     @property
     def between(self) -> str:
-        """Between which tables an ε holds."""
+        """Between which tables an ε holds, and of what."""
+        return "; ".join(filter(None, (self._alike, EDITS if self.edits else "")))
+
+    @property
+    def _alike(self) -> str:
         if not self.kept:
             return ""
         facts = " and ".join(self.kept) if len(self.kept) < 3 else (
