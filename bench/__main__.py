@@ -8,13 +8,31 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from bench import domain_count, noise_1e8, publish_50m, publish_adult, query, refine, shaped
+from bench import (
+    domain_count,
+    noise_1e8,
+    privacy,
+    publish_50m,
+    publish_adult,
+    query,
+    refine,
+    shaped,
+)
 from bench.result import Result
 from bench.show import as_json, details, show
 
 BENCHMARKS = {
     module.NAME: module
-    for module in (publish_adult, noise_1e8, publish_50m, query, domain_count, refine, shaped)
+    for module in (
+        publish_adult,
+        noise_1e8,
+        publish_50m,
+        query,
+        domain_count,
+        refine,
+        shaped,
+        privacy,
+    )
 }
 
 

@@ -1,0 +1,64 @@
+"""The privacy side as tasks: other kinds of noise, series, plans, attacks, audits."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from bench.adult import NAME
+from voile.evaluate.attack import attack
+from voile.evaluate.audit.method import audit_method
+from voile.evaluate.planning.foresight import plan_table
+from voile.publishing import publish_table
+
+
+def timed(work: Callable[[], Any], times: int) -> dict[str, Any]:
+    """The best of several runs in one process."""
+    seconds = []
+    for _ in range(times):
+        start = time.perf_counter()
+        found = work()
+        seconds.append(time.perf_counter() - start)
+    return {"seconds": min(seconds), "rate": 1 / min(seconds), "found": found}
+
+
+def publishing(times: int, **wish: Any) -> dict[str, Any]:
+    done = timed(lambda: publish_table(NAME, **wish).release.manifest.rows, times)
+    return done | {"rows": done["found"]}
+
+
+def series(times: int) -> dict[str, Any]:
+    """The second view of a series of four: its noise must not betray what the first has shown."""
+    seconds = []
+    for _ in range(times):
+        with tempfile.TemporaryDirectory(prefix="voile-bench-") as folder:
+            wish: dict[str, Any] = {"series": "adult", "always_fresh": True}
+            publish_table(NAME, to=Path(folder) / "1.voile", **wish)
+            start = time.perf_counter()
+            rows = publish_table(NAME, to=Path(folder) / "2.voile", **wish).release.manifest.rows
+            seconds.append(time.perf_counter() - start)
+    return {"seconds": min(seconds), "rate": 1 / min(seconds), "rows": rows}
+
+
+def plan(times: int) -> dict[str, Any]:
+    """Expected errors of all 304,364 selections, and how they change with γ and k."""
+    return timed(lambda: plan_table(NAME, source=NAME).expected_error, times)
+
+
+def attacking(times: int, known: list[str]) -> dict[str, Any]:
+    """One person of whom these attributes are known."""
+    release = publish_table(NAME).release
+    names = release.schema.names
+    row = release.to_arrow().slice(0, 1).to_pylist()[0]
+    with tempfile.TemporaryDirectory(prefix="voile-bench-") as folder:
+        path = Path(folder) / "targets.csv"
+        cells = [str(row[name]) if name in known else "" for name in names]
+        path.write_text(",".join(names) + "\n" + ",".join(cells) + "\n")
+        return timed(lambda: attack(release, path).tally.tuples, times)
+
+
+def audit(times: int, runs: int) -> dict[str, Any]:
+    return timed(lambda: audit_method(runs=runs).found.verdict, times)
