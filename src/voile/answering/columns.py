@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from statistics import NormalDist
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -52,11 +52,6 @@ class Mechanism(Protocol):
     Where noise differs from tuple to tuple they are weighted by its mean and its variance there.
     """
 
-    @property
-    def exact_counts(self) -> bool:
-        """Whether the law of a count is known, so that `interval` can invert it."""
-        ...
-
     def total(self, view: Floats, domain: Floats) -> Floats:
         """Σ w over the table, from Σ w over the view and over the domain."""
         ...
@@ -74,6 +69,11 @@ class Mechanism(Protocol):
     def domain_share(self, error: Floats) -> Floats:
         """What an error in Σ w over the domain does to the estimate."""
         ...
+
+
+@runtime_checkable
+class ExactCounts(Protocol):
+    """A mechanism whose counts have a law that can be inverted."""
 
     def interval(
         self, seen: int, domain: float, confidence: float, rows: int | None = None
@@ -165,9 +165,9 @@ class Estimator:
         self, form: Affine, value: Floats, stderr: Floats, used: tuple[Term, ...]
     ) -> Column:
         one_count = len(form.parts) == 1 and not form.parts[0][0].values
-        if one_count and self.mechanism.exact_counts:
+        if one_count and isinstance(law := self.mechanism, ExactCounts):
             ((term, factor),) = form.parts
-            exact = lru_cache(8)(lambda c: self._count(term, factor, form.constant, c))
+            exact = lru_cache(8)(lambda c: self._count(law, term, factor, form.constant, c))
             return Column(value, stderr, exact)
         slope = np.broadcast_to(form.row(used), (len(value), len(used)))
 
@@ -186,7 +186,7 @@ class Estimator:
 
     @np.errstate(all="ignore")
     def _count(
-        self, term: Term, factor: float, constant: float, confidence: float
+        self, law: ExactCounts, term: Term, factor: float, constant: float, confidence: float
     ) -> tuple[Floats, Floats]:
         i = self.totals.column(term)
         seen, domain = self.totals.view[:, i], self.totals.domain[:, i]
@@ -197,11 +197,11 @@ class Estimator:
         for n, d, error in zip(seen, domain, errors, strict=True):
             if error:  # a larger domain explains more of what was seen by noise
                 c = confidence + spent
-                low = self.mechanism.interval(int(n), float(d + z * error), c, self.rows)[0]
+                low = law.interval(int(n), float(d + z * error), c, self.rows)[0]
                 least = max(LEAST_SAMPLED, float(d - z * error))
-                high = self.mechanism.interval(int(n), least, c, self.rows)[1]
+                high = law.interval(int(n), least, c, self.rows)[1]
             else:
-                low, high = self.mechanism.interval(int(n), float(d), confidence, self.rows)
+                low, high = law.interval(int(n), float(d), confidence, self.rows)
             ends.append((low, high))
         low_high = np.array(ends).reshape(len(seen), 2) * factor + constant
         return low_high.min(axis=1), low_high.max(axis=1)

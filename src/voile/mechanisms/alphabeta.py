@@ -22,7 +22,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import ClassVar
 
 import numpy as np
 
@@ -49,7 +48,6 @@ class AlphaBeta:
     retention: float
     noise: float
     form: Form = "multiset"
-    exact_counts: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 < self.retention <= 1 or not 0 <= self.noise < 1:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
 
 import numpy as np
 
@@ -54,7 +53,6 @@ class Scored:
     scores: Scores
     retention: float
     changes: int = 0
-    exact_counts: ClassVar[bool] = False
 
     @property
     def name(self) -> str:
@@ -96,11 +94,6 @@ class Scored:
 
     def domain_share(self, error: Floats) -> Floats:
         return abs(self.scores.empty) * error
-
-    def interval(
-        self, seen: int, domain: float, confidence: float, rows: int | None = None
-    ) -> tuple[float, float]:
-        raise NotImplementedError("counts of a series have no law that can be inverted")
 
     def facts(self) -> dict[str, float]:
         return {"retention": self.retention, "noise_mean": -self.scores.empty, "excess": 1.0}

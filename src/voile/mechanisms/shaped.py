@@ -53,7 +53,6 @@ class Shaped:
     prior: Product
     sizes: tuple[int, ...]
     form: ClassVar[Form] = "multiset"
-    exact_counts: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         numbers = (self.retention, self.floor, self.strength, self.cap)
@@ -274,11 +273,6 @@ class Shaped:
 
     def domain_share(self, error: Floats) -> Floats:
         return error / self.retention
-
-    def interval(
-        self, seen: int, domain: float, confidence: float, rows: int | None = None
-    ) -> tuple[float, float]:
-        raise NotImplementedError("counts of shaped noise have no law that can be inverted")
 
     def records(self, seen: int, size: int) -> float:
         """About how many records a view of so many rows has behind it."""

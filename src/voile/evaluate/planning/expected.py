@@ -162,7 +162,6 @@ class Foreseen:
     """
 
     mechanism: AlphaBeta
-    exact_counts: bool = True
 
     def total(self, view: Floats, domain: Floats) -> Floats:  # noqa: ARG002
         return view
