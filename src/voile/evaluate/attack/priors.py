@@ -186,9 +186,16 @@ def _prior(text: str | float, release: Release, model: object | None) -> Prior:
     return Even(number, f"{number:.3g} for every tuple")
 
 
+FEW = 0.01
+"""Rows per tuple up to which n/m is as good as the chance of any of n draws."""
+
+
 def uniform(rows: int, size: int, *, distinct: bool) -> Even:
-    """The size of the table is known and nothing else; `distinct`: no row occurs twice."""
-    if distinct or size == 1:
+    """The size of the table is known and nothing else; `distinct`: no row occurs twice.
+
+    n/m, as the promise's d is reckoned, while repetitions hardly matter.
+    """
+    if distinct or size == 1 or rows <= FEW * size:
         chance = min(1.0, rows / size)
         return Even(chance, f"every tuple alike, n/m = {chance:.3g}")
     chance = -math.expm1(rows * math.log1p(-1 / size))
