@@ -162,18 +162,13 @@ class View:
         decoded = [values_at(a, c) for a, c in zip(self.schema, codes, strict=True)]
         size = len(codes[0])
         names = [f"v{j}" for j in range(len(decoded))]
-        self._con.register("incoming", pa.table([np.arange(size), *decoded], ["place", *names]))
+        asked = pa.table([np.arange(size), *decoded], ["place", *names])
         same = " AND ".join(
             f"r.{quote_identifier(a.name)} IS NOT DISTINCT FROM incoming.{name}"
             for a, name in zip(self.schema, names, strict=True)
         )
         sql = f"SELECT place, count(*) AS n FROM incoming JOIN {ROWS} AS r ON {same} GROUP BY place"
-        try:
-            found = self._con.sql(sql).to_arrow_table()
-        except duckdb.Error as error:
-            raise unanswered(error) from None
-        finally:
-            self._con.unregister("incoming")
+        found = self._with(asked, sql)
         seen = np.zeros(size, dtype=np.int64)
         seen[found["place"].to_numpy()] = found["n"].to_numpy()
         return seen
@@ -220,15 +215,19 @@ class View:
         shape = tuple(a.size for a in read)
         codes = np.unravel_index(np.arange(math.prod(shape)), shape)
         columns = [points(a, point).take(pa.array(c)) for a, c in zip(read, codes, strict=True)]
-        self._con.register("incoming", pa.table(columns, names=[a.name for a in read]))
+        tuples = pa.table(columns, names=[a.name for a in read])
         sql = f'SELECT {guarded(expression.sql)} AS v FROM incoming AS "{ROW}"'
+        return self._with(tuples, sql).column(0).combine_chunks()
+
+    def _with(self, incoming: pa.Table, sql: str) -> pa.Table:
+        """What SQL gives on a table that is there for this once, by the name of incoming."""
+        self._con.register("incoming", incoming)
         try:
-            found = self._con.sql(sql).to_arrow_table()
+            return self._con.sql(sql).to_arrow_table()
         except duckdb.Error as error:
             raise unanswered(error) from None
         finally:
             self._con.unregister("incoming")
-        return found.column(0).combine_chunks()
 
 
 def points(attribute: Attribute, at: BinPoint) -> pa.Array:

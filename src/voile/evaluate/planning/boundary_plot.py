@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
     import altair as alt
 
 WIDTH, HEIGHT = 760, 460
+SUBTITLE = 95
+"""Characters of a line of it that fit the width."""
 REGIONS = {
     "possible: αβ can tell 0 records from all n": "#BBD9EC",
     "unknown": "#F4F1E8",
@@ -53,7 +56,7 @@ def draw(plane: Plane) -> alt.HConcatChart:
         subtitle=[
             f"n = {plane.boundary.rows:,} rows, m = {large(plane.boundary.domain_size)} possible "
             "tuples",
-            plane.boundary.in_words(),
+            *textwrap.wrap(plane.boundary.in_words(), SUBTITLE),
         ],
         caption=CAPTION,
     )
