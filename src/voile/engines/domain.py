@@ -17,12 +17,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from voile.engines.encode import domain_array, range_values
+from voile.engines.encode import computed_values, domain_array, is_computed
 from voile.engines.sources import quote_identifier
 from voile.engines.sql import first_line
 from voile.errors import QueryError
 from voile.query.predicate import ROW, Expression, guarded, has_subquery
-from voile.schema import Range, Schema
+from voile.schema import Schema
 
 CHUNK = 2**20
 """Tuples of a product that are evaluated at a time."""
@@ -125,8 +125,8 @@ class Domain:
 
     def _values(self, name: str, codes: npt.NDArray[np.int64]) -> Any:
         attribute = self._schema[name]
-        if isinstance(attribute.domain, Range):
-            return range_values(attribute, codes)
+        if is_computed(attribute):
+            return computed_values(attribute, codes)
         if name not in self._columns:
             self._columns[name] = domain_array(attribute)
         return self._columns[name].take(pa.array(codes))

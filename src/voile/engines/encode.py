@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voile.schema import Attribute, Bins, Range, Values
+from voile.schema import Attribute, Bins, Interval, Range, Values
 from voile.schema.attribute import ordinal
 
 ARROW = {
@@ -35,27 +35,37 @@ EPOCH = dt.date(1970, 1, 1).toordinal()
 
 def domain_array(attribute: Attribute) -> Any:
     """Every value of the domain, in the order of its codes, as an Arrow array."""
-    if isinstance(attribute.domain, Range):
-        return range_values(attribute, np.arange(attribute.size))
+    if is_computed(attribute):
+        return computed_values(attribute, np.arange(attribute.size))
     array = pa.array(list(attribute.domain), type=ARROW[attribute.kind])
     return pa.concat_arrays([array, pa.nulls(1, array.type)]) if attribute.null else array
 
 
-def range_values(attribute: Attribute, codes: npt.NDArray[Any]) -> Any:
-    """Values of a range from their codes, without listing the range."""
-    assert isinstance(attribute.domain, Range)  # noqa: S101
-    low = attribute.domain.low
+def is_computed(attribute: Attribute) -> bool:
+    """Whether values follow from their codes by arithmetic; there may be too many to list."""
+    return isinstance(attribute.domain, Range | Interval)
+
+
+def computed_values(attribute: Attribute, codes: npt.NDArray[Any]) -> Any:
+    """Values of a range or an interval from their codes, without listing it."""
+    domain, mask = attribute.domain, None
+    if attribute.null:
+        mask = codes == domain.size
+    if isinstance(domain, Interval):
+        scaled = codes.astype(np.int64) * domain.stride + domain.first
+        return pa.array(scaled / np.float64(domain.per), mask=mask)
+    assert isinstance(domain, Range)  # noqa: S101
+    low = domain.low
     first = low if isinstance(low, int) else ordinal(low) - EPOCH
     numbers = codes.astype(np.int64) + np.int64(first)
-    mask = codes == attribute.domain.size if attribute.null else None
     whole = pa.array(numbers, mask=mask)
     return whole if attribute.kind == "integer" else whole.cast(pa.int32()).cast(pa.date32())
 
 
 def values_at(attribute: Attribute, codes: npt.NDArray[Any]) -> Any:
     """The values at these places of the domain, as an Arrow array."""
-    if isinstance(attribute.domain, Range):
-        return range_values(attribute, codes)
+    if is_computed(attribute):
+        return computed_values(attribute, codes)
     return domain_array(attribute).take(pa.array(codes))
 
 
@@ -78,6 +88,13 @@ def codes(column: Any, attribute: Attribute) -> npt.NDArray[np.int64]:
             found = np.searchsorted(np.array(edges), numbers, side="right") - 1
             found[numbers == edges[-1]] = len(edges) - 2
             found[(numbers < edges[0]) | (numbers > edges[-1])] = OUTSIDE
+        case Interval(low_end, high_end) as grid:
+            numbers = column.fill_null(low_end).to_numpy(zero_copy_only=False)
+            inside = (numbers >= low_end) & (numbers <= high_end)
+            places = np.rint((np.where(inside, numbers, low_end) * grid.per - grid.first)
+                             / grid.stride)  # fmt: skip
+            nearest = np.minimum(places, grid.size - 1).astype(np.int64)
+            found = np.where(inside, nearest, OUTSIDE)
     if column.null_count:
         missing = column.is_null().to_numpy(zero_copy_only=False)
         found[missing] = attribute.size - 1 if attribute.null else OUTSIDE

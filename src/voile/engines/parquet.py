@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from voile.engines.encode import ARROW, domain_array, range_values
-from voile.schema import Attribute, Keys, Range, Schema, TupleIndex
+from voile.engines.encode import ARROW, computed_values, domain_array, is_computed
+from voile.schema import Attribute, Keys, Schema, TupleIndex
 from voile.schema.index import code_type
 
 ROW_GROUP = 2**20
@@ -75,12 +75,12 @@ class Decoder:
     def __init__(self, attribute: Attribute) -> None:
         self._attribute = attribute
         # A range may be too long to list, and need not be.
-        self._values = None if isinstance(attribute.domain, Range) else domain_array(attribute)
+        self._values = None if is_computed(attribute) else domain_array(attribute)
 
     def __call__(self, codes: Any) -> Any:
         attribute = self._attribute
-        if isinstance(attribute.domain, Range):
-            return range_values(attribute, codes)
+        if is_computed(attribute):
+            return computed_values(attribute, codes)
         assert self._values is not None  # noqa: S101
         if attribute.kind == "categorical":
             # Parquet takes a dictionary of texts as it is: no value is hashed again.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from voile.engines.encode import SQL
-from voile.schema import Attribute, Bins, Kind, Range, Values
+from voile.schema import Attribute, Bins, Interval, Kind, Range, Values
 
 KINDS: dict[Kind, str] = {
     "categorical": "VARCHAR ENUM UUID",
@@ -36,6 +36,15 @@ def not_in_domain(attribute: Attribute, value: str) -> str:
             return f"{value} NOT BETWEEN {literal(low)} AND {literal(high)}"
         case Bins(edges):
             return f"{value} NOT BETWEEN {edges[0]!r} AND {edges[-1]!r}"
+        case Interval(low, high):
+            return f"{value} NOT BETWEEN {low!r} AND {high!r}"
+
+
+def off_grid(domain: Interval, value: str) -> str:
+    """True of a number that is none of an interval's points."""
+    first, stride, per = domain.first, domain.stride, domain.per
+    nearest = f"round(({value} * {per}.0::DOUBLE - {first}) / {stride})"
+    return f"({first} + {nearest} * {stride}) / {per}.0::DOUBLE <> {value}"
 
 
 def literal(value: Any) -> str:

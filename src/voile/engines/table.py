@@ -21,7 +21,7 @@ from voile.engines.encode import OUTSIDE, SQL, codes
 from voile.engines.sources import SOURCE, attach, quote_identifier
 from voile.engines.sql import first_line, kind_of, literal, not_in_domain
 from voile.errors import SchemaError, TableError, UsageError, did_you_mean
-from voile.schema import Attribute, Bins, Keys, Kind, Range, Schema, TupleIndex, Values
+from voile.schema import Attribute, Bins, Interval, Keys, Kind, Range, Schema, TupleIndex, Values
 from voile.schema.infer import LISTED_TEXTS, ColumnProfile, infer_attribute, numeric_extremes
 
 Nulls = Literal["error", "drop", "as-value"]
@@ -283,6 +283,8 @@ def domain_in_words(attribute: Attribute) -> str:
             return f"{low} to {high}"
         case Bins(edges):
             return f"{edges[0]:g} to {edges[-1]:g}"
+        case Interval(start, end):
+            return f"{start:g} to {end:g}"
         case Values(values):
             shown = ", ".join(repr(v) if isinstance(v, str) else str(v) for v in values[:5])
             return shown + (f", … {len(values)} values" if len(values) > 5 else "")

@@ -18,11 +18,11 @@ import pyarrow as pa
 from voile.engines.domain import Domain
 from voile.engines.encode import codes, domain_array, values_at
 from voile.engines.sources import quote_identifier
-from voile.engines.sql import first_line, literal, not_in_domain
+from voile.engines.sql import first_line, literal, not_in_domain, off_grid
 from voile.errors import QueryError, ReleaseError, UsageError
 from voile.query.predicate import ROW, Expression, guarded
 from voile.query.rows import HISTORY, SCORE, SPREAD, RowSums
-from voile.schema import Attribute, Bins, Range, Schema
+from voile.schema import Attribute, Bins, Interval, Range, Schema
 
 BinPoint = Literal["low", "middle", "high"]
 MOST_GROUPS = 10**6
@@ -189,6 +189,9 @@ class View:
         column = quote_identifier(attribute.name)
         if isinstance(attribute.domain, Range):
             foreign = not_in_domain(attribute, column)
+        elif isinstance(attribute.domain, Interval):
+            outside = not_in_domain(attribute, column)
+            foreign = f"({outside} OR {off_grid(attribute.domain, column)})"
         else:
             foreign = f"{column} NOT IN (SELECT v FROM {self._listed(attribute)} AS d(v) "
             foreign += "WHERE v IS NOT NULL)"

@@ -22,7 +22,7 @@ from voile.query.formula import (
 from voile.query.language import UNSTEADY, why_no_aggregate, why_not
 from voile.query.predicate import Atom, Expression, Predicate, Term, both, has_subquery
 from voile.query.text import place, refusal, short
-from voile.schema import Attribute, Bins, Range, Values
+from voile.schema import Attribute, Bins, Interval, Range, Values
 
 OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Pow: "pow",
@@ -280,6 +280,8 @@ def middle_of(attribute: Attribute) -> tuple[float, float]:
             ends: tuple[Any, ...] = (low, high)
         case Bins(edges):
             ends = edges
+        case Interval(least, most):
+            ends = (least, most)
         case Values(values) if attribute.kind in ("integer", "numeric") and values:
             ends = values
         case _:

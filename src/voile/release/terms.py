@@ -8,7 +8,7 @@ from voile.mechanisms import AlphaBeta, Publishing, Series, Shaped
 from voile.privacy import DGamma, LikelihoodRatio
 from voile.privacy.shape import promise_everywhere, promise_where_likely
 from voile.release.manifest import Disclosed, Epsilon, Guarantee, NoisePrior, Parameters, SeriesPart
-from voile.schema import Attribute, Bins, Range, Schema, Values
+from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
 
 ROWS, MARGINALS = "the number of", "how often each value of"
 """How such disclosures begin."""
@@ -189,5 +189,5 @@ def read_off(attribute: Attribute) -> str:
             return f"which values occur in {attribute.name}{missing}"
         case Range():
             return f"the smallest and the largest value of {attribute.name}{missing}"
-        case Bins():
+        case Bins() | Interval():
             return f"about how small and how large values of {attribute.name} get{missing}"

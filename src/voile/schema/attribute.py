@@ -6,6 +6,8 @@ import datetime as dt
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 from voile.errors import SchemaError
@@ -15,6 +17,7 @@ Public = Literal["declared", "active"]
 Value = str | int | float | bool | dt.date | None
 
 KINDS: tuple[str, ...] = get_args(Kind)
+INTERVAL_DIGITS = 6
 MAX_SIZE = 2**62
 """An attribute's code must fit one machine word, with room for the sum of two."""
 
@@ -63,7 +66,46 @@ class Bins:
         return ((a + b) / 2 for a, b in zip(self.edges, self.edges[1:], strict=False))
 
 
-Domain = Values | Range | Bins
+@dataclass(frozen=True)
+class Interval:
+    """Numbers from low to high at equal decimal steps: a column that is as good as continuous.
+
+    The i-th is (first + i·stride)/per with whole numbers, so that everyone computes the same
+    float, and a value that was kept cannot be told from one that was drawn by its digits.
+    """
+
+    low: float
+    high: float
+    step: float
+
+    @cached_property
+    def _scaled(self) -> tuple[int, int, int, int]:
+        low, high, step = (Decimal(repr(x)) for x in (self.low, self.high, self.step))
+        digits = max(0, *(-int(x.normalize().as_tuple().exponent) for x in (low, step)))
+        per = Decimal(10) ** digits
+        return int(low * per), int(step * per), int(per), int((high - low) // step) + 1
+
+    @property
+    def first(self) -> int:
+        return self._scaled[0]
+
+    @property
+    def stride(self) -> int:
+        return self._scaled[1]
+
+    @property
+    def per(self) -> int:
+        return self._scaled[2]
+
+    @property
+    def size(self) -> int:
+        return self._scaled[3]
+
+    def __iter__(self) -> Iterator[Value]:
+        return ((self.first + i * self.stride) / self.per for i in range(self.size))
+
+
+Domain = Values | Range | Bins | Interval
 
 
 def ordinal(value: int | dt.date) -> int:
@@ -108,6 +150,8 @@ class Attribute:
                 entry["range"] = [plain(low), plain(high)]
             case Bins(edges):
                 entry["bins"] = list(edges)
+            case Interval(low, high, step):
+                entry |= {"interval": [low, high], "step": step}
         return entry | {"null": self.null, "ordered": self.ordered, "public": self.public}
 
 
@@ -124,7 +168,8 @@ def attribute_from_dict(entry: dict[Any, Any]) -> Attribute:
         raise SchemaError(f"the name {name!r} is not text", hint="put it in quotes")
     if not name:
         raise SchemaError(f"an attribute has no name: {entry!r}", hint="write 'name: …' first")
-    known = {"name", "kind", "values", "range", "bins", "null", "ordered", "public"}
+    known = {"name", "kind", "values", "range", "bins", "interval", "step", "null", "ordered"}
+    known.add("public")
     if extra := sorted(map(str, set(entry) - known)):
         raise SchemaError(
             f"attribute {name!r}: unknown key {extra[0]!r}",
@@ -161,13 +206,15 @@ def flag(entry: dict[str, Any], key: str, *, default: bool) -> bool:
 
 
 def domain_from_dict(name: str, kind: Kind, entry: dict[str, Any]) -> Domain:
-    given = [key for key in ("values", "range", "bins") if key in entry]
+    given = [key for key in ("values", "range", "bins", "interval") if key in entry]
+    if "step" in entry and given != ["interval"]:
+        raise SchemaError(f"attribute {name!r}: step belongs to interval", hint="leave it out")
     if kind == "boolean" and not given:
         return Values((False, True))
     if len(given) != 1:
         raise SchemaError(
             f"attribute {name!r} has {' and '.join(given) or 'no domain'}",
-            hint="give exactly one of values, range, bins",
+            hint="give exactly one of values, range, bins, interval",
         )
     items = entry[given[0]]
     if not isinstance(items, list | tuple):
@@ -187,8 +234,35 @@ def domain_from_dict(name: str, kind: Kind, entry: dict[str, Any]) -> Domain:
             )
         return Range(low, high)
     if kind != "numeric":
-        raise SchemaError(f"attribute {name!r}: bins are for kind numeric, not {kind}")
+        raise SchemaError(f"attribute {name!r}: {given[0]} is for kind numeric, not {kind}")
+    if given[0] == "interval":
+        if len(items) != 2:
+            raise SchemaError(f"attribute {name!r}: an interval is [low, high]")
+        return interval(name, float(items[0]), float(items[1]), entry.get("step"))
     return Bins(tuple(float(item) for item in items))
+
+
+def interval(name: str, low: float, high: float, step: Any = None) -> Interval:
+    """An interval, by default in steps of a power of ten that cut it into up to a million."""
+    if not low < high or not math.isfinite(high - low):
+        raise SchemaError(
+            f"attribute {name!r}: the interval runs from {low:g} to {high:g}",
+            hint="give [low, high] with low below high",
+        )
+    if step is None:
+        step = float(Decimal(10) ** (math.ceil(math.log10(high - low)) - INTERVAL_DIGITS))
+    number = isinstance(step, int | float) and not isinstance(step, bool)
+    if not number or not 0 < step <= high - low:
+        raise SchemaError(
+            f"attribute {name!r}: step is {step!r}", hint="give a positive number, such as 0.01"
+        )
+    found = Interval(low, high, float(step))
+    if abs(found.first) + found.stride * found.size >= 2**53:
+        raise SchemaError(
+            f"attribute {name!r}: step {step:g} is too fine for numbers up to {high:g}",
+            hint="give a larger step",
+        )
+    return found
 
 
 def value_of_kind(name: str, kind: Kind, item: Any) -> Value:

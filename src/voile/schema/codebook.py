@@ -14,6 +14,7 @@ HEADER = """\
 # Codebook: the public domain of each column. Edit it, then pass it with --schema.
 #   values: [a, b]      the values, in order          range: [low, high]   all integers or days
 #   bins: [0, 10, 20]   intervals [0,10), [10,20]; a value is published as the middle of its bin
+#   interval: [0, 100]  any number in between, kept in decimal steps (step: 0.01)
 #   null: true          NULL is one more value        ordered: true        the order means something
 #   public: declared    known without the table (a codebook, a law, common sense)
 #   public: active      read off the private table: publishing it discloses which values occur

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from voile.errors import SchemaError, UsageError, did_you_mean
-from voile.schema.attribute import Attribute, Bins, Range, attribute_from_dict, plain
+from voile.schema.attribute import Attribute, Bins, Interval, Range, attribute_from_dict, plain
 from voile.schema.codebook import read_codebook, write_codebook
 
 
@@ -130,6 +130,8 @@ def summary(attribute: Attribute, width: int = 48) -> str:
             text = f"{low} … {high}"
         case Bins(edges):
             text = f"{edges[0]:g} … {edges[-1]:g} in {len(edges) - 1} bins"
+        case Interval(low, high, step):
+            text = f"{low:g} … {high:g} in steps of {step:g}"
         case values:
             text = ", ".join(str(plain(v)) for _, v in zip(range(12), values, strict=False))
             if len(text) > width or values.size > 12:

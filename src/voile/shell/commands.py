@@ -22,7 +22,7 @@ from voile.estimate import checked_confidence, shown
 from voile.evaluate import answer_plot
 from voile.evaluate.look import FORMATS, load_altair
 from voile.files import write_whole
-from voile.schema import Attribute, Bins, Range
+from voile.schema import Attribute, Bins, Interval, Range
 from voile.schema.schema import summary
 from voile.shell.bars import print_bars
 from voile.shell.session import Leave, Session
@@ -112,7 +112,7 @@ def attribute_view(attribute: Attribute) -> Any:
         ["size", f"{attribute.size:,}"],
         ["known", "from a codebook" if attribute.public == "declared" else "from the table"],
     ]
-    if isinstance(attribute.domain, Range):  # whose ends say it all
+    if isinstance(attribute.domain, Range | Interval):  # whose ends say it all
         facts.insert(2, ["domain", escape(summary(attribute))])
         return table_of(["", ""], facts, show_header=False, title=escape(attribute.name))
     more = attribute.size - MOST_VALUES
