@@ -1,0 +1,30 @@
+"""Reconstruction: from counts of perturbed rows back to counts of true ones.
+
+axes, kernels    how a column moves rows between classes, and the compiled loops along its axis
+linear           what is expected to be seen, and its inverse, for histograms and for functions
+condition        how much errors grow on the way back
+likelihood       the most likely true counts
+simplex          the nearest non-negative counts
+"""
+
+from voile.reconstruct.axes import Axis, Dense, Transition
+from voile.reconstruct.condition import condition_number
+from voile.reconstruct.likelihood import Fit, em_steps, em_until, maximum_likelihood
+from voile.reconstruct.linear import expectation, expected, invert, unbiased
+from voile.reconstruct.simplex import project
+
+__all__ = [
+    "Axis",
+    "Dense",
+    "Fit",
+    "Transition",
+    "condition_number",
+    "em_steps",
+    "em_until",
+    "expectation",
+    "expected",
+    "invert",
+    "maximum_likelihood",
+    "project",
+    "unbiased",
+]

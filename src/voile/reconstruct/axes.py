@@ -1,0 +1,135 @@
+"""How one column moves rows between classes, and what that does to a tensor along its axis.
+
+A tensor has one axis per column and one cell per combination of classes. Along the axis of a
+column, A[c, c'] is the chance that a row of class c is seen in class c'. Two things can be
+carried along an axis: a histogram x, which becomes xA, and a function f of the seen class, whose
+mean given the true class is Af.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.errors import UsageError
+
+Floats = npt.NDArray[np.float64]
+
+ROUNDING = 1e-9
+"""By how much chances that are sums of many others may miss 1."""
+
+
+@dataclass(frozen=True)
+class Axis:
+    """Retention replacement: a row keeps its class with chance p, else draws one from `masses`.
+
+    A draw may give the class that the row had, so A = p·I + (1−p)·1·masses.
+    """
+
+    retention: float
+    masses: Floats
+
+    def __post_init__(self) -> None:
+        masses = frozen_copy(self.masses, 1)
+        object.__setattr__(self, "masses", masses)
+        if not 0 < self.retention <= 1:
+            raise UsageError(
+                f"a retention of {self.retention:g} cannot be undone",
+                hint="the chance to keep a value is above 0 and at most 1",
+            )
+        if masses.size == 0 or not masses.min() >= 0 or abs(masses.sum() - 1) > ROUNDING:
+            raise UsageError(
+                f"the replacing chances of {masses.size} classes sum to {masses.sum():.12g}",
+                hint="there is at least one class; chances are not negative and sum to 1",
+            )
+
+    @property
+    def classes(self) -> int:
+        return self.masses.size
+
+    @property
+    def is_public(self) -> bool:
+        """Whether every row stays where it is."""
+        return self.retention == 1 or self.classes == 1
+
+    def matrix(self) -> Floats:
+        """A itself, for small numbers of classes."""
+        return self.retention * np.eye(self.classes) + (1 - self.retention) * self.masses
+
+    def inverse(self) -> Floats:
+        """A⁻¹ = (I − (1−p)·1·masses)/p, because masses·1 = 1."""
+        return (np.eye(self.classes) - (1 - self.retention) * self.masses) / self.retention
+
+
+@dataclass(frozen=True)
+class Dense:
+    """Any other transition between the classes of one axis; rows sum to 1."""
+
+    transition: Floats
+
+    def __post_init__(self) -> None:
+        transition = frozen_copy(self.transition, 2)
+        object.__setattr__(self, "transition", transition)
+        rows, columns = transition.shape
+        if rows != columns or rows == 0:
+            raise UsageError(
+                f"a transition of {rows} by {columns} classes cannot be undone",
+                hint="give one row and one column for each class",
+            )
+        if not transition.min() >= 0 or np.abs(transition.sum(axis=1) - 1).max() > ROUNDING:
+            raise UsageError(
+                f"a row of the transition between {rows} classes does not sum to 1",
+                hint="row c holds the chances of what is seen of class c",
+            )
+
+    @property
+    def classes(self) -> int:
+        return self.transition.shape[0]
+
+    @property
+    def is_public(self) -> bool:
+        """Whether every row stays where it is."""
+        return bool((np.diagonal(self.transition) == 1).all())
+
+    def matrix(self) -> Floats:
+        return self.transition
+
+    def inverse(self) -> Floats:
+        try:
+            return np.linalg.inv(self.transition)
+        except np.linalg.LinAlgError:
+            raise UsageError(
+                f"the transition between {self.classes} classes has no inverse",
+                hint="some mixture of classes is seen exactly as another is",
+            ) from None
+
+
+Transition = Axis | Dense
+
+
+def frozen_copy(values: npt.ArrayLike, dimensions: int) -> Floats:
+    """The caller's numbers, out of the reach of later changes."""
+    copy = np.array(values, dtype=np.float64)
+    if copy.ndim != dimensions:
+        raise UsageError(
+            f"{copy.ndim} dimensions where {dimensions} are needed",
+            hint="replacing chances are a list, a transition is a matrix",
+        )
+    copy.flags.writeable = False
+    return copy
+
+
+def tensor(values: npt.ArrayLike, axes: Sequence[Transition]) -> Floats:
+    """A fresh contiguous copy in the shape of the axes; a flat list of all cells will do."""
+    shape = tuple(axis.classes for axis in axes)
+    copy = np.array(values, dtype=np.float64, order="C")
+    if copy.shape != shape and copy.shape != (math.prod(shape),):
+        raise UsageError(
+            f"a tensor of shape {copy.shape} for axes of {shape} classes",
+            hint="one axis per column, with one cell per class",
+        )
+    return copy.reshape(shape)

@@ -1,0 +1,115 @@
+"""The compiled loops along one axis, or along a run of binary ones. All change `x` in place.
+
+A tensor is seen as (outer, classes, inner): `inner` cells lie between neighbours along the axis.
+Axes commute, so each loop takes whatever order keeps the cells in the cache.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.compiled import compiled
+
+Floats = npt.NDArray[np.float64]
+
+STRIP = 256
+"""Cells that are summed side by side along an axis; their sums stay in the cache."""
+BLOCK = 4096
+"""Cells of a run of binary axes that are finished before the next are touched."""
+
+
+@compiled
+def carry_histogram(x: Floats, inner: int, masses: Floats, keep: float, share: float) -> None:
+    """x_c becomes keep·x_c + share·masses_c·Σx, along the axis."""
+    classes = masses.size
+    width = min(inner, STRIP)
+    sums = np.empty(width)
+    for outer in range(x.size // (classes * inner)):
+        base = outer * classes * inner
+        for first in range(base, base + inner, width):
+            size = min(width, base + inner - first)
+            sums[:size] = 0.0
+            for c in range(classes):
+                start = first + c * inner
+                for i in range(size):
+                    sums[i] += x[start + i]
+            for c in range(classes):
+                start = first + c * inner
+                weight = share * masses[c]
+                for i in range(size):
+                    x[start + i] = keep * x[start + i] + weight * sums[i]
+
+
+@compiled
+def carry_function(x: Floats, inner: int, masses: Floats, keep: float, share: float) -> None:
+    """f_c becomes keep·f_c + share·Σ masses·f, along the axis."""
+    classes = masses.size
+    width = min(inner, STRIP)
+    sums = np.empty(width)
+    for outer in range(x.size // (classes * inner)):
+        base = outer * classes * inner
+        for first in range(base, base + inner, width):
+            size = min(width, base + inner - first)
+            sums[:size] = 0.0
+            for c in range(classes):
+                start = first + c * inner
+                weight = share * masses[c]
+                for i in range(size):
+                    sums[i] += weight * x[start + i]
+            for c in range(classes):
+                start = first + c * inner
+                for i in range(size):
+                    x[start + i] = keep * x[start + i] + sums[i]
+
+
+@compiled
+def carry_pair(x: Floats, first: int, last: int, inner: int, m: Floats) -> None:
+    """(a, b) becomes (m₀₀a + m₀₁b, m₁₀a + m₁₁b) along one binary axis, within [first, last)."""
+    m00, m01, m10, m11 = m[0, 0], m[0, 1], m[1, 0], m[1, 1]
+    for start in range(first, last, 2 * inner):
+        for i in range(start, start + inner):
+            a, b = x[i], x[i + inner]
+            x[i] = m00 * a + m01 * b
+            x[i + inner] = m10 * a + m11 * b
+
+
+@compiled
+def carry_pairs(x: Floats, first: int, last: int, inner: int, m: Floats, n: Floats) -> None:
+    """Two neighbouring binary axes in one pass: `m` along the outer, `n` along the inner one."""
+    m00, m01, m10, m11 = m[0, 0], m[0, 1], m[1, 0], m[1, 1]
+    n00, n01, n10, n11 = n[0, 0], n[0, 1], n[1, 0], n[1, 1]
+    for start in range(first, last, 4 * inner):
+        for i in range(start, start + inner):
+            a, b, c, d = x[i], x[i + inner], x[i + 2 * inner], x[i + 3 * inner]
+            e, f = m00 * a + m01 * c, m00 * b + m01 * d
+            g, h = m10 * a + m11 * c, m10 * b + m11 * d
+            x[i] = n00 * e + n01 * f
+            x[i + inner] = n10 * e + n11 * f
+            x[i + 2 * inner] = n00 * g + n01 * h
+            x[i + 3 * inner] = n10 * g + n11 * h
+
+
+@compiled
+def carry_run(x: Floats, inner: int, matrices: Floats) -> None:
+    """A run of binary axes, `matrices[j]` along the j-th; `inner` cells lie within the last one."""
+    axes = matrices.shape[0]
+    near = 0
+    while near < axes and (inner << (near + 1)) <= BLOCK:
+        near += 1
+    block = inner << near
+    for first in range(0, x.size, block):
+        carry_neighbours(x, first, first + block, inner, matrices[axes - near :])
+    carry_neighbours(x, 0, x.size, block, matrices[: axes - near])
+
+
+@compiled
+def carry_neighbours(x: Floats, first: int, last: int, inner: int, matrices: Floats) -> None:
+    """A run of binary axes within [first, last), two at a time."""
+    axes = matrices.shape[0]
+    j = axes
+    while j >= 2:
+        carry_pairs(x, first, last, inner << (axes - j), matrices[j - 2], matrices[j - 1])
+        j -= 2
+    if j == 1:
+        carry_pair(x, first, last, inner << (axes - 1), matrices[0])

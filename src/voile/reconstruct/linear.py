@@ -1,0 +1,115 @@
+"""xA, yA⁻¹, Af and A⁻¹f for A = A₁ ⊗ … ⊗ A_k, axis by axis, without ever forming A.
+
+Retention replacement is the identity plus a matrix of rank one, so an axis costs a sum and a
+pass over the cells, however many classes it has; public axes cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import groupby
+from math import prod
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.reconstruct.axes import Dense, Floats, Transition, tensor
+from voile.reconstruct.kernels import carry_function, carry_histogram, carry_run
+
+Carry = Callable[[Floats], None]
+"""Changes the cells of a tensor, given flat, along one or several axes."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """What is carried along the axes, and in which direction."""
+
+    histogram: bool
+    backward: bool
+
+
+EXPECTED = Way(histogram=True, backward=False)
+INVERT = Way(histogram=True, backward=True)
+EXPECTATION = Way(histogram=False, backward=False)
+UNBIASED = Way(histogram=False, backward=True)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The passes over a tensor that carry it along all of its axes."""
+
+    passes: tuple[Carry, ...]
+
+    def carry(self, x: Floats) -> None:
+        """In place; the cells must be contiguous."""
+        cells = x.reshape(-1)
+        for one in self.passes:
+            one(cells)
+
+
+def plan(axes: Sequence[Transition], way: Way) -> Plan:
+    """Runs of neighbouring binary axes share their passes; public axes have none."""
+    passes: list[Carry] = []
+    inner = prod(axis.classes for axis in axes)
+    for binary, group in groupby(axes, lambda axis: axis.classes == 2):
+        run = list(group)
+        if binary:
+            inner >>= len(run)
+            if not all(axis.is_public for axis in run):
+                matrices = np.stack([directed(axis, way) for axis in run])
+                passes.append(partial(carry_run, inner=inner, matrices=matrices))
+            continue
+        for axis in run:
+            inner //= axis.classes
+            if not axis.is_public:
+                passes.append(along(axis, inner, way))
+    return Plan(tuple(passes))
+
+
+def along(axis: Transition, inner: int, way: Way) -> Carry:
+    """The pass along an axis of any number of classes."""
+    if isinstance(axis, Dense):
+        return partial(carry_dense, inner=inner, matrix=directed(axis, way))
+    p = axis.retention
+    keep, share = (1 / p, -(1 - p) / p) if way.backward else (p, 1 - p)
+    kernel = carry_histogram if way.histogram else carry_function
+    return partial(kernel, inner=inner, masses=axis.masses, keep=keep, share=share)
+
+
+def directed(axis: Transition, way: Way) -> Floats:
+    """The matrix that multiplies a column of the axis's cells."""
+    matrix = axis.inverse() if way.backward else axis.matrix()
+    return np.ascontiguousarray(matrix.T if way.histogram else matrix)
+
+
+def carry_dense(x: Floats, inner: int, matrix: Floats) -> None:
+    cells = x.reshape(-1, len(matrix), inner)
+    np.copyto(cells, matrix @ cells)
+
+
+def carried(values: npt.ArrayLike, axes: Sequence[Transition], way: Way) -> Floats:
+    x = tensor(values, axes)
+    plan(axes, way).carry(x)
+    return x
+
+
+def expected(x: npt.ArrayLike, axes: Sequence[Transition]) -> Floats:
+    """xA: how many rows are expected in each class, of `x` rows that are truly there."""
+    return carried(x, axes, EXPECTED)
+
+
+def invert(y: npt.ArrayLike, axes: Sequence[Transition]) -> Floats:
+    """yA⁻¹: the unbiased estimate of the true counts; cells may be negative, the total stays."""
+    return carried(y, axes, INVERT)
+
+
+def expectation(f: npt.ArrayLike, axes: Sequence[Transition]) -> Floats:
+    """Af: the mean of f(seen) given the true class."""
+    return carried(f, axes, EXPECTATION)
+
+
+def unbiased(f: npt.ArrayLike, axes: Sequence[Transition]) -> Floats:
+    """A⁻¹f: the g whose mean, g(seen) given the true class, is f of the true class."""
+    return carried(f, axes, UNBIASED)
