@@ -1,0 +1,52 @@
+"""What is promised to someone whose row is perturbed before it leaves them.
+
+Each column j is retained with chance p_j, else replaced by a draw from the public m_j. Proofs:
+docs/mathematics.md, "Promises of local perturbation".
+"""
+
+from voile.privacy.local.amplification import (
+    Chance,
+    amplification,
+    belief_after,
+    common_retention,
+    equal_shares,
+    exp_down,
+    largest_along,
+    local_epsilon,
+    local_promise,
+    prevents,
+    retention_for_ratio,
+    row_amplification,
+)
+from voile.privacy.local.breaches import (
+    first_breach,
+    identity_retention,
+    joint_bound,
+    joint_retention,
+    largest_rho1,
+    least_relative_prior,
+    relative_prior_bound,
+    retention_against,
+)
+from voile.privacy.local.posteriors import (
+    belief_in,
+    cell_beliefs,
+    known_prior_retention,
+    perturbed,
+    worst_breach,
+)
+from voile.privacy.local.priors import (
+    RareValues,
+    RelativePriors,
+    rare_values,
+    relative_priors,
+)
+
+__all__ = [
+    "Chance", "RareValues", "RelativePriors", "amplification", "belief_after", "belief_in",
+    "cell_beliefs", "common_retention", "equal_shares", "exp_down", "first_breach",
+    "identity_retention", "joint_bound", "joint_retention", "known_prior_retention",
+    "largest_along", "largest_rho1", "least_relative_prior", "local_epsilon", "local_promise",
+    "perturbed", "prevents", "rare_values", "relative_prior_bound", "relative_priors",
+    "retention_against", "retention_for_ratio", "row_amplification", "worst_breach",
+]  # fmt: skip

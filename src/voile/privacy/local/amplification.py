@@ -1,0 +1,129 @@
+"""How much likelier one original value can make what is seen than another: γ = e^ε.
+
+P(y|x) = p·1[y=x] + (1−p)·m(y), so that P(y|y)/P(y|x) = 1 + p/((1−p)·m(y)), largest where the
+replacing distribution m is least. Columns are perturbed apart, so that a row's γ is the product.
+A γ of None is unbounded: some value can be seen only of those who have it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+
+from voile.privacy.guarantee import log
+from voile.privacy.guarantees.belief_formulas import amplifying
+from voile.privacy.guarantees.beliefs import Amplification, Breach
+from voile.privacy.guarantees.theorems import belief_after as belief_by_ratio
+from voile.privacy.guarantees.theorems import log_up, ratio_of
+from voile.privacy.planner import round_down
+
+Chance = float | Fraction
+HALVINGS = 60
+
+
+def amplification(retention: Chance, least_mass: Chance) -> Fraction | None:
+    """γ of one column: `least_mass` is the least chance that m gives to any value of the domain.
+
+    For uniform replacement that is 1/D. A domain of one value (a mass of 1) has nothing to tell.
+    Whole rows with one coin (FRAPP) are one column whose values are the tuples.
+    """
+    p, mass = Fraction(retention), Fraction(least_mass)
+    if p == 0 or mass == 1:
+        return Fraction(1)
+    if p == 1 or mass == 0:
+        return None
+    return 1 + p / ((1 - p) * mass)
+
+
+def row_amplification(ratios: Iterable[Fraction | None]) -> Fraction | None:
+    """γ of a row whose columns are perturbed apart."""
+    product = Fraction(1)
+    for ratio in ratios:
+        if ratio is None:
+            return None
+        product *= ratio
+    return product
+
+
+def local_epsilon(ratio: Fraction | None) -> float:
+    """ε = ln γ, rounded up; ∞ where the ratio is unbounded."""
+    return math.inf if ratio is None else log_up(ratio)
+
+
+def local_promise(ratio: Fraction) -> Amplification:
+    """The guarantee that such a ratio is; all others follow from it by `convert`."""
+    return amplifying(ratio)
+
+
+def prevents(ratio: Fraction | None, breach: Breach) -> bool:
+    """Whether no property of what is perturbed can rise from ρ₁ to above ρ₂, for any prior."""
+    return ratio is not None and ratio <= ratio_of(breach.rho1, breach.rho2)
+
+
+def belief_after(prior: float, ratio: Fraction | None) -> Fraction:
+    """The most that a belief can become."""
+    return Fraction(1) if ratio is None else belief_by_ratio(prior, ratio)
+
+
+# ---------------------------------------------------------------------- back to a retention
+
+
+def retention_for_ratio(most: Fraction, least_mass: Chance) -> float:
+    """The largest retention of a column with γ ≤ `most`: p/(1−p) = (γ−1)·m, rounded down."""
+    mass = Fraction(least_mass)
+    if mass == 1:
+        return 1.0
+    odds = (most - 1) * mass
+    return round_down(odds / (1 + odds))
+
+
+def equal_shares(most: Fraction, least_masses: Sequence[Chance]) -> tuple[float, ...]:
+    """The largest retentions that split a row's ε equally among its columns.
+
+    A column of one value tells nothing and takes no share.
+    """
+    sharing = sum(Fraction(mass) != 1 for mass in least_masses)
+    share = root_down(most, max(1, sharing))
+    return tuple(retention_for_ratio(share, mass) for mass in least_masses)
+
+
+def common_retention(most: Fraction, least_masses: Sequence[Chance]) -> float:
+    """The largest retention that all columns of a row can have alike, with γ ≤ `most`."""
+
+    def keeps(retention: float) -> bool:
+        ratio = row_amplification(amplification(retention, mass) for mass in least_masses)
+        return ratio is not None and ratio <= most
+
+    return largest_along(keeps)
+
+
+def largest_along(keeps: Callable[[float], bool]) -> float:
+    """The largest number up to 1 that keeps a promise which all smaller ones keep, by halving."""
+    if keeps(1.0):
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if keeps(middle) else (low, middle)
+    return low
+
+
+def exp_down(epsilon: float) -> Fraction:
+    """A fraction just not above e^ε, such that `local_epsilon` of it is at most ε."""
+    if epsilon > 700:
+        return exp_down(epsilon / 2) ** 2
+    near = math.exp(epsilon)
+    while near > 1 and log_up(Fraction(near)) > epsilon:
+        near = math.nextafter(near, 0)
+    return max(Fraction(near), Fraction(1))
+
+
+def root_down(most: Fraction, degree: int) -> Fraction:
+    """A fraction just not above the root, in exact arithmetic."""
+    if degree == 1 or most == 1:
+        return most
+    near = Fraction(math.exp(log(most) / degree))
+    while near**degree > most:
+        near *= 1 - Fraction(1, 2**50)
+    return max(near, Fraction(1))

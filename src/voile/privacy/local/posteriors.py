@@ -1,0 +1,136 @@
+"""What is believed after seeing a perturbed value, for a prior that is known, by Bayes' rule.
+
+A prior is an array with one axis for each column, over values or over cells of values (such as
+ten equal intervals); `masses` are the replacing distributions over the same cells. The transition
+between cells is p·1[c=c'] + (1−p)·m(c'), column by column, so that nothing larger than the prior is
+ever made.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.errors import UsageError
+from voile.privacy.guarantees.beliefs import Breach
+from voile.privacy.local.amplification import largest_along
+
+Floats = npt.NDArray[np.float64]
+Members = npt.NDArray[np.bool_]
+
+
+def perturbed(prior: Floats, masses: Sequence[Floats], retentions: Sequence[float]) -> Floats:
+    """P[Y = c]: the prior as it looks after perturbing."""
+    check_shapes(prior, masses, retentions)
+    seen = prior
+    for axis, (mass, p) in enumerate(zip(masses, retentions, strict=True)):
+        total = seen.sum(axis=axis, keepdims=True)
+        seen = p * seen + (1 - p) * total * along(mass, axis, prior.ndim)
+    return seen
+
+
+def cell_beliefs(prior: Floats, masses: Sequence[Floats], retentions: Sequence[float]) -> Floats:
+    """P[X∈c | Y∈c] of every cell c; over single values, P[X=y | Y=y]. 0 where the prior is 0."""
+    stays = prior
+    for axis, (mass, p) in enumerate(zip(masses, retentions, strict=True)):
+        stays = stays * (p + (1 - p) * along(mass, axis, prior.ndim))
+    seen = perturbed(prior, masses, retentions)
+    return np.divide(stays, seen, out=np.zeros_like(seen), where=stays > 0)
+
+
+def belief_in(
+    prior: Any,
+    masses: Sequence[Any],
+    retentions: Sequence[Any],
+    members: Members,
+    seen: Sequence[Members],
+) -> Any:
+    """P[X∈S | Y∈T₁×…×T_k] for any set S of cells; exact for arrays of fractions.
+
+    With a single value in each T this is what the server, which sees y itself, can believe.
+    """
+    check_shapes(prior, masses, retentions)
+    likelihood = prior
+    for axis, (mass, p, these) in enumerate(zip(masses, retentions, seen, strict=True)):
+        chance = np.where(these, p, 0 * p) + (1 - p) * mass[these].sum()
+        likelihood = likelihood * along(chance, axis, prior.ndim)
+    return likelihood[members].sum() / likelihood.sum()
+
+
+@dataclass(frozen=True)
+class WorstBreach:
+    """The cell whose belief rises highest among those believed with at most ρ₁ before."""
+
+    cell: tuple[int, ...]
+    before: float
+    after: float
+
+
+def worst_breach(
+    prior: Floats, masses: Sequence[Floats], retentions: Sequence[float], rho1: float = 1.0
+) -> WorstBreach | None:
+    """The largest P[X∈c | Y∈c] among cells with a prior of at most ρ₁; None if there are none."""
+    beliefs = np.where((prior > 0) & (prior <= rho1), cell_beliefs(prior, masses, retentions), -1.0)
+    place = np.unravel_index(int(np.argmax(beliefs)), prior.shape)
+    if beliefs[place] < 0:
+        return None
+    return WorstBreach(tuple(map(int, place)), float(prior[place]), float(beliefs[place]))
+
+
+def known_prior_retention(
+    prior: Floats,
+    masses: Sequence[Floats],
+    breach: Breach,
+    proportions: Sequence[float] | None = None,
+) -> tuple[float, ...]:
+    """The largest retentions at which no cell goes from at most ρ₁ to above ρ₂, exactly.
+
+    All columns alike, or in the given proportions. Beliefs rise with the retentions, so that
+    halving finds the end; for one column there is a formula.
+    """
+    directions = tuple(proportions or [1.0] * prior.ndim)
+    if prior.ndim == 1:
+        return (single_column(prior, masses[0], breach),)
+
+    def keeps(scale: float) -> bool:
+        scaled = [scale * direction for direction in directions]
+        worst = worst_breach(prior, masses, scaled, breach.rho1)
+        return worst is None or worst.after <= breach.rho2
+
+    scale = largest_along(keeps)
+    return tuple(scale * direction for direction in directions)
+
+
+def single_column(prior: Floats, mass: Floats, breach: Breach) -> float:
+    """p/(1−p) ≤ m(ρ₂−x)/(x(1−ρ₂)) for every cell with a prior x of at most ρ₁."""
+    protected = (prior > 0) & (prior <= breach.rho1)
+    x, m = prior[protected], mass[protected]
+    if not len(x):
+        return 1.0
+    odds = float((m * (breach.rho2 - x) / (x * (1 - breach.rho2))).min())
+    retention = odds / (1 + odds)
+    while retention > 0 and (
+        (worst := worst_breach(prior, [mass], [retention], breach.rho1)) is not None
+        and worst.after > breach.rho2
+    ):
+        retention = math.nextafter(retention, 0)
+    return retention
+
+
+def along(mass: Any, axis: int, axes: int) -> Any:
+    """A column's numbers, laid along its axis."""
+    return mass.reshape([-1 if place == axis else 1 for place in range(axes)])
+
+
+def check_shapes(prior: Any, masses: Sequence[Any], retentions: Sequence[Any]) -> None:
+    if [len(mass) for mass in masses] != list(prior.shape) or len(retentions) != prior.ndim:
+        raise UsageError(
+            f"a prior of shape {prior.shape} does not fit masses of "
+            f"{[len(mass) for mass in masses]} values and {len(retentions)} retentions",
+            hint="give one distribution and one retention for each axis",
+        )
