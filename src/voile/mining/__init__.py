@@ -1,0 +1,1 @@
+"""Models of a table from counts alone: decision trees and association rules."""

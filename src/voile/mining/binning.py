@@ -1,0 +1,188 @@
+"""A column's public domain cut into bins, and sets of bins as SQL conditions."""
+
+from __future__ import annotations
+
+import datetime as dt
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voile.engines.encode import ARROW, EPOCH, domain_array, values_at
+from voile.errors import TableError, UsageError
+from voile.mining.wording import either, listed, name_in_sql, value_in_sql
+from voile.schema import Attribute, Bins, Value, Values
+
+Whole = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+
+UNKNOWN = -1
+"""The bin of a value that the domain does not have."""
+MOST_VALUES = 1000
+"""Values without an order that are still told apart one by one."""
+MOST_CODES = 2**26
+"""The largest domain whose codes are listed: half a gigabyte of bins."""
+
+
+@dataclass(frozen=True, eq=False)
+class Binning:
+    """Which bin each code of an attribute is in; NULL, where allowed, is the last bin alone.
+
+    Where `ordered`, bins are intervals of the domain and a tree cuts between them. Elsewhere
+    every value is a bin.
+    """
+
+    attribute: Attribute
+    bins: Whole
+    ordered: bool
+
+    @property
+    def name(self) -> str:
+        return self.attribute.name
+
+    @cached_property
+    def size(self) -> int:
+        return int(self.bins[-1]) + 1
+
+    @cached_property
+    def starts(self) -> Whole:
+        """The first code of each bin."""
+        return np.searchsorted(self.bins, np.arange(self.size)).astype(np.int64)
+
+    @property
+    def intervals(self) -> int:
+        """Bins without the one of NULL."""
+        return self.size - self.attribute.null
+
+    @cached_property
+    def comparable(self) -> bool:
+        """Whether the domain's order is that of SQL, so that bins are ranges of values."""
+        domain = self.attribute.domain
+        if not self.ordered or self.attribute.kind == "categorical":
+            return False
+        return not isinstance(domain, Values) or increasing(domain)
+
+    # ------------------------------------------------------------------ rows to bins
+
+    def places(self, column: Any) -> Whole:
+        """The bin of each value of an Arrow column, UNKNOWN where the domain has none.
+
+        A number beyond the ends of a range is in the first or the last bin.
+        """
+        whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+        try:
+            found = self._compared(whole) if self.comparable else self._looked_up(whole)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise TableError(
+                f"column {self.name!r} has values that are not of kind {self.attribute.kind}: "
+                f"{str(error).splitlines()[0]}",
+                hint="give a table with the columns of the release",
+            ) from None
+        missing = whole.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+        found[missing] = self.size - 1 if self.attribute.null else UNKNOWN
+        return found
+
+    def _compared(self, column: Any) -> Whole:
+        numbers = as_numbers(column, self.attribute)
+        found = np.searchsorted(self._boundaries, numbers, side="right")
+        return found.astype(np.int64)
+
+    @cached_property
+    def _boundaries(self) -> npt.NDArray[np.float64]:
+        """The values at which a new bin begins."""
+        starts = self.starts[1 : self.intervals]
+        domain = self.attribute.domain
+        if isinstance(domain, Bins):
+            return np.array(domain.edges)[starts]
+        return as_numbers(values_at(self.attribute, starts), self.attribute)
+
+    def _looked_up(self, column: Any) -> Whole:
+        values = domain_array(self.attribute).slice(0, self.attribute.domain.size)
+        place = pc.index_in(column.cast(ARROW[self.attribute.kind]), value_set=values)
+        codes = place.fill_null(UNKNOWN).to_numpy(zero_copy_only=False).astype(np.int64)
+        return np.where(codes == UNKNOWN, UNKNOWN, self.bins[codes])
+
+    # ------------------------------------------------------------------ bins in words
+
+    def value(self, place: int) -> Value:
+        """The value that a bin of a single code stands for."""
+        found: Value = values_at(self.attribute, self.starts[[place]]).to_pylist()[0]
+        return found
+
+    def condition(self, mask: Mask) -> str:
+        """A set of bins as SQL that is true of exactly their values."""
+        if mask.all():
+            return "true"
+        column, null = name_in_sql(self.name), bool(self.attribute.null and mask[-1])
+        own = mask[: self.intervals]
+        if not own.any():
+            return f"{column} IS NULL" if null else "false"
+        if own.all():
+            return f"{column} IS NOT NULL"
+        told = self._range(own) if self.comparable else self._list(own)
+        return either(told, f"{column} IS NULL") if null else told
+
+    def _range(self, own: Mask) -> str:
+        """Neighbouring bins as a comparison or two."""
+        first, last = int(np.argmax(own)), len(own) - int(np.argmax(own[::-1]))
+        column = name_in_sql(self.name)
+        bounds = []
+        if first > 0:
+            bounds.append(f"{column} >= {self._boundary(first)}")
+        if last < self.intervals:
+            bounds.append(f"{column} < {self._boundary(last)}")
+        return " AND ".join(bounds)
+
+    def _boundary(self, place: int) -> str:
+        domain = self.attribute.domain
+        if isinstance(domain, Bins):
+            return value_in_sql(domain.edges[int(self.starts[place])])
+        return value_in_sql(self.value(place))
+
+    def _list(self, own: Mask) -> str:
+        inside = np.isin(self.bins[: self.attribute.domain.size], np.flatnonzero(own))
+        values = domain_array(self.attribute).slice(0, self.attribute.domain.size)
+        texts = [
+            [value_in_sql(v) for v in values.filter(pa.array(chosen)).to_pylist()]
+            for chosen in (inside, ~inside)
+        ]
+        return listed(name_in_sql(self.name), *texts)
+
+
+def binning(attribute: Attribute, bins: int) -> Binning:
+    """`bins` equal parts of an ordered domain, all its values if it has no more; else all."""
+    if attribute.size > MOST_CODES:
+        raise UsageError(
+            f"column {attribute.name!r} has {attribute.size:,} possible values, "
+            f"more than {MOST_CODES:,}",
+            hint="leave it out with --columns, or declare a coarser step in the schema",
+        )
+    values = attribute.domain.size
+    ordered = attribute.ordered and attribute.kind != "boolean" and values > 2
+    parts = min(bins, values) if ordered else values
+    if not ordered and values > MOST_VALUES:
+        raise UsageError(
+            f"column {attribute.name!r} has {values:,} values without an order",
+            hint="leave it out with --columns, or declare 'ordered: true' in the schema",
+        )
+    found = np.arange(values, dtype=np.int64) * parts // values
+    return Binning(attribute, np.append(found, [parts] * attribute.null).astype(np.int64), ordered)
+
+
+def as_numbers(column: Any, attribute: Attribute) -> npt.NDArray[np.float64]:
+    """Numbers or days as floats, NaN where there is none."""
+    if attribute.kind == "date":
+        days = column.cast(pa.date32()).cast(pa.int32()).cast(pa.float64())
+        return np.asarray(days.to_numpy(zero_copy_only=False), np.float64) + EPOCH
+    numbers = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    return np.asarray(numbers, np.float64)
+
+
+def increasing(domain: Values) -> bool:
+    numbers = [v.toordinal() if isinstance(v, dt.date) else v for v in domain.values]
+    return all(a < b for a, b in pairwise(numbers))  # type: ignore[operator]

@@ -1,0 +1,200 @@
+"""A decision tree: its nodes, its rules, and what it predicts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.errors import TableError, did_you_mean
+from voile.mining.binning import UNKNOWN, Binning
+from voile.schema import Attribute, Value
+from voile.schema.attribute import plain
+
+Floats = npt.NDArray[np.float64]
+Whole = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+Path = Mapping[str, Mask]
+"""Which bins of each column lead to a node."""
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """A question on one column; rows in the `chosen` bins answer yes."""
+
+    binning: Binning
+    chosen: Mask
+    gain: float
+
+    @property
+    def condition(self) -> str:
+        return self.binning.condition(self.chosen)
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """Estimated rows of a node, the share of each class among them, and how it goes on.
+
+    `yes` and `no` are there where `split` is.
+    """
+
+    rows: float
+    stderr: float
+    shares: tuple[float, ...]
+    split: Split | None = None
+    yes: Node | None = None
+    no: Node | None = None
+
+    @property
+    def majority(self) -> int:
+        """The most frequent class, by its place."""
+        return int(np.argmax(self.shares))
+
+    @property
+    def children(self) -> tuple[tuple[bool, Node], ...]:
+        """Answer and node, none for a leaf."""
+        if self.yes is None or self.no is None:
+            return ()
+        return ((True, self.yes), (False, self.no))
+
+    @property
+    def depth(self) -> int:
+        return max((1 + child.depth for _, child in self.children), default=0)
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A leaf in words: rows that meet all conditions are mostly of one class."""
+
+    conditions: tuple[str, ...]
+    label: Value
+    rows: float
+    stderr: float
+    share: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "conditions": list(self.conditions),
+            "class": plain(self.label),
+            "rows": self.rows,
+            "stderr": self.stderr,
+            "share": self.share,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Tree:
+    """A tree for `target`, from the bins of the columns that it was allowed to ask about."""
+
+    target: Attribute
+    binnings: Mapping[str, Binning]
+    root: Node
+
+    @property
+    def classes(self) -> list[Value]:
+        return list(self.target)
+
+    @property
+    def label(self) -> Value:
+        """The most frequent class of all."""
+        return self.classes[self.root.majority]
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that the tree asks about, in the order of the schema."""
+        used = {node.split.binning.name for _, node in self.nodes() if node.split}
+        return [name for name in self.binnings if name in used]
+
+    def nodes(self) -> Iterator[tuple[dict[str, Mask], Node]]:
+        """Every node with its path, the yes side first."""
+        yield from self._below({}, self.root)
+
+    def _below(self, path: dict[str, Mask], node: Node) -> Iterator[tuple[dict[str, Mask], Node]]:
+        yield path, node
+        for answer, child in node.children:
+            assert node.split is not None  # noqa: S101
+            yield from self._below(narrowed(path, node.split, answer=answer), child)
+
+    def conditions(self, path: Path) -> tuple[str, ...]:
+        """What leads to a node, one condition for each column."""
+        return tuple(self.binnings[name].condition(mask) for name, mask in path.items())
+
+    def rules(self) -> list[Rule]:
+        """The leaves, the yes side first."""
+        classes = self.classes
+        return [
+            Rule(
+                self.conditions(path),
+                classes[node.majority],
+                node.rows,
+                node.stderr,
+                node.shares[node.majority],
+            )
+            for path, node in self.nodes()
+            if not node.children
+        ]
+
+    # ------------------------------------------------------------------ predicting
+
+    def places(self, table: Any) -> dict[str, Whole]:
+        """The bins of the rows of an Arrow table, for the columns that the tree asks about."""
+        names = list(table.schema.names)
+        for name in self.columns:
+            if name not in names:
+                raise TableError(
+                    f"the rows have no column {name!r}, which the tree asks about",
+                    hint=did_you_mean(name, names),
+                )
+        return {name: self.binnings[name].places(table.column(name)) for name in self.columns}
+
+    def shares(self, places: Mapping[str, Whole], rows: int) -> Floats:
+        """The class shares of the leaf that each row falls in (rows × classes)."""
+        found = np.empty((rows, len(self.root.shares)))
+        fill(self.root, places, np.arange(rows), found)
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        return self._node_to_dict(self.root, None)
+
+    def _node_to_dict(self, node: Node, answer: bool | None) -> dict[str, Any]:
+        names = [name_of(label) for label in self.classes]
+        found: dict[str, Any] = {
+            "rows": node.rows,
+            "stderr": node.stderr,
+            "class": plain(self.classes[node.majority]),
+            "share": node.shares[node.majority],
+            "shares": dict(zip(names, node.shares, strict=True)),
+        }
+        if answer is not None:
+            found = {"answer": "yes" if answer else "no", **found}
+        if node.split:
+            found |= {"column": node.split.binning.name, "condition": node.split.condition}
+            found["gain"] = node.split.gain
+            found["children"] = [self._node_to_dict(child, a) for a, child in node.children]
+        return found
+
+
+def narrowed(path: Path, split: Split, *, answer: bool) -> dict[str, Mask]:
+    """The path to a child."""
+    name = split.binning.name
+    side = split.chosen if answer else ~split.chosen
+    return {**path, name: path[name] & side if name in path else side}
+
+
+def fill(node: Node, places: Mapping[str, Whole], rows: Whole, found: Floats) -> None:
+    """Pass rows down the tree; a value nobody knows goes where most rows go."""
+    if node.split is None or node.yes is None or node.no is None:
+        found[rows] = node.shares
+        return
+    place = places[node.split.binning.name][rows]
+    answers = np.where(place == UNKNOWN, node.yes.rows >= node.no.rows, node.split.chosen[place])
+    fill(node.yes, places, rows[answers], found)
+    fill(node.no, places, rows[~answers], found)
+
+
+def name_of(label: Value) -> str:
+    """A class as people and JSON keys have it."""
+    return "NULL" if label is None else str(plain(label))
