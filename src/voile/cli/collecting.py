@@ -1,0 +1,133 @@
+"""The command of a collector: take perturbed rows over HTTP, release what has come in."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from voile.cli.common import PLACES, JsonOpt, app, inode
+from voile.terminal import say, show, show_lines
+from voile.terminal.collecting import collected_view, listening_data, listening_view
+
+if TYPE_CHECKING:
+    from voile.client import Spec
+    from voile.collect.serving import Listening, Serving
+
+
+@app.command()
+def collect(
+    store: Annotated[
+        Path, typer.Option(metavar="FOLDER", help="Where rows are kept; made when it is new.")
+    ],
+    spec: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What clients perturb by; a store keeps its own."),
+    ] = None,
+    listen: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="127.0.0.1:8400 if not given.")
+    ] = None,
+    release: Annotated[
+        Path | None,
+        typer.Option(metavar="RELEASE", help="Do not listen: release what the store has so far."),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="With --release: replace it.")
+    ] = False,
+    rate: Annotated[str, typer.Option(help="Requests of one address: 50/s, 30/min, 1000/h.")] = (
+        "50/s"
+    ),
+    burst: Annotated[int, typer.Option(help="Requests of one address at once.")] = 200,
+    most_rows: Annotated[int, typer.Option(help="Rows of one request.")] = 10_000,
+    most_bytes: Annotated[str, typer.Option(help="Size of one request.")] = "4MB",
+    most_stored: Annotated[
+        str | None, typer.Option(help="Size of the store (as much as the disk has).")
+    ] = None,
+    public: Annotated[
+        bool, typer.Option("--public", help="Listen where other machines can reach it.")
+    ] = False,
+    proxy: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Believe this proxy's X-Forwarded-For."),
+    ] = None,
+    origin: Annotated[
+        list[str] | None,
+        typer.Option(metavar="URL", help="A web page whose scripts may send rows; repeatable."),
+    ] = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Collect rows that people perturbed themselves, over HTTP; release what has come in."""
+    from voile.errors import UsageError
+
+    if release is not None:
+        if listen is not None:
+            raise UsageError(
+                "--listen and --release exclude each other",
+                hint="run the collector, and release its --store with a second command",
+            )
+        release_store(store, release, read_spec(spec), overwrite=overwrite, as_json=as_json)
+        return
+    if overwrite:
+        raise UsageError("--overwrite belongs to --release", hint="a store is never overwritten")
+    check_installed()
+    from voile.collect.app import Limits
+    from voile.collect.rate import Rate
+    from voile.collect.serving import Address, Serving, check_origins
+    from voile.units import byte_count
+
+    how = Serving(
+        Address.read(listen or "127.0.0.1:8400"),
+        Rate.read(rate, burst),
+        Limits(rows=most_rows, bytes=byte_count(most_bytes)),
+        public=public,
+        proxy=proxy,
+        origins=check_origins(origin or []),
+        most_stored=None if most_stored is None else byte_count(most_stored),
+    )
+    run(store, read_spec(spec), how, as_json=as_json)
+
+
+def release_store(
+    store: Path, target: Path, spec: Spec | None, *, overwrite: bool, as_json: bool
+) -> None:
+    from voile.collect import release_collected
+
+    PLACES.append((target, inode(target)))
+    done = release_collected(store, target, spec=spec, overwrite=overwrite)
+    show(done.to_dict() if as_json else None, lambda: collected_view(done))
+
+
+def run(store: Path, spec: Spec | None, how: Serving, *, as_json: bool) -> None:
+    from voile.collect.serving import serve
+
+    def ready(found: Listening) -> None:
+        """One line of JSON, for programs that wait for it."""
+        if how.public:
+            say("note: without TLS in front, anybody on the way can read and change what is sent")
+        if as_json:
+            show_lines([json.dumps(listening_data(found, store), ensure_ascii=False)])
+        else:
+            show(None, lambda: listening_view(found, store))
+
+    rows = serve(store, spec, how, ready=ready, note=lambda text: say(f"note: {text}"))
+    say(f"stopped; {store} has {rows:,} rows")
+
+
+def read_spec(path: Path | None) -> Spec | None:
+    from voile.client import Spec
+
+    return None if path is None else Spec.open(path)
+
+
+def check_installed() -> None:
+    """FastAPI and uvicorn are an extra: most people only read releases."""
+    from voile.errors import UsageError
+
+    missing = [name for name in ("fastapi", "uvicorn") if importlib.util.find_spec(name) is None]
+    if missing:
+        raise UsageError(
+            f"a collector needs {' and '.join(missing)}", hint="pip install 'voile[server]'"
+        )

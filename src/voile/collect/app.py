@@ -1,0 +1,192 @@
+"""The collector as an ASGI application: what it answers, and what it refuses.
+
+It keeps no log of payloads, ids or addresses. Whatever a request is, the answer is JSON, and never
+a 500: what is wrong with the request has its own status, what is wrong with the collector is 503.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from fastapi import FastAPI, Request
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
+
+from voile.client import read_submission
+from voile.collect.guard import Guard, fault, refused
+from voile.collect.rate import Buckets
+from voile.collect.refusal import RefusalError, unavailable
+from voile.collect.writer import Writer
+from voile.errors import UsageError
+
+HINTS = {
+    HTTPStatus.NOT_FOUND: "there is /v1/spec, /v1/rows, /v1/count and /v1/health",
+    HTTPStatus.METHOD_NOT_ALLOWED: "POST /v1/rows; everything else is GET",
+}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What one request may take, and all of them together."""
+
+    rows: int = 10_000
+    """Of one submission."""
+    bytes: int = 4 * 2**20
+    """Of one body."""
+    bytes_together: int = 256 * 2**20
+    """Of all bodies that are being read at one time."""
+    seconds: float = 30.0
+    """To send a body."""
+
+    def __post_init__(self) -> None:
+        if self.rows < 1:
+            raise UsageError(f"--most-rows {self.rows} takes nothing", hint="at least 1")
+        if self.bytes < 1024:
+            raise UsageError(f"--most-bytes {self.bytes} takes nothing", hint="at least 1KB")
+
+
+class Collector:
+    """The answers, over a writer and its store."""
+
+    def __init__(self, writer: Writer, limits: Limits) -> None:
+        self._writer = writer
+        self._spec = writer.store.spec
+        self._limits = limits
+        self._reading = 0
+        """Bytes of the bodies that are being read."""
+
+    async def spec(self) -> Response:
+        """The spec, byte for byte: its digest is in every submission."""
+        return Response(self._spec.raw, media_type="application/json")
+
+    async def health(self) -> Response:
+        """Whether rows are taken."""
+        if self._writer.store.broken:
+            raise unavailable(
+                "the store does not work", hint="the operator must look after its disk"
+            )
+        return JSONResponse({"status": "ok"})
+
+    async def count(self) -> Response:
+        return JSONResponse({"rows": self._writer.store.count})
+
+    async def rows(self, request: Request) -> Response:
+        """Take a submission; the answer comes when all of it is on disk."""
+        length = self._check_headers(request)
+        submission = read_submission(
+            await self._body(request, length), self._spec, most_rows=self._limits.rows
+        )
+        done = await asyncio.wrap_future(self._writer.add(submission))
+        return JSONResponse({"accepted": done.accepted, "repeated": done.repeated})
+
+    def _check_headers(self, request: Request) -> int:
+        """The length of the body, if it is one that would be read."""
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        coding = request.headers.get("content-encoding", "identity").strip().lower()
+        if kind != "application/json" or coding != "identity":
+            raise RefusalError(
+                HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+                "the body is not plain application/json",
+                hint="send Content-Type: application/json, and no Content-Encoding",
+            )
+        length = request.headers.get("content-length", "")
+        if not (length.isascii() and length.isdigit()):
+            raise RefusalError(
+                HTTPStatus.LENGTH_REQUIRED, "the body's length is not given", hint="Content-Length"
+            )
+        if len(length) > 18 or int(length) > self._limits.bytes:
+            raise self._too_large()
+        return int(length)
+
+    async def _body(self, request: Request, length: int) -> bytes:
+        """The body, read no further than it may go."""
+        if self._reading and self._reading + length > self._limits.bytes_together:
+            raise unavailable("too many requests at once", hint="try again", retry_after=1)
+        self._reading += length
+        try:
+            async with asyncio.timeout(self._limits.seconds):
+                return await self._read(request)
+        except TimeoutError:
+            raise RefusalError(
+                HTTPStatus.REQUEST_TIMEOUT,
+                f"the body did not arrive within {self._limits.seconds:g} seconds",
+                hint="send fewer rows at once",
+            ) from None
+        except ClientDisconnect:
+            raise RefusalError(HTTPStatus.BAD_REQUEST, "the body ends early") from None
+        finally:
+            self._reading -= length
+
+    async def _read(self, request: Request) -> bytes:
+        body = bytearray()
+        async with aclosing(request.stream()) as stream:
+            async for chunk in stream:
+                body += chunk
+                if len(body) > self._limits.bytes:
+                    raise self._too_large()
+        return bytes(body)
+
+    def _too_large(self) -> RefusalError:
+        return RefusalError(
+            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+            f"the body has more than {self._limits.bytes:,} bytes",
+            hint=f"send at most {self._limits.rows:,} rows at once, and fewer if they are long",
+        )
+
+
+def make_app(
+    writer: Writer,
+    buckets: Buckets,
+    *,
+    limits: Limits | None = None,
+    origins: tuple[str, ...] = (),
+    note: Callable[[str], None] = lambda _: None,
+) -> FastAPI:
+    """The application; `origins` are the web pages (scheme and host) whose scripts may use it."""
+    collector = Collector(writer, limits or Limits())
+    app = FastAPI(
+        title="Voile collector",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+    )
+    app.get("/v1/spec")(collector.spec)
+    app.get("/v1/health")(collector.health)
+    app.get("/v1/count")(collector.count)
+    app.post("/v1/rows")(collector.rows)
+    for kind in (RefusalError, UsageError, HTTPException):
+        app.add_exception_handler(kind, answer_error)
+    if origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(origins),
+            allow_methods=["GET", "POST"],
+            allow_headers=["Content-Type"],
+        )
+    app.add_middleware(Guard, buckets=buckets, note=note)
+    return app
+
+
+async def answer_error(_: Request, error: Exception) -> Response:
+    return refused(refusal_of(error))
+
+
+def refusal_of(error: Exception) -> RefusalError:
+    """What to answer to whom an error was raised for."""
+    match error:
+        case RefusalError():
+            return error
+        case UsageError():  # the submission is not what the wire format says
+            return RefusalError(HTTPStatus.BAD_REQUEST, error.message, hint=error.hint)
+        case HTTPException():  # a path or method that is not there
+            status = HTTPStatus(error.status_code)
+            return RefusalError(status, status.phrase.lower(), hint=HINTS.get(status, ""))
+        case _:
+            return fault()

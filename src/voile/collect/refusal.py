@@ -1,0 +1,26 @@
+"""A refusal with the status that HTTP has for it."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from voile.errors import VoileError
+
+
+class RefusalError(VoileError):
+    """What the collector says instead of taking something.
+
+    `retry_after` is in seconds, for refusals that pass by themselves.
+    """
+
+    def __init__(
+        self, status: HTTPStatus, message: str, *, hint: str = "", retry_after: int | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+        self.retry_after = retry_after
+
+
+def unavailable(message: str, *, hint: str, retry_after: int | None = None) -> RefusalError:
+    """The store cannot take rows now, whatever the request is."""
+    return RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, hint=hint, retry_after=retry_after)

@@ -1,0 +1,51 @@
+"""A release of what has been collected so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from voile.client import Spec
+from voile.collect.snapshot import snapshot
+from voile.errors import TableError, UsageError
+from voile.publishing.perturbing import write_collected
+from voile.release import Release
+
+
+@dataclass(frozen=True)
+class Collected:
+    """A release of a store: of so many rows, perturbed by the spec of this digest."""
+
+    release: Release
+    store: Path
+    rows: int
+    spec: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "release": str(self.release.path),
+            "store": str(self.store),
+            "rows": self.rows,
+            "spec": self.spec,
+        }
+
+
+def release_collected(
+    folder: Path, target: Path, *, spec: Spec | None = None, overwrite: bool = False
+) -> Collected:
+    """Write a release of the rows that a store has at this moment.
+
+    The rows were perturbed before they were sent: nothing is added here, and a store may be
+    released as often as one likes. A collector may be running on it meanwhile.
+    """
+    if target.resolve().is_relative_to(folder.resolve()):
+        raise UsageError(f"{str(target)!r} is inside the store", hint="write it elsewhere")
+    with snapshot(folder, spec) as taken:
+        if not taken.count:
+            raise TableError(
+                f"nothing has been collected in {str(folder)!r} yet",
+                hint="release when rows have come in",
+            )
+        release = write_collected(taken.batches(), taken.spec, target, overwrite=overwrite)
+        return Collected(release, folder, taken.count, taken.spec.digest)

@@ -1,0 +1,287 @@
+"""What a collector keeps: submitted rows by their id, in one SQLite file.
+
+Rows are keyed by their random id and kept in its order, so the order of arrival is not a part of
+the table. A commit is on disk before it returns. The spec is inside: a store belongs to one survey
+for ever. Ids stay here; releases have none.
+
+One collector at a time may open a store (`opened`); any number of readers may look at it meanwhile
+(`voile.collect.snapshot`).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from pathlib import Path
+
+from voile.client import Spec, Submission
+from voile.collect.layout import Layout
+from voile.collect.refusal import RefusalError, unavailable
+from voile.engines.parquet import sync
+from voile.errors import UsageError
+
+DATABASE = "rows.sqlite"
+LOCK = "lock"
+APPLICATION = 0x566F6943
+"""SQLite's application_id: 'VoiC'."""
+VERSION = 1
+PAGE = 4096
+PATIENCE = 10.0
+"""Seconds to wait for another program that has locked the file, such as a backup."""
+PASSING = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+"""Errors after which SQLite goes on as before. After any other one nothing is taken any more: when
+a disk has failed once, a later success does not say that what came before is safe."""
+
+TABLES = (
+    "CREATE TABLE spec (one INTEGER PRIMARY KEY CHECK (one = 1), raw BLOB NOT NULL)",
+    """CREATE TABLE rows (
+      id BLOB PRIMARY KEY CHECK (typeof(id) = 'blob' AND length(id) = 16),
+      codes BLOB NOT NULL CHECK (typeof(codes) = 'blob' AND length(codes) = {width})
+    ) WITHOUT ROWID""",
+    """CREATE TRIGGER first_stays BEFORE UPDATE ON rows
+      BEGIN SELECT RAISE(ABORT, 'the first row of an id stays'); END""",
+)
+ADD = """
+INSERT INTO rows VALUES (?, ?)
+ON CONFLICT (id) DO UPDATE SET codes = excluded.codes WHERE codes <> excluded.codes
+"""
+"""Takes a new row, passes over one that is there already, and runs into `first_stays` when an id
+comes again with other values."""
+
+
+@dataclass(frozen=True)
+class Added:
+    """How many rows of a submission were new, and how many had been taken before."""
+
+    accepted: int
+    repeated: int
+
+
+class Store:
+    """A store that is open for taking rows, by one thread."""
+
+    def __init__(self, connection: sqlite3.Connection, spec: Spec) -> None:
+        self.spec = spec
+        self.broken: str | None = None
+        """What went wrong, once nothing is taken any more."""
+        self._db = connection
+        self._layout = Layout.of(spec)
+        self.count = int(connection.execute("SELECT count(*) FROM rows").fetchone()[0])
+
+    def add(self, submissions: Sequence[Submission]) -> list[Added | RefusalError]:
+        """Take every submission whole or not at all; when this returns, all is on disk.
+
+        One transaction for all of them: syncing is what takes time.
+        """
+        if self.broken:
+            raise self._gone()
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+            outcomes = [self._add_one(submission) for submission in submissions]
+            self._db.execute("COMMIT")
+        except sqlite3.Error as error:
+            self._undo()
+            raise self._failed(error) from None
+        self.count += sum(done.accepted for done in outcomes if isinstance(done, Added))
+        return outcomes
+
+    def _add_one(self, submission: Submission) -> Added | RefusalError:
+        before = self._db.total_changes
+        rows = zip(submission.ids, self._layout.pack(submission.codes), strict=True)
+        self._db.execute("SAVEPOINT submission")
+        try:
+            self._db.executemany(ADD, rows)
+        except sqlite3.IntegrityError:
+            self._db.execute("ROLLBACK TO submission")
+            self._db.execute("RELEASE submission")
+            return RefusalError(
+                HTTPStatus.CONFLICT,
+                "an id of this submission came before with other values; the first ones stay, and "
+                "nothing of this submission was taken",
+                hint="send a perturbed row again as it was, or give a new row a new random id",
+            )
+        self._db.execute("RELEASE submission")
+        accepted = self._db.total_changes - before
+        return Added(accepted, len(submission.ids) - accepted)
+
+    def _undo(self) -> None:
+        """Leave the transaction, if SQLite has not done so itself."""
+        with suppress(sqlite3.Error):
+            if self._db.in_transaction:
+                self._db.execute("ROLLBACK")
+
+    def _failed(self, error: sqlite3.Error) -> RefusalError:
+        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        if code == sqlite3.SQLITE_FULL:
+            return unavailable(
+                "the store is full", hint="the collector's operator must make room", retry_after=600
+            )
+        if code in PASSING:
+            return unavailable(
+                "another program has locked the store", hint="try again", retry_after=5
+            )
+        self.broken = str(error)
+        return self._gone()
+
+    def _gone(self) -> RefusalError:
+        return unavailable(
+            f"the store does not work: {self.broken}",
+            hint="the collector's operator must look after its disk and start it anew",
+        )
+
+
+@contextmanager
+def opened(folder: Path, spec: Spec | None, *, most_bytes: int | None = None) -> Iterator[Store]:
+    """Open a store, or begin one, and keep other collectors out meanwhile.
+
+    A new store needs a spec; an old one has its own, and refuses another. `most_bytes` bounds the
+    size of the file.
+    """
+    begun = (folder / DATABASE).exists()
+    if not begun and spec is None:
+        raise UsageError(
+            f"there is no store in {str(folder)!r} yet", hint="begin one with --spec spec.json"
+        )
+    make_folder(folder, begun=begun)
+    with ExitStack() as stack:
+        stack.enter_context(locked(folder))
+        create_file(folder / DATABASE)
+        connection = connect(folder)
+        stack.callback(connection.close)
+        try:
+            prepare(connection, spec, most_bytes)
+            kept = spec_of(connection)
+            check_same(folder, kept, spec)
+            store = Store(connection, kept)
+        except sqlite3.Error as error:
+            raise unusable(folder, error) from None
+        yield store
+
+
+def make_folder(folder: Path, *, begun: bool) -> None:
+    """The store's own folder, which only its owner may look into."""
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        strange = [] if begun else [p.name for p in folder.iterdir() if p.name != LOCK]
+    except FileNotFoundError:
+        raise UsageError(
+            f"there is no folder {str(folder.absolute().parent)!r}", hint="make it first"
+        ) from None
+    except OSError as error:
+        raise UsageError(
+            f"cannot use {str(folder)!r} as a store: {error.strerror}", hint="name another folder"
+        ) from None
+    if strange:
+        raise UsageError(
+            f"{str(folder)!r} holds {min(strange)!r} and is not a store",
+            hint="name a new or an empty folder with --store",
+        )
+
+
+@contextmanager
+def locked(folder: Path) -> Iterator[None]:
+    """One collector at a time; the lock goes with its process, however that ends."""
+    try:
+        handle = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write to {str(folder)!r}: {error.strerror}", hint="name another folder"
+        ) from None
+    try:
+        lock(handle, folder)
+        yield
+    finally:
+        os.close(handle)
+
+
+def lock(handle: int, folder: Path) -> None:
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise UsageError(
+            f"another collector is using the store {str(folder)!r}",
+            hint="stop it first, or give this one its own --store",
+        ) from None
+
+
+def create_file(path: Path) -> None:
+    """Make the file where it is not there yet, for the owner's eyes only."""
+    with suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+        sync(path.parent)
+        sync(path.absolute().parent.parent)
+
+
+def connect(folder: Path) -> sqlite3.Connection:
+    """A connection that begins no transactions of its own; the file must be there."""
+    place = (folder / DATABASE).absolute().as_uri()
+    try:
+        return sqlite3.connect(
+            f"{place}?mode=rw",
+            uri=True,
+            timeout=PATIENCE,
+            isolation_level=None,
+            check_same_thread=False,  # opened by one thread, then used by another
+        )
+    except sqlite3.Error as error:
+        raise unusable(folder, error) from None
+
+
+def prepare(connection: sqlite3.Connection, spec: Spec | None, most_bytes: int | None) -> None:
+    """Make every commit durable, check what the file is, and fill it when it is new."""
+    check_kind(connection)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute("PRAGMA synchronous = FULL")
+    if most_bytes is not None:
+        connection.execute(f"PRAGMA max_page_count = {max(1, most_bytes // PAGE)}")
+    connection.execute("BEGIN IMMEDIATE")
+    if is_empty(connection):
+        if spec is None:
+            raise sqlite3.DatabaseError("it was begun and never finished; begin it with --spec")
+        connection.execute(f"PRAGMA application_id = {APPLICATION}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+        for statement in TABLES:
+            connection.execute(statement.format(width=Layout.of(spec).width))
+        connection.execute("INSERT INTO spec VALUES (1, ?)", [spec.raw])
+    connection.execute("COMMIT")
+
+
+def is_empty(connection: sqlite3.Connection) -> bool:
+    return not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+
+
+def check_kind(connection: sqlite3.Connection) -> None:
+    """Leave alone what is somebody else's database."""
+    application = connection.execute("PRAGMA application_id").fetchone()[0]
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if not is_empty(connection) and (application, version) != (APPLICATION, VERSION):
+        raise sqlite3.DatabaseError("it is another database, or of another version of Voile")
+
+
+def spec_of(connection: sqlite3.Connection) -> Spec:
+    """The spec that the store was begun with, byte for byte."""
+    found = connection.execute("SELECT raw FROM spec").fetchone()
+    if found is None:
+        raise sqlite3.DatabaseError("it has no spec")
+    return Spec.from_bytes(bytes(found[0]))
+
+
+def check_same(folder: Path, kept: Spec, given: Spec | None) -> None:
+    if given is not None and given.digest != kept.digest:
+        raise UsageError(
+            f"the store {str(folder)!r} was begun with another spec (its digest is "
+            f"{kept.digest[:12]}…, not {given.digest[:12]}…)",
+            hint="rows that were perturbed differently cannot be mixed: name a new --store",
+        )
+
+
+def unusable(folder: Path, error: sqlite3.Error) -> UsageError:
+    return UsageError(
+        f"{str(folder / DATABASE)!r} cannot be used as a store: {error}",
+        hint="a store is begun by voile collect --spec spec.json --store FOLDER",
+    )

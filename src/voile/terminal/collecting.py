@@ -1,0 +1,43 @@
+"""What people see of a collector."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from voile.terminal import key_values
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from voile.collect import Collected
+    from voile.collect.serving import Listening
+
+
+def listening_data(found: Listening, store: Path) -> dict[str, Any]:
+    return {"listening": found.url, "store": str(store), "rows": found.rows, "spec": found.spec}
+
+
+def listening_view(found: Listening, store: Path) -> Any:
+    from rich.markup import escape
+
+    return key_values(
+        {
+            "listening": f"{found.url}/v1/rows",
+            "store": f"{escape(str(store))}, {found.rows:,} rows so far",
+            "spec": f"{found.spec[:16]}… at {found.url}/v1/spec",
+            "to stop": "Ctrl-C; nothing that was acknowledged is lost",
+        }
+    )
+
+
+def collected_view(done: Collected) -> Any:
+    from rich.markup import escape
+
+    return key_values(
+        {
+            "release": escape(str(done.release.path)),
+            "rows": f"{done.rows:,}, as they were perturbed by those who sent them",
+            "from": escape(str(done.store)),
+            "spec": f"{done.spec[:16]}…",
+        }
+    )
