@@ -9,6 +9,7 @@ from voile.privacy.local.amplification import (
     amplification,
     belief_after,
     common_retention,
+    epsilon_of,
     equal_shares,
     exp_down,
     largest_along,
@@ -44,7 +45,7 @@ from voile.privacy.local.priors import (
 
 __all__ = [
     "Chance", "RareValues", "RelativePriors", "amplification", "belief_after", "belief_in",
-    "cell_beliefs", "common_retention", "equal_shares", "exp_down", "first_breach",
+    "cell_beliefs", "common_retention", "epsilon_of", "equal_shares", "exp_down", "first_breach",
     "identity_retention", "joint_bound", "joint_retention", "known_prior_retention",
     "largest_along", "largest_rho1", "least_relative_prior", "local_epsilon", "local_promise",
     "perturbed", "prevents", "rare_values", "relative_prior_bound", "relative_priors",

@@ -46,9 +46,14 @@ def row_amplification(ratios: Iterable[Fraction | None]) -> Fraction | None:
     return product
 
 
-def local_epsilon(ratio: Fraction | None) -> float:
+def epsilon_of(ratio: Fraction | None) -> float:
     """ε = ln γ, rounded up; ∞ where the ratio is unbounded."""
     return math.inf if ratio is None else log_up(ratio)
+
+
+def local_epsilon(retention: Chance, least_mass: Chance) -> float:
+    """ε of one column; a row's is the sum."""
+    return epsilon_of(amplification(retention, least_mass))
 
 
 def local_promise(ratio: Fraction) -> Amplification:
@@ -110,7 +115,7 @@ def largest_along(keeps: Callable[[float], bool]) -> float:
 
 
 def exp_down(epsilon: float) -> Fraction:
-    """A fraction just not above e^ε, such that `local_epsilon` of it is at most ε."""
+    """A fraction just not above e^ε, such that `epsilon_of` it is at most ε."""
     if epsilon > 700:
         return exp_down(epsilon / 2) ** 2
     near = math.exp(epsilon)
