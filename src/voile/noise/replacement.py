@@ -1,0 +1,166 @@
+"""Retention replacement: a code is kept with chance p, else replaced by a drawn one.
+
+All samplers are exact (see shares.py): the chance to keep is at most p and off by less than
+2⁻¹²⁸, and what replaces a code has exactly the stated distribution. They read a stream in order,
+so that the same stream and codes give the same result. Codes keep their type.
+
+    perturb        one column; replaced uniformly, or in proportion to whole numbers
+    perturb_rows   one coin for the whole row; replaced by a uniform tuple of the domain
+    resample       replaced by the column's value in a row drawn uniformly, its own included
+    swap           the codes that are not kept change places among themselves
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.noise.keyed import Stream
+from voile.noise.replacement_kernels import shuffle
+from voile.noise.shares import Drawer
+
+Codes = npt.NDArray[Any]
+Bools = npt.NDArray[np.bool_]
+Tickets = npt.NDArray[np.int64]
+
+PIECE = 2**15
+"""Rows at a time: their words are still in the cache when they are used."""
+TABLE = 2**20
+"""The longest list of all tickets; where there are more, a ticket is looked up in steps."""
+NO_TICKET = -1
+
+
+@dataclass(frozen=True)
+class Replacement:
+    """How one column is perturbed: domain size, chance to keep, and what replaces.
+
+    `parts`: a code v replaces with chance parts[v]/Σ parts; None replaces uniformly.
+    """
+
+    size: int
+    retention: float | Fraction
+    parts: tuple[int, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if self.size < 1:
+            raise ValueError(f"a domain has at least one value, not {self.size}")
+        exact(self.retention)
+        if self.parts is None:
+            return
+        if len(self.parts) != self.size:
+            raise ValueError(f"{len(self.parts)} parts for a domain of {self.size} values")
+        if min(self.parts) < 0 or not 0 < sum(self.parts) < 2**62:
+            raise ValueError(f"parts are not negative and sum to 1 … 2⁶², not to {sum(self.parts)}")
+
+
+def perturb(codes: Codes, how: Replacement, stream: Stream) -> Codes:
+    """A column with each code kept or replaced on its own."""
+    if len(codes) and how.size - 1 > np.iinfo(codes.dtype).max:
+        raise ValueError(f"{how.size} values do not fit into codes of type {codes.dtype}")
+    retention = exact(how.retention)
+    if how.parts is None or how.size == 1:
+        return mixed(codes, how.size, retention, stream)
+    fresh = Lookup(how.parts, codes.dtype)
+    return replaced_by(codes, fresh.tickets, fresh, retention, stream)
+
+
+def perturb_rows(
+    codes: Sequence[Codes], sizes: Sequence[int], retention: float | Fraction, stream: Stream
+) -> list[Codes]:
+    """Columns of which each row is kept whole, or replaced whole by a uniform tuple."""
+    kept = coins(len(codes[0]) if codes else 0, retention, stream)
+    return [
+        np.where(kept, column, perturb(column, Replacement(size, 0), stream))
+        for column, size in zip(codes, sizes, strict=True)
+    ]
+
+
+def resample(codes: Codes, retention: float | Fraction, stream: Stream) -> Codes:
+    """A column with each code kept, or replaced by that of a row drawn uniformly from all."""
+    return replaced_by(codes, max(1, len(codes)), codes.take, exact(retention), stream)
+
+
+def swap(codes: Codes, retention: float | Fraction, stream: Stream) -> Codes:
+    """A column with each code kept, or moved: all that move are permuted uniformly."""
+    moved = ~coins(len(codes), retention, stream)
+    values = codes[moved]
+    if len(values) > 2**32:
+        raise ValueError(f"{len(values)} values are too many to swap; at most 2³² at a time")
+    left = len(values)
+    while left > 1:
+        words = stream.words(min(left + 1, PIECE) // 2).view(np.uint32)
+        left = shuffle(values, left, words)
+    out = codes.copy()
+    out[moved] = values
+    return out
+
+
+def coins(count: int, chance: float | Fraction, stream: Stream) -> Bools:
+    """Heads with this chance, off by less than 2⁻¹²⁸ and never more likely than that."""
+    return mixed(np.ones(count, dtype=np.uint8), 1, exact(chance), stream).view(np.bool_)
+
+
+def exact(chance: float | Fraction) -> Fraction:
+    """The very number that a float is."""
+    if not 0 <= chance <= 1:
+        raise ValueError(f"the chance to keep lies in [0, 1], not {float(chance)}")
+    return Fraction(chance)
+
+
+def pieces(count: int) -> Iterator[slice]:
+    return (slice(start, min(start + PIECE, count)) for start in range(0, count, PIECE))
+
+
+def mixed(codes: Codes, size: int, retention: Fraction, stream: Stream) -> Codes:
+    """Each code, or a uniform number below `size`."""
+    if retention == 1:
+        return codes.copy()
+    codes = np.ascontiguousarray(codes)
+    out = np.empty_like(codes)
+    drawer = Drawer(size, retention)
+    for piece in pieces(len(codes)):
+        drawer.draw(codes[piece], out[piece], stream)
+    return out
+
+
+def replaced_by(
+    codes: Codes,
+    tickets: int,
+    fresh: Callable[[Tickets], Codes],
+    retention: Fraction,
+    stream: Stream,
+) -> Codes:
+    """Each code, or fresh(t) of a uniform ticket t."""
+    out = codes.copy()
+    if retention == 1:
+        return out
+    drawer = Drawer(tickets, retention)
+    none = np.full(min(PIECE, len(codes)), NO_TICKET, dtype=np.int64)
+    drawn = np.empty_like(none)
+    for piece in pieces(len(codes)):
+        now = drawn[: piece.stop - piece.start]
+        drawer.draw(none[: len(now)], now, stream)
+        # NO_TICKET is a valid place from the end: what is found there is not taken.
+        np.copyto(out[piece], fresh(now), where=now != NO_TICKET)
+    return out
+
+
+class Lookup:
+    """The code of a ticket: a code has as many consecutive tickets as it has parts."""
+
+    def __init__(self, parts: Sequence[int], kind: np.dtype[Any]) -> None:
+        self.tickets = sum(parts)
+        self._codes = np.arange(len(parts), dtype=kind)
+        self._ends = np.array(list(accumulate(parts)), dtype=np.int64)
+        self._table = np.repeat(self._codes, parts) if self.tickets <= TABLE else None
+
+    def __call__(self, tickets: Tickets) -> Codes:
+        if self._table is not None:
+            return self._table[tickets]
+        return self._codes[np.searchsorted(self._ends, tickets, side="right")]
