@@ -1,0 +1,165 @@
+"""Sending a submission to a collector, once, however often the network fails."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Collection, Mapping, Sequence
+from http.client import HTTPException
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from voile.client.spec import MOST_BYTES, Spec
+from voile.client.wire import submission
+from voile.errors import UsageError, VoileError
+
+MOST_ANSWER = 2**16
+LONGEST_WAIT = 60.0
+AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""Answers after which the same bytes may be sent again."""
+
+
+def send(
+    url: str,
+    rows: Sequence[Mapping[str, Any]] | bytes,
+    spec: Spec,
+    *,
+    at_most: float | None = None,
+    public: Collection[str] = (),
+    insecure: bool = False,
+    timeout: float = 10.0,
+    attempts: int = 5,
+    _sleep: Callable[[float], None] = time.sleep,
+) -> dict[str, Any]:
+    """Perturb rows and send them to the collector at `url`; returns what it answers.
+
+    `rows` may be the bytes of `submission`, kept from before. Each attempt sends the same bytes,
+    and the collector knows rows by their ids, so that a row counts once. A failure that may have
+    been half-way is safe to repeat only with the same bytes: make them with `submission` first
+    where that matters.
+    """
+    check_address(url, insecure)
+    payload = (
+        rows if isinstance(rows, bytes) else submission(rows, spec, at_most=at_most, public=public)
+    )
+    request = urllib.request.Request(  # noqa: S310  (the scheme was checked)
+        url.rstrip("/") + "/v1/rows",
+        data=payload,
+        headers={"Content-Type": "application/json"},
+        method="POST",
+    )
+    answer = exchange(request, timeout, attempts, MOST_ANSWER, _sleep)
+    try:
+        read = json.loads(answer)
+    except (ValueError, RecursionError):
+        read = None
+    if not isinstance(read, dict):
+        raise VoileError(f"{url} answered something that is not a JSON object")
+    return read
+
+
+def fetch_spec(
+    url: str, *, insecure: bool = False, timeout: float = 10.0, attempts: int = 3
+) -> Spec:
+    """The spec that the collector at `url` publishes."""
+    check_address(url, insecure)
+    request = urllib.request.Request(url.rstrip("/") + "/v1/spec")  # noqa: S310
+    data = exchange(request, timeout, attempts, MOST_BYTES + 1, time.sleep)
+    return Spec.from_bytes(data, where=f"the spec of {url}")
+
+
+def check_address(url: str, insecure: bool) -> None:
+    """Refuse what is no web address, and plain http except to this machine."""
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname
+        _ = parts.port
+    except ValueError:
+        host = None
+    if not host or parts.scheme not in ("http", "https") or parts.query or parts.fragment:
+        raise UsageError(
+            f"{url!r} is not the address of a collector", hint="such as https://survey.example.org"
+        )
+    if parts.scheme == "http" and not is_loopback(host) and not insecure:
+        raise UsageError(
+            f"{url!r} is not encrypted: anyone on the way can read the rows, and change the spec",
+            hint="use https, or say insecure=True",
+        )
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A collector that sends rows elsewhere may send them where they are not encrypted."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def exchange(
+    request: urllib.request.Request,
+    timeout: float,
+    attempts: int,
+    most_bytes: int,
+    sleep: Callable[[float], None],
+) -> bytes:
+    """Ask until there is an answer, waiting longer each time; refusals are not repeated."""
+    handlers: list[urllib.request.BaseHandler] = [NoRedirect()]
+    if is_loopback(urlsplit(request.full_url).hostname or ""):
+        handlers.append(urllib.request.ProxyHandler({}))
+    opener = urllib.request.build_opener(*handlers)
+    for attempt in range(1, attempts + 1):
+        wait = min(LONGEST_WAIT, 0.5 * 2 ** (attempt - 1))
+        try:
+            with opener.open(request, timeout=timeout) as response:
+                data: bytes = response.read(most_bytes)
+                return data
+        except urllib.error.HTTPError as error:
+            with error:
+                if error.code not in AGAIN:
+                    raise refusal(request, error) from None
+                reason = f"it answered {error.code}"
+                wait = asked_wait(error.headers.get("Retry-After"), wait)
+        except (OSError, HTTPException) as error:
+            reason = str(getattr(error, "reason", error)) or type(error).__name__
+        if attempt < attempts:
+            sleep(wait)
+    raise VoileError(
+        f"{request.full_url}: no answer in {attempts} attempts ({reason})",
+        hint="keep the bytes of `submission` and send them later: the ids make it count once",
+    )
+
+
+def asked_wait(header: str | None, otherwise: float) -> float:
+    """Seconds that the server asks to wait, within reason."""
+    if header is None or not header.isascii() or not header.isdigit():
+        return otherwise
+    return min(LONGEST_WAIT, float(header[:9]))
+
+
+def refusal(request: urllib.request.Request, error: urllib.error.HTTPError) -> UsageError:
+    """What a collector refused, in its own words where it has some."""
+    try:
+        told = json.loads(error.read(MOST_ANSWER))
+        words, hint = str(told["error"])[:500], str(told.get("hint", ""))[:500]
+    except (
+        OSError,
+        HTTPException,
+        ValueError,
+        RecursionError,
+        KeyError,
+        TypeError,
+        AttributeError,
+    ):
+        words, hint = "no reason given", ""
+    return UsageError(f"{request.full_url} answered {error.code}: {words}", hint=hint)
