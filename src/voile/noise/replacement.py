@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from voile.noise.keyed import Stream
 from voile.noise.replacement_kernels import shuffle
-from voile.noise.shares import Drawer
+from voile.noise.shares import Drawer, cheapest_shares
 
 Codes = npt.NDArray[Any]
 Bools = npt.NDArray[np.bool_]
@@ -123,7 +123,7 @@ def mixed(codes: Codes, size: int, retention: Fraction, stream: Stream) -> Codes
         return codes.copy()
     codes = np.ascontiguousarray(codes)
     out = np.empty_like(codes)
-    drawer = Drawer(size, retention)
+    drawer = Drawer(cheapest_shares(size, retention))
     for piece in pieces(len(codes)):
         drawer.draw(codes[piece], out[piece], stream)
     return out
@@ -140,7 +140,7 @@ def replaced_by(
     out = codes.copy()
     if retention == 1:
         return out
-    drawer = Drawer(tickets, retention)
+    drawer = Drawer(cheapest_shares(tickets, retention))
     none = np.full(min(PIECE, len(codes)), NO_TICKET, dtype=np.int64)
     drawn = np.empty_like(none)
     for piece in pieces(len(codes)):

@@ -71,6 +71,10 @@ class Shares:
         return (self.retention * (1 << self.bits) - self.kept) / self.undecided
 
     @property
+    def is_narrow(self) -> bool:
+        return self.bits <= NARROW_BITS
+
+    @property
     def division(self) -> tuple[int, int]:
         """The factor and the places that divide by `share`; no matter what, where it is 0."""
         if not self.share:
@@ -80,19 +84,23 @@ class Shares:
 
     def numbers(self) -> Words:
         """What the compiled loop of this width asks for."""
-        wide = self.bits == WIDE_BITS
-        last = (max(1, self.share),) if wide else self.division
-        shift = (WIDE_BITS if wide else 32) - self.bits
-        return np.array([shift, self.kept, self.limit, *last], dtype=np.uint64)
+        by = self.division if self.is_narrow else (max(1, self.share),)
+        shift = (32 if self.is_narrow else 64) - self.bits
+        return np.array([shift, self.kept, self.limit, *by], dtype=np.uint64)
+
+
+def cheapest_shares(size: int, retention: Fraction) -> Shares:
+    """Of words as narrow as leave few rows undecided."""
+    narrow = Shares(size, retention, NARROW_BITS)
+    if narrow.undecided <= OFTEN * (1 << NARROW_BITS):
+        return narrow
+    return Shares(size, retention, WIDE_BITS)
 
 
 class Drawer:
     """Keeps or replaces codes, a word for each; retention is below 1."""
 
-    def __init__(self, size: int, retention: Fraction) -> None:
-        shares = Shares(size, retention, NARROW_BITS)
-        if shares.undecided > OFTEN * (1 << NARROW_BITS):
-            shares = Shares(size, retention, WIDE_BITS)
+    def __init__(self, shares: Shares) -> None:
         self.shares = shares
         self._numbers = shares.numbers()
         self._coin = Bernoulli(shares.undecided_retention)
@@ -100,7 +108,7 @@ class Drawer:
     def draw(self, codes: Codes, out: Codes, stream: Stream) -> None:
         """Codes kept or replaced, into `out`; as many as fit into the cache are best."""
         words: npt.NDArray[Any]
-        if self.shares.bits == NARROW_BITS:
+        if self.shares.is_narrow:
             words = stream.words((len(codes) + 1) // 2).view(np.uint32)[: len(codes)]
             undecided = keep_or_multiply(words, self._numbers, codes, out)
         else:
