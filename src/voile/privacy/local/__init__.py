@@ -30,6 +30,7 @@ from voile.privacy.local.breaches import (
     retention_against,
 )
 from voile.privacy.local.posteriors import (
+    WorstBreach,
     belief_in,
     cell_beliefs,
     known_prior_retention,
@@ -44,7 +45,8 @@ from voile.privacy.local.priors import (
 )
 
 __all__ = [
-    "Chance", "RareValues", "RelativePriors", "amplification", "belief_after", "belief_in",
+    "Chance", "RareValues", "RelativePriors", "WorstBreach", "amplification", "belief_after",
+    "belief_in",
     "cell_beliefs", "common_retention", "epsilon_of", "equal_shares", "exp_down", "first_breach",
     "identity_retention", "joint_bound", "joint_retention", "known_prior_retention",
     "largest_along", "largest_rho1", "least_relative_prior", "local_epsilon", "local_promise",

@@ -1,0 +1,230 @@
+"""A plan of local perturbation: what retentions promise, and which errors they leave."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from voile.evaluate.planning.expected import finite
+from voile.evaluate.planning.local_error import (
+    ClientsNeeded,
+    Condition,
+    clients_needed,
+    deviations,
+    largest_variance,
+)
+from voile.evaluate.planning.local_measure import Measured
+from voile.evaluate.planning.local_wish import LocalWish, largest
+from voile.privacy.local import amplification, belief_after, epsilon_of, row_amplification
+from voile.schema import Schema
+
+PRIORS = (0.01, 0.1, 0.5)
+"""Beliefs of which a plan says what they may become."""
+MOST_CONDITIONS = 4
+"""Conjunctions of up to so many columns are foreseen."""
+HALF = 0.5
+POINTS = 40
+
+
+@dataclass(frozen=True)
+class Beliefs:
+    """What beliefs of 1 %, 10 % and 50 % may become, by the largest likelihood ratio."""
+
+    ratio: Fraction | None
+
+    @property
+    def after(self) -> tuple[float, ...]:
+        return tuple(float(belief_after(prior, self.ratio)) for prior in PRIORS)
+
+    @property
+    def epsilon(self) -> float:
+        return epsilon_of(self.ratio)
+
+    def to_list(self) -> list[dict[str, float]]:
+        return [{"before": b, "after": a} for b, a in zip(PRIORS, self.after, strict=True)]
+
+
+@dataclass(frozen=True)
+class ColumnPlan:
+    """One column: its retention, what that promises, and the error of conditions on it."""
+
+    name: str
+    size: int
+    retention: float
+    alone: float | None
+    """The largest retention that the wish would allow if this were the only column."""
+    rows: int | None
+
+    @property
+    def beliefs(self) -> Beliefs:
+        return Beliefs(amplification(self.retention, Fraction(1, self.size)))
+
+    def stderr(self, mass: float) -> float | None:
+        """Of a count, in the worst table: conditions on values of this replacing mass."""
+        if self.rows is None:
+            return None
+        variance = largest_variance([Condition(self.retention, mass)])
+        return math.sqrt(variance * self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "size": str(self.size),
+            "retention": self.retention,
+            "alone": self.alone,
+            "epsilon": finite(self.beliefs.epsilon),
+            "beliefs": self.beliefs.to_list(),
+            "stderr_value": self.stderr(1 / self.size),
+            "stderr_half": self.stderr(HALF),
+        }
+
+
+@dataclass(frozen=True)
+class ConjunctionError:
+    """The error of counting rows that meet conditions on so many columns, in the worst table.
+
+    Each condition is met by half of its domain; the columns are those that are retained least.
+    """
+
+    conditions: int
+    variance: float
+    """n·Var of the fraction."""
+    rows: int | None
+    wish: LocalWish
+
+    @property
+    def factor(self) -> float:
+        """The standard error of the fraction, times √n."""
+        return math.sqrt(self.variance)
+
+    @property
+    def share(self) -> float | None:
+        """The standard error of the fraction."""
+        return None if self.rows is None else self.factor / math.sqrt(self.rows)
+
+    @property
+    def rows_needed(self) -> int | None:
+        """For the wished error, where the error is nearly normal."""
+        if self.wish.error is None:
+            return None
+        wanted = (deviations(self.wish.confidence) / self.wish.error) ** 2 * self.variance
+        return max(1, math.ceil(wanted))
+
+    def to_dict(self) -> dict[str, Any]:
+        share = self.share
+        return {
+            "conditions": self.conditions,
+            "factor": self.factor,
+            "stderr": None if share is None or self.rows is None else share * self.rows,
+            "share": share,
+            "margin": None if share is None else share * deviations(self.wish.confidence),
+            "rows_needed": self.rows_needed,
+        }
+
+
+@dataclass(frozen=True)
+class LocalPoint:
+    """One retention for all columns: a row's ε, its beliefs, and errors of conjunctions."""
+
+    retention: float
+    beliefs: Beliefs
+    errors: tuple[ConjunctionError, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "retention": self.retention,
+            "epsilon": finite(self.beliefs.epsilon),
+            "beliefs": list(self.beliefs.after),
+            "factors": [error.factor for error in self.errors],
+        }
+
+
+@dataclass(frozen=True)
+class LocalPlan:
+    """What `voile plan --local` shows."""
+
+    wish: LocalWish
+    schema: Schema
+    rows: int | None
+    retentions: tuple[float, ...]
+    notes: tuple[str, ...]
+    alone: tuple[float, ...] | None = None
+    measured: Measured | None = None
+    command: str | None = None
+    """The line that would perturb the table; None where there is only a codebook."""
+
+    @property
+    def columns(self) -> tuple[ColumnPlan, ...]:
+        limits = self.alone or (None,) * len(self.retentions)
+        return tuple(
+            ColumnPlan(a.name, a.size, p, limit, self.rows)
+            for a, p, limit in zip(self.schema, self.retentions, limits, strict=True)
+        )
+
+    @property
+    def beliefs(self) -> Beliefs:
+        """Of a whole row."""
+        return Beliefs(row_amplification(column.beliefs.ratio for column in self.columns))
+
+    @property
+    def whole_row(self) -> float | None:
+        """The retention of a single coin for the whole row that keeps the same wish."""
+        if self.wish.is_by_error or self.wish.epsilon_column is not None:
+            return None
+        return None if self.wish.s_breach else largest(self.wish, [self.schema.size])[0]
+
+    @property
+    def errors(self) -> tuple[ConjunctionError, ...]:
+        return conjunction_errors(self.retentions, self.rows, self.wish)
+
+    @property
+    def clients(self) -> ClientsNeeded | None:
+        if self.wish.error is None:
+            return None
+        return clients_needed(min(self.retentions), self.wish.error, 1 - self.wish.confidence)
+
+    def curve(self) -> tuple[LocalPoint, ...]:
+        """The same for all columns alike at other retentions, and at the plan's own."""
+        evenly = np.linspace(0.02, 0.98, POINTS).round(6).tolist()
+        return tuple(self.at(p) for p in sorted({*evenly, *self.retentions} - {1.0}))
+
+    def at(self, retention: float) -> LocalPoint:
+        sizes = self.schema.sizes
+        ratio = row_amplification(amplification(retention, Fraction(1, size)) for size in sizes)
+        alike = [retention] * len(sizes)
+        return LocalPoint(
+            retention, Beliefs(ratio), conjunction_errors(alike, self.rows, self.wish)
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "wish": self.wish.to_dict(),
+            "rows": self.rows,
+            "columns": [column.to_dict() for column in self.columns],
+            "epsilon": finite(self.beliefs.epsilon),
+            "beliefs": self.beliefs.to_list(),
+            "whole_row": self.whole_row,
+            "errors": [error.to_dict() for error in self.errors],
+            "clients": self.clients.to_dict() if self.clients else None,
+            "measured": self.measured.to_dict() if self.measured else None,
+            "curve": [point.to_dict() for point in self.curve()],
+            "command": self.command,
+            "notes": list(self.notes),
+        }
+
+
+def conjunction_errors(
+    retentions: Sequence[float], rows: int | None, wish: LocalWish
+) -> tuple[ConjunctionError, ...]:
+    """Of the columns that are retained least, one and more."""
+    least = sorted(retentions)[:MOST_CONDITIONS]
+    conditions = [Condition(p, HALF) for p in least]
+    return tuple(
+        ConjunctionError(k, largest_variance(conditions[:k]), rows, wish)
+        for k in range(1, len(least) + 1)
+    )

@@ -1,0 +1,238 @@
+"""From what is wished of local perturbation to the retentions that keep it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Literal, get_args
+
+from voile.errors import PromiseError, UsageError
+from voile.evaluate.planning.local_error import (
+    check_error,
+    clients_needed,
+    reached_error,
+    retention_needed,
+)
+from voile.privacy.guarantees.beliefs import Breach, Dp, SBreach
+from voile.privacy.guarantees.theorems import ratio_of
+from voile.privacy.local import (
+    amplification,
+    common_retention,
+    epsilon_of,
+    equal_shares,
+    exp_down,
+    joint_retention,
+    retention_against,
+    retention_for_ratio,
+    row_amplification,
+)
+
+Share = Literal["epsilon", "retention"]
+SHARES: tuple[str, ...] = get_args(Share)
+DIGITS = 6
+"""Digits of a retention that is recommended; the rest is rounded to the side of the wish."""
+
+
+@dataclass(frozen=True)
+class LocalWish:
+    """What `voile plan --local` is asked for: one promise, or a retention, or an error."""
+
+    epsilon: float | None = None
+    """ε of a whole row."""
+    epsilon_column: float | None = None
+    """ε of every column."""
+    breach: Breach | None = None
+    relative: float | None = None
+    """s: only sets less than s times as likely as by replacement are protected."""
+    retention: float | None = None
+    error: float | None = None
+    """How far the fraction of rows that meet a condition may be off."""
+    confidence: float = 0.95
+    share: Share = "epsilon"
+    """What columns have in common when they share a row's ε."""
+
+    def __post_init__(self) -> None:
+        self._check_choice()
+        for epsilon in (self.epsilon, self.epsilon_column):
+            if epsilon is not None:
+                Dp(epsilon, "swap")  # refuses what is no ε
+        if self.relative is not None and self.breach is not None:
+            SBreach(self.relative, self.breach.rho1, self.breach.rho2)
+        if self.retention is not None and not 0 < self.retention < 1:
+            raise UsageError(
+                f"retention {self.retention:g} must lie between 0 and 1",
+                hint="it is the chance that a value is kept, e.g. 0.3",
+            )
+        check_error(0.01 if self.error is None else self.error, self.confidence)
+        if self.share not in SHARES:
+            raise UsageError(
+                f"--share {self.share!r} is not known", hint=f"use {' or '.join(SHARES)}"
+            )
+
+    def _check_choice(self) -> None:
+        given = [name for name in PROMISES if getattr(self, name) is not None]
+        if len(given) > 1:
+            options = " and ".join(map(option, given))
+            raise UsageError(f"{options} are two wishes", hint="give one of them")
+        if self.relative is not None and self.breach is None:
+            raise UsageError(
+                f"--relative {self.relative:g} is about a breach, and none is named",
+                hint="add --breach 0.1,0.95",
+            )
+        if not given and self.error is None:
+            raise UsageError(
+                "nothing is wished for",
+                hint="give --epsilon 3, --epsilon-column 1, --breach 0.1,0.95, --retention 0.3, "
+                "or --error 0.01",
+            )
+
+    @property
+    def is_by_error(self) -> bool:
+        """Whether the error alone decides."""
+        return all(getattr(self, name) is None for name in PROMISES)
+
+    @property
+    def s_breach(self) -> SBreach | None:
+        if self.breach is None or self.relative is None:
+            return None
+        return SBreach(self.relative, self.breach.rho1, self.breach.rho2)
+
+    @property
+    def row_ratio(self) -> Fraction | None:
+        """The largest γ of a row that is wished for, where it is one of a row."""
+        if self.epsilon is not None:
+            return exp_down(self.epsilon)
+        if self.breach is not None and self.relative is None:
+            return ratio_of(self.breach.rho1, self.breach.rho2)
+        return None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "epsilon": self.epsilon,
+            "epsilon_column": self.epsilon_column,
+            "breach": [self.breach.rho1, self.breach.rho2] if self.breach else None,
+            "relative": self.relative,
+            "retention": self.retention,
+            "error": self.error,
+            "confidence": self.confidence,
+            "share": self.share,
+        }
+
+
+PROMISES = ("epsilon", "epsilon_column", "breach", "retention")
+
+
+def option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def parse_breach(text: str) -> Breach:
+    """ρ₁,ρ₂ as on the command line."""
+    try:
+        rho1, rho2 = (float(part) for part in text.split(","))
+    except ValueError:
+        raise UsageError(
+            f"--breach {text!r} is not two numbers", hint="--breach 0.1,0.95: from ρ₁ to ρ₂"
+        ) from None
+    return Breach(rho1, rho2)
+
+
+# ---------------------------------------------------------------------- the retentions
+
+
+def choose(wish: LocalWish, sizes: Sequence[int], rows: int | None) -> tuple[float, ...]:
+    """A retention for each column: the largest that keep the promise, or the least for the error.
+
+    Replacement is uniform. Refuses what leaves nothing, and an error out of the promise's reach.
+    """
+    if wish.is_by_error:
+        return (least_for_error(wish, rows),) * len(sizes)
+    found = tuple(shortened(p, math.floor) for p in largest(wish, sizes))
+    if min(found) <= 0:
+        raise PromiseError(
+            f"{in_words(wish)} leaves nothing of a value: its retention would be 0",
+            hint="nearest feasible: any larger ε, or ρ₂ further above ρ₁",
+        )
+    if wish.error is not None and rows is not None:
+        check_reach(wish, sizes, rows, min(found))
+    return found
+
+
+def alone(wish: LocalWish, sizes: Sequence[int]) -> tuple[float, ...] | None:
+    """The largest retention of each column if it were the only one; None for an error's wish."""
+    if wish.is_by_error or wish.retention is not None:
+        return None
+    return tuple(shortened(largest(wish, [size])[0], math.floor) for size in sizes)
+
+
+def largest(wish: LocalWish, sizes: Sequence[int]) -> tuple[float, ...]:
+    masses = [Fraction(1, size) for size in sizes]
+    if wish.retention is not None:
+        return (wish.retention,) * len(sizes)
+    if wish.epsilon_column is not None:
+        most = exp_down(wish.epsilon_column)
+        return tuple(retention_for_ratio(most, mass) for mass in masses)
+    if (breach := wish.s_breach) is not None:
+        single = len(sizes) == 1
+        found = retention_against(breach) if single else joint_retention(breach, len(sizes))
+        return (found,) * len(sizes)
+    most = wish.row_ratio or Fraction(1)
+    if wish.share == "retention":
+        return (common_retention(most, masses),) * len(sizes)
+    return equal_shares(most, masses)
+
+
+def least_for_error(wish: LocalWish, rows: int | None) -> float:
+    assert wish.error is not None  # noqa: S101
+    if rows is None:
+        raise UsageError(
+            f"--error {wish.error:g} alone says no retention without a number of rows",
+            hint="give --rows, or a promise such as --epsilon 3",
+        )
+    return shortened(retention_needed(rows, wish.error, wish.confidence), math.ceil)
+
+
+def check_reach(wish: LocalWish, sizes: Sequence[int], rows: int, retention: float) -> None:
+    """Refuse an error that the promise puts out of reach, with what could be had instead."""
+    assert wish.error is not None  # noqa: S101
+    reached = reached_error(rows, retention, wish.confidence)
+    if reached <= wish.error:
+        return
+    needed = clients_needed(retention, wish.error, 1 - wish.confidence).normal
+    least = shortened(retention_needed(rows, wish.error, wish.confidence), math.ceil)
+    alike = row_amplification(amplification(least, Fraction(1, size)) for size in sizes)
+    raise PromiseError(
+        f"{in_words(wish)} allows a retention of {retention:g}, with which {rows:,} rows give "
+        f"±{reached:.3g} at {wish.confidence:.4g}, not ±{wish.error:g}",
+        hint=f"nearest feasible: --rows {needed}, or --error {rounded_up(reached):g}, or a row's ε "
+        f"of {rounded_up(epsilon_of(alike)):g} (retention {least:g})",
+    )
+
+
+def rounded_up(number: float) -> float:
+    """Three digits, not below."""
+    return shortened(number, math.ceil, digits=3)
+
+
+def shortened(number: float, way: Callable[[Fraction], int], digits: int = DIGITS) -> float:
+    """A number of few digits, rounded to one side."""
+    if number in (0.0, 1.0) or math.isinf(number):
+        return number
+    scale = Fraction(10) ** (digits - 1 - math.floor(math.log10(number)))
+    return float(way(Fraction(number) * scale) / scale)
+
+
+def in_words(wish: LocalWish) -> str:
+    """The wish as it was given."""
+    if wish.epsilon is not None:
+        return f"--epsilon {wish.epsilon:g}"
+    if wish.epsilon_column is not None:
+        return f"--epsilon-column {wish.epsilon_column:g}"
+    if wish.breach is not None:
+        within = f" --relative {wish.relative:g}" if wish.relative is not None else ""
+        return f"--breach {wish.breach.rho1:g},{wish.breach.rho2:g}{within}"
+    if wish.retention is not None:
+        return f"--retention {wish.retention:g}"
+    return f"--error {wish.error:g}"
