@@ -15,15 +15,16 @@ from typing import Annotated
 import typer
 from typer.models import CommandInfo
 
-from voile.cli import attacks, guarantees, planning, releases, tables
+from voile.cli import attacks, collecting, guarantees, planning, releases, tables
 from voile.cli.common import app, is_released
 from voile.terminal import complain, say
 
-__all__ = ["app", "attacks", "guarantees", "main", "planning", "releases", "tables"]
+__all__ = ["app", "attacks", "collecting", "guarantees", "main", "planning", "releases", "tables"]
 
 PANELS = {
     "Before publishing": ("inspect", "schema", "plan", "boundary"),
     "Releases": ("publish", "verify", "describe"),
+    "Local perturbation": ("collect",),
     "Questions": ("query", "explain", "refine", "shell"),
     "Privacy": ("guarantees", "convert", "attack", "audit"),
     "To begin with": ("datasets", "demo"),

@@ -18,7 +18,8 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from voile.client import read_submission
+from voile.client import Submission, read_submission
+from voile.client.strict import read_json
 from voile.collect.guard import Guard, fault, refused
 from voile.collect.rate import Buckets
 from voile.collect.refusal import RefusalError, unavailable
@@ -79,11 +80,27 @@ class Collector:
     async def rows(self, request: Request) -> Response:
         """Take a submission; the answer comes when all of it is on disk."""
         length = self._check_headers(request)
-        submission = read_submission(
-            await self._body(request, length), self._spec, most_rows=self._limits.rows
-        )
+        submission = self._submission(await self._body(request, length))
         done = await asyncio.wrap_future(self._writer.add(submission))
         return JSONResponse({"accepted": done.accepted, "repeated": done.repeated})
+
+    def _submission(self, body: bytes) -> Submission:
+        try:
+            return read_submission(body, self._spec, most_rows=self._limits.rows)
+        except UsageError as error:
+            status = HTTPStatus.BAD_REQUEST
+            if self._is_for_another_spec(body):
+                status = HTTPStatus.UNPROCESSABLE_ENTITY
+            raise RefusalError(status, error.message, hint=error.hint) from None
+
+    def _is_for_another_spec(self, body: bytes) -> bool:
+        """Whether a submission that cannot be taken names another spec than ours."""
+        try:
+            document = read_json(body, "the submission", self._limits.bytes)
+        except UsageError:
+            return False
+        named = document.get("spec") if isinstance(document, dict) else None
+        return isinstance(named, str) and named != self._spec.digest
 
     def _check_headers(self, request: Request) -> int:
         """The length of the body, if it is one that would be read."""

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from http import HTTPStatus
 
-from fastapi.responses import JSONResponse
+from fastapi.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from voile.collect.rate import Buckets
@@ -65,9 +66,15 @@ def fault() -> RefusalError:
     return unavailable("the collector failed", hint="try again later", retry_after=60)
 
 
-def refused(error: RefusalError) -> JSONResponse:
-    """A refusal as the answer to a request."""
+def refused(error: RefusalError) -> Response:
+    """A refusal as the answer to a request.
+
+    In ASCII: its words may hold what was sent, such as half a character, which UTF-8 cannot say.
+    """
     headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
-    return JSONResponse(
-        {"error": error.message, "hint": error.hint}, status_code=error.status, headers=headers
+    return Response(
+        json.dumps({"error": error.message, "hint": error.hint}),
+        status_code=error.status,
+        headers=headers,
+        media_type="application/json",
     )

@@ -1,0 +1,200 @@
+"""What a collector has acknowledged is on disk, however its process ends."""
+
+from __future__ import annotations
+
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from http.client import HTTPException
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import voile
+from tests.collecting import (
+    Running,
+    codes_submission,
+    collector,
+    some_submission,
+    stored,
+    survey,
+)
+from voile.client import Spec
+from voile.collect import opened, snapshot
+from voile.collect.store import DATABASE
+
+FAST = ("--rate", "1000000/s", "--burst", "1000000")
+
+
+@pytest.fixture
+def spec_file(tmp_path: Path) -> Path:
+    path = tmp_path / "spec.json"
+    path.write_bytes(survey().raw)
+    return path
+
+
+@dataclass
+class Sender:
+    """A client that sends one submission after the other until the collector is gone."""
+
+    running: Running
+    submissions: Sequence[tuple[bytes, list[str]]]
+    sent: int = 0
+    acknowledged: list[str] = field(default_factory=list)
+
+    def run(self) -> None:
+        connection = self.running.connect()
+        try:
+            for body, ids in self.submissions:
+                self.sent += 1
+                status, answer = self.running.post(body, connection)
+                assert status == 200, answer
+                assert answer == {"accepted": len(ids), "repeated": 0}
+                self.acknowledged += ids
+        except (OSError, HTTPException):
+            pass  # the collector is gone, perhaps in the middle of an answer
+        finally:
+            connection.close()
+
+
+def prepared(spec: Spec, seed: int, count: int) -> list[tuple[bytes, list[str]]]:
+    generator = np.random.default_rng(seed)
+    return [some_submission(spec, int(generator.integers(1, 12)), generator) for _ in range(count)]
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_kill_9_loses_nothing_that_was_acknowledged(
+    tmp_path: Path, spec_file: Path, seed: int
+) -> None:
+    spec, folder = survey(), tmp_path / "store"
+    generator = np.random.default_rng(seed)
+    with collector(folder, "--spec", str(spec_file), *FAST) as running:
+        senders = [Sender(running, prepared(spec, 100 * seed + n, 600)) for n in range(4)]
+        threads = [threading.Thread(target=sender.run) for sender in senders]
+        for thread in threads:
+            thread.start()
+        while sum(len(sender.acknowledged) for sender in senders) < 200:
+            time.sleep(0.005)
+        time.sleep(generator.uniform(0.0, 0.4))
+        running.process.send_signal(signal.SIGKILL)
+        for thread in threads:
+            thread.join()
+    assert any(sender.sent < len(sender.submissions) for sender in senders), "killed too late"
+    kept = stored(folder)  # checks the file's integrity, too
+    for sender in senders:
+        assert set(sender.acknowledged) <= kept.keys()
+        for _, ids in sender.submissions:  # whole or not at all
+            assert len(kept.keys() & set(ids)) in (0, len(ids))
+
+    # Who heard nothing sends again, and every row is there exactly once.
+    with collector(folder, *FAST) as running:
+        assert running.data["rows"] == len(kept)
+        connection = running.connect()
+        for sender in senders:
+            for body, ids in sender.submissions[: sender.sent]:
+                status, answer = running.post(body, connection)
+                there = len(kept.keys() & set(ids))
+                assert (status, answer["repeated"]) == (200, there)
+        connection.close()
+        assert running.stop()[0] == 0
+    sent = {one for s in senders for _, ids in s.submissions[: s.sent] for one in ids}
+    assert stored(folder).keys() == sent
+
+
+def test_a_commit_is_synced(tmp_path: Path) -> None:
+    """What SQLite is told; whether a disk obeys cannot be tested here."""
+    with opened(tmp_path / "store", survey()) as store:
+        assert store._db.execute("PRAGMA synchronous").fetchone() == (2,)
+        assert store._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_a_signal_ends_a_collector_after_its_last_commit(
+    tmp_path: Path, spec_file: Path, number: int
+) -> None:
+    folder = tmp_path / "store"
+    with collector(folder, "--spec", str(spec_file), *FAST) as running:
+        sender = Sender(running, prepared(survey(), 7, 3000))
+        thread = threading.Thread(target=sender.run)
+        thread.start()
+        while len(sender.acknowledged) < 50:
+            time.sleep(0.005)
+        code, errors = running.stop(number)
+        thread.join()
+    kept = stored(folder)
+    assert code == 0
+    assert f"stopped; {folder} has {len(kept):,} rows" in errors
+    assert set(sender.acknowledged) <= kept.keys()
+    assert not (folder / f"{DATABASE}-wal").exists()  # all of it is in the one file
+
+
+def test_two_collectors_do_not_share_a_store(tmp_path: Path, spec_file: Path) -> None:
+    folder = tmp_path / "store"
+    with collector(folder, "--spec", str(spec_file)) as running:
+        told = "another collector is using the store"
+        with pytest.raises(AssertionError, match=told), collector(folder):
+            pass
+        running.process.kill()
+        running.process.wait()
+    with collector(folder) as again:  # the lock went with its owner
+        assert again.data["rows"] == 0
+
+
+def fill(folder: Path, rows: int) -> None:
+    generator = np.random.default_rng(5)
+    sizes = (74, 1_000_001, 3)
+    with opened(folder, survey()) as store:
+        raw = generator.bytes(16 * rows)
+        ids = [raw[16 * i : 16 * i + 16] for i in range(rows)]
+        codes = np.stack([generator.integers(0, n, rows) for n in sizes], axis=1)
+        store.add([codes_submission(ids, codes.tolist())])
+
+
+def test_kill_9_while_releasing_leaves_a_whole_release_or_none(tmp_path: Path) -> None:
+    """Killed at several shares of the time that a release takes: the store is as it was."""
+    folder = tmp_path / "store"
+    fill(folder, 50_000)
+    before = stored(folder)
+    command = [sys.executable, "-m", "voile.cli", "collect", "--store", str(folder), "--release"]
+    began = time.monotonic()
+    subprocess.run([*command, str(tmp_path / "first.voile")], check=True, capture_output=True)
+    whole = time.monotonic() - began
+    for share in (0.5, 0.7, 0.8, 0.9):
+        target = tmp_path / f"people-{share}.voile"
+        process = subprocess.Popen([*command, str(target)], stdout=subprocess.DEVNULL)
+        time.sleep(share * whole)
+        process.kill()
+        process.wait()
+        if target.exists():
+            voile.verify(target)
+        assert stored(folder) == before
+
+
+def test_a_release_is_of_one_moment_while_rows_come_in(tmp_path: Path) -> None:
+    """A snapshot sees none of what is committed after it was taken."""
+    folder = tmp_path / "store"
+    fill(folder, 1000)
+    with opened(folder, None) as store, snapshot(folder) as taken:
+        assert taken.count == 1000
+        store.add([codes_submission([bytes(16)], [[1, 2, 0]])])
+        assert sum(len(batch[0]) for batch in taken.batches(100)) == 1000
+        with snapshot(folder) as later:
+            assert later.count == 1001
+
+
+def test_a_store_that_was_never_finished_is_begun_again(tmp_path: Path) -> None:
+    """As if killed between making the file and its tables."""
+    folder = tmp_path / "store"
+    folder.mkdir()
+    (folder / DATABASE).touch()
+    with pytest.raises(voile.errors.UsageError, match="begin it with --spec"), opened(folder, None):
+        pass
+    with opened(folder, survey()) as store:
+        assert store.count == 0
+    assert sqlite3.connect(folder / DATABASE).execute("SELECT count(*) FROM spec").fetchone()[0]
