@@ -13,7 +13,7 @@ from typing import Any
 
 from voile.engines.table import Nulls, Table
 from voile.errors import TableError, UsageError
-from voile.evaluate.planning.foresight import CHOSEN_BY_ERROR, FOR_THE_STEWARD
+from voile.evaluate.planning.foresight import FOR_THE_STEWARD
 from voile.evaluate.planning.local_measure import Sample, measure
 from voile.evaluate.planning.local_plan import PRIORS, LocalPlan
 from voile.evaluate.planning.local_wish import LocalWish, alone, choose
@@ -106,7 +106,7 @@ def remarks(found: LocalPlan) -> list[str]:
     if found.wish.s_breach:
         notes.append(ONLY_IN_SETS)
     if found.wish.is_by_error:
-        notes += [BY_ERROR_ALONE, *([CHOSEN_BY_ERROR] if found.measured else [])]
+        notes.append(BY_ERROR_ALONE)
     after = found.beliefs.after[PRIORS.index(0.1)]
     if after > NEARLY_SURE:
         notes.append(

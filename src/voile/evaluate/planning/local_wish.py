@@ -201,14 +201,26 @@ def check_reach(wish: LocalWish, sizes: Sequence[int], rows: int, retention: flo
     if reached <= wish.error:
         return
     needed = clients_needed(retention, wish.error, 1 - wish.confidence).normal
-    least = shortened(retention_needed(rows, wish.error, wish.confidence), math.ceil)
-    alike = row_amplification(amplification(least, Fraction(1, size)) for size in sizes)
     raise PromiseError(
         f"{in_words(wish)} allows a retention of {retention:g}, with which {rows:,} rows give "
         f"±{reached:.3g} at {wish.confidence:.4g}, not ±{wish.error:g}",
-        hint=f"nearest feasible: --rows {needed}, or --error {rounded_up(reached):g}, or a row's ε "
-        f"of {rounded_up(epsilon_of(alike)):g} (retention {least:g})",
+        hint=f"nearest feasible: --rows {needed}, or --error {rounded_up(reached):g}, or "
+        f"{weaker(wish, sizes, rows)}",
     )
+
+
+def weaker(wish: LocalWish, sizes: Sequence[int], rows: int) -> str:
+    """The promise, of the wished kind where it has an ε, that allows the wished error."""
+    least = least_for_error(wish, rows)
+    ratios = [amplification(least, Fraction(1, size)) for size in sizes]
+    if wish.retention is not None or wish.s_breach is not None:
+        return f"--retention {least:g}"
+    if wish.epsilon_column is not None:
+        return f"--epsilon-column {rounded_up(max(map(epsilon_of, ratios))):g}"
+    if wish.share == "retention":
+        return f"--epsilon {rounded_up(epsilon_of(row_amplification(ratios))):g}"
+    sharing = sum(size > 1 for size in sizes)
+    return f"--epsilon {rounded_up(sharing * max(map(epsilon_of, ratios))):g}"
 
 
 def rounded_up(number: float) -> float:

@@ -1,0 +1,203 @@
+"""A plan of local perturbation as a picture: beliefs and errors against the retention."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from voile.evaluate.look import (
+    INK,
+    METHOD_COLOURS,
+    METHOD_DASHES,
+    OWN_SCALES,
+    SOFT,
+    VERMILION,
+    load_altair,
+    theme,
+)
+from voile.evaluate.planning.local_error import deviations
+from voile.evaluate.planning.local_plan import LocalPlan
+from voile.evaluate.planning.local_wish import in_words
+from voile.evaluate.planning.pictures import save
+from voile.evaluate.planning.plot import logarithmic
+from voile.privacy.local import amplification, belief_after
+
+if TYPE_CHECKING:
+    import altair as alt
+
+WIDTH, HEIGHT = 430, 330
+BELIEF = 0.1
+"""The belief whose growth is drawn."""
+WHOLE_ROW = "whole row, all columns alike"
+MOST_COLUMNS = len(METHOD_COLOURS) - 1
+LABEL = 28
+LARGEST_ERROR = 1.0
+"""A fraction cannot be off by more than this and mean anything."""
+SMALLEST_ERROR = 1e-5
+CAPTION = (
+    "Left: for any attacker, whatever they know. Right: in the worst table, conditions that half "
+    "of each domain meets. Made with Voile."
+)
+
+
+def draw(found: LocalPlan) -> alt.HConcatChart:
+    """Left what an attacker gains, right what an analyst loses."""
+    alt = load_altair()
+    panels = alt.hconcat(_beliefs(alt, found), _errors(alt, found), spacing=56)
+    framed = alt.vconcat(panels.resolve_scale(**OWN_SCALES)).resolve_scale(**OWN_SCALES)
+    return theme(
+        framed,
+        title="What keeping more of each value gives away, and what it buys",
+        subtitle=_subtitle(found),
+        caption=CAPTION,
+    )
+
+
+def write(found: LocalPlan, path: Path, *, overwrite: bool) -> Path:
+    return save(lambda: draw(found), path, overwrite=overwrite)
+
+
+def _subtitle(found: LocalPlan) -> list[str]:
+    low, high = min(found.retentions), max(found.retentions)
+    kept = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
+    sent = "rows of any number" if found.rows is None else f"{found.rows:,} rows"
+    return [
+        f"{in_words(found.wish)}: retention {kept}, ε = {found.beliefs.epsilon:.3g} for a row",
+        f"{len(found.columns)} columns, {sent}; the points are the plan's own retentions",
+    ]
+
+
+# ---------------------------------------------------------------------- beliefs
+
+
+def _beliefs(alt: Any, found: LocalPlan) -> Any:
+    names, lines, points = belief_data(found)
+    colours = [*METHOD_COLOURS[: len(names) - 1], INK]
+    dashes = [*METHOD_DASHES[: len(names) - 1], [1, 0]]
+    legend = alt.Legend(title=None, orient="top", columns=2, labelLimit=210, symbolSize=300)
+    encoded = {
+        "x": _retention_axis(alt),
+        "y": alt.Y(
+            "belief:Q",
+            scale=alt.Scale(domain=[0, 1]),
+            axis=alt.Axis(title=f"what a belief of {BELIEF:.0%} may become", format=".0%"),
+        ),
+        "color": alt.Color("of:N", scale=alt.Scale(domain=names, range=colours), legend=legend),
+    }
+    dash = alt.StrokeDash("of:N", scale=alt.Scale(domain=names, range=dashes), legend=legend)
+    curves = alt.Chart(alt.InlineData(values=lines)).mark_line(strokeWidth=2)
+    own = alt.Chart(alt.InlineData(values=points)).mark_point(filled=True, size=90, opacity=1)
+    tooltip = ["of:N", alt.Tooltip("retention:Q"), alt.Tooltip("belief:Q", format=".3~g")]
+    return alt.layer(
+        curves.encode(**encoded, strokeDash=dash, tooltip=tooltip),
+        own.encode(**encoded, tooltip=tooltip),
+    ).properties(width=WIDTH, height=HEIGHT)
+
+
+def belief_data(
+    found: LocalPlan,
+) -> tuple[list[str], list[dict[str, Any]], list[dict[str, Any]]]:
+    """Names, lines and the plan's points: columns, those with the most values first, and a row."""
+    shown = sorted(found.columns, key=lambda column: -column.size)[:MOST_COLUMNS]
+    names = [label(column.name, column.size) for column in shown]
+    grid = np.linspace(0.0, 0.99, 100)
+    lines = [
+        {"of": name, "retention": p, "belief": belief(p, [column.size])}
+        for name, column in zip(names, shown, strict=True)
+        for p in grid.tolist()
+    ]
+    points = [
+        {"of": name, "retention": c.retention, "belief": belief(c.retention, [c.size])}
+        for name, c in zip(names, shown, strict=True)
+    ]
+    if len(found.columns) == 1:
+        return names, lines, points
+    sizes = found.schema.sizes
+    lines += [{"of": WHOLE_ROW, "retention": p, "belief": belief(p, sizes)} for p in grid.tolist()]
+    return [*names, WHOLE_ROW], lines, points
+
+
+def belief(retention: float, sizes: list[int]) -> float:
+    ratio: Fraction | None = Fraction(1)
+    for size in sizes:
+        one = amplification(round(retention, 6), Fraction(1, size))
+        ratio = None if one is None or ratio is None else ratio * one
+    return float(belief_after(BELIEF, ratio))
+
+
+def label(name: str, size: int) -> str:
+    short = name if len(name) <= LABEL else name[: LABEL - 1] + "…"
+    return f"{short} ({size:,} values)"
+
+
+# ---------------------------------------------------------------------- errors
+
+
+def _errors(alt: Any, found: LocalPlan) -> Any:
+    rows = error_data(found)
+    names = list(dict.fromkeys(row["of"] for row in rows))
+    legend = alt.Legend(title=None, orient="top", columns=2, symbolSize=300)
+    drawn = [row for row in rows if SMALLEST_ERROR <= row["error"] <= LARGEST_ERROR]
+    title = error_title(found)
+    errors = [row["error"] for row in drawn] or [SMALLEST_ERROR, LARGEST_ERROR]
+    encoded = {
+        "x": _retention_axis(alt),
+        "y": alt.Y("error:Q", **logarithmic(alt, errors, title, air=1.15)),
+        "color": alt.Color(
+            "of:N", scale=alt.Scale(domain=names, range=METHOD_COLOURS), legend=legend
+        ),
+        "strokeDash": alt.StrokeDash(
+            "of:N", scale=alt.Scale(domain=names, range=METHOD_DASHES), legend=legend
+        ),
+        "tooltip": ["of:N", alt.Tooltip("retention:Q"), alt.Tooltip("error:Q", format=".3~g")],
+    }
+    layers = [alt.Chart(alt.InlineData(values=drawn)).mark_line(strokeWidth=2).encode(**encoded)]
+    places = [{"retention": p} for p in sorted(set(found.retentions)) if p < 1]
+    layers.append(
+        alt.Chart(alt.InlineData(values=places))
+        .mark_rule(color=SOFT, strokeDash=[2, 3])
+        .encode(x="retention:Q")
+    )
+    if found.wish.error is not None and found.rows is not None:
+        layers += _wished(alt, found.wish.error)
+    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+
+
+def error_title(found: LocalPlan) -> str:
+    if found.rows is None:
+        return "standard error of a fraction, times √n"
+    return f"error of a fraction, ± at {found.wish.confidence:.4g}"
+
+
+def error_data(found: LocalPlan) -> list[dict[str, Any]]:
+    """The error of conjunctions at other retentions, the same for all columns."""
+    z = deviations(found.wish.confidence)
+    return [
+        {
+            "of": f"{error.conditions} condition" + "s" * (error.conditions > 1),
+            "retention": point.retention,
+            "error": error.factor if error.share is None else z * error.share,
+        }
+        for point in found.curve()
+        for error in point.errors
+    ]
+
+
+def _wished(alt: Any, error: float) -> list[Any]:
+    rule = alt.Chart(alt.InlineData(values=[{"error": error}])).encode(y="error:Q")
+    name = {"text": f"wished: ±{error:g}", "align": "right", "dx": -4, "dy": -8}
+    return [
+        rule.mark_rule(color=VERMILION, strokeWidth=1.5, clip=True),
+        rule.mark_text(color=VERMILION, fontSize=13, **name).encode(x=alt.value(WIDTH)),
+    ]
+
+
+def _retention_axis(alt: Any) -> Any:
+    return alt.X(
+        "retention:Q",
+        scale=alt.Scale(domain=[0, 1]),
+        axis=alt.Axis(title="retention p of a column", format=".1f", tickCount=6),
+    )
