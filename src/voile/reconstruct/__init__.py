@@ -9,8 +9,9 @@ simplex          the nearest non-negative counts
 
 from voile.reconstruct.axes import Axis, Dense, Transition
 from voile.reconstruct.condition import condition_number
-from voile.reconstruct.likelihood import Fit, em_steps, em_until, maximum_likelihood
+from voile.reconstruct.likelihood import em_steps, em_until
 from voile.reconstruct.linear import expectation, expected, invert, unbiased
+from voile.reconstruct.maximum import Fit, maximum_likelihood
 from voile.reconstruct.simplex import project
 
 __all__ = [

@@ -88,7 +88,7 @@ class Dense:
 
     @property
     def classes(self) -> int:
-        return self.transition.shape[0]
+        return len(self.transition)
 
     @property
     def is_public(self) -> bool:
@@ -100,7 +100,7 @@ class Dense:
 
     def inverse(self) -> Floats:
         try:
-            return np.linalg.inv(self.transition)
+            return np.linalg.inv(self.transition).astype(np.float64, copy=False)
         except np.linalg.LinAlgError:
             raise UsageError(
                 f"the transition between {self.classes} classes has no inverse",

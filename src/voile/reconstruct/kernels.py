@@ -25,20 +25,22 @@ def carry_histogram(x: Floats, inner: int, masses: Floats, keep: float, share: f
     classes = masses.size
     width = min(inner, STRIP)
     sums = np.empty(width)
-    for outer in range(x.size // (classes * inner)):
-        base = outer * classes * inner
+    for base in range(0, x.size, classes * inner):
+        if inner == 1:
+            scale_row(x[base : base + classes], masses, keep, share)
+            continue
         for first in range(base, base + inner, width):
             size = min(width, base + inner - first)
             sums[:size] = 0.0
             for c in range(classes):
-                start = first + c * inner
+                strip = x[first + c * inner : first + c * inner + size]
                 for i in range(size):
-                    sums[i] += x[start + i]
+                    sums[i] += strip[i]
             for c in range(classes):
-                start = first + c * inner
+                strip = x[first + c * inner : first + c * inner + size]
                 weight = share * masses[c]
                 for i in range(size):
-                    x[start + i] = keep * x[start + i] + weight * sums[i]
+                    strip[i] = keep * strip[i] + weight * sums[i]
 
 
 @compiled
@@ -47,69 +49,102 @@ def carry_function(x: Floats, inner: int, masses: Floats, keep: float, share: fl
     classes = masses.size
     width = min(inner, STRIP)
     sums = np.empty(width)
-    for outer in range(x.size // (classes * inner)):
-        base = outer * classes * inner
+    for base in range(0, x.size, classes * inner):
+        if inner == 1:
+            shift_row(x[base : base + classes], masses, keep, share)
+            continue
         for first in range(base, base + inner, width):
             size = min(width, base + inner - first)
             sums[:size] = 0.0
             for c in range(classes):
-                start = first + c * inner
+                strip = x[first + c * inner : first + c * inner + size]
                 weight = share * masses[c]
                 for i in range(size):
-                    sums[i] += weight * x[start + i]
+                    sums[i] += weight * strip[i]
             for c in range(classes):
-                start = first + c * inner
+                strip = x[first + c * inner : first + c * inner + size]
                 for i in range(size):
-                    x[start + i] = keep * x[start + i] + sums[i]
+                    strip[i] = keep * strip[i] + sums[i]
 
 
 @compiled
-def carry_pair(x: Floats, first: int, last: int, inner: int, m: Floats) -> None:
-    """(a, b) becomes (m₀₀a + m₀₁b, m₁₀a + m₁₁b) along one binary axis, within [first, last)."""
+def scale_row(row: Floats, masses: Floats, keep: float, share: float) -> None:
+    """`carry_histogram` where the cells along the axis are neighbours."""
+    total = 0.0
+    for c in range(masses.size):
+        total += row[c]
+    total *= share
+    for c in range(masses.size):
+        row[c] = keep * row[c] + total * masses[c]
+
+
+@compiled
+def shift_row(row: Floats, masses: Floats, keep: float, share: float) -> None:
+    """`carry_function` where the cells along the axis are neighbours."""
+    total = 0.0
+    for c in range(masses.size):
+        total += masses[c] * row[c]
+    total *= share
+    for c in range(masses.size):
+        row[c] = keep * row[c] + total
+
+
+@compiled
+def carry_pair(x: Floats, inner: int, m: Floats) -> None:
+    """(a, b) becomes (m₀₀a + m₀₁b, m₁₀a + m₁₁b) along one binary axis."""
     m00, m01, m10, m11 = m[0, 0], m[0, 1], m[1, 0], m[1, 1]
-    for start in range(first, last, 2 * inner):
-        for i in range(start, start + inner):
-            a, b = x[i], x[i + inner]
-            x[i] = m00 * a + m01 * b
-            x[i + inner] = m10 * a + m11 * b
+    for start in range(0, x.size, 2 * inner):
+        low, high = x[start : start + inner], x[start + inner : start + 2 * inner]
+        for i in range(inner):
+            a, b = low[i], high[i]
+            low[i] = m00 * a + m01 * b
+            high[i] = m10 * a + m11 * b
 
 
 @compiled
-def carry_pairs(x: Floats, first: int, last: int, inner: int, m: Floats, n: Floats) -> None:
+def carry_pairs(x: Floats, inner: int, m: Floats, n: Floats) -> None:
     """Two neighbouring binary axes in one pass: `m` along the outer, `n` along the inner one."""
     m00, m01, m10, m11 = m[0, 0], m[0, 1], m[1, 0], m[1, 1]
     n00, n01, n10, n11 = n[0, 0], n[0, 1], n[1, 0], n[1, 1]
-    for start in range(first, last, 4 * inner):
-        for i in range(start, start + inner):
-            a, b, c, d = x[i], x[i + inner], x[i + 2 * inner], x[i + 3 * inner]
+    for start in range(0, x.size, 4 * inner):
+        first = x[start : start + inner]
+        second = x[start + inner : start + 2 * inner]
+        third = x[start + 2 * inner : start + 3 * inner]
+        fourth = x[start + 3 * inner : start + 4 * inner]
+        for i in range(inner):
+            a, b, c, d = first[i], second[i], third[i], fourth[i]
             e, f = m00 * a + m01 * c, m00 * b + m01 * d
             g, h = m10 * a + m11 * c, m10 * b + m11 * d
-            x[i] = n00 * e + n01 * f
-            x[i + inner] = n10 * e + n11 * f
-            x[i + 2 * inner] = n00 * g + n01 * h
-            x[i + 3 * inner] = n10 * g + n11 * h
+            first[i] = n00 * e + n01 * f
+            second[i] = n10 * e + n11 * f
+            third[i] = n00 * g + n01 * h
+            fourth[i] = n10 * g + n11 * h
+
+
+@compiled
+def carry_neighbours(x: Floats, inner: int, matrices: Floats) -> None:
+    """A run of binary axes, two at a time."""
+    axes = matrices.shape[0]
+    j = axes
+    while j >= 2:
+        carry_pairs(x, inner << (axes - j), matrices[j - 2], matrices[j - 1])
+        j -= 2
+    if j == 1:
+        carry_pair(x, inner << (axes - 1), matrices[0])
 
 
 @compiled
 def carry_run(x: Floats, inner: int, matrices: Floats) -> None:
-    """A run of binary axes, `matrices[j]` along the j-th; `inner` cells lie within the last one."""
+    """A run of binary axes, `matrices[j]` along the j-th; `inner` cells lie within the last one.
+
+    Blocks that fit the cache are carried along as many of the last axes as they span, and then
+    all cells along the others.
+    """
     axes = matrices.shape[0]
     near = 0
     while near < axes and (inner << (near + 1)) <= BLOCK:
         near += 1
     block = inner << near
     for first in range(0, x.size, block):
-        carry_neighbours(x, first, first + block, inner, matrices[axes - near :])
-    carry_neighbours(x, 0, x.size, block, matrices[: axes - near])
-
-
-@compiled
-def carry_neighbours(x: Floats, first: int, last: int, inner: int, matrices: Floats) -> None:
-    """A run of binary axes within [first, last), two at a time."""
-    axes = matrices.shape[0]
-    j = axes
-    while j >= 2:
-        carry_pairs(x, first, last, inner << (axes - j), matrices[j - 2], matrices[j - 1])
-        j -= 2
-    if j == 1:
-        carry_pair(x, first, last, inner << (axes - 1), matrices[0])
+        carry_neighbours(x[first : first + block], inner, matrices[axes - near :])
+    carry_neighbours(x, block, matrices[: axes - near])
