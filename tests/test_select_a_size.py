@@ -99,7 +99,7 @@ def test_numbers_are_compared_digit_by_digit() -> None:
     for place in range(4):
         for step, is_below in ((-1, True), (1, False)):
             word = bound.copy()
-            word[place] += np.int64(step).astype(np.uint32)
+            word[place] = int(word[place]) + step
             assert below(word, 0, bound) == (is_below, place + 1)
     assert below(bound, 0, bound) == (False, 4)
 
