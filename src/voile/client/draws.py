@@ -13,6 +13,7 @@ from voile.errors import UsageError
 
 Words = npt.NDArray[np.uint64]
 WORDS = 2**64
+"""How many words there are."""
 
 
 class Draws:
@@ -68,4 +69,4 @@ def threshold(retention: float) -> np.uint64:
     Rounded down, so that no value is kept with a larger chance than p. Doubles are scaled by a
     power of two without rounding.
     """
-    return np.uint64(int(retention * 2.0**64))
+    return np.uint64(int(retention * float(WORDS)))
