@@ -10,6 +10,7 @@ from rich.console import Console
 
 from bench import (
     domain_count,
+    local,
     noise_1e8,
     privacy,
     publish_50m,
@@ -32,6 +33,7 @@ BENCHMARKS = {
         refine,
         shaped,
         privacy,
+        local,
     )
 }
 
