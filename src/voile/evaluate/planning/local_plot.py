@@ -32,7 +32,7 @@ WIDTH, HEIGHT = 430, 330
 BELIEF = 0.1
 """The belief whose growth is drawn."""
 WHOLE_ROW = "whole row, all columns alike"
-MOST_COLUMNS = len(METHOD_COLOURS) - 1
+MOST_LINES = len(METHOD_COLOURS)
 LABEL = 28
 LARGEST_ERROR = 1.0
 """A fraction cannot be off by more than this and mean anything."""
@@ -63,10 +63,11 @@ def write(found: LocalPlan, path: Path, *, overwrite: bool) -> Path:
 def _subtitle(found: LocalPlan) -> list[str]:
     low, high = min(found.retentions), max(found.retentions)
     kept = f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
-    sent = "rows of any number" if found.rows is None else f"{found.rows:,} rows"
+    sent = "any number of rows" if found.rows is None else f"{found.rows:,} rows"
+    columns = "1 column" if len(found.columns) == 1 else f"{len(found.columns)} columns"
     return [
         f"{in_words(found.wish)}: retention {kept}, ε = {found.beliefs.epsilon:.3g} for a row",
-        f"{len(found.columns)} columns, {sent}; the points are the plan's own retentions",
+        f"{columns}, {sent}; the points are the plan's own retentions",
     ]
 
 
@@ -75,9 +76,12 @@ def _subtitle(found: LocalPlan) -> list[str]:
 
 def _beliefs(alt: Any, found: LocalPlan) -> Any:
     names, lines, points = belief_data(found)
-    colours = [*METHOD_COLOURS[: len(names) - 1], INK]
-    dashes = [*METHOD_DASHES[: len(names) - 1], [1, 0]]
-    legend = alt.Legend(title=None, orient="top", columns=2, labelLimit=210, symbolSize=300)
+    of_columns = [name for name in names if name != WHOLE_ROW]
+    colours = [*METHOD_COLOURS[: len(of_columns)], INK]
+    dashes = [*METHOD_DASHES[: len(of_columns)], [1, 0]]
+    legend = alt.Legend(
+        title=None, orient="top", columns=2, labelLimit=210, symbolSize=300, symbolType="stroke"
+    )
     encoded = {
         "x": _retention_axis(alt),
         "y": alt.Y(
@@ -100,36 +104,40 @@ def _beliefs(alt: Any, found: LocalPlan) -> Any:
 def belief_data(
     found: LocalPlan,
 ) -> tuple[list[str], list[dict[str, Any]], list[dict[str, Any]]]:
-    """Names, lines and the plan's points: columns, those with the most values first, and a row."""
-    shown = sorted(found.columns, key=lambda column: -column.size)[:MOST_COLUMNS]
-    names = [label(column.name, column.size) for column in shown]
-    grid = np.linspace(0.0, 0.99, 100)
+    """Names, lines and the plan's points: a line for each size of a domain, and one for a row."""
+    same: dict[int, list[str]] = {}
+    for column in sorted(found.columns, key=lambda column: -column.size):
+        same.setdefault(column.size, []).append(column.name)
+    names = {size: label(columns, size) for size, columns in list(same.items())[:MOST_LINES]}
+    grid = np.linspace(0.0, 0.99, 100).round(6).tolist()
     lines = [
-        {"of": name, "retention": p, "belief": belief(p, [column.size])}
-        for name, column in zip(names, shown, strict=True)
-        for p in grid.tolist()
+        {"of": name, "retention": p, "belief": belief(p, [size])}
+        for size, name in names.items()
+        for p in grid
     ]
+    own = {(c.size, c.retention) for c in found.columns if c.size in names and c.retention < 1}
     points = [
-        {"of": name, "retention": c.retention, "belief": belief(c.retention, [c.size])}
-        for name, c in zip(names, shown, strict=True)
+        {"of": names[size], "retention": p, "belief": belief(p, [size])} for size, p in sorted(own)
     ]
     if len(found.columns) == 1:
-        return names, lines, points
+        return list(names.values()), lines, points
     sizes = found.schema.sizes
-    lines += [{"of": WHOLE_ROW, "retention": p, "belief": belief(p, sizes)} for p in grid.tolist()]
-    return [*names, WHOLE_ROW], lines, points
+    lines += [{"of": WHOLE_ROW, "retention": p, "belief": belief(p, sizes)} for p in grid]
+    return [*names.values(), WHOLE_ROW], lines, points
 
 
 def belief(retention: float, sizes: list[int]) -> float:
     ratio: Fraction | None = Fraction(1)
     for size in sizes:
-        one = amplification(round(retention, 6), Fraction(1, size))
+        one = amplification(retention, Fraction(1, size))
         ratio = None if one is None or ratio is None else ratio * one
     return float(belief_after(BELIEF, ratio))
 
 
-def label(name: str, size: int) -> str:
-    short = name if len(name) <= LABEL else name[: LABEL - 1] + "…"
+def label(columns: list[str], size: int) -> str:
+    """The columns that have so many values, as far as there is room."""
+    names = ", ".join(columns)
+    short = names if len(names) <= LABEL else names[: LABEL - 1] + "…"
     return f"{short} ({size:,} values)"
 
 

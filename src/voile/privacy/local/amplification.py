@@ -19,7 +19,8 @@ from voile.privacy.guarantees.theorems import log_up, ratio_of
 from voile.privacy.planner import round_down
 
 Chance = float | Fraction
-HALVINGS = 60
+SMALL, LESS_SMALL = Fraction(1, 2**50), Fraction(1, 2**34)
+"""Relative steps by which a number is brought to the safe side."""
 
 
 def amplification(retention: Chance, least_mass: Chance) -> Fraction | None:
@@ -104,24 +105,22 @@ def common_retention(most: Fraction, least_masses: Sequence[Chance]) -> float:
 
 
 def largest_along(keeps: Callable[[float], bool]) -> float:
-    """The largest number up to 1 that keeps a promise which all smaller ones keep, by halving."""
+    """The largest float up to 1 that keeps a promise which all smaller ones keep, by halving."""
     if keeps(1.0):
         return 1.0
     low, high = 0.0, 1.0
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
+    while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if keeps(middle) else (low, middle)
     return low
 
 
 def exp_down(epsilon: float) -> Fraction:
     """A fraction just not above e^ε, such that `epsilon_of` it is at most ε."""
-    if epsilon > 700:
-        return exp_down(epsilon / 2) ** 2
-    near = math.exp(epsilon)
-    while near > 1 and log_up(Fraction(near)) > epsilon:
-        near = math.nextafter(near, 0)
-    return max(Fraction(near), Fraction(1))
+    near = Fraction(math.exp(epsilon)) if epsilon <= 700 else exp_down(epsilon / 2) ** 2
+    step = SMALL if epsilon <= 700 else LESS_SMALL  # as fine as `log_up` is
+    while near > 1 and log_up(near) > epsilon:
+        near *= 1 - step
+    return max(near, Fraction(1))
 
 
 def root_down(most: Fraction, degree: int) -> Fraction:
@@ -130,5 +129,5 @@ def root_down(most: Fraction, degree: int) -> Fraction:
         return most
     near = Fraction(math.exp(log(most) / degree))
     while near**degree > most:
-        near *= 1 - Fraction(1, 2**50)
+        near *= 1 - SMALL
     return max(near, Fraction(1))
