@@ -161,6 +161,16 @@ def test_every_point_of_every_grid_has_its_code_back(
     assert grid.encode(grid.decode(codes)).tolist() == codes.tolist()
 
 
+def test_the_ends_of_the_largest_grids_have_their_codes_back() -> None:
+    rng = np.random.default_rng(4)
+    for per in [*range(1, 60), *rng.integers(1, 2**50, 200).tolist(), 2**50 - 1, 2**50]:
+        for step in (1, 2, 3, 7):
+            grid = Grid(-(2**50), step, per, 2**51 // step + 1)
+            near = np.arange(2000)
+            codes = np.concatenate([near, grid.count // 2 + near, grid.count - 1 - near])
+            assert (grid.encode(grid.decode(codes)) == codes).all()
+
+
 def test_beyond_the_largest_grid_points_would_lose_their_codes() -> None:
     """The bound of the format is needed: a grid near 2⁵³ confuses neighbours."""
     grid = Grid(2**53 - 3000, 1, 2**53 - 4000, 2000)

@@ -18,8 +18,8 @@ Codes = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
 
 LARGEST = 2**50
-"""Bound of a grid's whole numbers. Below it, encoding the value of a code gives the code back:
-each of the operations of `Grid.encode` is off by at most ⅛, all of them by less than ½."""
+"""Bound of a grid's whole numbers. Up to it, encoding the value of a code gives the code back:
+the operations of `Grid.encode` are together off by less than ½ (docs/mathematics.md, §23)."""
 
 
 @dataclass(frozen=True)
