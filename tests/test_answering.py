@@ -15,7 +15,8 @@ import pytest
 
 from tests.sampling import proportion_at_least
 from voile.answering.arithmetic import Affine, Ratio, as_ratio, evaluate
-from voile.answering.columns import APPROXIMATE, Estimator, edge
+from voile.answering.columns import APPROXIMATE, edge
+from voile.answering.estimator import Estimator
 from voile.answering.quantiles import Distribution, increasing, point, woodruff
 from voile.answering.totals import Groups, Totals, product, with_products
 from voile.mechanisms import AlphaBeta
@@ -67,7 +68,7 @@ def estimator(
     totals = Totals(groups, terms, view, domain, np.zeros_like(domain), domain, ())
     ranges = {t: (float(powers[t].min()), float(powers[t].max())) for t in terms}
     assert formula is not None
-    return Estimator(totals, mechanism, None, ranges)
+    return Estimator(ranges, totals, mechanism, None)
 
 
 def truth_of(formula: Formula, table: Any) -> float:
@@ -183,7 +184,7 @@ def test_a_sampled_domain_widens_counts_and_sums() -> None:
         base.totals.groups, base.totals.terms, base.totals.view, np.maximum(domain, 0.0),
         np.abs(relative * base.totals.domain), np.maximum(domain, 0.0), (),
     )  # fmt: skip
-    sampled = Estimator(totals, mechanism, None, base.ranges)
+    sampled = Estimator(base.ranges, totals, mechanism, None)
     for formula in (Total(SUM), Total(COUNT)):
         column = sampled.column(formula)
         low, high = column.interval(0.95)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from voile.engines.table import Table
     from voile.errors import VoileError
     from voile.estimate import Answer, Estimate
-    from voile.publishing import publish
+    from voile.publishing import perturb, publish
     from voile.release import Release, verify
     from voile.schema import Schema
 
@@ -22,13 +22,14 @@ _HOMES = {
     "Schema": "voile.schema",
     "Table": "voile.engines.table",
     "VoileError": "voile.errors",
+    "perturb": "voile.publishing",
     "publish": "voile.publishing",
     "verify": "voile.release",
 }
 
 __all__ = [
     "Answer", "Estimate", "Release", "Schema", "Table", "VoileError",
-    "open", "publish", "read", "verify",
+    "open", "perturb", "publish", "read", "verify",
 ]  # fmt: skip
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from voile.answering.arithmetic import CALLS, Dual
-from voile.answering.columns import APPROXIMATE, Column, Estimator, terms_of
+from voile.answering.columns import APPROXIMATE, Column, terms_of
+from voile.answering.estimator import Estimator
 from voile.answering.mixed import has_quantile, mixed_column
 from voile.answering.quantiles import quantile_column, refined_quantiles
 from voile.answering.refined import COVERS as REFINED
@@ -56,8 +57,11 @@ def helped(error: QueryError) -> QueryError:
 
 
 def estimated(query: Query, source: Source, confidence: float, *, simultaneous: bool) -> Answer:
-    work = Work(query, source)
-    kept = work.kept_groups()
+    return answered(Work(query, source), confidence, simultaneous=simultaneous)
+
+
+def answered(work: Work, confidence: float, *, simultaneous: bool) -> Answer:
+    query, kept = work.query, work.kept_groups()
     at_once = 1
     if simultaneous:
         columns = sum(not isinstance(c.source, int) for c in query.columns)
@@ -93,7 +97,7 @@ class Work:
         self.totals: Totals = totals(
             query.predicate, query.groups, terms, source.engine, source.domain, source.shape
         )
-        self.estimator = Estimator(self.totals, source.mechanism, source.rows, self.ranges)
+        self.estimator = Estimator(self.ranges, self.totals, source.mechanism, source.rows)
         self.refiner = self._refiner()
         self.plain_columns: dict[Formula, Column] = {}
         self.columns: dict[Formula, Column] = {}

@@ -3,7 +3,7 @@
 Which interval a formula gets:
 
   a count               the exact inversion of its law, where that is known; else as a sum
-  a sum                 a bound of its deviation that holds for every table (mechanisms.deviation)
+  a sum                 a bound of its deviation
   an average or ratio   Fieller's: r is in the interval if top − r·bottom, a sum whose true value is
                         then 0, lies within its bound. Valid however small the bottom is.
   anything else         the normal one with the delta method's standard error, and it says so
@@ -12,17 +12,16 @@ Which interval a formula gets:
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
-from typing import Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from voile.answering.arithmetic import Affine, Dual, Ratio, as_ratio, evaluate, round_to
-from voile.answering.totals import Groups, Totals, product
 from voile.estimate import Floats
 from voile.query.formula import Call, Formula, Number, Quantile, Total, leaves
 from voile.query.predicate import Term, conjuncts
@@ -31,10 +30,6 @@ Flags = npt.NDArray[np.bool_]
 Intervals = Callable[[float], tuple[Floats, Floats]]
 
 DOUBLINGS, HALVINGS = 70, 50
-LEAST_SAMPLED = 1e-6
-"""A domain that was sampled is never taken for empty."""
-SPENT_ON_SAMPLING = 0.1
-"""The part of the chance to err that pays for a domain that was sampled."""
 VALID = (
     "the statistic of the table that was published, at the stated confidence or more, over the "
     "randomness of the release"
@@ -43,43 +38,6 @@ APPROXIMATE = (
     "the statistic of the table that was published, at about the stated confidence (delta method; "
     "good where the counts behind it are large), over the randomness of the release"
 )
-
-
-class Mechanism(Protocol):
-    """What answering asks of a mechanism: arithmetic on sums over its rows and over the domain.
-
-    A sum over the domain is Σ w for the mean of the noise, and Σ w² (`spread`) for its variance.
-    Where noise differs from tuple to tuple they are weighted by its mean and its variance there.
-    """
-
-    def total(self, view: Floats, domain: Floats) -> Floats:
-        """Σ w over the table, from Σ w over the view and over the domain."""
-        ...
-
-    def variance(self, members: Floats, spread: Floats) -> Floats:
-        """Variance of that estimate, from Σ w² over the table and over the domain."""
-        ...
-
-    def deviation(
-        self, view: Floats, domain: Floats, spread: Floats, largest: Floats, miss: float
-    ) -> Floats:
-        """How far it may be off but for a chance of `miss`, from Σ w² and |w| ≤ largest."""
-        ...
-
-    def domain_share(self, error: Floats) -> Floats:
-        """What an error in Σ w over the domain does to the estimate."""
-        ...
-
-
-@runtime_checkable
-class ExactCounts(Protocol):
-    """A mechanism whose counts have a law that can be inverted."""
-
-    def interval(
-        self, seen: int, domain: float, confidence: float, rows: int | None = None
-    ) -> tuple[float, float]:
-        """An exact interval for a count."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -93,33 +51,60 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Estimator:
-    """Estimates of totals, and of formulas made of them."""
+class Formulas(ABC):
+    """Formulas of totals, from the estimates of totals and what is known of their errors."""
 
-    totals: Totals
-    mechanism: Mechanism
-    rows: int | None
-    """The number of records of the table, where that is public."""
     ranges: dict[Term, tuple[float, float]]
     """Between which values the weight of each term lies."""
 
-    @cached_property
-    def estimates(self) -> Floats:
-        return self.mechanism.total(self.totals.view, self.totals.domain)
+    @property
+    @abstractmethod
+    def order(self) -> tuple[Term, ...]:
+        """The terms, in the order of the estimates' columns."""
 
-    def whole(self) -> Estimator:
-        """All groups taken together."""
-        t = self.totals
-        view, domain, error, spread = (
-            x.sum(axis=0, keepdims=True) for x in (t.view, t.domain, t.domain_error, t.spread)
-        )
-        one = Groups(((),), (), 1, complete=True)
-        return replace(self, totals=Totals(one, t.terms, view, domain, error, spread, ()))
+    @property
+    @abstractmethod
+    def estimates(self) -> Floats:
+        """(groups, terms)"""
+
+    @abstractmethod
+    def stderr(self, formula: Formula) -> Floats:
+        """To first order."""
+
+    @abstractmethod
+    def deviation(self, used: tuple[Term, ...], slope: Floats, miss: float) -> Floats:
+        """How far Σ slope·total may be off, but for a chance of `miss`."""
+
+    @abstractmethod
+    def surely_nothing(self, used: tuple[Term, ...], slope: Floats) -> Flags:
+        """Whether Σ slope·total is of no rows at all, whatever the table."""
+
+    @property
+    @abstractmethod
+    def is_exact(self) -> bool:
+        """Whether estimates are the truth."""
+
+    def count_interval(
+        self,
+        term: Term,  # noqa: ARG002
+        factor: float,  # noqa: ARG002
+        constant: float,  # noqa: ARG002
+    ) -> Intervals | None:
+        """The exact interval of factor·count + constant, where there is one."""
+        return None
+
+    def most(self, form: Affine) -> float:  # noqa: ARG002
+        """What a linear form cannot exceed, where that is known."""
+        return math.inf
+
+    @property
+    def covers(self) -> str:
+        return VALID
 
     def values(self, quantiles: dict[Quantile, Floats]) -> Callable[[Formula], Dual]:
-        order = tuple(self.totals.terms)
+        order = self.order
         named = {term: self.estimates[:, i] for i, term in enumerate(order)}
-        count = len(self.totals.groups)
+        count = len(self.estimates)
         return lambda formula: evaluate(formula, named, quantiles, order, count)
 
     # ------------------------------------------------------------------ one column
@@ -132,9 +117,8 @@ class Estimator:
             return rounded(self.column(formula.args[0]), formula.args[1].value)
         dual = self.values({})(formula)
         used = terms_of(formula)
-        members, spread, sampled = self.spread(formula)
-        stderr = np.sqrt(self.mechanism.variance(members, spread) + sampled**2)
-        if self._is_exact:  # also where the formula has no finite slope, as sqrt at 0
+        stderr = self.stderr(formula)
+        if self.is_exact:  # also where the formula has no finite slope, as sqrt at 0
             stderr = np.where(np.isnan(dual.value), np.nan, 0.0)
         ratio = as_ratio(formula)
         if ratio is None:
@@ -147,109 +131,37 @@ class Estimator:
         low, high = self.known_range(ratio)
         # Beyond the range of the values a standard error says nothing.
         stderr = np.where(stderr > high - low, np.nan, stderr)
-        return Column(self._sensible(ratio, dual.value), stderr, interval)
+        return Column(self._sensible(ratio, dual.value), stderr, interval, self.covers)
 
     def _sensible(self, ratio: Ratio, value: Floats) -> Floats:
         """An average of no rows is unknown, and one of few rows still lies among the values."""
         if any(term.values or factor < 0 for term, factor in ratio.bottom.parts):
             return value
-        order = tuple(self.totals.terms)
+        order = self.order
         bottom = self.estimates @ ratio.bottom.row(order) + ratio.bottom.constant
         return np.where(bottom > 0, np.clip(value, *self.known_range(ratio)), np.nan)
-
-    @property
-    def _is_exact(self) -> bool:
-        return noiseless(self.mechanism) and not self.totals.domain_error.any()
 
     def _linear(
         self, form: Affine, value: Floats, stderr: Floats, used: tuple[Term, ...]
     ) -> Column:
-        one_count = len(form.parts) == 1 and not form.parts[0][0].values
-        if one_count and isinstance(law := self.mechanism, ExactCounts):
+        if len(form.parts) == 1 and not form.parts[0][0].values:
             ((term, factor),) = form.parts
-            exact = lru_cache(8)(lambda c: self._count(law, term, factor, form.constant, c))
-            return Column(value, stderr, exact)
+            if exact := self.count_interval(term, factor, form.constant):
+                return Column(value, stderr, lru_cache(8)(exact))
         slope = np.broadcast_to(form.row(used), (len(value), len(used)))
 
-        least = self._least(form)
+        ends = self._least(form), self.most(form)
 
         def interval(confidence: float) -> tuple[Floats, Floats]:
-            off = self._deviation(used, slope, 1 - confidence)
-            return np.maximum(value - off, least), np.maximum(value + off, least)
+            off = self.deviation(used, slope, 1 - confidence)
+            return np.clip(value - off, *ends), np.clip(value + off, *ends)
 
-        return Column(value, stderr, lru_cache(8)(interval))
+        return Column(value, stderr, lru_cache(8)(interval), self.covers)
 
     def _least(self, form: Affine) -> float:
         """A sum of what is never negative is never negative."""
         never = all(factor > 0 and self.ranges[term][0] >= 0 for term, factor in form.parts)
         return form.constant if never else -math.inf
-
-    @np.errstate(all="ignore")
-    def _count(
-        self, law: ExactCounts, term: Term, factor: float, constant: float, confidence: float
-    ) -> tuple[Floats, Floats]:
-        i = self.totals.column(term)
-        seen, domain = self.totals.view[:, i], self.totals.domain[:, i]
-        errors = self.totals.domain_error[:, i]
-        spent = SPENT_ON_SAMPLING * (1 - confidence)
-        z = -NormalDist().inv_cdf(spent / 2)
-        ends = []
-        for n, d, error in zip(seen, domain, errors, strict=True):
-            if error:  # a larger domain explains more of what was seen by noise
-                c = confidence + spent
-                low = law.interval(int(n), float(d + z * error), c, self.rows)[0]
-                least = max(LEAST_SAMPLED, float(d - z * error))
-                high = law.interval(int(n), least, c, self.rows)[1]
-            else:
-                low, high = law.interval(int(n), float(d), confidence, self.rows)
-            ends.append((low, high))
-        low_high = np.array(ends).reshape(len(seen), 2) * factor + constant
-        return low_high.min(axis=1), low_high.max(axis=1)
-
-    # ------------------------------------------------------------------ sums of several totals
-
-    def products(self, used: tuple[Term, ...], slope: Floats, of: Floats) -> Floats:
-        """Σ (Σ_i s_i w_i)² from the sums of products w_i w_j, for each group."""
-        result = np.zeros(len(slope))
-        for i, a in enumerate(used):
-            for j, b in enumerate(used[i:], start=i):
-                both = of[:, self.totals.column(product(a, b))]
-                result += (1 if i == j else 2) * slope[:, i] * slope[:, j] * both
-        return result
-
-    @np.errstate(all="ignore")
-    def spread(self, formula: Formula) -> tuple[Floats, Floats, Floats]:
-        """What the formula's variance is made of, to first order.
-
-        Σ w² over the table and over the domain, with w the change of the formula for one more
-        row; and the standard error that a sampled domain adds.
-        """
-        used = terms_of(formula)
-        slope = self.values({})(formula).slope[:, [self.totals.column(term) for term in used]]
-        members = np.maximum(self.products(used, slope, self.estimates), 0.0)
-        if self.rows is not None and len(used) == 1 and not used[0].values:
-            members = np.minimum(members, slope[:, 0] ** 2 * self.rows)
-        spread = np.maximum(self.products(used, slope, self.totals.spread), 0.0)
-        return members, spread, self._sampled(used, slope)
-
-    def _sampled(self, used: tuple[Term, ...], slope: Floats) -> Floats:
-        """Standard error that a sampled domain adds; as if the errors of all totals agreed."""
-        errors = self.totals.domain_error[:, [self.totals.column(t) for t in used]]
-        return self.mechanism.domain_share((np.abs(slope) * errors).sum(axis=1))
-
-    @np.errstate(all="ignore")
-    def _deviation(self, used: tuple[Term, ...], slope: Floats, miss: float) -> Floats:
-        sampled = self._sampled(used, slope)
-        spent = SPENT_ON_SAMPLING * miss if sampled.any() else 0.0
-        view = np.maximum(self.products(used, slope, self.totals.view), 0.0)
-        domain, spread = (
-            np.maximum(self.products(used, slope, of), 0.0)
-            for of in (self.totals.domain, self.totals.spread)
-        )
-        spread = np.where(sampled > 0, np.maximum(spread, LEAST_SAMPLED), spread)
-        largest = np.abs(slope) @ np.array([max(map(abs, self.ranges[t])) for t in used])
-        off = self.mechanism.deviation(view, domain, spread, largest, miss - spent)
-        return off - NormalDist().inv_cdf(spent / 2) * sampled if spent else off
 
     # ------------------------------------------------------------------ ratios
 
@@ -257,13 +169,13 @@ class Estimator:
         self, ratio: Ratio, used: tuple[Term, ...], confidence: float
     ) -> tuple[Floats, Floats]:
         top, bottom = ratio.top.row(used), ratio.bottom.row(used)
-        estimates = self.estimates[:, [self.totals.column(term) for term in used]]
+        estimates = self.estimates[:, [self.order.index(term) for term in used]]
         top_value = estimates @ top + ratio.top.constant
         bottom_value = estimates @ bottom + ratio.bottom.constant
 
         def outside(r: Floats) -> Flags:
             slope = top - r[:, None] * bottom
-            off = self._deviation(used, slope, 1 - confidence)
+            off = self.deviation(used, slope, 1 - confidence)
             return np.abs(top_value - r * bottom_value) > off
 
         with np.errstate(all="ignore"):
@@ -272,13 +184,11 @@ class Estimator:
             low, high = -edge(outside, -middle, step, -1.0), edge(outside, middle, step, 1.0)
             # If the bottom may be 0, the ratio may be anything: also beyond infinity, as it were.
             slope = np.broadcast_to(bottom, (len(bottom_value), len(used)))
-            anything = np.abs(bottom_value) <= self._deviation(used, slope, 1 - confidence)
-            if self._is_exact:
+            anything = np.abs(bottom_value) <= self.deviation(used, slope, 1 - confidence)
+            if self.is_exact:
                 anything[:] = False
             low, high = np.where(anything, -np.inf, low), np.where(anything, np.inf, high)
-            nothing = (self.products(used, slope, self.totals.domain) <= 0) & (
-                self._sampled(used, slope) == 0
-            )
+            nothing = self.surely_nothing(used, slope)
         known = self.known_range(ratio)
         return (
             np.where(nothing, np.nan, np.clip(low, *known)),
@@ -302,11 +212,6 @@ class Estimator:
             low, high = min(low, 0.0), max(high, 0.0)
         ends = (low * factor / divisor + shift, high * factor / divisor + shift)
         return min(ends), max(ends)
-
-
-def noiseless(mechanism: Mechanism) -> bool:
-    """Whether the view is the table itself; then estimates are exact."""
-    return not mechanism.variance(np.ones(1), np.ones(1)).any()
 
 
 def terms_of(formula: Formula) -> tuple[Term, ...]:

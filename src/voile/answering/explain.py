@@ -8,7 +8,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from voile.answering.answer import Work
-from voile.answering.columns import Mechanism, terms_of
+from voile.answering.columns import terms_of
+from voile.answering.estimator import Mechanism
 from voile.answering.mixed import has_quantile
 from voile.answering.source import Source, check
 from voile.estimate import finite

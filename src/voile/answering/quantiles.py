@@ -20,14 +20,8 @@ from typing import Any
 
 import numpy as np
 
-from voile.answering.columns import (
-    SPENT_ON_SAMPLING,
-    VALID,
-    Column,
-    Mechanism,
-    half_width,
-    noiseless,
-)
+from voile.answering.columns import VALID, Column, half_width
+from voile.answering.estimator import SPENT_ON_SAMPLING, Mechanism, noiseless
 from voile.answering.source import Model, Source
 from voile.answering.totals import Groups, hashable, row_sum, scattered
 from voile.errors import QueryError

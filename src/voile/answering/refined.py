@@ -19,7 +19,8 @@ from statistics import NormalDist
 import numpy as np
 
 from voile.answering.arithmetic import as_ratio, evaluate
-from voile.answering.columns import Column, Estimator, Intervals, terms_of
+from voile.answering.columns import Column, Intervals, terms_of
+from voile.answering.estimator import Estimator
 from voile.answering.totals import product
 from voile.estimate import Floats
 from voile.query.formula import Formula, Total

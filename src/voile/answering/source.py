@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voile.answering.columns import Mechanism
+from voile.answering.estimator import Mechanism
 from voile.answering.totals import Shape
 from voile.errors import QueryError
 from voile.estimate import Bound
@@ -39,6 +39,16 @@ class Engine(Rows, Protocol):
     def types(self, expressions: Sequence[str]) -> list[str]: ...
 
     def cuts_a_bin(self, expression: Expression) -> bool: ...
+
+
+class Listing(Protocol):
+    """Where expressions can be computed on the public domain."""
+
+    @property
+    def engine(self) -> Engine: ...
+
+    @property
+    def domain(self) -> DomainSums: ...
 
 
 @dataclass(frozen=True)
@@ -114,7 +124,7 @@ def types(sql: str, parts: Sequence[Atom | Expression], engine: Engine) -> list[
 
 
 def weight_range(
-    term: Term, where: Predicate | None, source: Source, sql: str = ""
+    term: Term, where: Predicate | None, source: Listing, sql: str = ""
 ) -> tuple[float, float]:
     """Between which numbers a term's weight lies on the rows that count."""
     low, high = 1.0, 1.0
@@ -131,7 +141,7 @@ def parts_of(predicate: Predicate | None) -> tuple[Predicate, ...]:
 
 
 def value_range(
-    value: Expression, parts: list[Predicate], source: Source, sql: str = ""
+    value: Expression, parts: list[Predicate], source: Listing, sql: str = ""
 ) -> tuple[float, float]:
     """The smallest and largest value on the tuples that pass the conditions on the same columns."""
     if not source.domain.lists(value.attributes):

@@ -50,22 +50,22 @@ def attack(
     as_json: JsonOpt = False,
 ) -> None:
     """Show what someone who is after certain people learns from a release, exactly."""
-    import voile
     from voile.errors import UsageError
     from voile.evaluate.attack.carry_out import attack as carry_out
     from voile.evaluate.attack.page import page
     from voile.evaluate.attack.population_fit import is_release
     from voile.files import write_whole
+    from voile.release import ViewRelease
     from voile.terminal.attacks import attack_view
 
-    opened = voile.open(release)
+    opened = ViewRelease.open(release)
     if output:
         if output.suffix.lower() != ".html":
             raise UsageError(f"{str(output)!r} is no page", hint="name it .html")
         check_output(output, opened.path, overwrite=overwrite)
     if model and is_release(model):  # fitted here, where progress can be seen, and kept beside it
         with fitting_progress() as progress:
-            voile.open(model).refine(progress)
+            ViewRelease.open(model).refine(progress)
     with fitting_progress() as progress:
         found = carry_out(
             opened,

@@ -12,7 +12,7 @@ from voile.terminal.guarantees import consequences_view, conversion_view, statem
 
 if TYPE_CHECKING:
     from voile.privacy import Told
-    from voile.release.manifest import Manifest
+    from voile.release.manifest import ViewManifest
 
 
 @app.command()
@@ -49,10 +49,10 @@ def guarantees(
     as_json: JsonOpt = False,
 ) -> None:
     """List all that a release promises, against whom, and what it does not."""
-    import voile
     from voile.privacy import not_promised, statements
+    from voile.release import ViewRelease
 
-    opened = voile.open(release)
+    opened = ViewRelease.open(release)
     promise, ratio = opened.promise, opened.mechanism.likelihood_ratio()
     exact, simulated = told(opened.manifest), opened.manifest.simulated
     kept = [] if denied else statements(promise, ratio, told=exact, simulated=simulated)
@@ -65,7 +65,7 @@ def guarantees(
     )
 
 
-def told(manifest: Manifest) -> Told:
+def told(manifest: ViewManifest) -> Told:
     """What the release tells exactly, outside of what it promises."""
     from voile.privacy import Told
     from voile.release.terms import MARGINALS, ROWS

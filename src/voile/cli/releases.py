@@ -62,6 +62,10 @@ def query(
         bool, typer.Option("--simultaneous", help="Intervals that hold for all groups at once.")
     ] = False,
     refine: RefineOpt = False,
+    method: Annotated[
+        str | None,
+        typer.Option(help="inversion or em, for rows that were perturbed one by one."),
+    ] = None,
     memory: MemoryOpt = "1GB",
     exact: ExactOpt = False,
     output: Annotated[
@@ -73,12 +77,12 @@ def query(
     as_json: JsonOpt = False,
 ) -> None:
     """Estimate what the SQL would give on the original table."""
-    import voile
+    from voile.release import Release, ViewRelease
 
-    found = voile.open(release)
+    found = Release.open(release)
     if output:
         check_output(output, found.path, overwrite=overwrite)
-    if refine:
+    if refine and isinstance(found, ViewRelease):
         with fitting_progress() as progress:
             found.refine(progress)
     answer = found.query(
@@ -87,6 +91,7 @@ def query(
         tables=own_tables(tables),
         simultaneous=simultaneous,
         refine=refine,
+        method=method,
         memory=memory,
         exact=exact,
     )
@@ -96,9 +101,9 @@ def query(
 @app.command()
 def refine(release: ReleaseArg, as_json: JsonOpt = False) -> None:
     """Fit the model that --refine weighs estimates against, and keep it beside the release."""
-    import voile
+    from voile.release import ViewRelease
 
-    found = voile.open(release)
+    found = ViewRelease.open(release)
     with fitting_progress() as progress:
         report = found.refine(progress, replace_broken=True).report
     kept = found.refinement_path.is_file()

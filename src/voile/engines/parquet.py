@@ -63,6 +63,14 @@ def write_part(path: Path, schema: Schema, batches: Iterable[Keys]) -> int:
     return rows
 
 
+def write_table(path: Path, schema: Schema, codes: Sequence[Any], key: str, keys: Any) -> int:
+    """Write tuples with the key of each in front, as one file; returns the number of rows."""
+    table = tuples(schema, codes).add_column(0, pa.field(key, pa.string()), keys)
+    pq.write_table(table, path, compression="zstd", compression_level=1, store_schema=False,
+                   write_statistics=False, row_group_size=ROW_GROUP)  # fmt: skip
+    return int(table.num_rows)
+
+
 def tuples(schema: Schema, codes: Sequence[Any]) -> Any:
     """The tuples with these codes, as an Arrow table."""
     columns = [Decoder(a)(code) for a, code in zip(schema, codes, strict=True)]

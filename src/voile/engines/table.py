@@ -9,12 +9,14 @@ import math
 import shutil
 import tempfile
 import weakref
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 import sqlglot
 
 from voile.engines.encode import OUTSIDE, SQL, codes
@@ -22,6 +24,7 @@ from voile.engines.sources import SOURCE, attach, quote_identifier
 from voile.engines.sql import first_line, kind_of, literal, not_in_domain
 from voile.errors import SchemaError, TableError, UsageError, did_you_mean
 from voile.schema import Attribute, Bins, Interval, Keys, Kind, Range, Schema, TupleIndex, Values
+from voile.schema.index import code_type
 from voile.schema.infer import LISTED_TEXTS, ColumnProfile, infer_attribute, numeric_extremes
 
 Nulls = Literal["error", "drop", "as-value"]
@@ -175,24 +178,64 @@ class Table:
         size = self.complete_rows(schema.names) if drop_nulls else len(self)
         keys = np.empty(size, dtype=index.key_type)
         done = 0
-        batches = self._batches(schema, drop_nulls=drop_nulls)
+        for coded, _ in self.coded(schema, drop_nulls=drop_nulls, progress=progress):
+            keys[done : done + len(coded[0])] = index.encode(coded)
+            done += len(coded[0])
+        keys = keys[:done]
+        keys.sort()
+        return keys
+
+    def columns_of_codes(
+        self,
+        schema: Schema,
+        *,
+        drop_nulls: bool,
+        row_key: str | None = None,
+        progress: Progress = lambda _: None,
+    ) -> tuple[list[npt.NDArray[Any]], pa.Array | None]:
+        """Every row's place in each attribute's domain, a column at a time, in narrow numbers.
+
+        And, where it is named, the column that is the key of the rows, as text.
+        """
+        size = self.complete_rows(schema.names) if drop_nulls else len(self)
+        columns = [np.empty(size, dtype=code_type(a.size)) for a in schema]
+        keys: list[Any] = []
+        done = 0
+        for coded, key in self.coded(schema, drop_nulls=drop_nulls, row_key=row_key,
+                                     progress=progress):  # fmt: skip
+            for column, code in zip(columns, coded, strict=True):
+                column[done : done + len(code)] = code
+            done += len(coded[0])
+            keys.append(key)
+        found = None if row_key is None else pa.chunked_array(keys, pa.string()).combine_chunks()
+        return [column[:done] for column in columns], found
+
+    def coded(
+        self,
+        schema: Schema,
+        *,
+        drop_nulls: bool,
+        row_key: str | None = None,
+        progress: Progress = lambda _: None,
+    ) -> Iterator[tuple[list[npt.NDArray[np.int64]], Any]]:
+        """The codes of all rows, a batch at a time; and their keys, where a column is named."""
+        batches = self._batches(schema, drop_nulls=drop_nulls, row_key=row_key)
         for batch in batches:
             coded = [codes(batch.column(i), a) for i, a in enumerate(schema)]
             wrong = [a for a, code in zip(schema, coded, strict=True) if (code == OUTSIDE).any()]
             if wrong:
                 batches.close()  # an open result keeps the connection busy
                 raise self._violation(wrong[0], drop_nulls=drop_nulls)
-            keys[done : done + batch.num_rows] = index.encode(coded)
-            done += batch.num_rows
+            yield coded, None if row_key is None else batch.column(len(schema.names))
             progress(batch.num_rows)
-        keys = keys[:done]
-        keys.sort()
-        return keys
 
-    def _batches(self, schema: Schema, *, drop_nulls: bool) -> Generator[Any, None, None]:
-        listed = ", ".join(
-            f"{self._value(a.name, a.kind)} AS {quote_identifier(a.name)}" for a in schema
-        )
+    def _batches(
+        self, schema: Schema, *, drop_nulls: bool, row_key: str | None = None
+    ) -> Generator[Any, None, None]:
+        columns = [f"{self._value(a.name, a.kind)} AS {quote_identifier(a.name)}" for a in schema]
+        if row_key is not None:
+            columns.append(f"CAST({quote_identifier(row_key)} AS VARCHAR)")
+        listed = ", ".join(columns)
         where = self._complete(schema.names) if drop_nulls else "TRUE"
         # A relation's reader streams; execute() would hold the whole result.
         relation = self._con.sql(f"SELECT {listed} FROM {SOURCE} WHERE {where}")

@@ -28,6 +28,8 @@ BinPoint = Literal["low", "middle", "high"]
 MOST_GROUPS = 10**6
 REMEMBERED, REMEMBERED_GROUPS = 256, 10_000
 """Answers that are kept, and the most groups of one of them."""
+HISTOGRAMS = 8
+"""Histograms of all rows that are kept."""
 CHUNK = 2**20
 NAME = re.compile(r"[A-Za-z_]\w*")
 ROWS, SCORED = '"release rows"', '"scored rows"'
@@ -81,6 +83,7 @@ class View:
             )
         self.domain = Domain(self._con, schema)
         self._answered: OrderedDict[str, RowSums] = OrderedDict()
+        self._histograms: OrderedDict[str, pa.Table] = OrderedDict()
 
     def add_table(self, name: str, table: pa.Table) -> tuple[str, ...]:
         """Put a table of the analyst's own beside the view; the names of its columns."""
@@ -142,6 +145,21 @@ class View:
         found = [[math.nan if v is None else v for v in row[width:]] for row in rows]
         numbers = np.array(found, dtype=np.float64).reshape(len(rows), sums)
         return RowSums(tuple([row[i] for row in rows] for i in range(width)), numbers)
+
+    def histogram(self, keys: Sequence[str], sums: Sequence[str]) -> pa.Table:
+        """Aggregates of all rows by the keys that occur: k0, k1, … and s0, s1, …"""
+        named = [f"{key} AS k{i}" for i, key in enumerate(keys)]
+        named += [f"{total} AS s{i}" for i, total in enumerate(sums)]
+        grouped = f" GROUP BY {', '.join(f'k{i}' for i in range(len(keys)))}" if keys else ""
+        sql = f'SELECT {", ".join(named)} FROM {ROWS} AS "{ROW}"{grouped}'
+        if sql not in self._histograms:
+            try:
+                self._histograms[sql] = self._con.sql(sql).to_arrow_table()
+            except duckdb.Error as error:
+                raise unanswered(error) from None
+            if len(self._histograms) > HISTOGRAMS:
+                self._histograms.popitem(last=False)
+        return self._histograms[sql]
 
     def codes(self) -> list[npt.NDArray[Any]]:
         """Every row's place in each attribute's domain, a column at a time."""

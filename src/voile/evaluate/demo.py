@@ -21,7 +21,7 @@ from voile.evaluate.look import load_altair
 from voile.evaluate.workload import Selections, cumulative_error, selection_counts
 from voile.mechanisms import AlphaBeta
 from voile.publishing import Progress, publish_table
-from voile.release import Release
+from voile.release import ViewRelease
 from voile.schema import TupleIndex
 from voile.schema.attribute import plain
 
@@ -96,7 +96,7 @@ def beside(value: Any, truth: Any) -> str:
 
 @dataclass(frozen=True)
 class Demonstration:
-    release: Release
+    release: ViewRelease
     asked: tuple[Asked, ...]
     grouped: Grouped
     mean_errors: dict[str, float]
@@ -195,7 +195,7 @@ def run(output: Path, progress: Progress) -> Demonstration:
     return Demonstration(release, asked, grouped, errors, tuple(files), seconds)
 
 
-def workload(table: Table, *releases: Release) -> tuple[Any, ...]:
+def workload(table: Table, *releases: ViewRelease) -> tuple[Any, ...]:
     """True counts of every selection of up to three attributes, and each release's estimates."""
     schema = releases[0].schema
     index = TupleIndex(schema.sizes)
@@ -204,7 +204,7 @@ def workload(table: Table, *releases: Release) -> tuple[Any, ...]:
     return truth, *(selection_estimates(release) for release in releases)
 
 
-def selection_estimates(release: Release) -> Floats:
+def selection_estimates(release: ViewRelease) -> Floats:
     """Estimates of every selection of up to three attributes, in the workload's order."""
     rows = release.to_arrow().combine_chunks()
     coded = [codes(rows.column(a.name).combine_chunks(), a) for a in release.schema]
@@ -215,7 +215,7 @@ def selection_estimates(release: Release) -> Floats:
     return estimate
 
 
-def label(release: Release, selections: Selections, number_: int) -> str:
+def label(release: ViewRelease, selections: Selections, number_: int) -> str:
     parts = []
     for attribute, code in selections.locate(number_):
         found = release.schema.attributes[attribute]
@@ -223,7 +223,7 @@ def label(release: Release, selections: Selections, number_: int) -> str:
     return " and ".join(parts)
 
 
-def subtitle(release: Release) -> str:
+def subtitle(release: ViewRelease) -> str:
     g = release.manifest.guarantee
     return (
         f"{release.manifest.public_rows:,} people, nine attributes, published so that a belief of "

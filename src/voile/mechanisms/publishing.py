@@ -1,4 +1,4 @@
-"""What publishing asks of a mechanism; what answering asks is in voile.answering.columns."""
+"""What publishing asks of a mechanism; what answering asks is in voile.answering.estimator."""
 
 from __future__ import annotations
 

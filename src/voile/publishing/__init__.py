@@ -1,6 +1,15 @@
 """From a private table to a release: read, plan, perturb, verify, put in place."""
 
+from voile.publishing.perturbing import Perturbation, perturb, perturb_table
 from voile.publishing.progress import Progress
 from voile.publishing.steps import Publication, publish, publish_table
 
-__all__ = ["Progress", "Publication", "publish", "publish_table"]
+__all__ = [
+    "Perturbation",
+    "Progress",
+    "Publication",
+    "perturb",
+    "perturb_table",
+    "publish",
+    "publish_table",
+]

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from voile.query.rows import HISTORY
-from voile.release.describe import describe
 from voile.release.manifest import DATA_PACKAGE, HISTORY_FILES, MANIFEST, Manifest, file_entry
 
+M = TypeVar("M", bound=Manifest)
 
-def write_descriptions(folder: Path, manifest: Manifest) -> None:
+
+def write_descriptions(folder: Path, manifest: M, describe: Callable[[M], str]) -> None:
     """README.md and datapackage.json beside the data, then the manifest that seals them all."""
     texts = {
         "README.md": describe(manifest) + "\n",

@@ -23,17 +23,18 @@ from voile.publishing.series_terms import begin, resume
 from voile.publishing.steps import Prepared, Publication, key_of, manifest_of, told
 from voile.publishing.view import ViewWriter
 from voile.publishing.wish import Wish, check_size
-from voile.release import Release
+from voile.release import Release, ViewRelease
+from voile.release.describe import describe
 from voile.release.manifest import (
     HISTORY_FILES,
     MANIFEST,
     PARTIAL,
     File,
-    Manifest,
     SeriesPart,
+    ViewManifest,
     file_entry,
 )
-from voile.release.staging import Staging, copy, enclosing_release
+from voile.release.staging import Staging, enclosing_release
 from voile.release.terms import parameters_of, series_part
 from voile.schema import Keys, Schema, TupleIndex
 
@@ -153,10 +154,10 @@ def settle(ledger: Ledger) -> None:
         ledger.released(last.number)
 
 
-def in_place(entry: Entry) -> Release | None:
+def in_place(entry: Entry) -> ViewRelease | None:
     """The release of a view, if it is where the ledger says and is the one."""
     try:
-        release = Release.open(entry.path)
+        release = ViewRelease.open(entry.path)
     except VoileError:
         return None
     return release if release.manifest.digest == entry.digest else None
@@ -204,7 +205,7 @@ def check_allowed(terms: Terms, number: int, changes: int | None) -> None:
         )
 
 
-def again(last: Entry, target: Path, *, overwrite: bool) -> Release:
+def again(last: Entry, target: Path, *, overwrite: bool) -> ViewRelease:
     """The identical view, byte for byte."""
     release = in_place(last)
     if release is None:
@@ -213,7 +214,7 @@ def again(last: Entry, target: Path, *, overwrite: bool) -> Release:
             f"{str(last.path)!r} is not there, or is not the one that was written",
             hint="put it back; or pass --always-fresh, which spends a view",
         )
-    return copy(release, target, overwrite=overwrite)
+    return release.save(target, overwrite=overwrite)
 
 
 # ---------------------------------------------------------------------- writing
@@ -228,7 +229,7 @@ def next_view(
     number: int,
     *,
     overwrite: bool,
-) -> Release:
+) -> ViewRelease:
     """Draw, write beside, verify, enter into the ledger, and only then put in place."""
     index = TupleIndex(prepared.schema.sizes)
     history = History.empty(index) if number == 1 else ledger.history(number - 1, index)
@@ -242,7 +243,9 @@ def next_view(
         shown = View([staging.folder / part.path for part in parts], prepared.schema).codes()
         history = history.with_view(index.encode(shown))
         parts.append(written_history(staging.folder, prepared.schema, history))
-        write_descriptions(staging.folder, described(prepared, wish, terms, mechanism, parts))
+        write_descriptions(
+            staging.folder, described(prepared, wish, terms, mechanism, parts), describe
+        )
         planned = False
 
         def plan(written: Release) -> None:
@@ -258,7 +261,7 @@ def next_view(
                 ledger.withdraw(number)
             raise
     ledger.released(number)
-    return Release.open(target)
+    return ViewRelease.open(target)
 
 
 def written_history(folder: Path, schema: Schema, history: History) -> File:
@@ -270,7 +273,7 @@ def written_history(folder: Path, schema: Schema, history: History) -> File:
 
 def described(
     prepared: Prepared, wish: Wish, terms: Terms, mechanism: Series, parts: list[File]
-) -> Manifest:
+) -> ViewManifest:
     """The manifest of a view. The rows of later tables are not told by the prior."""
     first = mechanism.view_number == 1
     part = SeriesPart(

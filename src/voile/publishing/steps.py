@@ -33,8 +33,9 @@ from voile.publishing.wish import (
     weak_prior,
     weakened,
 )
-from voile.release import Release
-from voile.release.manifest import File, Manifest, Parameters
+from voile.release import ViewRelease
+from voile.release.describe import describe
+from voile.release.manifest import File, Parameters, ViewManifest
 from voile.release.staging import Staging, check_target, place_for, removed_with
 from voile.release.terms import disclosed, guarantee, parameters_of, promised
 from voile.schema import Keys, Schema
@@ -47,7 +48,7 @@ NOISE_FLOOR = 0.1
 class Publication:
     """What the steward is told; unlike the release, it may hold true counts."""
 
-    release: Release
+    release: ViewRelease
     rows_in: int
     rows_dropped: int
     notes: tuple[str, ...]
@@ -82,7 +83,7 @@ def publish(
     rows: Form | None = None,
     simulate_seed: int | None = None,
     **more: Any,
-) -> Release:
+) -> ViewRelease:
     """Publish a table: a path, a data frame, or what `voile.read` returned.
 
     Promises (d, γ)-privacy with d = prior_factor·n/m (default 10) and γ = posterior. `more` are
@@ -133,7 +134,9 @@ def publish_table(
     return done
 
 
-def told(prepared: Prepared, release: Release, series: dict[str, Any] | None = None) -> Publication:
+def told(
+    prepared: Prepared, release: ViewRelease, series: dict[str, Any] | None = None
+) -> Publication:
     notes = (
         *prepared.notes,
         *weak_prior(release.promise, prepared.schema.size),
@@ -221,7 +224,7 @@ def shaped(prepared: Prepared, wish: Wish) -> Shaped:
     return Shaped(**asdict(planned), prior=prior, sizes=tuple(schema.sizes))
 
 
-def write(prepared: Prepared, wish: Wish, target: Path, *, overwrite: bool) -> Release:
+def write(prepared: Prepared, wish: Wish, target: Path, *, overwrite: bool) -> ViewRelease:
     """Perturb, write beside, verify, put in place."""
     schema, mechanism = prepared.schema, choose_mechanism(prepared, wish)
     key = key_of(wish)
@@ -234,9 +237,9 @@ def write(prepared: Prepared, wish: Wish, target: Path, *, overwrite: bool) -> R
         manifest = manifest_of(
             prepared, wish, mechanism, parameters, parts, rows_are_public=tells_rows
         )
-        write_descriptions(staging.folder, manifest)
+        write_descriptions(staging.folder, manifest, describe)
         staging.commit()
-    return Release.open(target)
+    return ViewRelease.open(target)
 
 
 def key_of(wish: Wish, view: int = 0) -> Key:
@@ -253,10 +256,10 @@ def manifest_of(
     parts: list[File],
     *,
     rows_are_public: bool,
-) -> Manifest:
+) -> ViewManifest:
     """What the release says about itself, but for the files that are still to be written."""
     schema, promise = prepared.schema, promised(prepared.promise, mechanism)
-    return Manifest(
+    return ViewManifest(
         voile=__version__,
         name=prepared.name,
         parameters=parameters,

@@ -1,6 +1,8 @@
-"""The release: what leaves the house, how it is written, opened and checked."""
+"""The on-disk format of releases: opening, checking, describing and querying them."""
 
 from voile.release.checks import verify
+from voile.release.local import LocalRelease
 from voile.release.opened import Release
+from voile.release.published import ViewRelease
 
-__all__ = ["Release", "verify"]
+__all__ = ["LocalRelease", "Release", "ViewRelease", "verify"]

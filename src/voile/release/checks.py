@@ -7,15 +7,13 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from voile.engines.history import history_schema
-from voile.engines.parquet import arrow_schema, sha256
+from voile.engines.parquet import sha256
 from voile.errors import ReleaseError
-from voile.mechanisms import Series
 from voile.mechanisms.alphabeta import distinct
 from voile.release.histories import Histories
 from voile.release.manifest import HISTORY_FILES, MANIFEST
 from voile.release.opened import Release
-from voile.release.terms import disclosed, guarantee, parameters_of, series_part
+from voile.release.published import ViewRelease
 
 
 def verify(path: str | Path | Release) -> Release:
@@ -29,7 +27,7 @@ def check(release: Release) -> None:
     """All checks, also of a folder that is still being written."""
     check_files(release)
     check_rows(release)
-    check_terms(release)
+    release.check_terms()
 
 
 def check_files(release: Release) -> None:
@@ -57,8 +55,8 @@ def check_rows(release: Release) -> None:
     for file in release.manifest.files:
         if file.rows is None:
             continue
-        history = release.histories is not None and file.path.startswith(HISTORY_FILES)
-        wanted = history_schema(release.schema) if history else arrow_schema(release.schema)
+        history = file.path.startswith(HISTORY_FILES)
+        wanted = release.columns_of(file.path)
         metadata = pq.read_metadata(release.path / file.path)
         columns = metadata.schema.to_arrow_schema()
         if columns.names != wanted.names or columns.types != wanted.types:
@@ -70,11 +68,11 @@ def check_rows(release: Release) -> None:
         raise ReleaseError(f"the release has {total} rows, not {release.manifest.rows}")
     if outside := release.foreign_attribute():
         raise ReleaseError(f"column {outside!r} has values outside the domain of the schema")
-    if release.histories is not None:
+    if isinstance(release, ViewRelease) and release.histories is not None:
         check_histories(release, release.histories)
 
 
-def check_histories(release: Release, histories: Histories) -> None:
+def check_histories(release: ViewRelease, histories: Histories) -> None:
     """Each tuple stands there once, in the order of D, and the last counts are this view's."""
     history = histories.history
     if not np.array_equal(distinct(np.sort(history.keys)), history.keys):
@@ -89,31 +87,3 @@ def check_histories(release: Release, histories: Histories) -> None:
     rows = np.repeat(shown, history.counts[history.counts[:, -1] > 0, -1])
     if not np.array_equal(rows, release.keys()):
         raise ReleaseError("history/ does not agree with the rows in data/")
-
-
-def check_terms(release: Release) -> None:
-    """Recompute, from the parameters as they are written down, all that the release promises."""
-    manifest = release.manifest
-    promise, mechanism = manifest.promise, manifest.mechanism
-    if not promise.kept_by(mechanism.likelihood_ratio()):
-        raise ReleaseError(
-            f"retention {mechanism.retention} and this noise do not keep "
-            f"d = {promise.prior:.6g}, γ = {promise.posterior:.6g}",
-            hint="nothing should be published with these parameters",
-        )
-    public = manifest.public_rows is not None
-    terms = manifest.parameters
-    series = terms.series
-    if series is not None:
-        assert isinstance(mechanism, Series)  # noqa: S101
-        series = series_part(series, mechanism, promise)
-    if manifest.guarantee != guarantee(promise, mechanism, terms, rows_are_public=public):
-        raise ReleaseError("manifest.json: the guarantee does not follow from the parameters")
-    learnt = terms.noise_prior is not None and terms.noise_prior.learnt
-    if terms != parameters_of(
-        mechanism, release.schema, distinct=terms.distinct, learnt=learnt, series=series
-    ):
-        raise ReleaseError("manifest.json: the parameters contradict each other")
-    told = disclosed(release.schema, manifest.parameters, rows_are_public=public)
-    if manifest.disclosed != told:
-        raise ReleaseError("manifest.json does not say all that the release discloses")

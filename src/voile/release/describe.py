@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from voile.mechanisms import AlphaBeta, Series, Shaped
 from voile.mechanisms.series_scores import single
-from voile.release.manifest import Manifest
+from voile.release.manifest import Manifest, ViewManifest
 from voile.release.terms import reached
 from voile.schema.schema import large
 
@@ -29,7 +29,7 @@ COMBINES = {
 }
 
 
-def describe(manifest: Manifest) -> str:
+def describe(manifest: ViewManifest) -> str:
     promise, mechanism = manifest.promise, manifest.mechanism
     lines = [f"# {manifest.name}", ""]
     if manifest.simulated:
@@ -58,12 +58,12 @@ def describe(manifest: Manifest) -> str:
         "## How to count from it without Voile",
         *counting(mechanism),
         "",
-        f"NULLs in the table: {_nulls(manifest)}. Written by Voile {manifest.voile}.",
+        f"NULLs in the table: {null_words(manifest)}. Written by Voile {manifest.voile}.",
     ]
     return "\n".join(lines)
 
 
-def _series(manifest: Manifest) -> list[str]:
+def _series(manifest: ViewManifest) -> list[str]:
     series = manifest.parameters.series
     if series is None:
         return []
@@ -81,7 +81,7 @@ def _series(manifest: Manifest) -> list[str]:
     ]
 
 
-def _edits(manifest: Manifest) -> list[str]:
+def _edits(manifest: ViewManifest) -> list[str]:
     """What an edited row is worth to someone who knows that it is the same person's."""
     mechanism, series = manifest.mechanism, manifest.parameters.series
     assert isinstance(mechanism, Series) and series is not None  # noqa: S101
@@ -95,7 +95,7 @@ def _edits(manifest: Manifest) -> list[str]:
     ]
 
 
-def _likely(manifest: Manifest) -> list[str]:
+def _likely(manifest: ViewManifest) -> list[str]:
     if manifest.guarantee.likely is None:
         return []
     return [
@@ -104,7 +104,7 @@ def _likely(manifest: Manifest) -> list[str]:
     ]
 
 
-def _weak(manifest: Manifest) -> list[str]:
+def _weak(manifest: ViewManifest) -> list[str]:
     if Fraction(manifest.promise.prior) * int(manifest.domain_size) >= 1:
         return []
     return [
@@ -113,7 +113,7 @@ def _weak(manifest: Manifest) -> list[str]:
     ]
 
 
-def _linked(manifest: Manifest) -> list[str]:
+def _linked(manifest: ViewManifest) -> list[str]:
     promise = manifest.promise
     if promise.adversary == "exclusive":
         return []
@@ -125,7 +125,7 @@ def _linked(manifest: Manifest) -> list[str]:
     ]
 
 
-def _epsilon(manifest: Manifest) -> list[str]:
+def _epsilon(manifest: ViewManifest) -> list[str]:
     e = manifest.guarantee.epsilon
     parts = [
         f"{e.add_remove:.4g} for adding or removing a record" if e.add_remove is not None else "",
@@ -140,7 +140,7 @@ def _epsilon(manifest: Manifest) -> list[str]:
     ]
 
 
-def _nulls(manifest: Manifest) -> str:
+def null_words(manifest: Manifest) -> str:
     return {
         "error": "refused, except where the schema has NULL as a value",
         "drop": "rows with one were left out",

@@ -8,12 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field
 
 from voile.engines.parquet import sha256
-from voile.errors import ReleaseError, VoileError
 from voile.mechanisms import AlphaBeta, Series, Shaped
 from voile.privacy import Adversary, DGamma, Form
 from voile.privacy.series import MOST_VIEWS, SeriesNoise
@@ -149,15 +148,15 @@ class Disclosed(Part):
 
 
 class Manifest(Part):
-    """A Voile release."""
+    """A Voile release: what is written down of every kind of them."""
 
     format: Literal["voile-release"] = "voile-release"
     version: Literal[1] = 1
     voile: str = Field(description="Version of Voile that wrote the release")
     name: str = Field(pattern="^[^\\x00-\\x1f\\x7f]{1,200}$", description="The table's name")
-    method: Literal["alphabeta"] = "alphabeta"
-    parameters: Parameters
-    guarantee: Guarantee
+    method: str
+    parameters: Part
+    guarantee: Part
     simulated: bool = Field(description="True: made from a chosen seed, promises nothing")
     nulls: Literal["error", "drop", "as-value"] = Field(description="What was done with NULLs")
     disclosed: list[Disclosed]
@@ -171,6 +170,37 @@ class Manifest(Part):
     @property
     def schema_(self) -> Schema:
         return Schema.from_dict({"attributes": self.attributes})
+
+    def check(self) -> None:
+        """Construct what the parameters stand for, which refuses them where they are wrong."""
+
+    def sealed(self) -> Self:
+        return self.model_copy(update={"digest": self._digest()})
+
+    def _digest(self) -> str:
+        return hashlib.sha256(self.model_copy(update={"digest": ""}).text().encode()).hexdigest()
+
+    def is_whole(self, raw: bytes) -> bool:
+        """Whether these bytes are this manifest, as it was sealed."""
+        try:
+            return self.text().encode() == raw and self.digest == self._digest()
+        except UnicodeEncodeError:  # half a character, which no text that we write has
+            return False
+
+    def text(self) -> str:
+        """The one spelling of this manifest, so that any changed byte shows."""
+        return json.dumps(self.model_dump(mode="json"), ensure_ascii=False, indent=1) + "\n"
+
+
+class ViewManifest(Manifest):
+    """A noisy view of a table."""
+
+    method: Literal["alphabeta"] = "alphabeta"
+    parameters: Parameters
+    guarantee: Guarantee
+
+    def check(self) -> None:
+        _ = self.mechanism, self.promise
 
     @property
     def mechanism(self) -> AlphaBeta | Shaped | Series:
@@ -197,53 +227,3 @@ class Manifest(Part):
     def promise(self) -> DGamma:
         g = self.guarantee
         return DGamma(prior=g.prior, posterior=g.posterior, adversary=g.adversary)
-
-    def sealed(self) -> Manifest:
-        return self.model_copy(update={"digest": self._digest()})
-
-    def _digest(self) -> str:
-        return hashlib.sha256(self.model_copy(update={"digest": ""}).text().encode()).hexdigest()
-
-    def is_whole(self, raw: bytes) -> bool:
-        """Whether these bytes are this manifest, as it was sealed."""
-        try:
-            return self.text().encode() == raw and self.digest == self._digest()
-        except UnicodeEncodeError:  # half a character, which no text that we write has
-            return False
-
-    def text(self) -> str:
-        """The one spelling of this manifest, so that any changed byte shows."""
-        return json.dumps(self.model_dump(mode="json"), ensure_ascii=False, indent=1) + "\n"
-
-
-def read_manifest(raw: bytes) -> Manifest:
-    """Parse and check a manifest; every byte of it counts."""
-    try:
-        data = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise ReleaseError(f"manifest.json is not JSON that can be read: {error}") from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ReleaseError("manifest.json is not that of a Voile release")
-    version = data.get("version")
-    if not isinstance(version, int) or version > VERSION:
-        raise ReleaseError(
-            f"the release has format version {version!r}, newer than {VERSION}",
-            hint="open it with a newer Voile",
-        )
-    try:
-        manifest = Manifest.model_validate(data)
-        schema = manifest.schema_
-        _ = manifest.mechanism, manifest.promise  # refuse to be constructed where they are wrong
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(step) for step in first["loc"])
-        raise ReleaseError(f"manifest.json: {where}: {first['msg']}") from None
-    except (VoileError, ValueError) as error:
-        raise ReleaseError(f"manifest.json: {error}") from None
-    if not manifest.is_whole(raw):
-        raise ReleaseError("manifest.json was changed after the release was written")
-    if str(schema.size) != manifest.domain_size:
-        raise ReleaseError(
-            f"manifest.json: domain_size {manifest.domain_size} is not {schema.size}"
-        )
-    return manifest

@@ -22,6 +22,7 @@ from voile.estimate import checked_confidence, shown
 from voile.evaluate import answer_plot
 from voile.evaluate.look import FORMATS, load_altair
 from voile.files import write_whole
+from voile.release import ViewRelease
 from voile.schema import Attribute, Bins, Interval, Range
 from voile.schema.schema import summary
 from voile.shell.bars import print_bars
@@ -179,8 +180,11 @@ def on_or_off(name: str, text: str) -> bool:
 def set_refine(session: Session, text: str) -> None:
     """Fits the model first, if it is not there yet, which takes a while."""
     if text and on_or_off("refine", text):
+        release = session.release
+        if not isinstance(release, ViewRelease):
+            raise UsageError(f"{release.name!r} is {release.kind}, and is not refined")
         with fitting_progress() as progress:
-            session.release.refine(progress)
+            release.refine(progress)
     switch("refine", "refined estimates")(session, text)
 
 

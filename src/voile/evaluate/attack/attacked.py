@@ -9,14 +9,14 @@ from typing import Any
 from voile.evaluate.attack.beliefs import KINDS, Belief, Person, Tally
 from voile.evaluate.attack.exposure import Exposures, exposures
 from voile.privacy import DGamma
-from voile.release import Release
+from voile.release import ViewRelease
 
 
 @dataclass(frozen=True)
 class Attack:
     """Everything that the attack found, worst first."""
 
-    release: Release
+    release: ViewRelease
     prior: str
     others: int
     beliefs: tuple[Belief, ...]

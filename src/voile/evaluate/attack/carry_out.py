@@ -20,11 +20,11 @@ from voile.evaluate.attack.population_fit import is_release
 from voile.evaluate.attack.priors import Prior, choose_prior, row_weights, target_chances
 from voile.evaluate.attack.targets import MOST_CANDIDATES, Targets, read_targets
 from voile.privacy.adversary import Evidence, Exclusive, Floats, Independent
-from voile.release import Release
+from voile.release import ViewRelease
 
 
 def attack(
-    release: Release,
+    release: ViewRelease,
     targets: object,
     *,
     prior: str | float = "uniform",
@@ -77,7 +77,7 @@ def attack(
     )
 
 
-def first_view(release: Release, since: int | None) -> int | None:
+def first_view(release: ViewRelease, since: int | None) -> int | None:
     """The view of a series from which on records are there; None where there is no series."""
     histories = release.histories
     if histories is None:
@@ -205,7 +205,7 @@ def exclusive_case(
 
 
 def looked_up(
-    release: Release, found: Iterator[Case], since: int | None
+    release: ViewRelease, found: Iterator[Case], since: int | None
 ) -> Iterator[tuple[Case, npt.NDArray[Any], Evidence]]:
     """Each case with what the view shows of its tuples, many cases at a time."""
     for batch in batches(found):

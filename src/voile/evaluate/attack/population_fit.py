@@ -11,7 +11,7 @@ from voile.engines.table import Table
 from voile.errors import UsageError
 from voile.privacy.adversary import Floats
 from voile.privacy.population import Pair, PairCounts, Population, product, tree
-from voile.release import Release
+from voile.release import ViewRelease
 from voile.release.manifest import MANIFEST
 from voile.schema import Schema, TupleIndex
 
@@ -23,7 +23,7 @@ def fit(kind: str, model: object, schema: Schema) -> Population:
     """The product of the marginals, or the best tree, of a table or of a release."""
     check_sizes(schema)
     if is_release(model):
-        singles, both = refined_counts(Release.open(str(model)), schema)
+        singles, both = refined_counts(ViewRelease.open(str(model)), schema)
     else:
         singles, both = table_counts(Table(model), schema)
     return product(singles) if kind == "product" else tree(singles, pairs(schema), both)
@@ -65,7 +65,7 @@ def table_counts(table: Table, schema: Schema) -> tuple[list[Floats], PairCounts
     return singles, both
 
 
-def refined_counts(release: Release, schema: Schema) -> tuple[list[Floats], PairCounts]:
+def refined_counts(release: ViewRelease, schema: Schema) -> tuple[list[Floats], PairCounts]:
     """The same from a release alone: the counts of the model that --refine fits to it."""
     if release.schema.to_dict() != schema.to_dict():
         raise UsageError(

@@ -28,7 +28,7 @@ from voile.evaluate.attack.targets import (
 )
 from voile.privacy import DGamma
 from voile.privacy.population import Population
-from voile.release import Release
+from voile.release import ViewRelease
 from voile.schema import Schema, TupleIndex
 
 Floats = npt.NDArray[np.float64]
@@ -154,7 +154,7 @@ class Bounded:
 
 
 def choose_prior(
-    text: str | float, release: Release, *, model: object | None = None, bounded: bool = False
+    text: str | float, release: ViewRelease, *, model: object | None = None, bounded: bool = False
 ) -> Prior:
     """The prior that was asked for: a word of WORDS, a number, or a file of probabilities."""
     if model is not None and text not in ("product", "tree"):
@@ -165,7 +165,7 @@ def choose_prior(
     return Bounded(found, release.promise) if bounded else found
 
 
-def _prior(text: str | float, release: Release, model: object | None) -> Prior:
+def _prior(text: str | float, release: ViewRelease, model: object | None) -> Prior:
     rows, schema = release.likely_rows, release.schema
     if text == "uniform":
         return uniform(rows, schema.size, distinct=release.manifest.parameters.form == "set")

@@ -1,0 +1,169 @@
+"""Formulas of totals that were reconstructed: standard errors and intervals.
+
+A total is a sum over the rows of independent numbers, each unbiased for the row's part of it. Its
+interval is
+
+  the exact inversion of its law     where one coin decides for each row whether it counts
+  the normal one                     where no row matters much: z³·b ≤ σ, b the most of one row
+  Bernstein's                        otherwise, with a bound of the variance from the same rows;
+                                     it holds for every table, however few rows there are
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+
+from voile.answering.arithmetic import Affine
+from voile.answering.columns import Column, Flags, Formulas, Intervals, terms_of
+from voile.answering.local.totals import CountLaw, LocalTotals
+from voile.estimate import Floats
+from voile.mechanisms.alphabeta import AlphaBeta
+from voile.query.formula import Formula
+from voile.query.predicate import Term
+
+SPENT_ON_VARIANCE = 0.1
+"""The part of the chance to err that pays for a variance that is not known."""
+COVERS = (
+    "the statistic of the rows before they were perturbed, at about the stated confidence (normal, "
+    "with an unbiased variance; a bound that always holds where rows are few), over the "
+    "randomness of the perturbing"
+)
+
+
+@dataclass(frozen=True)
+class LocalEstimator(Formulas):
+    """Estimates of totals by inversion, and of formulas made of them."""
+
+    totals: LocalTotals
+    rows: int
+
+    @property
+    def order(self) -> tuple[Term, ...]:
+        return self.totals.terms
+
+    @property
+    def estimates(self) -> Floats:
+        return self.totals.estimates
+
+    @property
+    def covers(self) -> str:
+        return COVERS
+
+    @property
+    def is_exact(self) -> bool:
+        return not any(square.any() for square in self.totals.covariances.values())
+
+    def most(self, form: Affine) -> float:
+        """No count exceeds the number of rows."""
+        if len(form.parts) != 1 or form.parts[0][0].values or form.parts[0][1] < 0:
+            return math.inf
+        return form.constant + form.parts[0][1] * self.rows
+
+    @np.errstate(all="ignore")
+    def stderr(self, formula: Formula) -> Floats:
+        used = terms_of(formula)
+        slope = self.values({})(formula).slope[:, [self.order.index(term) for term in used]]
+        return np.sqrt(np.maximum(self._form(used, slope, self.totals.covariances), 0.0))
+
+    def _form(
+        self, used: tuple[Term, ...], slope: Floats, of: dict[tuple[int, int], Floats]
+    ) -> Floats:
+        """Σ s_i·s_j·of_ij."""
+        result = np.zeros(len(slope))
+        for i, a in enumerate(used):
+            for j, b in enumerate(used[i:], start=i):
+                pair = (self.order.index(a), self.order.index(b))
+                both = of[pair] if pair in of else of[pair[::-1]]
+                result += (1 if i == j else 2) * slope[:, i] * slope[:, j] * both
+        return result
+
+    @np.errstate(all="ignore")
+    def deviation(self, used: tuple[Term, ...], slope: Floats, miss: float) -> Floats:
+        if self.is_exact:
+            return np.zeros(len(slope))
+        variance = self._form(used, slope, self.totals.covariances)
+        squares = np.maximum(self._form(used, slope, self.totals.squares), 0.0)
+        places = [self.order.index(term) for term in used]
+        part = (np.abs(slope) * self.totals.largest[:, places]).sum(axis=1)
+        return deviation(variance, squares, part, miss)
+
+    def surely_nothing(self, used: tuple[Term, ...], slope: Floats) -> Flags:  # noqa: ARG002
+        return np.full(len(slope), not self.totals.possible)
+
+    def count_interval(self, term: Term, factor: float, constant: float) -> Intervals | None:
+        place = self.order.index(term)
+        found = [self.totals.laws.get((g, place)) for g in range(len(self.estimates))]
+        laws = [law for law in found if law is not None]
+        if len(laws) < len(found):
+            return None
+
+        def interval(confidence: float) -> tuple[Floats, Floats]:
+            ends = np.array([exact(law, confidence) for law in laws]).reshape(-1, 2)
+            ends = ends * factor + constant
+            return ends.min(axis=1), ends.max(axis=1)
+
+        return interval
+
+
+def exact(law: CountLaw, confidence: float) -> tuple[float, float]:
+    """The set form of αβ has this law too, with the rows in the place of the domain."""
+    if law.rows == 0:
+        return 0.0, 0.0
+    if law.drawn <= 0:
+        return float(law.seen), float(law.seen)
+    if law.kept >= 1:  # whatever is drawn counts
+        return AlphaBeta(1.0, min(law.drawn, 1 - 1e-15), "set").interval(
+            law.seen, law.rows, confidence, law.rows
+        )
+    coins = AlphaBeta(law.kept, law.drawn, "set")
+    return coins.interval(law.seen, law.rows, confidence, law.rows)
+
+
+@np.errstate(all="ignore")
+def deviation(variance: Floats, squares: Floats, part: Floats, miss: float) -> Floats:
+    """How far a sum may be off: its estimated variance, Σ g², and the largest part of a row."""
+    z = -NormalDist().inv_cdf(miss / 2)
+    spread = np.sqrt(np.maximum(variance, 0.0))
+    return np.where(z**3 * part <= spread, z * spread, bernstein(squares, part, miss))
+
+
+def bernstein(squares: Floats, part: Floats, miss: float) -> Floats:
+    """Bernstein's bound, with Σ E g² bounded by what was seen of it.
+
+    Σ g² falls short of its mean E by at most √(2·b²·E·ln(1/δ)) but for a chance of δ, for terms of
+    at most b² that are not negative; and E is at least the variance.
+    """
+    log_variance = -math.log(SPENT_ON_VARIANCE * miss)
+    log = math.log(2 / ((1 - SPENT_ON_VARIANCE) * miss))
+    half = part * math.sqrt(log_variance / 2)
+    mean = (half + np.sqrt(half**2 + squares)) ** 2
+    return np.asarray(np.sqrt(2 * mean * log) + part * log / 3)
+
+
+@dataclass(frozen=True)
+class Constrained:
+    """The same with counts that are never negative: the likeliest table.
+
+    Standard errors and intervals are those of inversion, which hold for every table. Sums stay
+    with inversion altogether: to be constrained, the counts of every single value would have to
+    be, and where those are mostly noise the likeliest table is far from the true one.
+    """
+
+    plain: LocalEstimator
+    likeliest: LocalEstimator
+
+    def column(self, formula: Formula) -> Column:
+        plain = self.plain.column(formula)
+        if any(term.values for term in terms_of(formula)):
+            return plain
+        value = self.likeliest.column(formula).value
+
+        def interval(confidence: float) -> tuple[Floats, Floats]:
+            low, high = plain.interval(confidence)
+            return np.fmin(low, value), np.fmax(high, value)
+
+        return Column(value, plain.stderr, interval, plain.covers)

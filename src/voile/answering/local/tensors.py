@@ -1,0 +1,106 @@
+"""Perturbing undone along each axis of a tensor of states.
+
+A function f of a row's true states has an unbiased counterpart g on what is seen: E[g(Y)|X] = f(X).
+Along one axis g = (f − (1−p)·E_m f)/p, for f is kept with chance p, and replaced by its mean under
+the replacing distribution m otherwise; so an axis costs one pass over the tensor, and nothing of
+the size of a transition matrix is ever made. The transpose of the same map turns sums over the seen
+rows into estimates of sums over the true ones.
+
+A state is a class and a power of phi (see axes.py). `one` is the constant 1 as a function of an
+axis: power 0, all classes. `moments` is the mean of each state under m.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+
+from voile.answering.local.axes import Axis
+from voile.estimate import Floats
+
+
+def shape_of(axes: Sequence[Axis]) -> tuple[int, ...]:
+    return tuple(axis.states for axis in axes)
+
+
+def unbiased(f: Floats, axes: Sequence[Axis]) -> Floats:
+    """g with E[g(Y)|X] = f(X)."""
+    for j, axis in enumerate(axes):
+        if axis.retention < 1:
+            f = undone(f, axis.moments.ravel(), one(axis), axis.retention, j)
+    return f
+
+
+def reconstructed(seen: Floats, axes: Sequence[Axis]) -> Floats:
+    """Unbiased estimates of sums over the true rows, from the sums over those that are seen."""
+    for j, axis in enumerate(axes):
+        if axis.retention < 1:
+            seen = undone(seen, one(axis), axis.moments.ravel(), axis.retention, j)
+    return seen
+
+
+def undone(tensor: Floats, weights: Floats, along: Floats, retention: float, j: int) -> Floats:
+    """(tensor − (1−p)·along·(weights·tensor))/p, with both on axis j."""
+    mean = np.tensordot(weights, tensor, axes=(0, j))
+    shape = [1] * tensor.ndim
+    shape[j] = len(along)
+    shift = np.expand_dims(mean, j) * along.reshape(shape)
+    result: Floats = tensor - (1 - retention) * shift
+    result /= retention
+    return result
+
+
+def one(axis: Axis) -> Floats:
+    found = np.zeros((axis.classes, axis.powers))
+    found[:, 0] = 1.0
+    return found.ravel()
+
+
+def multiplied(f: Floats, g: Floats, axes: Sequence[Axis]) -> Floats:
+    """The product of two functions: class by class, and polynomials in each phi."""
+    polynomial = [axis for axis in axes if axis.powers > 1]
+    if not polynomial:
+        return f * g
+    left, right = split(f, axes), split(g, axes)
+    result = np.zeros_like(left)
+    for a in product(*(range(axis.powers) for axis in polynomial)):
+        if not (factor := left[places(a, axes)]).any():
+            continue
+        for b in product(*(range(axis.powers) for axis in polynomial)):
+            degrees = [i + k for i, k in zip(a, b, strict=True)]
+            if all(d < axis.powers for d, axis in zip(degrees, polynomial, strict=True)):
+                result[places(degrees, axes)] += factor * right[places(b, axes)]
+    return result.reshape(f.shape)
+
+
+def split(f: Floats, axes: Sequence[Axis]) -> Floats:
+    """With an axis of its own for the powers of every column."""
+    return f.reshape([size for axis in axes for size in (axis.classes, axis.powers)])
+
+
+def places(degrees: Sequence[int], axes: Sequence[Axis]) -> tuple[slice | int, ...]:
+    """Where the states of these powers are; columns without phi have power 0 only."""
+    listed = iter(degrees)
+    powers = (next(listed) if axis.powers > 1 else 0 for axis in axes)
+    return tuple(place for power in powers for place in (slice(None), power))
+
+
+def placed(f: Floats, degrees: Sequence[int], axes: Sequence[Axis]) -> Floats:
+    """A function of the classes times phi to these powers, as a function of the states."""
+    result = np.zeros([size for axis in axes for size in (axis.classes, axis.powers)])
+    result[places(degrees, axes)] = f
+    return result.reshape(shape_of(axes))
+
+
+def largest(g: Floats, axes: Sequence[Axis]) -> float:
+    """The largest |g| of any row."""
+    bound = np.abs(split(g, axes))
+    for j in reversed(range(len(axes))):
+        axis = axes[j]
+        scale = axis.largest[:, None] ** np.arange(axis.powers)
+        shape = [1] * bound.ndim
+        shape[2 * j : 2 * j + 2] = scale.shape
+        bound = (bound * scale.reshape(shape)).sum(axis=2 * j + 1, keepdims=True)
+    return float(bound.max(initial=0.0))

@@ -1,0 +1,111 @@
+"""Between a schema with its perturbing and the spec that clients read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from voile.client import Column, Domain, Edges, Grid, Listed, Spec, Texts
+from voile.errors import UsageError
+from voile.mechanisms.retention import ColumnNoise, Local, Retention, WholeRows
+from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
+from voile.schema.attribute import plain
+
+
+def spec_of(schema: Schema, mechanism: Local, name: str, *, promise: bool = True) -> Spec:
+    """What clients need to perturb their rows, with the ε that it promises."""
+    if not mechanism.local:
+        raise UsageError(
+            "nobody can take replacements from others' values alone: identity and swap need the "
+            "whole column",
+            hint="use --replace uniform, or a declared distribution",
+        )
+    joint = mechanism.retention if isinstance(mechanism, WholeRows) else None
+    noise = (
+        [ColumnNoise(a.size) for a in schema]
+        if isinstance(mechanism, WholeRows)
+        else mechanism.columns
+    )
+    document: dict[str, Any] = {
+        "format": "voile-perturbation",
+        "version": 1,
+        "name": name,
+        "columns": [column_of(a, c) for a, c in zip(schema, noise, strict=True)],
+        "joint": None if joint is None else {"retention": joint},
+    }
+    if promise:
+        document["promise"] = {"epsilon": mechanism.epsilon()}
+    return Spec.from_dict(document)
+
+
+def column_of(attribute: Attribute, noise: ColumnNoise) -> dict[str, Any]:
+    return {
+        "name": attribute.name,
+        "kind": attribute.kind,
+        "domain": domain_of(attribute),
+        "null": attribute.null,
+        "retention": noise.retention,
+        "replace": "uniform" if noise.parts is None else list(noise.parts),
+    }
+
+
+def domain_of(attribute: Attribute) -> dict[str, Any]:
+    match attribute.domain:
+        case Values(values):
+            return {"values": [plain(v) for v in values]}
+        case Range(int(low)) as domain:
+            return {"low": low, "step": 1, "per": 1, "count": domain.size}
+        case Range(first) as domain:
+            return {"first": plain(first), "count": domain.size}
+        case Bins(edges):
+            return {"edges": list(edges)}
+        case Interval() as domain:
+            return {
+                "low": domain.first,
+                "step": domain.stride,
+                "per": domain.per,
+                "count": domain.size,
+            }
+
+
+# ---------------------------------------------------------------------- and back
+
+
+def schema_of(spec: Spec) -> Schema:
+    return Schema.from_dict({"attributes": [entry_of(column) for column in spec.columns]})
+
+
+def entry_of(column: Column) -> dict[str, Any]:
+    return {
+        "name": column.name,
+        "kind": column.kind,
+        "null": column.null,
+        **listed_domain(column, column.domain),
+    }
+
+
+def listed_domain(column: Column, domain: Domain) -> dict[str, Any]:
+    match domain:
+        case Texts(texts):
+            return {"values": list(texts)}
+        case Edges(edges):
+            return {"bins": list(edges)}
+        case Grid(low, step, per, count) if column.kind == "numeric":
+            ends = [low / per, (low + (count - 1) * step) / per]
+            return {"interval": ends, "step": step / per}
+        case Grid(_, 1, 1, count):
+            first, last = column.decode([0, count - 1]).tolist()
+            return {"range": [first, last]}
+        case Grid() | Listed():
+            return {"values": column.decode(range(domain.count)).tolist()}
+
+
+def mechanism_of(spec: Spec, schema: Schema) -> Local:
+    if spec.joint is not None:
+        return WholeRows(spec.joint, tuple(schema.sizes))
+    return Retention(tuple(noise_of(column) for column in spec.columns))
+
+
+def noise_of(column: Column) -> ColumnNoise:
+    if column.replace == "uniform":
+        return ColumnNoise(column.size, column.retention)
+    return ColumnNoise(column.size, column.retention, "declared", tuple(column.replace))

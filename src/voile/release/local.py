@@ -1,0 +1,159 @@
+"""Rows that were perturbed one by one, and what is reconstructed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from voile.answering.local.axes import Noise
+from voile.answering.local.joint import joint_counts
+from voile.answering.local.source import LocalSource, Method
+from voile.answering.local.work import answer_local
+from voile.engines.view import View
+from voile.errors import ReleaseError, UsageError
+from voile.estimate import Answer, Floats, checked_confidence
+from voile.mechanisms.retention import ColumnNoise, Local, WholeRows
+from voile.query import parse
+from voile.release.describe_local import describe_local
+from voile.release.local_manifest import (
+    LocalManifest,
+    columns_of,
+    local_guarantee,
+    locally_disclosed,
+)
+from voile.release.opened import MEMORY, Release
+
+METHODS: tuple[str, ...] = get_args(Method)
+
+
+class LocalRelease(Release):
+    """A table of which every row was perturbed on its own."""
+
+    kind = "a table perturbed row by row"
+    manifest: LocalManifest
+
+    @cached_property
+    def mechanism(self) -> Local:
+        return self.manifest.mechanism
+
+    @property
+    def rows(self) -> int:
+        return self.manifest.rows
+
+    def describe(self) -> str:
+        return describe_local(self.manifest)
+
+    def check_terms(self) -> None:
+        manifest, mechanism = self.manifest, self.mechanism
+        terms = manifest.parameters
+        if terms.collected and not mechanism.local:
+            raise ReleaseError("manifest.json: nobody can swap values alone")
+        if terms.columns != columns_of(mechanism, self.schema):
+            raise ReleaseError("manifest.json: the parameters contradict each other")
+        if manifest.guarantee != local_guarantee(mechanism, self.schema, collected=terms.collected):
+            raise ReleaseError("manifest.json: the guarantee does not follow from the parameters")
+        if manifest.disclosed != locally_disclosed(self.schema, terms, mechanism):
+            raise ReleaseError("manifest.json does not say all that the release discloses")
+        if manifest.public_rows != manifest.rows:
+            raise ReleaseError("manifest.json: a perturbed table has as many rows as it had")
+
+    def columns_of(self, path: str) -> Any:
+        columns, key = super().columns_of(path), self.manifest.parameters.row_key
+        return columns if key is None else columns.insert(0, pa.field(key, pa.string()))
+
+    # ------------------------------------------------------------------ counting from it
+
+    def query(
+        self,
+        sql: str,
+        confidence: float = 0.95,
+        *,
+        tables: Mapping[str, object] | None = None,
+        simultaneous: bool = False,
+        refine: bool = False,
+        method: str | None = None,
+        memory: int | str = MEMORY,
+        exact: bool = False,  # noqa: ARG002  (nothing is ever sampled)
+    ) -> Answer:
+        checked_confidence(confidence)
+        if refine:
+            raise UsageError(
+                "a table perturbed row by row is not refined", hint="try --method em instead"
+            )
+        view, columns = self._with_tables(tables or {})
+        query = parse(sql, self.schema, columns)
+        source = self._source(view, checked_method(method), memory)
+        return answer_local(query, source, confidence, simultaneous=simultaneous)
+
+    def explain(
+        self,
+        sql: str,
+        *,
+        tables: Mapping[str, object] | None = None,
+        memory: int | str = MEMORY,
+        exact: bool = False,  # noqa: ARG002
+    ) -> dict[str, Any]:
+        from voile.answering.local.explain import explain_local  # noqa: PLC0415
+
+        view, columns = self._with_tables(tables or {})
+        query = parse(sql, self.schema, columns)
+        return explain_local(query, self._source(view, "inversion", memory))
+
+    def _source(self, view: View, method: Method, memory: int | str) -> LocalSource:
+        mechanism = self.mechanism
+        joint = mechanism.retention if isinstance(mechanism, WholeRows) else None
+        return LocalSource(
+            engine=view,
+            domain=self._sums(view, memory, exact=True),
+            schema=self.schema,
+            rows=self.manifest.rows,
+            noise=self._noise,
+            joint=joint,
+            method=method,
+        )
+
+    @cached_property
+    def _noise(self) -> dict[str, Noise]:
+        if isinstance(self.mechanism, WholeRows):
+            return {}
+        return {
+            name: noise_of(column)
+            for name, column in zip(self.schema.names, self.mechanism.columns, strict=True)
+        }
+
+    def joint_counts(
+        self, cells: Mapping[str, npt.NDArray[np.int64]], method: str = "em"
+    ) -> tuple[Floats, Floats]:
+        """Estimated counts over the product of classes of columns, and their standard errors.
+
+        cells[name][code] is the class (0, 1, …) of each value of that column's domain.
+        """
+        asked = checked_method(method)
+        for name in cells:
+            self.schema[name]  # refused where there is no such attribute
+        joint = self.mechanism.retention if isinstance(self.mechanism, WholeRows) else None
+        return joint_counts(self._codes, cells, self._noise, self.rows, asked, joint)
+
+    @cached_property
+    def _codes(self) -> dict[str, npt.NDArray[Any]]:
+        return dict(zip(self.schema.names, self._view.codes(), strict=True))
+
+
+def noise_of(column: ColumnNoise) -> Noise:
+    own = not column.local
+    masses = None if column.parts is None else column.masses()
+    return Noise(column.retention, masses, own=own, permuted=column.replace == "swap")
+
+
+def checked_method(method: str | None) -> Method:
+    for known in get_args(Method):
+        if method == known:
+            return known  # type: ignore[no-any-return]
+    if method is None:
+        return "inversion"
+    raise UsageError(f"method {method!r} is not known", hint=f"use {' or '.join(METHODS)}")
