@@ -24,8 +24,9 @@ class Seen:
     def __init__(self, y: npt.ArrayLike, axes: Sequence[Transition]) -> None:
         counts = tensor(y, axes)
         if not (np.isfinite(counts).all() and counts.min() >= 0):
+            wrong = counts[~(np.isfinite(counts) & (counts >= 0))][0]
             raise UsageError(
-                f"a cell was seen {counts[np.argmin(counts >= 0)]:g} times",
+                f"a cell was seen {wrong:g} times",
                 hint="counts of rows are finite and not negative",
             )
         self.shape = counts.shape
@@ -34,6 +35,13 @@ class Seen:
         self.some = np.flatnonzero(self.y)
         self._there = plan(axes, EXPECTED)
         self._back = plan(axes, EXPECTATION)
+        self._unseen = (self.y == 0).astype(np.float64)
+        """Added to divisors, so that 0 seen of 0 expected is 0."""
+        if not self.expected(np.ones_like(self.y))[self.some].all():
+            raise UsageError(
+                "rows were seen in classes where none can be",
+                hint="the transition does not belong to these counts",
+            )
 
     def expected(self, x: Floats) -> Floats:
         """w = xA."""
@@ -43,16 +51,16 @@ class Seen:
 
     def slope(self, w: Floats) -> Floats:
         """g = A(y/w); cells that were not seen count as nothing, whatever was expected."""
-        g = np.zeros_like(w)
-        np.divide(self.y, w, out=g, where=self.y > 0)
+        g: Floats = w + self._unseen
+        np.divide(self.y, g, out=g)
         self._back.carry(g)
         return g
 
     def curvature(self, w: Floats) -> Floats:
         """D = y/w²: minus the second derivative of L is A·D·Aᵀ."""
-        d = np.zeros_like(w)
-        np.divide(self.y, w, out=d, where=self.y > 0)
-        np.divide(d, w, out=d, where=self.y > 0)
+        d: Floats = w + self._unseen
+        d *= d
+        np.divide(self.y, d, out=d)
         return d
 
     def bend(self, v: Floats, curvature: Floats) -> None:
