@@ -133,9 +133,15 @@ class Column:
             case "boolean":
                 return numbers.astype(np.bool_)
             case "date":
-                dates = np.datetime_as_string(numbers.astype(np.int64).astype("datetime64[D]"))
-                return dates.astype(object)
+                return self._days(codes)
         return numbers
+
+    def _days(self, codes: Codes) -> npt.NDArray[Any]:
+        """Days as texts; where there are more codes than days, each day is written once."""
+        if codes.size > self.domain.count:
+            return self._days(np.arange(self.domain.count))[codes]
+        days = self.domain.decode(codes).astype(np.int64).astype("datetime64[D]")
+        return np.datetime_as_string(days).astype(object)
 
     # ------------------------------------------------------------------ words
 
