@@ -16,7 +16,7 @@ from voile.schema import Schema, TupleIndex
 Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 
-METHODS = ("em", "inversion")
+METHODS = ("stopped", "em", "inversion")
 
 
 @runtime_checkable
@@ -79,7 +79,7 @@ def shape_of(cells: Mapping[str, Whole]) -> tuple[int, ...]:
 
 def checked_method(method: str) -> str:
     if method not in METHODS:
-        raise UsageError(f"method {method!r} is not known", hint=f"use {' or '.join(METHODS)}")
+        raise UsageError(f"method {method!r} is not known", hint=f"use {', '.join(METHODS)}")
     return method
 
 

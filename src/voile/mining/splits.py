@@ -65,10 +65,9 @@ def by_share(counts: Floats, errors: Floats) -> npt.NDArray[np.int64]:
 
 def gini(counts: Floats) -> Floats:
     """1 − Σ share², over the last axis; 0 where there is nothing."""
-    totals = counts.sum(axis=-1)
-    squares = (counts**2).sum(axis=-1)
-    there = totals > 0
-    return np.where(there, 1.0 - squares / np.where(there, totals, 1.0) ** 2, 0.0)
+    totals = counts.sum(axis=-1, keepdims=True)
+    shares = counts / np.where(totals > 0, totals, 1.0)
+    return np.where(totals[..., 0] > 0, 1.0 - (shares**2).sum(axis=-1), 0.0)
 
 
 def gain(first: Floats, second: Floats) -> Floats:
