@@ -110,28 +110,28 @@ def plain_numpy(rows: float, size: int) -> dict[str, Any]:
 
 
 @compiled
-def guessable(codes: Codes, out: Codes, below: int, counts: Counts) -> None:
+def guessable(codes: Codes, out: Codes, below: int, size: int) -> Counts:
     """Perturb and count in one loop, with SplitMix64 from a fixed state."""
-    state, size = np.uint64(1), np.uint64(counts.size)
+    counts = np.zeros(size, dtype=np.int64)
+    state, threshold, bound = np.uint64(1), np.uint64(below), np.uint64(size)
     for row in range(codes.size):
         state += np.uint64(0x9E3779B97F4A7C15)
         word = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         word ^= word >> np.uint64(31)
-        if word >> np.uint64(32) < np.uint64(below):
-            value = np.int64(codes[row])
-        else:
-            value = np.int64(((word & np.uint64(0xFFFFFFFF)) * size) >> np.uint64(32))
+        value = np.int64(codes[row])
+        if word >> np.uint64(32) >= threshold:
+            value = np.int64(((word & np.uint64(0xFFFFFFFF)) * bound) >> np.uint64(32))
         out[row] = value
         counts[value] += 1
+    return counts
 
 
 def compiled_loop(rows: float, size: int) -> dict[str, Any]:
     """Quick, slightly uneven, and anybody can guess its coins."""
 
     def work(codes: Codes) -> Floats:
-        counts = np.zeros(size, dtype=np.int64)
-        guessable(codes, np.empty_like(codes), int(RETENTION * 2**32), counts)
+        counts = guessable(codes, np.empty_like(codes), int(RETENTION * 2**32), size)
         return inverted(counts.astype(np.float64))
 
     return measured(work, rows, size)
