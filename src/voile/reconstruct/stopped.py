@@ -66,4 +66,5 @@ def carry_squares(x: Floats, axis: Transition, place: int) -> Floats:
     p, shape = axis.retention, [1] * x.ndim
     shape[place] = axis.classes
     drawn = (1 - p) * axis.masses.reshape(shape)
-    return p * (p + 2 * drawn) * x + drawn**2 * x.sum(axis=place, keepdims=True)
+    carried: Floats = p * (p + 2 * drawn) * x + drawn**2 * x.sum(axis=place, keepdims=True)
+    return carried

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cached_property
+from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
@@ -131,9 +132,10 @@ class LocalRelease(Release):
     ) -> tuple[Floats, Floats]:
         """Estimated counts over the product of classes of columns, and their standard errors.
 
-        cells[name][code] is the class (0, 1, …) of each value of that column's domain.
+        cells[name][code] is the class (0, 1, …) of each value of that column's domain. Method
+        'stopped' is EM ended where it fits as well as the truth would: see reconstruct/stopped.py.
         """
-        asked = checked_method(method)
+        asked = "stopped" if method == "stopped" else checked_method(method)
         for name in cells:
             self.schema[name]  # refused where there is no such attribute
         joint = self.mechanism.retention if isinstance(self.mechanism, WholeRows) else None
@@ -141,7 +143,16 @@ class LocalRelease(Release):
 
     @cached_property
     def _codes(self) -> dict[str, npt.NDArray[Any]]:
-        return dict(zip(self.schema.names, self._view.codes(), strict=True))
+        return dict(zip(self.schema.names, self.codes(), strict=True))
+
+    def codes(self) -> list[npt.NDArray[Any]]:
+        """Every row's place in each attribute's domain, a column at a time."""
+        return self._view.codes()
+
+    @property
+    def files(self) -> list[Path]:
+        """The Parquet files with its rows."""
+        return self._parts
 
 
 def noise_of(column: ColumnNoise) -> Noise:

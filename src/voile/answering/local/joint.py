@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,7 @@ from voile.answering.local.states import MOST_STATES
 from voile.errors import QueryError
 from voile.estimate import Floats
 from voile.reconstruct import Axis, invert, maximum_likelihood
+from voile.reconstruct.stopped import stopped_em
 
 
 def joint_counts(
@@ -21,7 +23,7 @@ def joint_counts(
     cells: Mapping[str, Ints],
     noise: Mapping[str, Noise],
     rows: int,
-    method: Method,
+    method: Method | Literal["stopped"],
     joint: float | None = None,
 ) -> tuple[Floats, Floats]:
     """Estimated counts and their standard errors (those of inversion).
@@ -44,6 +46,8 @@ def joint_counts(
     variance = np.maximum(squares(seen, axes) - estimate, 0.0)
     if method == "em":
         estimate = maximum_likelihood(seen, axes).counts
+    elif method == "stopped":
+        estimate = stopped_em(seen, axes).counts
     return estimate.reshape(shape), np.sqrt(variance).reshape(shape)
 
 
