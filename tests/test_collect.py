@@ -8,6 +8,7 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -89,15 +90,6 @@ def test_an_id_with_other_values_is_refused_and_the_first_stays(tmp_path: Path, 
     assert "came before with other values" in answer.data["error"]
     assert kept(tmp_path) == before  # nothing of that submission
     assert one(ask(app, "GET", "/v1/count")).data == {"rows": 1}
-
-
-def test_even_another_program_cannot_change_a_row(tmp_path: Path) -> None:
-    with opened(tmp_path / "store", survey()) as store:
-        store.add([codes_submission([bytes(16)], [[1, 2, 0]])])
-    connection = sqlite3.connect(tmp_path / "store" / DATABASE)
-    with pytest.raises(sqlite3.IntegrityError, match="the first row of an id stays"):
-        connection.execute("UPDATE rows SET codes = zeroblob(6)")
-    connection.close()
 
 
 def test_an_empty_submission_or_one_too_long_is_refused_whole(tmp_path: Path) -> None:
@@ -308,13 +300,12 @@ def test_after_an_error_of_the_disk_nothing_more_is_taken(tmp_path: Path) -> Non
             in_transaction = False
             total_changes = 0
 
-            def execute(self, statement: str) -> None:
+            def execute(self, statement: str, _: object = None) -> Any:
                 if statement == "COMMIT":
                     error = sqlite3.OperationalError("disk I/O error")
                     error.sqlite_errorcode = sqlite3.SQLITE_IOERR_FSYNC
                     raise error
-
-            def executemany(self, *_: object) -> None: ...
+                return SimpleNamespace(fetchone=lambda: (0,))
 
         store._db = Failing()  # type: ignore[assignment]
         with pytest.raises(RefusalError, match="disk I/O error"):
@@ -449,13 +440,13 @@ def test_codes_survive_packing(sizes: tuple[int, ...]) -> None:
     codes[1] = np.array(sizes) - 1
     layout = Layout(sizes)
     packed = layout.pack(codes)
-    assert {len(row) for row in packed} == {layout.width}
+    assert len(packed) == 1000 * layout.width
     assert (np.stack(layout.unpack(packed), axis=1) == codes).all()
 
 
 def test_a_code_outside_its_domain_means_a_damaged_store() -> None:
     with pytest.raises(TableError, match="column 2 holds a code outside 0 … 2"):
-        Layout((2, 3)).unpack([bytes([1, 2]), bytes([0, 3])])
+        Layout((2, 3)).unpack(bytes([1, 2, 0, 3]))
 
 
 def test_batches_come_in_the_order_of_ids_whatever_came_first(tmp_path: Path) -> None:

@@ -93,7 +93,7 @@ def collect(
 def release_store(
     store: Path, target: Path, spec: Spec | None, *, overwrite: bool, as_json: bool
 ) -> None:
-    from voile.collect import release_collected
+    from voile.collect.releasing import release_collected
 
     PLACES.append((target, inode(target)))
     done = release_collected(store, target, spec=spec, overwrite=overwrite)

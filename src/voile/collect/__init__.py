@@ -1,23 +1,13 @@
-"""The collector: takes perturbed rows over HTTP, keeps them, and releases what it has.
+"""The collector: takes perturbed rows over HTTP and keeps them, until they are released.
 
-Serving needs the extra `server`; reading a store out does not, so what serves is imported from
-`voile.collect.serving`.
+What serves is in `serving` (it needs the extra `server`), what releases in `releasing`: neither
+loads the other.
 """
 
 from __future__ import annotations
 
-from voile.collect.releasing import Collected, release_collected
 from voile.collect.snapshot import Snapshot, snapshot
 from voile.collect.store import Added, Store, opened
 from voile.collect.writer import Writer
 
-__all__ = [
-    "Added",
-    "Collected",
-    "Snapshot",
-    "Store",
-    "Writer",
-    "opened",
-    "release_collected",
-    "snapshot",
-]
+__all__ = ["Added", "Snapshot", "Store", "Writer", "opened", "snapshot"]

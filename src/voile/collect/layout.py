@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -34,17 +33,16 @@ class Layout:
     def width(self) -> int:
         return self.record.itemsize
 
-    def pack(self, codes: Codes) -> list[bytes]:
-        """The rows (rows × columns) as bytes."""
+    def pack(self, codes: Codes) -> bytes:
+        """The rows (rows × columns) as bytes, one after the other."""
         records = np.empty(len(codes), self.record)
         for place, name in enumerate(self.record.names or ()):
             records[name] = codes[:, place]
-        packed: list[bytes] = records.view(f"V{self.width}").tolist()
-        return packed
+        return records.tobytes()
 
-    def unpack(self, rows: Sequence[bytes]) -> list[Codes]:
+    def unpack(self, rows: bytes) -> list[Codes]:
         """One array for each column; a code outside its column's domain means a damaged store."""
-        records = np.frombuffer(b"".join(rows), self.record)
+        records = np.frombuffer(rows, self.record)
         columns = [records[name].astype(np.int64) for name in self.record.names or ()]
         for place, (column, size) in enumerate(zip(columns, self.sizes, strict=True)):
             if column.size and not 0 <= column.min() <= column.max() < size:

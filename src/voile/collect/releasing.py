@@ -9,6 +9,7 @@ from typing import Any
 from voile.client import Spec
 from voile.collect.snapshot import snapshot
 from voile.errors import TableError, UsageError
+from voile.publishing.perturbing import write_collected
 from voile.release import Release
 
 
@@ -38,8 +39,6 @@ def release_collected(
     The rows were perturbed before they were sent: nothing is added here, and a store may be
     released as often as one likes. A collector may be running on it meanwhile.
     """
-    from voile.publishing.perturbing import write_collected  # noqa: PLC0415
-
     if target.resolve().is_relative_to(folder.resolve()):
         raise UsageError(f"{str(target)!r} is inside the store", hint="write it elsewhere")
     with snapshot(folder, spec) as taken:

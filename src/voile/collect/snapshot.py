@@ -29,7 +29,7 @@ class Snapshot:
         layout = Layout.of(self.spec)
         rows = self._db.execute("SELECT codes FROM rows ORDER BY id")
         while found := rows.fetchmany(size):
-            yield layout.unpack([codes for (codes,) in found])
+            yield layout.unpack(b"".join(codes for (codes,) in found))
 
 
 @contextmanager

@@ -43,15 +43,19 @@ TABLES = (
       id BLOB PRIMARY KEY CHECK (typeof(id) = 'blob' AND length(id) = 16),
       codes BLOB NOT NULL CHECK (typeof(codes) = 'blob' AND length(codes) = {width})
     ) WITHOUT ROWID""",
-    """CREATE TRIGGER first_stays BEFORE UPDATE ON rows
-      BEGIN SELECT RAISE(ABORT, 'the first row of an id stays'); END""",
 )
-ADD = """
-INSERT INTO rows VALUES (?, ?)
-ON CONFLICT (id) DO UPDATE SET codes = excluded.codes WHERE codes <> excluded.codes
+GIVEN = """
+WITH RECURSIVE place(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM place WHERE i + 1 < :count),
+given(id, codes) AS (
+  SELECT substr(:ids, 16 * i + 1, 16), substr(:codes, :width * i + 1, :width) FROM place
+)
 """
-"""Takes a new row, passes over one that is there already, and runs into `first_stays` when an id
-comes again with other values."""
+"""The rows of a submission, which come as two long texts of bytes: in one statement SQLite needs
+nothing of Python, whose other threads can then read what comes next."""
+ADD = f"{GIVEN} INSERT INTO rows SELECT * FROM given WHERE true ON CONFLICT (id) DO NOTHING"
+DIFFERENT = (
+    f"{GIVEN} SELECT count(*) FROM given JOIN rows USING (id) WHERE given.codes <> rows.codes"
+)
 
 
 @dataclass(frozen=True)
@@ -91,23 +95,22 @@ class Store:
         return outcomes
 
     def _add_one(self, submission: Submission) -> Added | RefusalError:
+        count = len(submission.ids)
+        rows = {
+            "count": count,
+            "ids": b"".join(submission.ids),
+            "codes": self._layout.pack(submission.codes),
+            "width": self._layout.width,
+        }
         before = self._db.total_changes
-        rows = zip(submission.ids, self._layout.pack(submission.codes), strict=True)
         self._db.execute("SAVEPOINT submission")
-        try:
-            self._db.executemany(ADD, rows)
-        except sqlite3.IntegrityError:
-            self._db.execute("ROLLBACK TO submission")
-            self._db.execute("RELEASE submission")
-            return RefusalError(
-                HTTPStatus.CONFLICT,
-                "an id of this submission came before with other values; the first ones stay, and "
-                "nothing of this submission was taken",
-                hint="send a perturbed row again as it was, or give a new row a new random id",
-            )
-        self._db.execute("RELEASE submission")
+        self._db.execute(ADD, rows)
         accepted = self._db.total_changes - before
-        return Added(accepted, len(submission.ids) - accepted)
+        same = accepted == count or not self._db.execute(DIFFERENT, rows).fetchone()[0]
+        if not same:
+            self._db.execute("ROLLBACK TO submission")
+        self._db.execute("RELEASE submission")
+        return Added(accepted, count - accepted) if same else conflict()
 
     def _undo(self) -> None:
         """Leave the transaction, if SQLite has not done so itself."""
@@ -133,6 +136,15 @@ class Store:
             f"the store does not work: {self.broken}",
             hint="the collector's operator must look after its disk and start it anew",
         )
+
+
+def conflict() -> RefusalError:
+    return RefusalError(
+        HTTPStatus.CONFLICT,
+        "an id of this submission came before with other values; the first ones stay, and nothing "
+        "of this submission was taken",
+        hint="send a perturbed row again as it was, or give a new row a new random id",
+    )
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from voile.terminal import key_values
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from voile.collect import Collected
+    from voile.collect.releasing import Collected
     from voile.collect.serving import Listening
 
 

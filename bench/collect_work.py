@@ -1,0 +1,170 @@
+"""The tasks of `collect`: a server in a process of its own, and clients that keep it busy."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from voile.client import Spec
+
+ECHO = """
+import socket, sys
+import uvicorn
+from fastapi import FastAPI, Request, Response
+
+app = FastAPI()
+
+@app.post("/v1/rows")
+async def echo(request: Request) -> Response:
+    return Response(await request.body(), media_type="application/json")
+
+listener = socket.socket(proto=socket.IPPROTO_TCP)
+listener.bind(("127.0.0.1", 0))
+listener.listen(100)
+host, port = listener.getsockname()
+print(f'{{"listening": "http://{host}:{port}"}}', flush=True)
+config = uvicorn.Config(app, log_level="critical", access_log=False)
+uvicorn.Server(config).run(sockets=[listener])
+"""
+
+
+def collector(rows: int, requests: int, connections: int) -> dict[str, Any]:
+    """Every row checked, and on disk before the answer."""
+    spec = survey()
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        (folder / "spec.json").write_bytes(spec.raw)
+        command = [
+            sys.executable, "-m", "voile.cli", "collect", "--spec", str(folder / "spec.json"),
+            "--store", str(folder / "store"), "--listen", "127.0.0.1:0", "--json",
+            "--rate", "1000000/s", "--burst", "1000000",
+        ]  # fmt: skip
+        with served(command) as port:
+            measured = load(port, messages(spec, rows, requests), connections)
+            check_count(port, rows * requests)
+    return measured | {"rate": rows * requests / measured["seconds"]}
+
+
+def echo(rows: int, requests: int, connections: int) -> dict[str, Any]:
+    """The same bytes, not looked at."""
+    with served([sys.executable, "-c", ECHO]) as port:
+        measured = load(port, messages(survey(), rows, requests), connections)
+    return measured | {"rate": rows * requests / measured["seconds"]}
+
+
+def survey() -> Spec:
+    from voile.client import Spec
+
+    def column(name: str, kind: str, domain: dict[str, Any]) -> dict[str, Any]:
+        return {
+            "name": name, "kind": kind, "domain": domain, "null": False, "retention": 0.5,
+            "replace": "uniform",
+        }  # fmt: skip
+
+    def grid(low: int, per: int, count: int) -> dict[str, int]:
+        return {"low": low, "step": 1, "per": per, "count": count}
+
+    return Spec.from_dict(
+        {
+            "format": "voile-perturbation",
+            "version": 1,
+            "name": "benchmark",
+            "columns": [
+                column("age", "integer", grid(17, 1, 74)),
+                column("hours", "numeric", grid(0, 100, 10_001)),
+                column("sex", "categorical", {"values": ["Female", "Male"]}),
+                column("smokes", "boolean", {"values": [False, True]}),
+                column("born", "date", {"first": "1950-01-01", "count": 20_000}),
+                column("pay", "numeric", {"edges": [0, 1000, 2000.5, 9000]}),
+            ],
+        }
+    )
+
+
+def messages(spec: Spec, rows: int, requests: int) -> list[bytes]:
+    """Whole HTTP requests, made before anything is timed."""
+    from voile.client import submission
+
+    row = {"age": 40, "hours": 12.5, "sex": "Male", "smokes": True, "born": "1980-05-05", "pay": 9}
+    bodies = (submission([row] * rows, spec) for _ in range(requests))
+    return [
+        b"POST /v1/rows HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Content-Length: %d\r\n\r\n%s" % (len(body), body)
+        for body in bodies
+    ]
+
+
+@contextmanager
+def served(command: Sequence[str]) -> Iterator[int]:
+    """The port of a server that is ready."""
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout
+        yield int(json.loads(process.stdout.readline())["listening"].rsplit(":", 1)[1])
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def load(port: int, requests: list[bytes], connections: int) -> dict[str, float]:
+    """Send all of them, shared among connections, each waiting for its answer."""
+    waits: list[float] = []
+    shares = [requests[n::connections] for n in range(connections)]
+    threads = [threading.Thread(target=send_all, args=(port, share, waits)) for share in shares]
+    began = time.perf_counter()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    seconds = time.perf_counter() - began
+    if len(waits) != len(requests):
+        raise RuntimeError(f"only {len(waits)} of {len(requests)} requests were answered well")
+    waits.sort()
+    return {
+        "seconds": seconds,
+        "requests_per_second": len(requests) / seconds,
+        "median_ms": 1e3 * waits[len(waits) // 2],
+        "p99_ms": 1e3 * waits[int(0.99 * len(waits))],
+    }
+
+
+def send_all(port: int, requests: list[bytes], waits: list[float]) -> None:
+    with socket.create_connection(("127.0.0.1", port)) as connection:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with connection.makefile("rb") as answers:
+            for request in requests:
+                began = time.perf_counter()
+                connection.sendall(request)
+                if not read_answer(answers):
+                    return
+                waits.append(time.perf_counter() - began)
+
+
+def read_answer(answers: Any) -> bool:
+    """Read one answer to its end; whether it was 200."""
+    fine = b" 200 " in answers.readline()
+    length = 0
+    while (line := answers.readline()) not in (b"\r\n", b""):
+        if line.lower().startswith(b"content-length:"):
+            length = int(line.split(b":")[1])
+    answers.read(length)
+    return fine
+
+
+def check_count(port: int, wanted: int) -> None:
+    import urllib.request
+
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/count") as answer:
+        found = json.load(answer)["rows"]
+    if found != wanted:
+        raise RuntimeError(f"the store has {found} rows, not {wanted}")
