@@ -149,7 +149,8 @@ def choose(wish: LocalWish, sizes: Sequence[int], rows: int | None) -> tuple[flo
     """
     if wish.is_by_error:
         return (least_for_error(wish, rows),) * len(sizes)
-    found = tuple(shortened(p, math.floor) for p in largest(wish, sizes))
+    exact = largest(wish, sizes)
+    found = exact if wish.retention else tuple(shortened(p, math.floor) for p in exact)
     if min(found) <= 0:
         raise PromiseError(
             f"{in_words(wish)} leaves nothing of a value: its retention would be 0",
@@ -175,13 +176,17 @@ def largest(wish: LocalWish, sizes: Sequence[int]) -> tuple[float, ...]:
         most = exp_down(wish.epsilon_column)
         return tuple(retention_for_ratio(most, mass) for mass in masses)
     if (breach := wish.s_breach) is not None:
-        single = len(sizes) == 1
-        found = retention_against(breach) if single else joint_retention(breach, len(sizes))
-        return (found,) * len(sizes)
+        return (against_sets(breach, masses),) * len(sizes)
     most = wish.row_ratio or Fraction(1)
     if wish.share == "retention":
         return (common_retention(most, masses),) * len(sizes)
     return equal_shares(most, masses)
+
+
+def against_sets(breach: SBreach, masses: Sequence[Fraction]) -> float:
+    """By Theorem 4 or 5; or by ε, which protects every set, where a small domain allows more."""
+    within = retention_against(breach) if len(masses) == 1 else joint_retention(breach, len(masses))
+    return max(within, common_retention(ratio_of(breach.rho1, breach.rho2), masses))
 
 
 def least_for_error(wish: LocalWish, rows: int | None) -> float:
@@ -201,11 +206,13 @@ def check_reach(wish: LocalWish, sizes: Sequence[int], rows: int, retention: flo
     if reached <= wish.error:
         return
     needed = clients_needed(retention, wish.error, 1 - wish.confidence).normal
+    instead = [f"--rows {needed}"]
+    if rounded_up(reached) < 1:
+        instead.append(f"--error {rounded_up(reached):g}")
     raise PromiseError(
-        f"{in_words(wish)} allows a retention of {retention:g}, with which {rows:,} rows give "
+        f"{in_words(wish)}: with a retention of {retention:g}, {rows:,} rows give "
         f"±{reached:.3g} at {wish.confidence:.4g}, not ±{wish.error:g}",
-        hint=f"nearest feasible: --rows {needed}, or --error {rounded_up(reached):g}, or "
-        f"{weaker(wish, sizes, rows)}",
+        hint=f"nearest feasible: {', or '.join([*instead, weaker(wish, sizes, rows)])}",
     )
 
 
