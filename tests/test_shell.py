@@ -28,7 +28,7 @@ from rich.console import Console
 import voile
 from voile.estimate import Answer, Estimate
 from voile.evaluate import answer_plot
-from voile.release import Release
+from voile.release import Release, ViewRelease
 from voile.schema import Attribute, Range, Schema, Values
 from voile.shell import prompt
 from voile.shell.bars import print_bars
@@ -166,7 +166,7 @@ def test_ctrl_c_gives_up_a_query_and_the_next_is_answered(
         finally:  # as DuckDB does when it is cut off
             raise RuntimeError("Query interrupted")
 
-    monkeypatch.setattr(Release, "query", slow)
+    monkeypatch.setattr(ViewRelease, "query", slow)
     before = signal.getsignal(signal.SIGINT)
     typed(session, "select slow;\r", "select count(*) from people;\r", history=InMemoryHistory())
     assert "cancelled" in capsys.readouterr().err

@@ -15,16 +15,19 @@ from typing import Annotated
 import typer
 from typer.models import CommandInfo
 
-from voile.cli import attacks, collecting, guarantees, planning, releases, tables
+from voile.cli import attacks, collecting, guarantees, perturbing, planning, releases, tables
 from voile.cli.common import app, is_released
 from voile.terminal import complain, say
 
-__all__ = ["app", "attacks", "collecting", "guarantees", "main", "planning", "releases", "tables"]
+__all__ = [
+    "app", "attacks", "collecting", "guarantees", "main", "perturbing", "planning", "releases",
+    "tables",
+]  # fmt: skip
 
 PANELS = {
     "Before publishing": ("inspect", "schema", "plan", "boundary"),
     "Releases": ("publish", "verify", "describe"),
-    "Local perturbation": ("collect",),
+    "Local perturbation": ("perturb", "spec", "collect", "combine"),
     "Questions": ("query", "explain", "refine", "shell"),
     "Privacy": ("guarantees", "convert", "attack", "audit"),
     "To begin with": ("datasets", "demo"),

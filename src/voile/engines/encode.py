@@ -91,8 +91,8 @@ def codes(column: Any, attribute: Attribute) -> npt.NDArray[np.int64]:
         case Interval(low_end, high_end) as grid:
             numbers = column.fill_null(low_end).to_numpy(zero_copy_only=False)
             inside = (numbers >= low_end) & (numbers <= high_end)
-            places = np.rint((np.where(inside, numbers, low_end) * grid.per - grid.first)
-                             / grid.stride)  # fmt: skip
+            scaled = np.where(inside, numbers, low_end) * grid.per - grid.first
+            places = np.floor(scaled / grid.stride + 0.5)  # as clients round
             nearest = np.minimum(places, grid.size - 1).astype(np.int64)
             found = np.where(inside, nearest, OUTSIDE)
     if column.null_count:

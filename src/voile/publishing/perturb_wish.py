@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from voile.engines.table import NULLS, Nulls
-from voile.errors import UsageError, did_you_mean
+from voile.errors import PromiseError, UsageError, did_you_mean
 from voile.mechanisms.retention import ColumnNoise, Local, Replace, Retention, WholeRows
 from voile.publishing.noise_prior import from_mapping, read_mapping
 from voile.schema import Schema
@@ -169,3 +169,13 @@ def reduced(parts: tuple[int, ...]) -> tuple[int, ...]:
             hint="a value that is never drawn gives away whoever has it; give it a small chance",
         )
     return parts
+
+
+def check_epsilon(mechanism: Local, wish: PerturbWish) -> None:
+    """Refuse retentions that tell more than was allowed."""
+    if wish.most_epsilon is not None and not mechanism.epsilon() <= wish.most_epsilon:
+        raise PromiseError(
+            f"these retentions have ε = {mechanism.epsilon():.4g} for a row, more than "
+            f"{wish.most_epsilon:g}",
+            hint="`voile plan --local` finds the retentions that keep an ε",
+        )

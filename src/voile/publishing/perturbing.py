@@ -16,12 +16,12 @@ from voile import __version__
 from voile.client import Spec
 from voile.engines.parquet import write_part, write_table
 from voile.engines.table import Table
-from voile.errors import PromiseError, TableError, UsageError
+from voile.errors import TableError, UsageError
 from voile.mechanisms.retention import ColumnNoise, Local, Retention, WholeRows
 from voile.noise import Key
 from voile.privacy.local import rare_values
 from voile.publishing.descriptions import write_descriptions
-from voile.publishing.perturb_wish import PerturbWish, noise_for
+from voile.publishing.perturb_wish import PerturbWish, check_epsilon, noise_for
 from voile.publishing.progress import Progress, Silent
 from voile.publishing.specs import mechanism_of, schema_of
 from voile.publishing.wish import Wish, check_name, check_nulls, choose_schema
@@ -182,16 +182,6 @@ def check_keys(keys: pa.Array | None, name: str | None) -> None:
         raise TableError(f"row key {name!r} has NULLs", hint="every row needs a key")
     if len(keys.unique()) < len(keys):
         raise TableError(f"row key {name!r} repeats itself", hint="each row needs its own key")
-
-
-def check_epsilon(mechanism: Local, wish: PerturbWish) -> None:
-    """Refuse retentions that tell more than was allowed."""
-    if wish.most_epsilon is not None and not mechanism.epsilon() <= wish.most_epsilon:
-        raise PromiseError(
-            f"these retentions have ε = {mechanism.epsilon():.4g} for a row, more than "
-            f"{wish.most_epsilon:g}",
-            hint="`voile plan --local` finds the retentions that keep an ε",
-        )
 
 
 def without_rare(

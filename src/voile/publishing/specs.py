@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from voile.client import Column, Domain, Edges, Grid, Listed, Spec, Texts
 from voile.errors import UsageError
 from voile.mechanisms.retention import ColumnNoise, Local, Retention, WholeRows
+from voile.publishing.perturb_wish import PerturbWish, check_epsilon, noise_for
+from voile.publishing.wish import read_schema
 from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
 from voile.schema.attribute import plain
 
@@ -109,3 +112,22 @@ def noise_of(column: Column) -> ColumnNoise:
     if column.replace == "uniform":
         return ColumnNoise(column.size, column.retention)
     return ColumnNoise(column.size, column.retention, "declared", tuple(column.replace))
+
+
+# ---------------------------------------------------------------------- from a codebook
+
+
+def make_spec(codebook: str | Path | Schema, name: str, **wish: Any) -> Spec:
+    """The spec of a survey, from its codebook and what is wished for (see PerturbWish)."""
+    asked = PerturbWish.of(wish)
+    schema = read_schema(codebook)
+    if asked.columns is not None:
+        schema = schema.select(asked.columns)
+    if schema.active:
+        raise UsageError(
+            f"the domain of {schema.active[0]!r} was read off a table (public: active)",
+            hint="a survey's domain is declared before anyone answers: write public: declared",
+        )
+    mechanism = noise_for(schema, asked)
+    check_epsilon(mechanism, asked)
+    return spec_of(schema, mechanism, name)

@@ -60,7 +60,9 @@ class LocalGuarantee(Part):
         description="Local differential privacy of a row but for its public columns; null where "
         "no ε holds"
     )
-    columns: dict[str, float | None] = Field(description="The same for each column; null where none holds")
+    columns: dict[str, float | None] = Field(
+        description="The same for each column; null where none holds"
+    )
     unit: str
 
 

@@ -18,6 +18,8 @@ Value = str | int | float | bool | dt.date | None
 
 KINDS: tuple[str, ...] = get_args(Kind)
 INTERVAL_DIGITS = 6
+LARGEST_POINT = 2**50
+"""Whole numbers of an interval stay below this: a float then leads back to its point."""
 MAX_SIZE = 2**62
 """An attribute's code must fit one machine word, with room for the sum of two."""
 
@@ -257,7 +259,7 @@ def interval(name: str, low: float, high: float, step: Any = None) -> Interval:
             f"attribute {name!r}: step is {step!r}", hint="give a positive number, such as 0.01"
         )
     found = Interval(low, high, float(step))
-    if abs(found.first) + found.stride * found.size >= 2**53:
+    if abs(found.first) + found.stride * found.size >= LARGEST_POINT:
         raise SchemaError(
             f"attribute {name!r}: step {step:g} is too fine for numbers up to {high:g}",
             hint="give a larger step",

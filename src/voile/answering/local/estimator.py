@@ -4,7 +4,7 @@ A total is a sum over the rows of independent numbers, each unbiased for the row
 interval is
 
   the exact inversion of its law     where one coin decides for each row whether it counts
-  the normal one                     where no row matters much: z³·b ≤ σ, b the most of one row
+  the normal one                     where no row matters much: z³·b ≤ 3σ, b the most of one row
   Bernstein's                        otherwise, with a bound of the variance from the same rows;
                                      it holds for every table, however few rows there are
 """
@@ -18,7 +18,7 @@ from statistics import NormalDist
 import numpy as np
 
 from voile.answering.arithmetic import Affine
-from voile.answering.columns import Column, Flags, Formulas, Intervals, terms_of
+from voile.answering.columns import Column, Flags, Formulas, Intervals, averages, terms_of
 from voile.answering.local.totals import CountLaw, LocalTotals
 from voile.estimate import Floats
 from voile.mechanisms.alphabeta import AlphaBeta
@@ -27,6 +27,8 @@ from voile.query.predicate import Term
 
 SPENT_ON_VARIANCE = 0.1
 """The part of the chance to err that pays for a variance that is not known."""
+ROWS_MATTER = 3.0
+"""The tails of a sum are normal, about, while z³·(most of one row)/σ is at most this."""
 COVERS = (
     "the statistic of the rows before they were perturbed, at about the stated confidence (normal, "
     "with an unbiased variance; a bound that always holds where rows are few), over the "
@@ -87,9 +89,23 @@ class LocalEstimator(Formulas):
             return np.zeros(len(slope))
         variance = self._form(used, slope, self.totals.covariances)
         squares = np.maximum(self._form(used, slope, self.totals.squares), 0.0)
+        return deviation(variance, squares, self._part(used, slope), miss)
+
+    def _part(self, used: tuple[Term, ...], slope: Floats) -> Floats:
+        """The most that one row can do to Σ slope·total: the smaller of two bounds."""
         places = [self.order.index(term) for term in used]
-        part = (np.abs(slope) * self.totals.largest[:, places]).sum(axis=1)
-        return deviation(variance, squares, part, miss)
+        apart = (np.abs(slope) * self.totals.largest[:, places]).sum(axis=1)
+        return np.fmin(apart, self.totals.unit * self._largest_weight(used, slope))
+
+    def _largest_weight(self, used: tuple[Term, ...], slope: Floats) -> Floats:
+        """The largest |Σ slope·weight| of a row; what is averaged is that much off its average."""
+        ends = np.array([self.ranges[term] for term in used])
+        both = sorted(range(len(used)), key=lambda i: len(used[i].values))
+        if len(used) == 2 and averages(used[both[1]], used[both[0]]):
+            rows, values = both
+            off = [np.abs(slope[:, values] * end + slope[:, rows]) for end in ends[values]]
+            return np.asarray(np.maximum(*off))
+        return np.asarray(np.abs(slope) @ np.abs(ends).max(axis=1))
 
     def surely_nothing(self, used: tuple[Term, ...], slope: Floats) -> Flags:  # noqa: ARG002
         return np.full(len(slope), not self.totals.possible)
@@ -128,7 +144,8 @@ def deviation(variance: Floats, squares: Floats, part: Floats, miss: float) -> F
     """How far a sum may be off: its estimated variance, Σ g², and the largest part of a row."""
     z = -NormalDist().inv_cdf(miss / 2)
     spread = np.sqrt(np.maximum(variance, 0.0))
-    return np.where(z**3 * part <= spread, z * spread, bernstein(squares, part, miss))
+    few = z**3 * part > ROWS_MATTER * spread
+    return np.where(few, bernstein(squares, part, miss), z * spread)
 
 
 def bernstein(squares: Floats, part: Floats, miss: float) -> Floats:

@@ -72,6 +72,7 @@ def whole_row_totals(
         covariances=covariances,
         squares=squares,
         largest=largest,
+        unit=1 + (2 - p) / p,
         laws=laws,
         possible=bool((found.domain > 0).any()),
     )

@@ -68,6 +68,8 @@ class LocalTotals:
     """Σ g·h over the seen rows: what bounds of deviations are made of."""
     largest: Floats
     """A bound of |g| and of |g − f| of one row, for each group and term."""
+    unit: float
+    """A bound of |g| and of |g − f| of one row for any f of at most 1."""
     laws: dict[tuple[int, int], CountLaw] = field(default_factory=dict)
     """Of a group and a term, where one coin decides."""
     possible: bool = True
@@ -219,6 +221,7 @@ class Asked:
             covariances=covariances,
             squares=squares,
             largest=most,
+            unit=1 + math.prod((2 - axis.retention) / axis.retention for axis in self.axes),
             laws=laws,
             possible=bool((number >= 0).any()),
         )
