@@ -489,7 +489,8 @@ def test_the_command_shows_a_plan_and_its_json(codebook: str) -> None:
     told = run(f"--local --schema {codebook} --epsilon 3 --json")
     data = json.loads(told.stdout)
     assert data["wish"]["epsilon"] == 3.0
-    assert data["command"] is None and data["measured"] is None and data["rows"] is None
+    assert data["measured"] is None and data["rows"] is None
+    assert data["command"].startswith(f"voile spec {codebook} -o SPEC --retention age=")
 
 
 def test_a_table_on_the_command_line() -> None:

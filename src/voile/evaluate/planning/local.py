@@ -45,28 +45,31 @@ def plan_local(
     """
     asked = LocalWish(**wish)
     check_rows(rows)
-    if table is None:
-        found = LocalPlan(
-            wish=asked,
-            schema=declared(schema, columns),
-            rows=rows,
-            retentions=choose(asked, declared(schema, columns).sizes, rows),
-            notes=(),
-        )
-    else:
-        options = Wish(columns=columns, schema=schema, nulls=nulls)
-        found = of_table(asked, table, options, tuple(null_text), rows)
+    options = Wish(columns=columns, schema=schema, nulls=nulls)
+    found = (
+        of_codebook(asked, options, rows)
+        if table is None
+        else of_table(asked, table, options, tuple(null_text), rows)
+    )
     limits = alone(asked, found.schema.sizes)
     return replace(found, alone=limits, notes=(*found.notes, *remarks(found)))
 
 
-def declared(schema: Schema | str | Path | None, columns: Sequence[str] | None) -> Schema:
-    if schema is None:
+def of_codebook(asked: LocalWish, options: Wish, rows: int | None) -> LocalPlan:
+    """A plan of what is declared, before there is a table."""
+    if options.schema is None:
         raise UsageError(
             "there is neither a table nor a codebook", hint="name a TABLE, or give --schema FILE"
         )
-    found = read_schema(schema)
-    return found if columns is None else found.select(columns)
+    schema = read_schema(options.schema)
+    if options.columns is not None:
+        schema = schema.select(options.columns)
+    retentions = choose(asked, schema.sizes, rows)
+    found = LocalPlan(asked, schema, rows, retentions, notes=())
+    if isinstance(options.schema, Schema):
+        return found
+    parts = ["voile spec", shlex.quote(str(options.schema)), "-o SPEC", *settings(found)]
+    return replace(found, command=" ".join([*parts, *chosen_columns(options)]))
 
 
 def of_table(
@@ -83,16 +86,16 @@ def of_table(
         )
     rows = len(keys) if rows is None else rows
     retentions = choose(asked, schema.sizes, rows)
-    source = table if isinstance(table, str) else private.name
-    return LocalPlan(
+    found = LocalPlan(
         wish=asked,
         schema=schema,
         rows=rows,
         retentions=retentions,
         notes=(FOR_THE_STEWARD, *notes),
         measured=measure(Sample.of(keys, schema), retentions, asked.breach),
-        command=perturb_command(source, options, null_text, schema, retentions),
     )
+    source = table if isinstance(table, str) else private.name
+    return replace(found, command=perturb_command(source, found, options, null_text))
 
 
 def check_rows(rows: int | None) -> None:
@@ -122,18 +125,13 @@ def remarks(found: LocalPlan) -> list[str]:
     return notes
 
 
-def perturb_command(
-    source: str,
-    options: Wish,
-    null_text: Sequence[str],
-    schema: Schema,
-    retentions: Sequence[float],
-) -> str:
+# ---------------------------------------------------------------------- the line to type
+
+
+def perturb_command(source: str, found: LocalPlan, options: Wish, null_text: Sequence[str]) -> str:
     """The line for a shell that perturbs the table so."""
-    parts = ["voile perturb", shlex.quote(source), "-o RELEASE"]
-    parts += retention_options(schema, retentions)
-    if options.columns is not None:
-        parts.append(f"--columns {columns_option(list(options.columns))}")
+    parts = ["voile perturb", shlex.quote(source), "-o RELEASE", *settings(found)]
+    parts += chosen_columns(options)
     if options.schema is not None:
         parts.append(f"--schema {shlex.quote(str(options.schema))}")
     if options.nulls != "error":
@@ -142,10 +140,15 @@ def perturb_command(
     return " ".join(parts)
 
 
-def retention_options(schema: Schema, retentions: Sequence[float]) -> list[str]:
-    if len(set(retentions)) == 1:
-        return [f"--retention {retentions[0]:.10g}"]
-    return [
-        f"--retention {shlex.quote(f'{name}={p:.10g}')}"
-        for name, p in zip(schema.names, retentions, strict=True)
-    ]
+def settings(found: LocalPlan) -> list[str]:
+    """The retentions, and the row's ε where it was wished for, which then is checked again."""
+    wished = found.wish.epsilon
+    checked = [] if wished is None else [f"--most-epsilon {wished:.10g}"]
+    if len(set(found.retentions)) == 1:
+        return [f"--retention {found.retentions[0]:.10g}", *checked]
+    named = zip(found.schema.names, found.retentions, strict=True)
+    return [*(f"--retention {shlex.quote(f'{name}={p:.10g}')}" for name, p in named), *checked]
+
+
+def chosen_columns(options: Wish) -> list[str]:
+    return [] if options.columns is None else [f"--columns {columns_option(list(options.columns))}"]

@@ -156,7 +156,7 @@ class LocalPlan:
     alone: tuple[float, ...] | None = None
     measured: Measured | None = None
     command: str | None = None
-    """The line that would perturb the table; None where there is only a codebook."""
+    """The line that would carry it out; None where the domain has no file."""
 
     @property
     def columns(self) -> tuple[ColumnPlan, ...]:
