@@ -12,6 +12,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 
 from tests.collecting import (
@@ -34,6 +35,7 @@ from voile.collect.app import Limits, make_app
 from voile.collect.layout import Layout
 from voile.collect.rate import Buckets, Rate, party
 from voile.collect.refusal import RefusalError
+from voile.collect.releasing import release_collected
 from voile.collect.serving import Address, bound, check_origins, check_proxy
 from voile.collect.store import DATABASE
 from voile.errors import TableError, UsageError
@@ -461,6 +463,43 @@ def test_batches_come_in_the_order_of_ids_whatever_came_first(tmp_path: Path) ->
     found = np.stack([np.concatenate(column) for column in zip(*batches, strict=True)], axis=1)
     order = sorted(range(1000), key=lambda row: ids[row])
     assert (found == codes[order]).all()
+
+
+def test_a_release_has_the_rows_and_no_id(tmp_path: Path) -> None:
+    """Codes of the store, decoded by hand, are what the release's files hold."""
+    generator, folder = np.random.default_rng(8), tmp_path / "store"
+    ids = [generator.bytes(16) for _ in range(500)]
+    codes = np.stack([generator.integers(0, size, 500) for size in SIZES], axis=1)
+    with opened(folder, survey()) as store:
+        store.add([codes_submission(ids, codes.tolist())])
+        done = release_collected(folder, tmp_path / "people.voile", spec=survey())
+    assert (done.rows, done.spec) == (500, survey().digest)
+    sexes = ("Female", "Male", None)
+    expected = sorted((17 + a, h / 10_000, str(sexes[s])) for a, h, s in codes.tolist())
+    files = sorted((tmp_path / "people.voile").rglob("*.parquet"))
+    rows = [row for file in files for row in pq.read_table(file).to_pylist()]
+    assert set(rows[0]) == {"age", "hours", "sex"}
+    assert sorted((r["age"], float(r["hours"]), str(r["sex"])) for r in rows) == expected
+    content = b"".join(p.read_bytes() for p in done.release.path.rglob("*") if p.is_file())
+    assert not any(one in content or one.hex().encode() in content for one in ids)
+
+
+def test_what_cannot_be_released(tmp_path: Path) -> None:
+    folder = tmp_path / "store"
+    with opened(folder, survey()):
+        pass
+    with pytest.raises(TableError, match="nothing has been collected"):
+        release_collected(folder, tmp_path / "people.voile")
+    with pytest.raises(UsageError, match="inside the store"):
+        release_collected(folder, folder / "people.voile")
+    with pytest.raises(UsageError, match="no store"):
+        release_collected(tmp_path / "nowhere", tmp_path / "people.voile")
+    with opened(folder, None) as store:
+        store.add([codes_submission([bytes(16)], [[1, 2, 0]])])
+    release_collected(folder, tmp_path / "people.voile")
+    with pytest.raises(UsageError, match="exists already"):
+        release_collected(folder, tmp_path / "people.voile")
+    release_collected(folder, tmp_path / "people.voile", overwrite=True)
 
 
 # ---------------------------------------------------------------------- rates

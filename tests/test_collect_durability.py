@@ -27,6 +27,7 @@ from tests.collecting import (
 )
 from voile.client import Spec
 from voile.collect import opened, snapshot
+from voile.collect.releasing import release_collected
 from voile.collect.store import DATABASE
 
 FAST = ("--rate", "1000000/s", "--burst", "1000000")
@@ -114,7 +115,7 @@ def test_a_commit_is_synced(tmp_path: Path) -> None:
         assert store._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_collector_after_its_last_commit(
     tmp_path: Path, spec_file: Path, number: int
 ) -> None:
@@ -156,24 +157,50 @@ def fill(folder: Path, rows: int) -> None:
         store.add([codes_submission(ids, codes.tolist())])
 
 
-def test_kill_9_while_releasing_leaves_a_whole_release_or_none(tmp_path: Path) -> None:
-    """Killed at several shares of the time that a release takes: the store is as it was."""
-    folder = tmp_path / "store"
-    fill(folder, 50_000)
+KILLED = """
+import os, pathlib, signal, sys
+from voile.collect.releasing import release_collected
+from voile.collect.snapshot import Snapshot
+
+store, target, moment = sys.argv[1:]
+batches, rename = Snapshot.batches, pathlib.Path.rename
+
+def killed(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+def read_one(self):
+    yield next(batches(self, 100))
+    killed()
+
+def placed(self, to):
+    rename(self, to)
+    killed()
+
+match moment:
+    case "reading": Snapshot.batches = read_one
+    case "written": pathlib.Path.rename = killed
+    case "placed": pathlib.Path.rename = placed
+release_collected(pathlib.Path(store), pathlib.Path(target))
+"""
+
+
+@pytest.mark.parametrize("moment", ["reading", "written", "placed"])
+def test_kill_9_while_releasing_leaves_a_whole_release_or_none(tmp_path: Path, moment: str) -> None:
+    """After the first rows, when all is written, and when it has just been put in its place."""
+    folder, target = tmp_path / "store", tmp_path / "people.voile"
+    fill(folder, 1000)
     before = stored(folder)
-    command = [sys.executable, "-m", "voile.cli", "collect", "--store", str(folder), "--release"]
-    began = time.monotonic()
-    subprocess.run([*command, str(tmp_path / "first.voile")], check=True, capture_output=True)
-    whole = time.monotonic() - began
-    for share in (0.5, 0.7, 0.8, 0.9):
-        target = tmp_path / f"people-{share}.voile"
-        process = subprocess.Popen([*command, str(target)], stdout=subprocess.DEVNULL)
-        time.sleep(share * whole)
-        process.kill()
-        process.wait()
-        if target.exists():
-            voile.verify(target)
-        assert stored(folder) == before
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(folder), str(target), moment],
+        check=False,
+        capture_output=True,
+    )
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert target.exists() == (moment == "placed")
+    if target.exists():
+        assert voile.verify(target).manifest.rows == 1000
+    assert stored(folder) == before
+    assert release_collected(folder, target, overwrite=target.exists()).rows == 1000
 
 
 def test_a_release_is_of_one_moment_while_rows_come_in(tmp_path: Path) -> None:
