@@ -127,15 +127,34 @@ class Binning:
         told = self._range(own) if self.comparable else self._list(own)
         return either(told, f"{column} IS NULL") if null else told
 
+    def words(self, mask: Mask) -> str:
+        """The same for people: short, and no SQL."""
+        null, own = bool(self.attribute.null and mask[-1]), mask[: self.intervals]
+        if mask.all() or not own.any() or own.all():
+            told = {True: "any" if mask.all() else "known", False: "NULL"}[bool(own.any())]
+            return f"{self.name}: {told}"
+        if self.comparable:
+            low, high = self._ends(own)
+            text = f"{self.name} < {high}" if low is None else f"{self.name} ≥ {low}"
+            if low is not None and high is not None:
+                text = f"{low} ≤ {self.name} < {high}"
+        else:
+            inside, outside = ([text.strip("'") for text in side] for side in self._sides(own))
+            few = len(inside) <= len(outside) or len(outside) > 1
+            text = f"{self.name}: {', '.join(inside) if few else f'not {outside[0]}'}"
+        return f"{text} or NULL" if null else text
+
+    def _ends(self, own: Mask) -> tuple[str | None, str | None]:
+        """Where neighbouring bins begin and where the next one does, None at the domain's ends."""
+        first, last = int(np.argmax(own)), len(own) - int(np.argmax(own[::-1]))
+        low = self._boundary(first) if first > 0 else None
+        return low, self._boundary(last) if last < self.intervals else None
+
     def _range(self, own: Mask) -> str:
         """Neighbouring bins as a comparison or two."""
-        first, last = int(np.argmax(own)), len(own) - int(np.argmax(own[::-1]))
-        column = name_in_sql(self.name)
-        bounds = []
-        if first > 0:
-            bounds.append(f"{column} >= {self._boundary(first)}")
-        if last < self.intervals:
-            bounds.append(f"{column} < {self._boundary(last)}")
+        column, (low, high) = name_in_sql(self.name), self._ends(own)
+        bounds = [f"{column} >= {low}"] if low is not None else []
+        bounds += [f"{column} < {high}"] if high is not None else []
         return " AND ".join(bounds)
 
     def _boundary(self, place: int) -> str:
@@ -145,13 +164,17 @@ class Binning:
         return value_in_sql(self.value(place))
 
     def _list(self, own: Mask) -> str:
+        return listed(name_in_sql(self.name), *self._sides(own))
+
+    def _sides(self, own: Mask) -> tuple[list[str], list[str]]:
+        """The values in these bins, and those in the others."""
         inside = np.isin(self.bins[: self.attribute.domain.size], np.flatnonzero(own))
         values = domain_array(self.attribute).slice(0, self.attribute.domain.size)
-        texts = [
-            [value_in_sql(v) for v in values.filter(pa.array(chosen)).to_pylist()]
-            for chosen in (inside, ~inside)
-        ]
-        return listed(name_in_sql(self.name), *texts)
+        chosen, others = (
+            [value_in_sql(v) for v in values.filter(pa.array(side)).to_pylist()]
+            for side in (inside, ~inside)
+        )
+        return chosen, others
 
 
 def binning(attribute: Attribute, bins: int) -> Binning:
@@ -163,7 +186,7 @@ def binning(attribute: Attribute, bins: int) -> Binning:
             hint="leave it out with --columns, or declare a coarser step in the schema",
         )
     values = attribute.domain.size
-    ordered = attribute.ordered and attribute.kind != "boolean" and values > 2
+    ordered = attribute.ordered and attribute.kind != "boolean"
     parts = min(bins, values) if ordered else values
     if not ordered and values > MOST_VALUES:
         raise UsageError(

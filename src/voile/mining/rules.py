@@ -33,7 +33,7 @@ LONGEST = 6
 
 
 @dataclass(frozen=True)
-class Wish:
+class RuleLimits:
     """Which rules are looked for."""
 
     support: float = 0.05
@@ -96,19 +96,19 @@ class Found:
     rules: tuple[AssociationRule, ...]
     frequent: int
     tested: int
-    wish: Wish
+    limits: RuleLimits
 
     @property
     def notes(self) -> tuple[str, ...]:
         if not self.tested:
             return ()
-        if self.wish.simultaneous:
-            told = f"all intervals hold together with a chance of {self.wish.level:g}"
+        if self.limits.simultaneous:
+            told = f"all intervals hold together with a chance of {self.limits.level:g}"
             return (f"{told}: {self.tested:,} rules were compared",)
-        missed = self.tested * (1 - self.wish.level)
+        missed = self.tested * (1 - self.limits.level)
         return (
             f"{self.tested:,} rules were compared and the best are shown: each interval holds "
-            f"with a chance of {self.wish.level:g} by itself, so about {missed:,.0f} of those "
+            f"with a chance of {self.limits.level:g} by itself, so about {missed:,.0f} of those "
             "compared may miss, and the best of many look better than they are; "
             "--simultaneous makes all intervals hold together",
         )
@@ -117,20 +117,20 @@ class Found:
 def find_rules(
     counts: Counts,
     columns: Sequence[str] | None = None,
-    wish: Wish | None = None,
+    limits: RuleLimits | None = None,
     progress: Progress = lambda _step, _done: None,
 ) -> Found:
     """All rules with one item on the right that reach the support and the confidence."""
-    wish = wish or Wish()
+    limits = limits or RuleLimits()
     names = chosen_columns(counts.schema, columns)
     if len(names) < 2:
         raise UsageError(
             f"a rule needs two columns, and there is only {names[0]!r}", hint="name more columns"
         )
-    binnings = {name: binning(counts.schema[name], wish.bins) for name in names}
-    search = Search(counts, binnings, wish)
-    for length in range(1, min(wish.longest, len(names)) + 1):
-        progress("counting items", (length - 1) / wish.longest)
+    binnings = {name: binning(counts.schema[name], limits.bins) for name in names}
+    search = Search(counts, binnings, limits)
+    for length in range(1, min(limits.longest, len(names)) + 1):
+        progress("counting items", (length - 1) / limits.longest)
         if not search.count(length):
             break
     return search.found(progress)
@@ -143,16 +143,16 @@ class Search:
     of its interval.
     """
 
-    def __init__(self, counts: Counts, binnings: Mapping[str, Binning], wish: Wish) -> None:
+    def __init__(self, counts: Counts, binnings: Mapping[str, Binning], limits: RuleLimits) -> None:
         self.counts = counts
         self.binnings = binnings
-        self.wish = wish
+        self.limits = limits
         self.estimates: dict[Items, tuple[float, float]] = {}
         """Rows and their standard error, of every set that may be frequent."""
 
     @cached_property
     def _deviations(self) -> float:
-        return NormalDist().inv_cdf((1 + self.wish.level) / 2)
+        return NormalDist().inv_cdf((1 + self.limits.level) / 2)
 
     def count(self, length: int) -> int:
         """Estimate the sets of so many items; how many may be frequent."""
@@ -186,35 +186,36 @@ class Search:
         for at, name in enumerate(columns):
             own = sorted({items[at][1] for items in candidates})
             cells[name], places[name] = told_apart(self.binnings[name], own)
-        counts, errors = self.counts.joint_counts(cells, self.wish.method)
+        counts, errors = self.counts.joint_counts(cells, self.limits.method)
         kept = 0
         for items in candidates:
             cell = tuple(places[name][place] for name, place in items)
             rows, stderr = float(counts[cell]), float(errors[cell])
-            if rows + self._deviations * stderr >= self.wish.support * self.counts.rows:
+            if rows + self._deviations * stderr >= self.limits.support * self.counts.rows:
                 self.estimates[items] = (rows, stderr)
                 kept += 1
         return kept
 
     def found(self, progress: Progress) -> Found:
         """The rules of the sets whose estimated support is large enough."""
-        least = self.wish.support * self.counts.rows
+        least = self.limits.support * self.counts.rows
         frequent = [items for items, (rows, _) in self.estimates.items() if rows >= least]
         sides = [(items, item) for items in frequent if len(items) > 1 for item in items]
-        wish = self.wish
-        if wish.simultaneous and sides:
-            wish = replace(wish, level=1 - (1 - wish.level) / (3 * len(sides)))
+        limits = self.limits
+        if limits.simultaneous and sides:
+            limits = replace(limits, level=1 - (1 - limits.level) / (3 * len(sides)))
         rules = []
         for done, (items, item) in enumerate(sides):
             progress("rules", done / len(sides))
-            if self._confidence(items, item) >= wish.confidence:
-                rules.append(self._rule(items, item, wish.level))
+            if self._confidence(items, item) >= limits.confidence:
+                rules.append(self._rule(items, item, limits.level))
         rules.sort(key=lambda rule: (-rule.lift.estimate, -rule.confidence.estimate))
-        return Found(tuple(rules), len(frequent), len(sides), self.wish)
+        return Found(tuple(rules), len(frequent), len(sides), self.limits)
 
     def _confidence(self, items: Items, item: Item) -> float:
-        given, _ = self.estimates[without(items, item)]
-        return min(self.estimates[items][0] / given, 1.0) if given > 0 else 0.0
+        (both, _), (given, _) = self.estimates[items], self.estimates[without(items, item)]
+        right, _ = self.estimates[(item,)]
+        return min(both / given, 1.0) if min(given, right) > 0 else 0.0
 
     def _rule(self, items: Items, item: Item, level: float) -> AssociationRule:
         others = without(items, item)

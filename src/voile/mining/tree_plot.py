@@ -1,0 +1,203 @@
+"""A tree as a picture: from the left to the right, a box for every node.
+
+A box says what leads to it, how many rows it has, and which classes they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from voile.evaluate.look import INK, METHOD_COLOURS, SOFT, load_altair, theme
+from voile.evaluate.planning import pictures
+from voile.mining.tree import Node, Tree, name_of, narrowed
+
+if TYPE_CHECKING:
+    import altair as alt
+
+# In pixels.
+WIDTH, HEIGHT, BAR = 268, 68, 9
+ACROSS, DOWN = WIDTH + 62, HEIGHT + 16
+INSIDE = 12
+CLASS_ROOM = 118
+"""For the class and its share, at the right."""
+NAMED = 6
+"""Classes with a colour of their own."""
+OTHERS = "others"
+CAPTION = (
+    "Rows: estimate ± standard error. Bars: estimated share of each class; bold, the class that is "
+    "predicted. Made with Voile."
+)
+
+Rows = list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Box:
+    """A node with its place: `left` and `middle` in pixels, and what leads there."""
+
+    node: Node
+    left: float
+    middle: float
+    text: str
+    parent: Box | None
+
+
+def write(tree: Tree, path: Path, *, subtitle: str, overwrite: bool) -> Path:
+    """Draw the tree into a file of the kind that its name says."""
+    return pictures.save(lambda: draw(tree, subtitle=subtitle), path, overwrite=overwrite)
+
+
+def draw(tree: Tree, *, subtitle: str) -> alt.HConcatChart:
+    alt = load_altair()
+    boxes = placed(tree)
+    width = max(box.left for box in boxes) + WIDTH
+    height = max(box.middle for box in boxes) + HEIGHT / 2
+    across = alt.X("x:Q", scale=alt.Scale(domain=[0, width], nice=False), axis=None)
+    down = alt.Y("y:Q", scale=alt.Scale(domain=[height, 0], nice=False), axis=None)
+    layers = [
+        lines(alt, boxes, tree).encode(x=across, y=down),
+        frames(alt, boxes).encode(x=across, y=down),
+        bars(alt, boxes, tree).encode(x=across, y=down),
+        *(text.encode(x=across, y=down) for text in texts(alt, boxes, tree)),
+    ]
+    chart = alt.layer(*layers).properties(width=width, height=height)
+    title = f"A decision tree for {tree.target.name}"
+    return theme(chart, title=title, subtitle=subtitle, caption=CAPTION)
+
+
+def placed(tree: Tree) -> list[Box]:
+    """Leaves below each other, every other node in the middle of its children."""
+    found: list[Box] = []
+    leaves = 0
+
+    def place(node: Node, path: dict[str, Any], level: int, parent: Box | None, text: str) -> Box:
+        nonlocal leaves
+        at = len(found)
+        found.append(Box(node, level * ACROSS, 0.0, text, parent))
+        middles = []
+        for answer, child in node.children:
+            assert node.split is not None  # noqa: S101
+            below = narrowed(path, node.split, answer=answer)
+            name = node.split.binning.name
+            told = tree.binnings[name].words(below[name])
+            middles.append(place(child, below, level + 1, found[at], told).middle)
+        if middles:
+            middle = sum(middles) / len(middles)
+        else:
+            middle, leaves = leaves * DOWN + HEIGHT / 2, leaves + 1
+        found[at] = Box(node, level * ACROSS, middle, text, parent)
+        return found[at]
+
+    place(tree.root, {}, 0, None, "all rows")
+    return found
+
+
+def colours(tree: Tree) -> dict[str, str]:
+    """A colour for each of the most frequent classes, grey for the rest."""
+    shares = tree.root.shares
+    order = sorted(range(len(shares)), key=lambda place: -shares[place])
+    names = [name_of(tree.classes[place]) for place in order]
+    if len(names) > NAMED:
+        names = [*names[: NAMED - 1], OTHERS]
+    return dict(zip(names, METHOD_COLOURS, strict=False)) | (
+        {OTHERS: METHOD_COLOURS[-1]} if OTHERS in names else {}
+    )
+
+
+def lines(alt: Any, boxes: Sequence[Box], tree: Tree) -> Any:
+    """From each node to its children, as wide as rows go that way."""
+    by_node = {id(box.node): box for box in boxes}
+    rows: Rows = []
+    for number, box in enumerate(boxes):
+        if box.parent is None:
+            continue
+        parent = by_node[id(box.parent.node)]
+        start, end = parent.left + WIDTH, box.left
+        half = (start + end) / 2
+        share = min(max(box.node.rows / max(tree.root.rows, 1.0), 0.0), 1.0)
+        corners = [(start, parent.middle), (half, parent.middle), (half, box.middle)]
+        rows += [
+            {"line": number, "at": at, "x": x, "y": y, "share": share}
+            for at, (x, y) in enumerate([*corners, (end, box.middle)])
+        ]
+    width = alt.Size("share:Q", scale=alt.Scale(domain=[0, 1], range=[1.2, 16]), legend=None)
+    return (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_trail(color="#C9D3DD")
+        .encode(detail="line:N", order="at:Q", size=width)
+    )
+
+
+def frames(alt: Any, boxes: Sequence[Box]) -> Any:
+    rows = [
+        {
+            "x": box.left,
+            "x2": box.left + WIDTH,
+            "y": box.middle - HEIGHT / 2,
+            "y2": box.middle + HEIGHT / 2,
+            "what leads here": box.text,
+        }
+        for box in boxes
+    ]
+    return (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_rect(fill="white", stroke=SOFT, strokeWidth=1, cornerRadius=5)
+        .encode(x2="x2:Q", y2="y2:Q", tooltip="what leads here:N")
+    )
+
+
+def bars(alt: Any, boxes: Sequence[Box], tree: Tree) -> Any:
+    """The classes of a node, side by side along the lower edge of its box."""
+    known = colours(tree)
+    rows: Rows = []
+    for box in boxes:
+        shares = dict.fromkeys(known, 0.0)
+        for label, share in zip(tree.classes, box.node.shares, strict=True):
+            shares[name_of(label) if name_of(label) in known else OTHERS] += share
+        left, room = box.left + INSIDE, WIDTH - 2 * INSIDE
+        for name, share in shares.items():
+            low = box.middle + HEIGHT / 2 - 8
+            rows.append(
+                {"x": left, "x2": left + share * room, "y": low - BAR, "y2": low, "class": name,
+                 "share": round(share, 4)}
+            )  # fmt: skip
+            left += share * room
+    scale = alt.Scale(domain=list(known), range=list(known.values()))
+    legend = alt.Legend(title=tree.target.name, orient="top", symbolType="square", offset=14)
+    return (
+        alt.Chart(alt.InlineData(values=rows))
+        .mark_rect()
+        .encode(
+            x2="x2:Q",
+            y2="y2:Q",
+            color=alt.Color("class:N", scale=scale, legend=legend),
+            tooltip=["class:N", alt.Tooltip("share:Q", format=".1%")],
+        )
+    )
+
+
+def texts(alt: Any, boxes: Sequence[Box], tree: Tree) -> list[Any]:
+    """What leads to a node above; its rows at the left, its class at the right."""
+    above, left, right = list[dict[str, Any]](), list[dict[str, Any]](), list[dict[str, Any]]()
+    for box in boxes:
+        node = box.node
+        first, second = box.middle - HEIGHT / 2 + 17, box.middle - HEIGHT / 2 + 36
+        start, end = box.left + INSIDE, box.left + WIDTH - INSIDE
+        error = f" ± {node.stderr:,.0f}" if node.stderr else ""
+        label = name_of(tree.classes[node.majority])
+        share = f"{label} {100 * node.shares[node.majority]:.0f} %"
+        above.append({"x": start, "y": first, "text": box.text})
+        left.append({"x": start, "y": second, "text": f"{node.rows:,.0f}{error} rows"})
+        right.append({"x": end, "y": second, "text": share})
+    look, room = {"fontSize": 12.5, "baseline": "middle"}, WIDTH - 2 * INSIDE
+    return [
+        alt.Chart(alt.InlineData(values=rows)).mark_text(**look, **own).encode(text="text:N")
+        for rows, own in (
+            (above, {"align": "left", "color": INK, "fontWeight": 600, "limit": room}),
+            (left, {"align": "left", "color": SOFT, "limit": room - CLASS_ROOM - 4}),
+            (right, {"align": "right", "color": INK, "fontWeight": 600, "limit": CLASS_ROOM}),
+        )
+    ]
