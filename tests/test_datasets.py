@@ -36,6 +36,10 @@ def rows(db: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[Any, ...]]:
         ("adult/boundary", 30_162),
         ("adult/frontier", 45_222),
         ("adult/olap", 32_561),
+        ("adult/train", 32_561),
+        ("adult/test", 16_281),
+        ("adult/train", 32_561),
+        ("adult/test", 16_281),
         ("scores", 6),
     ],
 )
@@ -44,7 +48,10 @@ def test_row_counts(db: duckdb.DuckDBPyConnection, name: str, expected: int) -> 
 
 
 def test_every_view_is_named_described_and_on_disk() -> None:
-    assert set(DATASETS) == {"adult", "adult/boundary", "adult/frontier", "adult/olap", "scores"}
+    assert set(DATASETS) == {
+        "adult", "adult/boundary", "adult/frontier", "adult/olap", "adult/test", "adult/train",
+        "scores",
+    }  # fmt: skip
     for name, found in DATASETS.items():
         assert found.name == name
         assert found.about

@@ -12,6 +12,8 @@ from voile.terminal.guarantees import consequences_view, conversion_view, statem
 
 if TYPE_CHECKING:
     from voile.privacy import Told
+    from voile.privacy.guarantees.statements import Statement
+    from voile.release import Release
     from voile.release.manifest import ViewManifest
 
 
@@ -49,20 +51,36 @@ def guarantees(
     as_json: JsonOpt = False,
 ) -> None:
     """List all that a release promises, against whom, and what it does not."""
-    from voile.privacy import not_promised, statements
-    from voile.release import ViewRelease
+    from voile.release import Release
 
-    opened = ViewRelease.open(release)
-    promise, ratio = opened.promise, opened.mechanism.likelihood_ratio()
-    exact, simulated = told(opened.manifest), opened.manifest.simulated
-    kept = [] if denied else statements(promise, ratio, told=exact, simulated=simulated)
-    refused = not_promised(promise, ratio, told=exact)
+    opened = Release.open(release)
+    simulated = opened.manifest.simulated
+    kept, refused = promised(opened)
+    kept = [] if denied else kept
     if simulated and as_json:
         say("note: made from a chosen seed: this release promises nothing")
     show(
         [one.to_dict() for one in (refused if denied else kept)] if as_json else None,
         lambda: statements_view(kept, refused, simulated=simulated),
     )
+
+
+def promised(opened: Release) -> tuple[list[Statement], list[Statement]]:
+    """What a release keeps, and what it must not be taken to keep."""
+    from voile.privacy import not_promised, statements
+    from voile.privacy.local import local_statements, locally_not_promised
+    from voile.release import LocalRelease, ViewRelease
+
+    simulated = opened.manifest.simulated
+    if isinstance(opened, LocalRelease):
+        ratio, columns = opened.mechanism.ratio(), opened.column_ratios()
+        kept = local_statements(ratio, simulated=simulated)
+        return kept, locally_not_promised(ratio, columns)
+    assert isinstance(opened, ViewRelease)  # noqa: S101
+    promise, bounds = opened.promise, opened.mechanism.likelihood_ratio()
+    exact = told(opened.manifest)
+    kept = statements(promise, bounds, told=exact, simulated=simulated)
+    return kept, not_promised(promise, bounds, told=exact)
 
 
 def told(manifest: ViewManifest) -> Told:

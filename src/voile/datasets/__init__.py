@@ -59,6 +59,8 @@ _BOUNDARY = (
 _FRONTIER = ("age", "workclass", "education", "marital_status", "race", "sex", "occupation")
 _OLAP = ("age", "fnlwgt", "hours_per_week", "education_num")
 
+_PEOPLE = tuple(column for column in _ADULT if column != "split")
+
 _VIEWS = (
     Dataset(
         "adult",
@@ -91,6 +93,34 @@ _VIEWS = (
         _OLAP,
         "split = 'train'",
         "The four numeric attributes of 'Privacy Preserving OLAP', training rows: 32,561 rows.",
+    ),
+    Dataset(
+        "adult/train",
+        "adult.parquet",
+        _PEOPLE,
+        "split = 'train'",
+        "UCI Adult, the rows to learn from: 32,561 rows.",
+    ),
+    Dataset(
+        "adult/test",
+        "adult.parquet",
+        _PEOPLE,
+        "split = 'test'",
+        "UCI Adult, the rows to test on: 16,281 rows.",
+    ),
+    Dataset(
+        "adult/train",
+        "adult.parquet",
+        _ADULT[:-1],
+        "split = 'train'",
+        "UCI Adult, the training rows with all columns: 32,561 rows.",
+    ),
+    Dataset(
+        "adult/test",
+        "adult.parquet",
+        _ADULT[:-1],
+        "split = 'test'",
+        "UCI Adult, the test rows with all columns: 16,281 rows.",
     ),
     Dataset(
         "scores",

@@ -26,7 +26,7 @@ from voile.errors import UsageError
 from voile.estimate import Floats
 from voile.noise.keyed import Stream
 from voile.noise.replacement import Replacement, perturb, perturb_rows, resample, swap
-from voile.privacy.local import local_epsilon
+from voile.privacy.local import amplification, epsilon_of, row_amplification
 
 Replace = Literal["uniform", "declared", "identity", "swap"]
 REPLACES: tuple[str, ...] = get_args(Replace)
@@ -84,13 +84,13 @@ class ColumnNoise:
             return np.full(self.size, 1 / self.size)
         return np.array(self.parts) / sum(self.parts)
 
+    def ratio(self) -> Fraction | None:
+        """e^ε exactly: what a value does to the chance of what is seen; None if unbounded."""
+        return amplification(self.retention, self.least_mass) if self.local else None
+
     def epsilon(self) -> float:
         """Local ε; ∞ where there is none."""
-        if self.size == 1:
-            return 0.0
-        if not self.local:
-            return math.inf
-        return local_epsilon(self.retention, self.least_mass)
+        return epsilon_of(self.ratio())
 
     def perturb(self, codes: Codes, stream: Stream) -> Codes:
         if self.public:
@@ -108,9 +108,12 @@ class Retention:
 
     columns: tuple[ColumnNoise, ...]
 
-    def epsilon(self) -> float:
+    def ratio(self) -> Fraction | None:
         """Of a whole row, but for its public columns."""
-        return math.fsum(column.epsilon() for column in self.columns if not column.public)
+        return row_amplification(column.ratio() for column in self.columns if not column.public)
+
+    def epsilon(self) -> float:
+        return epsilon_of(self.ratio())
 
     @property
     def local(self) -> bool:
@@ -131,8 +134,11 @@ class WholeRows:
     def size(self) -> int:
         return math.prod(self.sizes)
 
+    def ratio(self) -> Fraction | None:
+        return ColumnNoise(self.size, self.retention).ratio()
+
     def epsilon(self) -> float:
-        return ColumnNoise(self.size, self.retention).epsilon()
+        return epsilon_of(self.ratio())
 
     @property
     def local(self) -> bool:

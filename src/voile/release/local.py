@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
@@ -45,6 +46,13 @@ class LocalRelease(Release):
     @property
     def rows(self) -> int:
         return self.manifest.rows
+
+    def column_ratios(self) -> dict[str, Fraction | None]:
+        """How much a value of each column can change the chance of what is seen of it."""
+        if isinstance(self.mechanism, WholeRows):
+            return {}
+        columns = zip(self.schema.names, self.mechanism.columns, strict=True)
+        return {name: column.ratio() for name, column in columns}
 
     def describe(self) -> str:
         return describe_local(self.manifest)

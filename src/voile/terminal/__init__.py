@@ -145,6 +145,10 @@ def explanation_view(found: dict[str, Any]) -> Any:
     from rich.console import Group
     from rich.markup import escape
 
+    if "axes" in found:
+        from voile.terminal.perturbing import local_explanation_view
+
+        return local_explanation_view(found)
     parts: list[Any] = []
     if found["atoms"]:
         rows = [

@@ -21,12 +21,12 @@ def not_promised(promise: DGamma, ratio: LikelihoodRatio, *, told: Told) -> list
 def _refused(promise: DGamma, ratio: LikelihoodRatio, told: Told) -> Iterator[Statement]:
     d, data = chance(promise.prior), promise.to_dict()
     parameters = {"kind": "d-gamma", "d": data["d"], "gamma": data["gamma"]}
-    yield _not_kept(
+    yield not_kept(
         parameters, "arbitrary", "anyone who knows how records hang together: brothers, households",
         "Theorem 6.1, VLDB 2007: no useful release can",
         "Two records that come or go together can raise a belief far beyond γ when both are seen.",
     )  # fmt: skip
-    yield _not_kept(
+    yield not_kept(
         {**parameters, "bound": "lower"}, "exclusive", LIST,
         "Example 6.4, VLDB 2007",
         "Where one record of a list seems likely the others must not: there a belief can fall "
@@ -34,7 +34,7 @@ def _refused(promise: DGamma, ratio: LikelihoodRatio, told: Told) -> Iterator[St
     )  # fmt: skip
     if promise.adversary == "independent":
         linked = float(ratio.linked_posterior(promise.prior))
-        yield _not_kept(
+        yield not_kept(
             {**parameters, "bound": "upper"}, "exclusive", LIST, "Mathematics §6",
             f"Someone with a list can come from a belief of {d} to {chance(linked)}, not only to "
             f"{chance(promise.posterior)}; publishing with --adversary exclusive prevents it.",
@@ -47,19 +47,19 @@ def _refused(promise: DGamma, ratio: LikelihoodRatio, told: Told) -> Iterator[St
         if exact:
             reason = f"who knows all other records reads the last one off {exact}, told exactly"
         if exact or math.isinf(ratio.epsilon("add-remove")):
-            yield _not_kept(
+            yield not_kept(
                 {"kind": "dp", "unit": unit}, who, "anyone, even one who knows all other records",
                 "Mathematics §12",
                 f"No ε holds for {doing}: {reason}.",
             )  # fmt: skip
     for kind, words in (("k", "k-anonymity"), ("l", "ℓ-diversity"), ("t", "t-closeness")):
-        yield _not_kept(
+        yield not_kept(
             {"kind": kind}, "none", "nobody in particular", "Mathematics §16: does not follow",
             f"{words} is not claimed: rows may stand alone. Nor would it limit what anyone learns.",
         )  # fmt: skip
 
 
-def _not_kept(
+def not_kept(
     data: dict[str, Any], adversary: str, against: str, theorem: str, explain: str
 ) -> Statement:
     return Statement(data, adversary, against, theorem, explain, holds=False)

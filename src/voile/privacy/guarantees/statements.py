@@ -152,10 +152,10 @@ def statements(
     written = list(_as_written(promise, ratio, told))
     rest = strongest_first([*_beyond(promise, ratio, told)])
     found = written + [one for one in rest if all(one.data != first.data for first in written)]
-    return [_void(one) for one in found] if simulated else found
+    return [void(one) for one in found] if simulated else found
 
 
-def _void(statement: Statement) -> Statement:
+def void(statement: Statement) -> Statement:
     return Statement(
         statement.data, statement.adversary, statement.against, statement.theorem,
         statement.explain, holds=False, condition=SIMULATED, bounds=statement.bounds,
@@ -173,7 +173,7 @@ def _as_written(promise: DGamma, ratio: LikelihoodRatio, told: Told) -> Iterator
             if promise.adversary == "exclusive"
             else told.about_presence(linked)
         )
-        yield _stated(promise, demands, theorem, condition)
+        yield stated(promise, demands, theorem, condition)
 
 
 def _beyond(promise: DGamma, ratio: LikelihoodRatio, told: Told) -> Iterator[Statement]:
@@ -193,10 +193,10 @@ def _about_exchange(
         return
     epsilon, bounds, between = log_up(swap), Bounds(swap=swap), told.between
     cited = "Mathematics §12: high/low of the likelihood ratio"
-    yield _stated(Dp(epsilon, "swap"), bounds, cited, between)
+    yield stated(Dp(epsilon, "swap"), bounds, cited, between)
     yield from _no_breach(promise.prior, swap, "record", bounds, between)
     cited = "Mathematics §16: log-odds change by ε at most"
-    yield _stated(DeltaT(epsilon), bounds, cited, between)
+    yield stated(DeltaT(epsilon), bounds, cited, between)
 
 
 def _about_presence(
@@ -209,9 +209,9 @@ def _about_presence(
     epsilon, bounds = log_up(both), Bounds(1 / both, both)
     if not told.by_adding:
         cited = "Mathematics §12: the larger of high and 1/low"
-        yield _stated(Dp(epsilon), bounds, cited, told.between)
+        yield stated(Dp(epsilon), bounds, cited, told.between)
     cited = "Proposition 2.5, technical report of VLDB 2007, and Mathematics §16"
-    yield _stated(Relative(promise.prior, epsilon), bounds, cited, condition)
+    yield stated(Relative(promise.prior, epsilon), bounds, cited, condition)
     if told.by_adding:
         return  # it is for those who know all other records, who would count
     yield from _no_breach(promise.prior, both, "presence", bounds, condition)
@@ -233,7 +233,7 @@ def _exact(
         Fraction(promise.prior) / gamma, ratio, ratio if adversary == "exclusive" else None
     )
     section = 6 if adversary == "exclusive" else 2
-    yield _stated(
+    yield stated(
         found, demands, f"Mathematics §{section}: the exact bound at the promise's prior", condition
     )
 
@@ -245,10 +245,10 @@ def _no_breach(
         found = breach_within(ratio, d, about)
     except NothingFollows:
         return
-    yield _stated(found, bounds, "Mathematics §16: Bayes' rule", condition)
+    yield stated(found, bounds, "Mathematics §16: Bayes' rule", condition)
 
 
-def _stated(guarantee: Guarantee, bounds: Bounds, theorem: str, condition: str = "") -> Statement:
+def stated(guarantee: Guarantee, bounds: Bounds, theorem: str, condition: str = "") -> Statement:
     against = guarantee.against
     if condition.startswith(VIEW_ALONE):  # who knows all others would use the rest as well
         against = against.removesuffix(", even one who knows all others")

@@ -43,6 +43,7 @@ from voile.privacy.local.priors import (
     rare_values,
     relative_priors,
 )
+from voile.privacy.local.statements import local_statements, locally_not_promised
 
 __all__ = [
     "Chance", "RareValues", "RelativePriors", "WorstBreach", "amplification", "belief_after",
@@ -50,6 +51,7 @@ __all__ = [
     "cell_beliefs", "common_retention", "epsilon_of", "equal_shares", "exp_down", "first_breach",
     "identity_retention", "joint_bound", "joint_retention", "known_prior_retention",
     "largest_along", "largest_rho1", "least_relative_prior", "local_epsilon", "local_promise",
+    "local_statements", "locally_not_promised",
     "perturbed", "prevents", "rare_values", "relative_prior_bound", "relative_priors",
     "retention_against", "retention_for_ratio", "row_amplification", "worst_breach",
 ]  # fmt: skip
