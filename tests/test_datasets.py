@@ -38,8 +38,6 @@ def rows(db: duckdb.DuckDBPyConnection, sql: str) -> list[tuple[Any, ...]]:
         ("adult/olap", 32_561),
         ("adult/train", 32_561),
         ("adult/test", 16_281),
-        ("adult/train", 32_561),
-        ("adult/test", 16_281),
         ("scores", 6),
     ],
 )

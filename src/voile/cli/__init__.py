@@ -15,13 +15,22 @@ from typing import Annotated
 import typer
 from typer.models import CommandInfo
 
-from voile.cli import attacks, collecting, guarantees, perturbing, planning, releases, tables
+from voile.cli import (
+    attacks,
+    collecting,
+    guarantees,
+    mining,
+    perturbing,
+    planning,
+    releases,
+    tables,
+)
 from voile.cli.common import app, is_released
 from voile.terminal import complain, say
 
 __all__ = [
-    "app", "attacks", "collecting", "guarantees", "main", "perturbing", "planning", "releases",
-    "tables",
+    "app", "attacks", "collecting", "guarantees", "main", "mining", "perturbing", "planning",
+    "releases", "tables",
 ]  # fmt: skip
 
 PANELS = {
@@ -29,6 +38,7 @@ PANELS = {
     "Releases": ("publish", "verify", "describe"),
     "Local perturbation": ("perturb", "spec", "collect", "combine"),
     "Questions": ("query", "explain", "refine", "shell"),
+    "Mining": ("tree", "rules"),
     "Privacy": ("guarantees", "convert", "attack", "audit"),
     "To begin with": ("datasets", "demo"),
 }

@@ -109,20 +109,6 @@ _VIEWS = (
         "UCI Adult, the rows to test on: 16,281 rows.",
     ),
     Dataset(
-        "adult/train",
-        "adult.parquet",
-        _ADULT[:-1],
-        "split = 'train'",
-        "UCI Adult, the training rows with all columns: 32,561 rows.",
-    ),
-    Dataset(
-        "adult/test",
-        "adult.parquet",
-        _ADULT[:-1],
-        "split = 'test'",
-        "UCI Adult, the test rows with all columns: 16,281 rows.",
-    ),
-    Dataset(
         "scores",
         "scores.parquet",
         ("age", "nationality", "score"),

@@ -35,10 +35,10 @@ class Accuracy:
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "rows": self.rows,
             "accuracy": self.accuracy,
-            "stderr": self.stderr,
-            "majority": self.majority,
+            "accuracy_stderr": self.stderr,
+            "majority_accuracy": self.majority,
+            "test_rows": self.rows,
         }
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import combinations
 from statistics import NormalDist
@@ -97,6 +97,15 @@ class Found:
     frequent: int
     tested: int
     limits: RuleLimits
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "rules": [rule.to_dict() for rule in self.rules],
+            "frequent": self.frequent,
+            "tested": self.tested,
+            **asdict(self.limits),
+            "notes": list(self.notes),
+        }
 
     @property
     def notes(self) -> tuple[str, ...]:
