@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from rich.console import Console
 
 from bench import (
+    collect,
     domain_count,
     local,
     noise_1e8,
@@ -16,6 +17,7 @@ from bench import (
     publish_50m,
     publish_adult,
     query,
+    reconstruct,
     refine,
     shaped,
 )
@@ -34,6 +36,8 @@ BENCHMARKS = {
         shaped,
         privacy,
         local,
+        reconstruct,
+        collect,
     )
 }
 

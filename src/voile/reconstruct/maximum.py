@@ -27,6 +27,8 @@ FIRST = 10
 """Steps of plain EM before the first of Newton's."""
 DAMPING = 0.3
 """λ as a multiple of the gap, while steps go uphill."""
+LEAST = 50.0
+"""λ as a multiple of the gap asked for, at least: less only takes longer to solve."""
 FIRMER = 10.0
 """What λ is multiplied by after a step that did not, and divided by after one that did."""
 FIRMEST = 1e9
@@ -37,7 +39,7 @@ FLOOR = 1e-3
 """The share of an average cell that a cell counts as, at least, while it is worth filling."""
 LEFT = 0.1
 """The share of the gap that the conjugate gradients may leave over."""
-MOST_INNER = 500
+MOST_INNER = 5000
 """Conjugate gradients in one step; then it is taken as it is."""
 ROUNDING = 1e-14
 """A fall of the log-likelihood per row that is no more than rounding."""
@@ -110,7 +112,8 @@ def maximum_likelihood(
         if steps <= FIRST:
             point, steps = at(seen, point.x * point.slope), steps + 1
             continue
-        step = newton(seen, point, damping * min(fit.gap, 1.0), gap / 2)
+        firmness = damping * max(min(fit.gap, 1.0), LEAST / DAMPING * gap)
+        step = newton(seen, point, firmness, gap / 2)
         higher = uphill(seen, point, step)
         steps += step.passages + 1
         damping = damping * FIRMER if higher is None else max(damping / FIRMER, DAMPING)
@@ -162,15 +165,15 @@ def inversion(seen: Seen, axes: Sequence[Transition]) -> Floats | None:
         return None
 
 
-def newton(seen: Seen, point: Point, damping: float, enough: float) -> Step:
-    """Solve (H + λ/x)·d = g − 1 over the free cells, by conjugate gradients.
+def newton(seen: Seen, point: Point, firmness: float, enough: float) -> Step:
+    """Solve (H + λ/x)·d = g − 1 over the free cells, λ the `firmness`, by conjugate gradients.
 
     What is left over of the right side is the slope to be expected after the step, so the largest
     cell of it says when to stop: at a tenth of the gap, or at `enough`.
     """
     free = np.flatnonzero((point.x > 0) | (point.slope > 1))
     scale = np.maximum(point.x[free], FLOOR * seen.rows / seen.y.size)
-    firm = damping / scale
+    firm = firmness / scale
     curvature = seen.curvature(point.w)
     whole = np.zeros_like(point.x)
     left = point.slope[free] - 1
