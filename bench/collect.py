@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.child import best, highest_peak, run_rounds
+from bench.child import best, run_rounds
 from bench.result import Result, rates
 
 NAME = "collect"
@@ -30,10 +30,10 @@ def compared(rows: int, requests: int, rounds: int) -> list[Result]:
     return [
         rates(
             NAME,
-            f"{requests:,} requests of {rows:,} rows of six columns over {CONNECTIONS} connections",
+            f"{requests:,} requests of {rows:,} row{'s' * (rows > 1)}, {CONNECTIONS} connections",
             best(done["collector"]),
             best(done["echo"]),
             "a FastAPI echo",
-            peak_memory=highest_peak(done["collector"]),
+            peak_memory=max(outcome.value["server_peak"] for outcome in done["collector"]),
         )
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import socket
 import subprocess
 import sys
@@ -52,7 +53,11 @@ def collector(rows: int, requests: int, connections: int) -> dict[str, Any]:
         with served(command) as port:
             measured = load(port, messages(spec, rows, requests), connections)
             check_count(port, rows * requests)
-    return measured | {"rate": rows * requests / measured["seconds"]}
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return measured | {
+        "rate": rows * requests / measured["seconds"],
+        "server_peak": peak if sys.platform == "darwin" else peak * 1024,
+    }
 
 
 def echo(rows: int, requests: int, connections: int) -> dict[str, Any]:
@@ -107,7 +112,9 @@ def messages(spec: Spec, rows: int, requests: int) -> list[bytes]:
 @contextmanager
 def served(command: Sequence[str]) -> Iterator[int]:
     """The port of a server that is ready."""
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
     try:
         assert process.stdout
         yield int(json.loads(process.stdout.readline())["listening"].rsplit(":", 1)[1])

@@ -220,7 +220,9 @@ def test_a_store_that_was_never_finished_is_begun_again(tmp_path: Path) -> None:
     folder = tmp_path / "store"
     folder.mkdir()
     (folder / DATABASE).touch()
-    with pytest.raises(voile.errors.UsageError, match="begin it with --spec"), opened(folder, None):
+    with pytest.raises(voile.errors.UsageError, match="never finished"), opened(folder, None):
+        pass
+    with pytest.raises(voile.errors.UsageError, match="never finished"), snapshot(folder):
         pass
     with opened(folder, survey()) as store:
         assert store.count == 0

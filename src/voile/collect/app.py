@@ -115,7 +115,9 @@ class Collector:
         length = request.headers.get("content-length", "")
         if not (length.isascii() and length.isdigit()):
             raise RefusalError(
-                HTTPStatus.LENGTH_REQUIRED, "the body's length is not given", hint="Content-Length"
+                HTTPStatus.LENGTH_REQUIRED,
+                "the body's length is not given",
+                hint="send a Content-Length; bodies in chunks are not taken",
             )
         if len(length) > 18 or int(length) > self._limits.bytes:
             raise self._too_large()

@@ -69,6 +69,10 @@ class Serving:
     most_stored: int | None = None
     """Bytes that the store may grow to."""
 
+    def __post_init__(self) -> None:
+        if self.most_stored is not None and self.most_stored < 2**20:
+            raise UsageError(f"--most-stored {self.most_stored} is no room", hint="at least 1MB")
+
 
 @dataclass(frozen=True)
 class Listening:

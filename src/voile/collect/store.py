@@ -177,13 +177,12 @@ def opened(folder: Path, spec: Spec | None, *, most_bytes: int | None = None) ->
 
 def make_folder(folder: Path, *, begun: bool) -> None:
     """The store's own folder, which only its owner may look into."""
+    parent = folder.absolute().parent
+    if not parent.is_dir():
+        raise UsageError(f"there is no folder {str(parent)!r}", hint="make it first")
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         strange = [] if begun else [p.name for p in folder.iterdir() if p.name != LOCK]
-    except FileNotFoundError:
-        raise UsageError(
-            f"there is no folder {str(folder.absolute().parent)!r}", hint="make it first"
-        ) from None
     except OSError as error:
         raise UsageError(
             f"cannot use {str(folder)!r} as a store: {error.strerror}", hint="name another folder"
@@ -254,7 +253,7 @@ def prepare(connection: sqlite3.Connection, spec: Spec | None, most_bytes: int |
     connection.execute("BEGIN IMMEDIATE")
     if is_empty(connection):
         if spec is None:
-            raise sqlite3.DatabaseError("it was begun and never finished; begin it with --spec")
+            raise sqlite3.DatabaseError("it was begun and never finished")
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute(f"PRAGMA user_version = {VERSION}")
         for statement in TABLES:
@@ -277,6 +276,8 @@ def check_kind(connection: sqlite3.Connection) -> None:
 
 def spec_of(connection: sqlite3.Connection) -> Spec:
     """The spec that the store was begun with, byte for byte."""
+    if is_empty(connection):
+        raise sqlite3.DatabaseError("it was begun and never finished")
     found = connection.execute("SELECT raw FROM spec").fetchone()
     if found is None:
         raise sqlite3.DatabaseError("it has no spec")
