@@ -161,7 +161,7 @@ def test_the_largest_retention_keeps_the_ratio_and_the_next_number_does_not(
     assert kept <= most < broken
 
 
-@pytest.mark.parametrize("epsilon", [1e-6, 0.5, 1.0, 9.0, 800.0])
+@pytest.mark.parametrize("epsilon", [1e-6, 0.5, 1.0, 9.0, 800.0, 9999.0])
 @pytest.mark.parametrize("sizes", [[2], [74, 16, 100], [1, 5, 10**9]])
 def test_shared_retentions_keep_a_rows_epsilon_and_leave_next_to_nothing(
     epsilon: float, sizes: list[int]

@@ -394,6 +394,7 @@ def test_an_error_out_of_reach_is_refused_and_each_hint_is_feasible(wish: dict[s
         ({"epsilon": 1.0, "share": "half"}, "share 'half'"),
         ({"error": 0.01}, "without a number of rows"),
         ({"epsilon": 1.0, "rows": 0}, "--rows 0"),
+        ({"epsilon": 1.0, "columns": ["age", "age"]}, "named twice"),
         ({"breach": Breach(0.1, 0.9), "relative": -1.0}, "s = -1"),
     ],
     ids=str,
@@ -409,6 +410,13 @@ def test_a_promise_that_leaves_nothing_is_refused() -> None:
         with pytest.raises(PromiseError, match="leaves nothing") as refused:
             plan_local(schema=SMALL, **wish)
         assert refused.value.hint
+
+
+def test_an_error_that_only_raw_rows_have_is_refused() -> None:
+    with pytest.raises(PromiseError, match="sent as they are") as refused:
+        plan_local(schema=SMALL, error=1e-5, rows=5)
+    error = float(re.findall(r"--error ([\d.]+)", refused.value.hint)[0])
+    assert max(plan_local(schema=SMALL, error=error, rows=5).retentions) < 1
 
 
 @pytest.mark.parametrize("text", ["0.1", "0.1;0.9", "a,b", "0.1,0.5,0.9", ""])
@@ -450,7 +458,7 @@ def test_a_plan_of_a_table_measures_it() -> None:
 
 def test_a_column_of_which_nothing_can_be_counted_is_named() -> None:
     found = plan_local(ADULT, epsilon=4.0)
-    assert any(note.startswith("'fnlwgt' has") for note in found.notes)
+    assert any(note.startswith("nothing can be counted of 'fnlwgt'") for note in found.notes)
 
 
 def test_tables_that_cannot_be_planned_are_refused(tmp_path: Path) -> None:

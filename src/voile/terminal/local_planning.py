@@ -41,6 +41,7 @@ def local_plan_view(found: LocalPlan) -> Any:
 
 
 def facts(found: LocalPlan) -> list[list[str]]:
+    from voile.privacy.wording import chance
     from voile.schema.schema import large
 
     sent = "any number of rows" if found.rows is None else f"{found.rows:,} rows"
@@ -49,9 +50,8 @@ def facts(found: LocalPlan) -> list[list[str]]:
         ["a whole row", f"ε = {number(found.beliefs.epsilon)}: {becomes(found.beliefs)}"],
     ]
     if found.whole_row:
-        rows.append(
-            ["one coin", f"for the whole row instead: retention {found.whole_row:.4g} keeps this"]
-        )
+        kept = chance(found.whole_row, 4)
+        rows.append(["one coin", f"for the whole row instead: retention {kept} keeps this"])
     clients = found.clients
     if clients:
         told = (
@@ -81,8 +81,8 @@ def columns_view(found: LocalPlan) -> Any:
         [
             escape(column.name),
             f"{column.size:,}",
-            f"{column.retention:.4g}",
-            number(column.alone),
+            chance(column.retention, 4),
+            "–" if column.alone is None else chance(column.alone, 4),
             number(column.beliefs.epsilon),
             chance(column.beliefs.after[1]),
             number(column.stderr(1 / column.size)),
@@ -157,5 +157,5 @@ def set_row(one: MeasuredSet) -> list[str]:
         f"{one.median_relative:.3g}",
         escape(", ".join(one.cell)) or "–",
         *found,
-        number(one.exact_retention),
+        "–" if one.exact_retention is None else chance(one.exact_retention, 4),
     ]

@@ -63,6 +63,11 @@ def of_codebook(asked: LocalWish, options: Wish, rows: int | None) -> LocalPlan:
         )
     schema = read_schema(options.schema)
     if options.columns is not None:
+        if len(set(options.columns)) < len(options.columns):
+            raise UsageError(
+                f"a column is named twice: {', '.join(options.columns)}",
+                hint="name each column once",
+            )
         schema = schema.select(options.columns)
     retentions = choose(asked, schema.sizes, rows)
     found = LocalPlan(asked, schema, rows, retentions, notes=())
@@ -119,8 +124,8 @@ def remarks(found: LocalPlan) -> list[str]:
     for column, p in zip(found.columns, found.retentions, strict=True):
         if found.rows is not None and p * p * found.rows < 1:
             notes.append(
-                f"{column.name!r} has {column.size:,} values: with a retention of {p:g} nothing "
-                "can be counted of it; declare a coarser domain, or leave it out"
+                f"nothing can be counted of {column.name!r} ({column.size:,} values) with a "
+                f"retention of {p:g} and {found.rows:,} rows: a coarser domain helps, or more rows"
             )
     return notes
 

@@ -31,6 +31,8 @@ from voile.privacy.local import (
 
 Share = Literal["epsilon", "retention"]
 SHARES: tuple[str, ...] = get_args(Share)
+NEARLY_ALL = 0.99
+"""A retention that is named where no smaller one would do."""
 DIGITS = 6
 """Digits of a retention that is recommended; the rest is rounded to the side of the wish."""
 
@@ -196,7 +198,15 @@ def least_for_error(wish: LocalWish, rows: int | None) -> float:
             f"--error {wish.error:g} alone says no retention without a number of rows",
             hint="give --rows, or a promise such as --epsilon 3",
         )
-    return shortened(retention_needed(rows, wish.error, wish.confidence), math.ceil)
+    found = shortened(retention_needed(rows, wish.error, wish.confidence), math.ceil)
+    if found >= 1:
+        feasible = rounded_up(reached_error(rows, NEARLY_ALL, wish.confidence))
+        raise PromiseError(
+            f"--error {wish.error:g} leaves nothing to perturb: {rows:,} rows would have to be "
+            "sent as they are",
+            hint=f"nearest feasible: --error {feasible:g}, or more rows",
+        )
+    return found
 
 
 def check_reach(wish: LocalWish, sizes: Sequence[int], rows: int, retention: float) -> None:
@@ -221,7 +231,7 @@ def weaker(wish: LocalWish, sizes: Sequence[int], rows: int) -> str:
     least = least_for_error(wish, rows)
     ratios = [amplification(least, Fraction(1, size)) for size in sizes]
     if wish.retention is not None or wish.s_breach is not None:
-        return f"--retention {least:g}"
+        return f"--retention {least:.10g}"
     if wish.epsilon_column is not None:
         return f"--epsilon-column {rounded_up(max(map(epsilon_of, ratios))):g}"
     if wish.share == "retention":

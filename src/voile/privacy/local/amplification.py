@@ -127,7 +127,7 @@ def root_down(most: Fraction, degree: int) -> Fraction:
     """A fraction just not above the root, in exact arithmetic."""
     if degree == 1 or most == 1:
         return most
-    near = Fraction(math.exp(log(most) / degree))
+    near = exp_down(log(most) / degree)
     while near**degree > most:
         near *= 1 - SMALL
     return max(near, Fraction(1))
