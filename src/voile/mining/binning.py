@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from voile.engines.encode import ARROW, EPOCH, domain_array, values_at
 from voile.errors import TableError, UsageError
-from voile.mining.wording import either, listed, name_in_sql, value_in_sql
+from voile.mining.wording import either, listed, name_in_sql, value_in_sql, value_in_words
 from voile.schema import Attribute, Bins, Value, Values
 
 Whole = npt.NDArray[np.int64]
@@ -139,7 +139,7 @@ class Binning:
             if low is not None and high is not None:
                 text = f"{low} ≤ {self.name} < {high}"
         else:
-            inside, outside = ([text.strip("'") for text in side] for side in self._sides(own))
+            inside, outside = (list(map(value_in_words, side)) for side in self._sides(own))
             few = len(inside) <= len(outside) or len(outside) > 1
             text = f"{self.name}: {', '.join(inside) if few else f'not {outside[0]}'}"
         return f"{text} or NULL" if null else text
@@ -164,16 +164,14 @@ class Binning:
         return value_in_sql(self.value(place))
 
     def _list(self, own: Mask) -> str:
-        return listed(name_in_sql(self.name), *self._sides(own))
+        inside, outside = (list(map(value_in_sql, side)) for side in self._sides(own))
+        return listed(name_in_sql(self.name), inside, outside)
 
-    def _sides(self, own: Mask) -> tuple[list[str], list[str]]:
+    def _sides(self, own: Mask) -> tuple[list[Value], list[Value]]:
         """The values in these bins, and those in the others."""
         inside = np.isin(self.bins[: self.attribute.domain.size], np.flatnonzero(own))
         values = domain_array(self.attribute).slice(0, self.attribute.domain.size)
-        chosen, others = (
-            [value_in_sql(v) for v in values.filter(pa.array(side)).to_pylist()]
-            for side in (inside, ~inside)
-        )
+        chosen, others = (values.filter(pa.array(side)).to_pylist() for side in (inside, ~inside))
         return chosen, others
 
 

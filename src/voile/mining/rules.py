@@ -75,6 +75,8 @@ class AssociationRule:
 
     conditions: tuple[str, ...]
     consequent: str
+    text: str
+    """The rule for people."""
     support: Bounded
     confidence: Bounded
     lift: Bounded
@@ -83,6 +85,7 @@ class AssociationRule:
         return {
             "conditions": list(self.conditions),
             "consequent": self.consequent,
+            "text": self.text,
             "support": self.support.to_dict(),
             "confidence": self.confidence.to_dict(),
             "lift": self.lift.to_dict(),
@@ -242,6 +245,7 @@ class Search:
         return AssociationRule(
             tuple(self._condition(other) for other in others),
             self._condition(item),
+            f"{', '.join(map(self._words, others))} → {self._words(item)}",
             share(both, own, rows, deviations),
             confidence,
             quotient(replace(wide, estimate=confidence.estimate), base),
@@ -256,10 +260,17 @@ class Search:
         return float(errors[(1,) * len(others) + (0,)])
 
     def _condition(self, item: Item) -> str:
-        name, place = item
-        mask = np.zeros(self.binnings[name].size, np.bool_)
-        mask[place] = True
-        return self.binnings[name].condition(mask)
+        binned = self.binnings[item[0]]
+        return binned.condition(only(binned, item))
+
+    def _words(self, item: Item) -> str:
+        binned = self.binnings[item[0]]
+        return binned.words(only(binned, item))
+
+
+def only(binned: Binning, item: Item) -> npt.NDArray[np.bool_]:
+    """The item as a set of bins."""
+    return np.asarray(np.arange(binned.size) == item[1])
 
 
 def parts(items: Items) -> list[Items]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from voile.errors import TableError, did_you_mean
 from voile.mining.binning import UNKNOWN, Binning
+from voile.mining.wording import value_in_words
 from voile.schema import Attribute, Value
 from voile.schema.attribute import plain
 
@@ -166,7 +167,7 @@ class Tree:
         return self._node_to_dict(self.root, None)
 
     def _node_to_dict(self, node: Node, answer: bool | None) -> dict[str, Any]:
-        names = [name_of(label) for label in self.classes]
+        names = [value_in_words(label) for label in self.classes]
         found: dict[str, Any] = {
             "rows": node.rows,
             "stderr": node.stderr,
@@ -199,8 +200,3 @@ def fill(node: Node, places: Mapping[str, Whole], rows: Whole, found: Floats) ->
     answers = np.where(place == UNKNOWN, node.yes.rows >= node.no.rows, node.split.chosen[place])
     fill(node.yes, places, rows[answers], found)
     fill(node.no, places, rows[~answers], found)
-
-
-def name_of(label: Value) -> str:
-    """A class as people and JSON keys have it."""
-    return "NULL" if label is None else str(plain(label))

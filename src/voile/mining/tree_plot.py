@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from voile.evaluate.look import INK, METHOD_COLOURS, SOFT, load_altair, theme
 from voile.evaluate.planning import pictures
-from voile.mining.tree import Node, Tree, name_of, narrowed
+from voile.mining.tree import Node, Tree, narrowed
+from voile.mining.wording import value_in_words
 
 if TYPE_CHECKING:
     import altair as alt
@@ -99,7 +100,7 @@ def colours(tree: Tree) -> dict[str, str]:
     """A colour for each of the most frequent classes, grey for the rest."""
     shares = tree.root.shares
     order = sorted(range(len(shares)), key=lambda place: -shares[place])
-    names = [name_of(tree.classes[place]) for place in order]
+    names = [value_in_words(tree.classes[place]) for place in order]
     if len(names) > NAMED:
         names = [*names[: NAMED - 1], OTHERS]
     return dict(zip(names, METHOD_COLOURS, strict=False)) | (
@@ -156,7 +157,7 @@ def bars(alt: Any, boxes: Sequence[Box], tree: Tree) -> Any:
     for box in boxes:
         shares = dict.fromkeys(known, 0.0)
         for label, share in zip(tree.classes, box.node.shares, strict=True):
-            shares[name_of(label) if name_of(label) in known else OTHERS] += share
+            shares[value_in_words(label) if value_in_words(label) in known else OTHERS] += share
         left, room = box.left + INSIDE, WIDTH - 2 * INSIDE
         for name, share in shares.items():
             low = box.middle + HEIGHT / 2 - 8
@@ -187,7 +188,7 @@ def texts(alt: Any, boxes: Sequence[Box], tree: Tree) -> list[Any]:
         first, second = box.middle - HEIGHT / 2 + 17, box.middle - HEIGHT / 2 + 36
         start, end = box.left + INSIDE, box.left + WIDTH - INSIDE
         error = f" ± {node.stderr:,.0f}" if node.stderr else ""
-        label = name_of(tree.classes[node.majority])
+        label = value_in_words(tree.classes[node.majority])
         share = f"{label} {100 * node.shares[node.majority]:.0f} %"
         above.append({"x": start, "y": first, "text": box.text})
         left.append({"x": start, "y": second, "text": f"{node.rows:,.0f}{error} rows"})

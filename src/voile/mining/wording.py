@@ -10,6 +10,7 @@ from voile.engines.sources import quote_identifier
 from voile.engines.sql import literal
 from voile.query.strict import RESERVED
 from voile.schema import Value
+from voile.schema.attribute import plain
 
 PLAIN = re.compile(r"[a-z_][a-z0-9_]*")
 
@@ -27,6 +28,11 @@ def value_in_sql(value: Value) -> str:
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         return str(int(value))
     return literal(value)
+
+
+def value_in_words(value: Value) -> str:
+    """A value as people and JSON keys have it."""
+    return "NULL" if value is None else str(plain(value))
 
 
 def listed(column: str, inside: Sequence[str], outside: Sequence[str]) -> str:

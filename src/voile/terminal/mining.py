@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 SHOWN = 40
 """Rules in a terminal."""
-BAR = 12
 
 
 def tree_view(found: TreeReport) -> Any:
@@ -63,11 +62,11 @@ def node_line(tree: Tree, node: Node, text: str) -> str:
     """What leads to a node, its rows, and its most frequent class; in bold what is predicted."""
     from rich.markup import escape
 
-    from voile.mining.tree import name_of
+    from voile.mining.wording import value_in_words
 
     share = node.shares[node.majority]
     error = f" ± {node.stderr:,.0f}" if node.stderr else ""
-    label = escape(name_of(tree.classes[node.majority]))
+    label = escape(value_in_words(tree.classes[node.majority]))
     told = f"{label} {share:.0%}"
     told = told if node.children else f"[bold]{told}[/bold]"
     return f"{escape(text)}  [dim]{node.rows:,.0f}{error} rows[/dim]  {told}"
@@ -82,8 +81,8 @@ def rules_view(found: Found) -> Any:
         return "no rule reaches this support and this confidence"
     rows = []
     for rule in found.rules[:SHOWN]:
-        text = f"{' and '.join(rule.conditions)} → {rule.consequent}"
-        shown = escape(text) if rule.lift.low > 1 else f"[dim]{escape(text)}[/dim]"
+        text = escape(rule.text)
+        shown = text if rule.lift.low > 1 else f"[dim]{text}[/dim]"
         rows.append([shown, percent(rule.support), percent(rule.confidence), times(rule.lift)])
     table = whole_numbers(["rule", "support", "confidence", "lift"], rows, numeric={1, 2, 3})
     parts: list[Any] = [table]
