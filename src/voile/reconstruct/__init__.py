@@ -3,7 +3,8 @@
 axes, kernels    how a column moves rows between classes, and the compiled loops along its axis
 linear           what is expected to be seen, and its inverse, for histograms and for functions
 condition        how much errors grow on the way back
-likelihood       the most likely true counts
+likelihood       the likelihood of what was seen, and plain EM
+maximum          the most likely true counts, with a bound on what is missing
 simplex          the nearest non-negative counts
 """
 

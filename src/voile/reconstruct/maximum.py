@@ -7,7 +7,7 @@ has the total n by itself. From x, with the slope g and H = A·D·Aᵀ, the chan
 
 and x + d is cut off at 0. With H = 0 and λ = 1 this is d = x·(g−1), a step of EM; with λ = 0 it is
 Newton's. λ goes down with the gap: careful steps first, almost Newton's at the end. The system is
-solved by conjugate gradients scaled by x, where its eigenvalues lie between λ and 1+λ.
+solved by conjugate gradients scaled by x, where its eigenvalues lie between λ and about 1+λ.
 """
 
 from __future__ import annotations
