@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import json
 import sqlite3
 import threading
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
 from tests.collecting import (
     GENEROUS,
@@ -29,6 +31,8 @@ from tests.collecting import (
     survey,
     together,
 )
+from voile.cli import app as command_line
+from voile.cli.collecting import check_installed
 from voile.client import Spec, read_submission
 from voile.collect import Added, Writer, opened, snapshot
 from voile.collect.app import Limits, make_app
@@ -36,7 +40,7 @@ from voile.collect.layout import Layout
 from voile.collect.rate import Buckets, Rate, party
 from voile.collect.refusal import RefusalError
 from voile.collect.releasing import release_collected
-from voile.collect.serving import Address, bound, check_origins, check_proxy
+from voile.collect.serving import Address, bound, check_origins, check_proxy, settings
 from voile.collect.store import DATABASE
 from voile.errors import TableError, UsageError
 
@@ -627,3 +631,53 @@ def test_limits_proxies_and_origins_are_checked() -> None:
     for wrong in ("*", "survey.example", "https://survey.example/page", "https://*", ""):
         with pytest.raises(UsageError, match="--origin"):
             check_origins([wrong])
+
+
+def test_a_proxy_is_believed_only_if_it_is_named(tmp_path: Path) -> None:
+    """Two clients behind one web server have a rate each; nobody else can claim to be others."""
+    for proxy, second in (("127.0.0.1", 200), ("10.9.9.9", 429), (None, 429)):
+        with application(tmp_path / f"store {proxy}", rate=Rate(0.001, 1)) as app:
+            config = settings(app, proxy)
+            config.load()
+            for client, status in (("203.0.113.1", 200), ("203.0.113.2", second)):
+                headers = {"x-forwarded-for": client}
+                answer = one(ask(config.loaded_app, "GET", "/v1/spec", headers=headers))
+                assert answer.status == status, proxy
+
+
+# ---------------------------------------------------------------------- the command
+
+
+def test_options_that_do_not_go_together(tmp_path: Path) -> None:
+    store = ["collect", "--store", str(tmp_path / "store")]
+    for options, told in (
+        (["--listen", "127.0.0.1:0", "--release", "r.voile"], "exclude each other"),
+        (["--overwrite"], "belongs to --release"),
+        (["--most-stored", "10KB"], "--most-stored 10240 is no room"),
+        ([], "there is no store"),
+        (["--spec", str(tmp_path / "none.json")], "there is no spec"),
+    ):
+        done = CliRunner().invoke(command_line, [*store, *options])
+        assert isinstance(done.exception, UsageError)
+        assert told in done.exception.message
+    assert not (tmp_path / "store").exists()
+
+
+def test_the_release_of_a_store_as_json_and_for_people(tmp_path: Path) -> None:
+    folder, target = tmp_path / "store", tmp_path / "people.voile"
+    with opened(folder, survey()) as store:
+        store.add([codes_submission([bytes(16), b"1" * 16], [[1, 2, 0], [3, 4, 2]])])
+    command = ["collect", "--store", str(folder), "--release", str(target)]
+    done = CliRunner().invoke(command_line, [*command, "--json"])
+    assert json.loads(done.stdout) == {
+        "release": str(target), "store": str(folder), "rows": 2, "spec": survey().digest,
+    }  # fmt: skip
+    done = CliRunner().invoke(command_line, [*command, "--overwrite"])
+    assert "as they were perturbed by those who sent them" in done.stdout
+
+
+def test_what_is_missing_to_serve_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    with pytest.raises(UsageError, match="needs fastapi and uvicorn") as refused:
+        check_installed()
+    assert refused.value.hint == "pip install 'voile[server]'"
