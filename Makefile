@@ -28,7 +28,9 @@ check: setup
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# The libraries that we are measured beside come with the first run.
 bench: setup
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r bench/peers.txt
 	$(BIN)/python -m bench
 
 docs: setup

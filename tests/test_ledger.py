@@ -23,7 +23,7 @@ from voile.mechanisms import Series
 from voile.publishing import Publication, publish_table, series
 from voile.publishing.ledger import Ledger, opened
 from voile.publishing.series import differences
-from voile.release.manifest import MANIFEST, Manifest, file_entry
+from voile.release.manifest import MANIFEST, ViewManifest, file_entry
 from voile.release.staging import Staging
 from voile.schema import Schema, TupleIndex
 
@@ -505,7 +505,7 @@ def test_a_first_view_that_fails_leaves_a_series_that_has_not_begun(
 
 def resealed(release: Path, **changes: Any) -> None:
     """Change the part about the series in a manifest, as one who can seal it would."""
-    manifest = Manifest.model_validate_json((release / MANIFEST).read_bytes())
+    manifest = ViewManifest.model_validate_json((release / MANIFEST).read_bytes())
     assert manifest.parameters.series is not None
     part = manifest.parameters.series.model_copy(update=changes)
     parameters = manifest.parameters.model_copy(update={"series": part})
@@ -542,7 +542,7 @@ def with_history(release: Path, rows: pa.Table) -> None:
     """Put another history into a release, and seal it."""
     path = release / "history" / "part-00000.parquet"
     pq.write_table(rows, path, store_schema=False)
-    manifest = Manifest.model_validate_json((release / MANIFEST).read_bytes())
+    manifest = ViewManifest.model_validate_json((release / MANIFEST).read_bytes())
     files = [
         file_entry(release, path, len(rows)) if file.path.startswith("history") else file
         for file in manifest.files

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
-from pydantic import ValidationError
+from pydantic import TypeAdapter, ValidationError
 
 from voile.errors import ReleaseError, VoileError
 from voile.release.local import LocalRelease
@@ -22,6 +23,11 @@ KINDS: dict[type[Manifest], type[Release]] = {
     ViewManifest: ViewRelease,
     LocalManifest: LocalRelease,
 }
+
+
+def manifest_schema() -> dict[str, Any]:
+    """The JSON Schema of all kinds of manifests."""
+    return TypeAdapter(ViewManifest | LocalManifest).json_schema()
 
 
 def read_manifest(raw: bytes) -> Manifest:
