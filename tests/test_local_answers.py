@@ -80,9 +80,9 @@ GROUPED = [
     "select sex, land, sum(score * age) from t group by sex, land",
     "select age > 1 as old, count(*), sum(age) from t group by old",
     "select age, count(*) from t where age < 3 and score > 0 group by age",
-    "select age + score as both, count(*) from t group by both",
-    "select land, age + score as both, count(*) from t where sex = 'F' group by land, both",
-    "select case when age > 1 then sex else land end as key, count(*), sum(score) from t group by key",
+    "select age + score as total, count(*) from t group by total",
+    "select land, age + score as total, count(*) from t where sex = 'F' group by land, total",
+    "select if(age > 1, sex, land) as key, count(*), sum(score) from t group by key",
     "select sex, age, score, land, count(*) from t group by sex, age, score, land",
 ]  # fmt: skip
 

@@ -230,8 +230,9 @@ def slices(part: Atom | Expression, name: str, schema: Schema, domain: Evaluator
         found = domain.labels(part)[0]
     axis = part.attributes.index(name)
     rows = np.moveaxis(found.reshape(shape), axis, 0).reshape(shape[axis], -1)
-    narrow = rows.astype(np.int32) if isinstance(part, Expression) else rows.astype(np.int8)
-    return np.unique(narrow, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    narrow = np.ascontiguousarray(rows, np.int8 if isinstance(part, Atom) else np.int32)
+    whole = narrow.view(np.dtype((np.void, narrow.itemsize * narrow.shape[1])))
+    return np.unique(whole, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def classes(columns: Sequence[Ints]) -> tuple[Ints, Ints]:

@@ -12,23 +12,25 @@ interval is
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from statistics import NormalDist
 
 import numpy as np
 
-from voile.answering.arithmetic import Affine
+from voile.answering.arithmetic import Affine, Dual
 from voile.answering.columns import Column, Flags, Formulas, Intervals, averages, terms_of
 from voile.answering.local.totals import CountLaw, LocalTotals
 from voile.estimate import Floats
 from voile.mechanisms.alphabeta import AlphaBeta
-from voile.query.formula import Formula
+from voile.query.formula import Formula, Quantile
 from voile.query.predicate import Term
 
 SPENT_ON_VARIANCE = 0.1
 """The part of the chance to err that pays for a variance that is not known."""
 ROWS_MATTER = 3.0
 """The tails of a sum are normal, about, while z³·(most of one row)/σ is at most this."""
+ROUNDING = 1e-12
 COVERS = (
     "the statistic of the rows before they were perturbed, at about the stated confidence (normal, "
     "with an unbiased variance; a bound that always holds where rows are few), over the "
@@ -95,7 +97,7 @@ class LocalEstimator(Formulas):
         """The most that one row can do to Σ slope·total: the smaller of two bounds."""
         places = [self.order.index(term) for term in used]
         apart = (np.abs(slope) * self.totals.largest[:, places]).sum(axis=1)
-        return np.fmin(apart, self.totals.unit * self._largest_weight(used, slope))
+        return np.asarray(np.fmin(apart, self.totals.unit * self._largest_weight(used, slope)))
 
     def _largest_weight(self, used: tuple[Term, ...], slope: Floats) -> Floats:
         """The largest |Σ slope·weight| of a row; what is averaged is that much off its average."""
@@ -127,14 +129,9 @@ class LocalEstimator(Formulas):
 
 def exact(law: CountLaw, confidence: float) -> tuple[float, float]:
     """The set form of αβ has this law too, with the rows in the place of the domain."""
-    if law.rows == 0:
-        return 0.0, 0.0
-    if law.drawn <= 0:
+    whatever = law.kept >= 1 - ROUNDING  # counts, and so does every row
+    if law.rows == 0 or law.drawn <= 0 or whatever:
         return float(law.seen), float(law.seen)
-    if law.kept >= 1:  # whatever is drawn counts
-        return AlphaBeta(1.0, min(law.drawn, 1 - 1e-15), "set").interval(
-            law.seen, law.rows, confidence, law.rows
-        )
     coins = AlphaBeta(law.kept, law.drawn, "set")
     return coins.interval(law.seen, law.rows, confidence, law.rows)
 
@@ -172,6 +169,9 @@ class Constrained:
 
     plain: LocalEstimator
     likeliest: LocalEstimator
+
+    def values(self, quantiles: dict[Quantile, Floats]) -> Callable[[Formula], Dual]:
+        return self.likeliest.values(quantiles)
 
     def column(self, formula: Formula) -> Column:
         plain = self.plain.column(formula)

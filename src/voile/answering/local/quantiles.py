@@ -15,7 +15,7 @@ import numpy as np
 
 from voile.answering.columns import Column, half_width
 from voile.answering.local.estimator import COVERS, deviation
-from voile.answering.local.tensors import largest, multiplied, unbiased
+from voile.answering.local.tensors import largest, multiplied, unbiased, varying
 from voile.answering.local.totals import Asked, Sub
 from voile.answering.quantiles import point
 from voile.errors import QueryError
@@ -77,8 +77,9 @@ def below(asked: Asked, formula: Quantile, group: int) -> Below:
     sums = np.zeros((5, len(values)))
     for i, value in enumerate(values):
         f = sub.placed(counted * ((at <= value) - formula.share), ())
-        g = unbiased(f, sub.axes)
         sums[0, i] = (sub.estimated * f).sum()
+        f = varying(f, sub.axes)
+        g = unbiased(f, sub.axes)
         sums[2, i] = (sub.seen * multiplied(g, g, sub.axes)).sum()
         sums[1, i] = sums[2, i] - (sub.estimated * multiplied(f, f, sub.axes)).sum()
         sums[3, i] = largest(g, sub.axes) + largest(f, sub.axes)

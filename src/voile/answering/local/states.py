@@ -58,12 +58,14 @@ def seen_sums(axes: Sequence[Axis], rows: Counted, schema: Schema) -> Floats:
     result = np.zeros(math.prod(shape_of(axes)))
     for i, some in enumerate(powers):
         degrees = iter(some)
-        states = [
-            code * axis.powers + (next(degrees) if axis.powers > 1 else 0)
-            for axis, code in zip(axes, found_classes, strict=True)
-        ]
-        flat = np.ravel_multi_index(states, shape_of(axes)) if axes else np.zeros(1, np.int64)
         sums = found[f"s{i}"].to_numpy()
+        states = []
+        for axis, code in zip(axes, found_classes, strict=True):
+            power = next(degrees) if axis.powers > 1 else 0
+            states.append(code * axis.powers + power)
+            if power:  # no phi there, or none that is finite
+                sums = np.where(axis.present[code], sums, 0.0)
+        flat = np.ravel_multi_index(states, shape_of(axes)) if axes else np.zeros(1, np.int64)
         result += np.bincount(flat, sums, len(result))
     return result.reshape(shape_of(axes))
 

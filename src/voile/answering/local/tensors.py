@@ -20,6 +20,9 @@ import numpy as np
 from voile.answering.local.axes import Axis
 from voile.estimate import Floats
 
+SAME = 1e-9
+"""Values of a function that differ by less than this part of the largest are one value."""
+
 
 def shape_of(axes: Sequence[Axis]) -> tuple[int, ...]:
     return tuple(axis.states for axis in axes)
@@ -43,13 +46,27 @@ def reconstructed(seen: Floats, axes: Sequence[Axis]) -> Floats:
 
 def undone(tensor: Floats, weights: Floats, along: Floats, retention: float, j: int) -> Floats:
     """(tensor − (1−p)·along·(weights·tensor))/p, with both on axis j."""
-    mean = np.tensordot(weights, tensor, axes=(0, j))
-    shape = [1] * tensor.ndim
-    shape[j] = len(along)
-    shift = np.expand_dims(mean, j) * along.reshape(shape)
-    result: Floats = tensor - (1 - retention) * shift
+    result: Floats = tensor - (1 - retention) * spread(tensor, weights, along, j)
     result /= retention
     return result
+
+
+def spread(tensor: Floats, weights: Floats, along: Floats, j: int) -> Floats:
+    """along·(weights·tensor), with both on axis j."""
+    shape = [1] * tensor.ndim
+    shape[j] = len(along)
+    total = np.tensordot(weights, tensor, axes=(0, j))
+    return np.asarray(np.expand_dims(total, j) * along.reshape(shape))
+
+
+def varying(f: Floats, axes: Sequence[Axis]) -> Floats:
+    """f where it depends on what was perturbed; 0 where it does not, and has no error."""
+    mean = f
+    perturbed = tuple(j for j, axis in enumerate(axes) if axis.retention < 1)
+    for j in perturbed:
+        mean = spread(mean, axes[j].moments.ravel(), one(axes[j]), j)
+    differs = np.abs(f - mean) > SAME * np.abs(f).max(initial=0.0)
+    return np.where(differs.any(axis=perturbed, keepdims=True), f, 0.0)
 
 
 def one(axis: Axis) -> Floats:

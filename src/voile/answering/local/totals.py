@@ -31,6 +31,7 @@ from voile.answering.local.tensors import (
     shape_of,
     split,
     unbiased,
+    varying,
 )
 from voile.answering.totals import ALL_GROUPS, Groups
 from voile.errors import QueryError
@@ -284,14 +285,18 @@ class GroupErrors:
 
 
 class Sub:
-    """The part of a query that is about one group: public columns are cut to its classes."""
+    """The part of a query that is about one group: public columns are cut to its classes.
+
+    Not so where columns are replaced by their own values, of which all rows tell something.
+    """
 
     def __init__(self, asked: Asked, group: int) -> None:
         self._asked = asked
         inside = asked.listed[1] == group
+        self._own = any(axis.own for axis in asked.axes)
         self._keep = [
             np.flatnonzero(inside.any(axis=tuple(i for i in range(inside.ndim) if i != j)))
-            if axis.public
+            if axis.public and not self._own
             else np.arange(axis.classes)
             for j, axis in enumerate(asked.axes)
         ]
@@ -312,12 +317,13 @@ class Sub:
         return np.where(self._inside, cut, 0.0)
 
     def function(self, i: int) -> Floats:
-        return self.placed(*self._asked.functions[i])
+        """A term, as far as it can err."""
+        return varying(self.placed(*self._asked.functions[i]), self.axes)
 
     def placed(self, f: Floats, degrees: tuple[int, ...]) -> Floats:
         """A function of the classes, as one of this group's states."""
         found = placed(self._inside_only(f), degrees, self.axes)
-        if any(axis.own for axis in self.axes) and self._asked.rows:
+        if self._own and self._asked.rows:
             found = found - self._effect(found)
         return found
 
@@ -448,7 +454,10 @@ class PureErrors:
         axes = self.asked.axes
         shape = tuple(axes[j].classes for j in self.rest)
         cut = np.broadcast_to(np.squeeze(f, axis=tuple(self.grouped)), shape)
-        return placed(cut, degrees, [axes[j] for j in self.rest])
+        rest = [axes[j] for j in self.rest]
+        found = placed(cut, degrees, rest)
+        known = all(axes[j].public for j in self.grouped)
+        return varying(found, rest) if known else found
 
     def _over_rest(self, of: Floats, function: Floats) -> Floats:
         """Σ of·function over the other columns, for each class of those of the groups."""
@@ -467,9 +476,8 @@ class PureErrors:
 
     def _order(self) -> Ints:
         """For each group, the place of its classes."""
-        number = self.asked.listed[1]
-        first = number[tuple(slice(None) if j in self.grouped else 0 for j in range(number.ndim))]
-        return np.argsort(first.ravel(), kind="stable")
+        group = self.asked.listed[1].max(axis=tuple(self.rest))  # −1 where the row does not pass
+        return np.argsort(group.ravel(), kind="stable")
 
     def _laws(self, f: list[Floats], order: Ints) -> dict[tuple[int, int], CountLaw]:
         """Groups of one perturbed column, with nothing else read."""

@@ -19,7 +19,7 @@ from voile.answering.local.totals import Asked, Cells, LocalTotals, parts_of
 from voile.answering.source import check, weight_range
 from voile.answering.totals import check_lookups
 from voile.errors import QueryError
-from voile.estimate import Answer, Floats
+from voile.estimate import Answer
 from voile.query.formula import Formula, Quantile
 from voile.query.parse import Query
 from voile.query.predicate import Atom, Expression, Term
@@ -137,12 +137,6 @@ class LocalWork(Work):
 
     def _quantile(self, formula: Quantile) -> Column:
         return quantile_column(self, formula)
-
-    def _raw(self, formula: Formula) -> Floats:  # noqa: ARG002
-        raise QueryError(
-            "arithmetic with quantiles is not estimated from perturbed rows",
-            hint="ask for the quantile by itself",
-        )
 
     def covers(self, *, simultaneous: bool) -> str:
         told = [self.column(c.source) for c in self.query.columns if not isinstance(c.source, int)]
