@@ -2,7 +2,7 @@
 
 from voile.mining.counts import Counts, ExactCounts
 from voile.mining.estimator import ReleaseTree
-from voile.mining.grow import Limits, grow
+from voile.mining.growing import Limits, grow
 from voile.mining.rules import RuleLimits, find_rules
 
 __all__ = ["Counts", "ExactCounts", "Limits", "ReleaseTree", "RuleLimits", "find_rules", "grow"]

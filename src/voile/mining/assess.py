@@ -13,7 +13,7 @@ import numpy.typing as npt
 from voile.engines.table import Table, read_all
 from voile.errors import TableError
 from voile.mining.counts import ExactCounts
-from voile.mining.grow import Limits, class_binning, grow
+from voile.mining.growing import Limits, class_binning, grow
 from voile.mining.tree import Tree
 from voile.schema import Schema
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from voile.engines.table import read_all
 from voile.errors import UsageError
 from voile.mining.counts import Counts, ExactCounts, chosen_columns
-from voile.mining.grow import Limits, grow
+from voile.mining.growing import Limits, grow
 from voile.mining.sample import Sample
 from voile.mining.tree import Tree
 
@@ -120,9 +120,15 @@ class ReleaseTree:
         """The share of rows put in their class; y may be a column of X."""
         predicted = self.predict(X)
         if y is None and self._sample is None:
-            column = read_all(X).column(str(self.target))
-            y = np.array(column.to_pylist(), dtype=self.classes_.dtype)
+            y = self._labels(read_all(X))
         return float(np.mean(predicted == np.asarray(y)))
+
+    def _labels(self, table: Any) -> npt.NDArray[Any]:
+        if self.target not in table.schema.names:
+            raise UsageError(
+                f"the rows have no column {self.target!r} to compare with", hint="give y as well"
+            )
+        return np.array(table.column(self.target).to_pylist(), dtype=self.classes_.dtype)
 
     def _table(self, X: Any) -> Any:  # noqa: N803
         if self._sample is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from voile.mining.assess import Accuracy, Comparison, Rows, beside
 from voile.mining.counts import Counts
-from voile.mining.grow import Limits, Progress, grow
+from voile.mining.growing import Limits, Progress, grow
 from voile.mining.tree import Tree
 from voile.schema.attribute import plain
 

@@ -34,9 +34,10 @@ def best_cut(counts: Floats, errors: Floats, *, ordered: bool, min_support: floa
     # Sums first: a sum of estimates is an estimate, and its error is less than its parts'.
     first = np.cumsum(counts[order], axis=0)[:-1]
     second = counts.sum(axis=0) - first
-    first, second = (np.maximum(side, 0.0) for side in (first, second))
-    gains = gain(first, second)
-    enough = np.minimum(first.sum(axis=1), second.sum(axis=1)) >= max(min_support, LEAST_GAIN)
+    # Rows of both classes before clipping: 800 less 600 is no support of 800.
+    rows = np.minimum(first.sum(axis=1), second.sum(axis=1))
+    enough = rows >= max(min_support, LEAST_GAIN)
+    gains = gain(np.maximum(first, 0.0), np.maximum(second, 0.0))
     if not enough.any():
         return None
     best = int(np.argmax(np.where(enough, gains, -np.inf)))

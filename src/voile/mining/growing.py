@@ -37,7 +37,7 @@ class Limits:
     depth: int = 3
     min_support: float = 300
     bins: int = 20
-    method: str = "em"
+    method: str = "stopped"
 
     def __post_init__(self) -> None:
         checked_method(self.method)
