@@ -37,6 +37,7 @@ from voile.release.local_manifest import (
 from voile.release.manifest import File, file_entry
 from voile.release.staging import Staging, check_target, place_for, removed_with
 from voile.schema import Schema, TupleIndex
+from voile.schema.index import code_type
 
 Codes = npt.NDArray[Any]
 FILE_ROWS = 2**22
@@ -256,8 +257,9 @@ def write_collected(
 ) -> LocalRelease:
     """A release of rows that clients have perturbed, as lists of their codes by column."""
     schema = schema_of(spec)
-    found = list(batches)
-    codes = [np.concatenate([batch[j] for batch in found]) for j in range(len(schema.names))]
+    narrow = [code_type(size) for size in schema.sizes]
+    found = [[c.astype(kind) for c, kind in zip(b, narrow, strict=True)] for b in batches]
+    codes = [np.concatenate([batch[j] for batch in found]) for j in range(len(narrow))]
     nulls = "as-value" if any(a.null for a in schema) else "error"
     return write(
         codes,
