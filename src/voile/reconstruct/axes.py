@@ -133,3 +133,8 @@ def tensor(values: npt.ArrayLike, axes: Sequence[Transition]) -> Floats:
             hint="one axis per column, with one cell per class",
         )
     return copy.reshape(shape)
+
+
+def dot(a: Floats, b: Floats) -> float:
+    """Σab on one core: the same digits on every machine, and no threads waiting for each other."""
+    return float(np.einsum("i,i->", a, b))

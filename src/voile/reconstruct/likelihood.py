@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.errors import UsageError
-from voile.reconstruct.axes import Floats, Transition, tensor
+from voile.reconstruct.axes import Floats, Transition, dot, tensor
 from voile.reconstruct.linear import EXPECTATION, EXPECTED, plan
 
 
@@ -73,14 +73,14 @@ class Seen:
         """L per row."""
         if self.rows == 0:
             return 0.0
-        return float(self.y[self.some] @ np.log(w[self.some] / self.rows)) / self.rows
+        return dot(self.y[self.some], np.log(w[self.some] / self.rows)) / self.rows
 
     def rise(self, before: Floats, after: Floats) -> float:
         """By how much L per row rises, exact where hardly anything changes; −∞ if it is lost."""
         old, new = before[self.some], after[self.some]
         if new.size and not new.min() > 0:
             return -np.inf
-        return float(self.y[self.some] @ np.log1p((new - old) / old)) / self.rows
+        return dot(self.y[self.some], np.log1p((new - old) / old)) / self.rows
 
 
 def em_steps(

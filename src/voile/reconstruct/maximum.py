@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.errors import QueryError, UsageError
-from voile.reconstruct.axes import Floats, Transition, tensor
+from voile.reconstruct.axes import Floats, Transition, dot, tensor
 from voile.reconstruct.likelihood import Seen
 from voile.reconstruct.linear import invert
 
@@ -180,7 +180,7 @@ def newton(seen: Seen, point: Point, firmness: float, enough: float) -> Step:
     target = max(LEFT * float(left.max()), enough)
     change = np.zeros_like(left)
     toward = scale * left
-    energy = float(left @ toward)
+    energy = dot(left, toward)
     passages = 0
     while left.max() > target and passages < MOST_INNER:
         passages += 1
@@ -188,11 +188,11 @@ def newton(seen: Seen, point: Point, firmness: float, enough: float) -> Step:
         whole[free] = toward
         seen.bend(whole, curvature)
         bent = whole[free] + firm * toward
-        length = energy / float(toward @ bent)
+        length = energy / dot(toward, bent)
         change += length * toward
         left -= length * bent
         scaled = scale * left
-        before, energy = energy, float(left @ scaled)
+        before, energy = energy, dot(left, scaled)
         toward *= energy / before
         toward += scaled
     return Step(free, change, passages)
