@@ -20,6 +20,7 @@ from bench import (
     reconstruct,
     refine,
     shaped,
+    trees,
 )
 from bench.result import Result
 from bench.show import as_json, details, show
@@ -38,6 +39,7 @@ BENCHMARKS = {
         local,
         reconstruct,
         collect,
+        trees,
     )
 }
 
