@@ -23,7 +23,9 @@ from voile.cli import app
 from voile.client import Spec
 from voile.engines.encode import codes, values_at
 from voile.errors import PromiseError, ReleaseError, SchemaError, TableError, UsageError, VoileError
+from voile.evaluate.exposure import exposure
 from voile.mechanisms.retention import ColumnNoise, Retention, WholeRows
+from voile.privacy.guarantees.beliefs import Breach
 from voile.publishing.combining import combine
 from voile.publishing.perturbing import perturb_table, write, write_collected
 from voile.publishing.specs import make_spec, mechanism_of, schema_of, spec_of
@@ -572,3 +574,40 @@ def wrong(mechanism: Any, schema: Any, *, collected: bool) -> Any:
 def test_release_is_abstract() -> None:
     with pytest.raises(TypeError):
         Release(Path(), None)  # type: ignore[abstract, arg-type]
+
+
+# ---------------------------------------------------------------------- what a seen value tells
+
+
+def test_exposure_is_bayes_rule_on_the_reconstructed_rows() -> None:
+    """With so many rows that the reconstruction is close, against the posteriors of the truth."""
+    table = people(200_000)
+    chances = {"grade": {1: 4, 2: 3, 3: 2, 4: 1}}
+    release = voile.perturb(table, {"sex": 0.5, "grade": 0.6}, chances, schema=SMALL,
+                            simulate_seed=1)  # fmt: skip
+    found = exposure(release, Breach(0.35, 0.6))
+    assert found.left_out == ("weight",)
+    truth = {
+        "sex": (np.array([0.3, 0.7]), np.array([0.5, 0.5]), 0.5),
+        "grade": (np.array([0.4, 0.3, 0.2, 0.1]), np.array([0.4, 0.3, 0.2, 0.1]), 0.6),
+    }
+    for one in found.values:
+        prior, mass, p = truth[one.column]
+        posterior = prior * (p + (1 - p) * mass) / (p * prior + (1 - p) * mass)
+        assert one.after == pytest.approx(posterior.max(), abs=0.01)
+    alone = {one.columns: one for one in found.sets}
+    assert alone["grade",].largest_relative == pytest.approx(1, abs=0.03)
+    assert alone["sex",].largest_relative == pytest.approx(1.4, abs=0.03)
+    # sex = f: 0.3 → 0.3·0.75/(0.5·0.3 + 0.25) = 0.5625, not above 0.6; grade 2: 0.3 → 0.72.
+    assert alone["sex",].after == pytest.approx(0.5625, abs=0.01)
+    assert alone["sex",].breached is False
+    assert alone["grade",].breached is True
+
+
+def test_exposure_refuses_what_it_cannot_measure() -> None:
+    whole = voile.perturb(people(50), 0.5, schema=SMALL, whole_rows=True)
+    with pytest.raises(UsageError, match="whole rows"):
+        exposure(whole)
+    public = voile.perturb(people(50), 0.5, "swap", schema=SMALL)
+    with pytest.raises(UsageError, match="no column"):
+        exposure(public)

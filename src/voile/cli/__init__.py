@@ -39,7 +39,7 @@ PANELS = {
     "Local perturbation": ("perturb", "spec", "collect", "combine"),
     "Questions": ("query", "explain", "refine", "shell"),
     "Mining": ("tree", "rules"),
-    "Privacy": ("guarantees", "convert", "attack", "audit"),
+    "Privacy": ("guarantees", "convert", "exposure", "attack", "audit"),
     "To begin with": ("datasets", "demo"),
 }
 """The commands as --help shows them."""

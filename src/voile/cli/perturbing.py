@@ -12,6 +12,7 @@ from voile.cli.common import (
     ColumnsOpt,
     JsonOpt,
     NullTextOpt,
+    ReleaseArg,
     TableArg,
     app,
     check_nulls,
@@ -19,7 +20,12 @@ from voile.cli.common import (
     split_names,
 )
 from voile.terminal import progress_bar, say, show
-from voile.terminal.perturbing import combination_view, perturbation_view, spec_view
+from voile.terminal.perturbing import (
+    combination_view,
+    exposure_view,
+    perturbation_view,
+    spec_view,
+)
 
 RetentionOpt = Annotated[
     list[str],
@@ -205,3 +211,21 @@ def replacement(given: list[str] | None) -> Any:
     if len(given) == 1 and Path(given[0]).suffix.lower() in (".yaml", ".yml", ".json"):
         return Path(given[0])
     return by_column(given, "--replace", lambda _option, _text, value: value)
+
+
+@app.command()
+def exposure(
+    release: ReleaseArg,
+    breach: Annotated[
+        str | None,
+        typer.Option(help="ρ₁,ρ₂: is a belief of at most ρ₁ taken above ρ₂? As in 0.1,0.95."),
+    ] = None,
+    as_json: JsonOpt = False,
+) -> None:
+    """Measure what a seen value tells: beliefs from the distribution that is reconstructed."""
+    from voile.evaluate.exposure import exposure as measure
+    from voile.evaluate.planning.local_wish import parse_breach
+    from voile.release import LocalRelease
+
+    found = measure(LocalRelease.open(release), None if breach is None else parse_breach(breach))
+    show(found.to_dict() if as_json else None, lambda: exposure_view(found))

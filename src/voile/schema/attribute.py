@@ -236,7 +236,8 @@ def domain_from_dict(name: str, kind: Kind, entry: dict[str, Any]) -> Domain:
             )
         return Range(low, high)
     if kind != "numeric":
-        raise SchemaError(f"attribute {name!r}: {given[0]} is for kind numeric, not {kind}")
+        what = "bins are" if given[0] == "bins" else "an interval is"
+        raise SchemaError(f"attribute {name!r}: {what} for kind numeric, not {kind}")
     if given[0] == "interval":
         if len(items) != 2:
             raise SchemaError(f"attribute {name!r}: an interval is [low, high]")

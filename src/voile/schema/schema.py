@@ -31,11 +31,12 @@ class Schema:
             raise SchemaError("a schema needs at least one attribute")
         seen: dict[str, str] = {}
         for name in self.names:
-            if (other := seen.setdefault(name.casefold(), name)) is not name:
+            if (other := seen.get(name.casefold())) is not None:
                 raise SchemaError(
                     f"attributes {other!r} and {name!r} have the same name in SQL",
                     hint="rename one of them: SQL does not tell upper case from lower case",
                 )
+            seen[name.casefold()] = name
 
     @property
     def names(self) -> list[str]:

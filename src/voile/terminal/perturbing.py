@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from voile.evaluate.exposure import Exposure
     from voile.publishing import Perturbation
     from voile.publishing.combining import Combination
     from voile.release.local_manifest import LocalManifest
@@ -134,4 +135,29 @@ def local_explanation_view(found: dict[str, Any]) -> Any:
         ]
     if found["groups"]:
         parts.append("[dim]figures are of all groups together[/dim]")
+    return Group(*parts)
+
+
+def exposure_view(found: Exposure) -> Any:
+    """What seeing a cell or a value tells, from the release alone."""
+    from rich.console import Group
+    from rich.markup import escape
+
+    from voile.terminal import table_of
+    from voile.terminal.local_planning import set_row
+    from voile.terminal.narrow import whole_numbers
+
+    judged = any(one.exact_retention is not None for one in found.sets)
+    headings = ["columns", "largest\ns", "median\ns", "cell", "before", "after"]
+    headings += ["largest\nretention"] if judged else []
+    sets = [set_row(one)[: len(headings)] for one in found.sets]
+    parts: list[Any] = [whole_numbers(headings, sets, numeric={1, 2, 4, 5, 6})]
+    if found.values:
+        values = [
+            [escape(one.column), escape(one.value), f"{one.before:.3g}", f"{one.after:.3g}"]
+            for one in found.values
+        ]
+        parts.append(table_of(["column", "telling value", "before", "where it is seen"], values))
+    if found.left_out:
+        parts.append(f"[dim]nothing is promised about {escape(', '.join(found.left_out))}[/dim]")
     return Group(*parts)
