@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ from voile.evaluate import answer_plot, plots
 from voile.evaluate.look import load_altair
 from voile.evaluate.workload import Selections, cumulative_error, selection_counts
 from voile.mechanisms import AlphaBeta
-from voile.publishing import Progress, publish_table
-from voile.release import ViewRelease
+from voile.privacy.local import equal_shares
+from voile.publishing import Progress, perturb_table, publish_table
+from voile.release import LocalRelease, ViewRelease
 from voile.schema import TupleIndex
 from voile.schema.attribute import plain
 
@@ -50,9 +52,16 @@ class Asked:
     where: str
     truth: int
     estimate: Estimate
+    perturbed: Estimate
+    """From rows that were perturbed one by one, with nobody trusted."""
 
     def to_dict(self) -> dict[str, Any]:
-        return {"where": self.where, "truth": self.truth, **self.estimate.to_dict()}
+        return {
+            "where": self.where,
+            "truth": self.truth,
+            **self.estimate.to_dict(),
+            "perturbed": self.perturbed.to_dict(),
+        }
 
 
 @dataclass(frozen=True)
@@ -102,6 +111,8 @@ class Demonstration:
     mean_errors: dict[str, float]
     files: tuple[Path, ...]
     seconds: float
+    epsilon: float
+    """Of exchanging a record, in the release and in the rows perturbed one by one."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -110,6 +121,7 @@ class Demonstration:
             "grouped": self.grouped.to_dict(),
             "mean_error_of_counts_over_500": self.mean_errors,
             "files": [str(f) for f in self.files],
+            "epsilon": self.epsilon,
             "seconds": self.seconds,
         }
 
@@ -120,19 +132,27 @@ class Demonstration:
         from rich.table import Table as View  # noqa: PLC0415
 
         view = View(box=box.SIMPLE_HEAD, padding=(0, 1))
-        for heading in ("", "truth", "estimate", "± error", "95 % interval", "paper's bound"):
+        for heading in (
+            "",
+            "truth",
+            "estimate",
+            "± error",
+            "95 % interval",
+            "trusting nobody",
+            "± error",
+        ):
             view.add_column(heading, justify="right", no_wrap=True)
         for i, asked in enumerate(self.asked, start=1):
             low, high = asked.estimate.interval()
             hit = "green" if low <= asked.truth <= high else "red"
-            bound = asked.estimate.bound
             view.add_row(
                 f"{i}",
                 number(asked.truth),
                 f"[bold]{number(asked.estimate.value)}[/bold]",
                 number(asked.estimate.stderr),
                 f"[{hit}]{number(low)} … {number(high)}[/{hit}]",
-                f"±{number(bound.error)}" if bound else "",
+                number(asked.perturbed.value),
+                number(asked.perturbed.stderr),
             )
         errors = "; ".join(f"{name}: {error:,.0f}" for name, error in self.mean_errors.items())
         manifest = self.release.manifest
@@ -141,6 +161,8 @@ class Demonstration:
             "noise mixed. Five questions, select count(*) from adult where …",
             *(f"[bold]{i}[/bold]  {escape(a.where)}" for i, a in enumerate(self.asked, start=1)),
             view,
+            "[dim]Trusting nobody: rows perturbed one by one, and the counts reconstructed, at the "
+            f"same ε = {self.epsilon:.3g} for exchanging one record.[/dim]",
             f"One with groups: {escape(self.grouped.sql)}",
             self.grouped,
             f"Mean error of all selections of up to three attributes that count 500 or more: "
@@ -161,14 +183,8 @@ def run(output: Path, progress: Progress) -> Demonstration:
         table, to=output / "adult.voile", overwrite=True, progress=progress
     ).release
     paper = publish_table(table, retention=0.5, progress=progress).release
-    asked = tuple(
-        Asked(
-            where,
-            table.count(where),
-            release.query(f"select count(*) from adult where {where}").scalar,
-        )
-        for where in QUESTIONS
-    )
+    rows = perturbed_alike(table, release, progress)
+    asked = tuple(ask(where, table, release, rows) for where in QUESTIONS)
     truth, ours, theirs = workload(table, release, paper)
     methods = {"αβ, planner's retention": ours, "αβ, the paper's retention ½": theirs}
     bound = asked[0].estimate.bound
@@ -192,7 +208,23 @@ def run(output: Path, progress: Progress) -> Demonstration:
         for name, estimate in methods.items()
     }
     seconds = time.monotonic() - began
-    return Demonstration(release, asked, grouped, errors, tuple(files), seconds)
+    epsilon = release.mechanism.likelihood_ratio().epsilon("swap")
+    return Demonstration(release, asked, grouped, errors, tuple(files), seconds, epsilon)
+
+
+def perturbed_alike(table: Table, release: ViewRelease, progress: Progress) -> LocalRelease:
+    """Rows perturbed one by one, with the same ε for exchanging a record as the release has."""
+    ratio = release.mechanism.likelihood_ratio()
+    assert ratio.high is not None  # noqa: S101  (there is noise)
+    masses = [Fraction(1, size) for size in release.schema.sizes]
+    retentions = equal_shares(ratio.high / ratio.low, masses)
+    wished = dict(zip(release.schema.names, retentions, strict=True))
+    return perturb_table(table, retention=wished, progress=progress).release
+
+
+def ask(where: str, table: Table, release: ViewRelease, rows: LocalRelease) -> Asked:
+    sql = f"select count(*) from adult where {where}"
+    return Asked(where, table.count(where), release.query(sql).scalar, rows.query(sql).scalar)
 
 
 def workload(table: Table, *releases: ViewRelease) -> tuple[Any, ...]:
