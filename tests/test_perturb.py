@@ -24,6 +24,7 @@ from voile.client import Spec
 from voile.engines.encode import codes, values_at
 from voile.errors import PromiseError, ReleaseError, SchemaError, TableError, UsageError, VoileError
 from voile.evaluate.exposure import exposure
+from voile.evaluate.workload import cumulative_error, selection_counts
 from voile.mechanisms.retention import ColumnNoise, Retention, WholeRows
 from voile.privacy.guarantees.beliefs import Breach
 from voile.publishing.combining import combine
@@ -32,7 +33,7 @@ from voile.publishing.specs import make_spec, mechanism_of, schema_of, spec_of
 from voile.release import LocalRelease, Release, ViewRelease, verify
 from voile.release.local_manifest import LocalManifest
 from voile.release.manifest import MANIFEST
-from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
+from voile.schema import Attribute, Bins, Interval, Range, Schema, TupleIndex, Values
 
 SMALL = Schema(
     (
@@ -611,3 +612,32 @@ def test_exposure_refuses_what_it_cannot_measure() -> None:
     public = voile.perturb(people(50), 0.5, "swap", schema=SMALL)
     with pytest.raises(UsageError, match="no column"):
         exposure(public)
+
+
+# ---------------------------------------------------------------------- FRAPP beside the oracle
+
+
+@pytest.mark.slow
+def test_whole_rows_have_the_errors_of_frapp_in_figure_3(oracle: dict[str, Any]) -> None:
+    """304,364 selections of Adult, at the retention that the errata reads: 1/41.
+
+    The oracle's mean over eight seeds; one seed may differ by four of its standard deviations.
+    """
+    given_, p = oracle["fig3.frapp_multiset"], oracle["frapp.p"]["expected"]["p_record"]
+    release = voile.perturb("dataset:adult/boundary", p, whole_rows=True, simulate_seed=2)
+    schema = release.schema
+    truth = selection_counts(
+        TupleIndex(schema.sizes).decode(
+            voile.read("dataset:adult/boundary").keys(schema, drop_nulls=False)
+        ),
+        schema.sizes,
+    )
+    seen = selection_counts(release.codes(), schema.sizes)
+    estimates = (seen.counts - (1 - p) * release.rows * seen.domain / schema.size) / p
+    asked = release.query("select count(*) from t where education = 'Bachelors' and sex = 'Male'")
+    rows = release.to_pandas()
+    counted = ((rows.education == "Bachelors") & (rows.sex == "Male")).sum()
+    assert asked.value == pytest.approx((counted - (1 - p) * release.rows / 32) / p)
+    measured = cumulative_error(truth.counts, estimates, given_["inputs"]["xs"])
+    expected = np.array(given_["expected"]["mean_abs_error_Q>=x"])
+    assert (np.abs(measured - expected) < 4 * np.array(given_["expected"]["seed_sd"])).all()
