@@ -140,8 +140,8 @@ class Binning:
                 text = f"{low} ≤ {self.name} < {high}"
         else:
             inside, outside = (list(map(value_in_words, side)) for side in self._sides(own))
-            few = len(inside) <= len(outside) or len(outside) > 1
-            text = f"{self.name}: {', '.join(inside) if few else f'not {outside[0]}'}"
+            few = len(inside) <= len(outside)
+            text = f"{self.name}: {'' if few else 'not '}{', '.join(inside if few else outside)}"
         return f"{text} or NULL" if null else text
 
     def _ends(self, own: Mask) -> tuple[str | None, str | None]:
