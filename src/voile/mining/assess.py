@@ -38,7 +38,7 @@ class Accuracy:
             "accuracy": self.accuracy,
             "accuracy_stderr": self.stderr,
             "majority_accuracy": self.majority,
-            "test_rows": self.rows,
+            "rows_tested": self.rows,
         }
 
 
