@@ -5,6 +5,7 @@ linear           what is expected to be seen, and its inverse, for histograms an
 condition        how much errors grow on the way back
 likelihood       the likelihood of what was seen, and plain EM
 maximum          the most likely true counts, with a bound on what is missing
+stopped          counts that fit what was seen as well as the truth would
 simplex          the nearest non-negative counts
 """
 
@@ -14,6 +15,7 @@ from voile.reconstruct.likelihood import em_steps, em_until
 from voile.reconstruct.linear import expectation, expected, invert, unbiased
 from voile.reconstruct.maximum import Fit, maximum_likelihood
 from voile.reconstruct.simplex import project
+from voile.reconstruct.stopped import stopped_em
 
 __all__ = [
     "Axis",
@@ -28,5 +30,6 @@ __all__ = [
     "invert",
     "maximum_likelihood",
     "project",
+    "stopped_em",
     "unbiased",
 ]
