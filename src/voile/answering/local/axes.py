@@ -48,8 +48,8 @@ class Axis:
     """A value of each class."""
     moments: Floats
     """(classes, powers): the replacing distribution's Σ m·phi^e over each class."""
-    largest: Floats
-    """The largest |phi| of each class."""
+    ends: Floats
+    """(classes, 2): the smallest and the largest phi of each class."""
     present: npt.NDArray[np.bool_]
     """Whether phi is not NULL there."""
     keys: tuple[str, ...]
@@ -82,7 +82,7 @@ class Axis:
             self,
             representative=self.representative[keep],
             moments=self.moments[keep],
-            largest=self.largest[keep],
+            ends=self.ends[keep],
             present=self.present[keep],
         )
 
@@ -198,7 +198,7 @@ def build_axis(name: str, parts: Parts, schema: Schema, noise: Noise, domain: Ev
         present=np.ones(len(representative), np.bool_)
         if numbers is None
         else np.isfinite(numbers[representative]),
-        largest=largest(class_of, len(representative), numbers),
+        ends=ends(class_of, len(representative), numbers),
         keys=keys,
         key_values=key_values,
         value=value,
@@ -256,8 +256,12 @@ def moments(
     return np.stack(powers, axis=1)
 
 
-def largest(class_of: Ints, count: int, numbers: Floats | None) -> Floats:
-    found = np.zeros(count)
-    if numbers is not None:
-        np.maximum.at(found, class_of, np.abs(np.where(np.isfinite(numbers), numbers, 0.0)))
-    return found
+def ends(class_of: Ints, count: int, numbers: Floats | None) -> Floats:
+    """The smallest and the largest phi of each class; 0 where it has none."""
+    if numbers is None:
+        return np.zeros((count, 2))
+    phi = np.where(np.isfinite(numbers), numbers, 0.0)
+    order = np.lexsort((phi, class_of))
+    first = np.searchsorted(class_of[order], np.arange(count))
+    last = np.append(first[1:], len(order)) - 1
+    return np.stack([phi[order[first]], phi[order[last]]], axis=1)

@@ -4,9 +4,10 @@ A total is a sum over the rows of independent numbers, each unbiased for the row
 interval is
 
   the exact inversion of its law     where one coin decides for each row whether it counts
-  the normal one                     where no row matters much: z³·b ≤ 3σ, b the most of one row
-  Bernstein's                        otherwise, with a bound of the variance from the same rows;
-                                     it holds for every table, however few rows there are
+  the normal one                     where no row matters much: b·max(1, z²/2) ≤ σ, with b the most
+                                     of one row; wider by b/2, for totals move in steps
+  Bernstein's                        otherwise, with a bound of the variance from the same rows or
+                                     for every table; it holds however few rows there are
 """
 
 from __future__ import annotations
@@ -28,8 +29,6 @@ from voile.query.predicate import Term
 
 SPENT_ON_VARIANCE = 0.1
 """The part of the chance to err that pays for a variance that is not known."""
-ROWS_MATTER = 3.0
-"""The tails of a sum are normal, about, while z³·(most of one row)/σ is at most this."""
 ROUNDING = 1e-12
 COVERS = (
     "the statistic of the rows before they were perturbed, at about the stated confidence (normal, "
@@ -91,7 +90,9 @@ class LocalEstimator(Formulas):
             return np.zeros(len(slope))
         variance = self._form(used, slope, self.totals.covariances)
         squares = np.maximum(self._form(used, slope, self.totals.squares), 0.0)
-        return deviation(variance, squares, self._part(used, slope), miss)
+        places = [self.order.index(term) for term in used]
+        widest = (np.abs(slope) * self.totals.widest[:, places]).sum(axis=1)
+        return deviation(variance, squares, self._part(used, slope), widest, miss)
 
     def _part(self, used: tuple[Term, ...], slope: Floats) -> Floats:
         """The most that one row can do to Σ slope·total: the smaller of two bounds."""
@@ -137,15 +138,21 @@ def exact(law: CountLaw, confidence: float) -> tuple[float, float]:
 
 
 @np.errstate(all="ignore")
-def deviation(variance: Floats, squares: Floats, part: Floats, miss: float) -> Floats:
-    """How far a sum may be off: its estimated variance, Σ g², and the largest part of a row."""
+def deviation(
+    variance: Floats, squares: Floats, part: Floats, widest: Floats, miss: float
+) -> Floats:
+    """How far a sum may be off.
+
+    From its estimated variance, Σ g², the most of one row, and what no standard error exceeds.
+    """
     z = -NormalDist().inv_cdf(miss / 2)
     spread = np.sqrt(np.maximum(variance, 0.0))
-    few = z**3 * part > ROWS_MATTER * spread
-    return np.where(few, bernstein(squares, part, miss), z * spread)
+    normal = z * spread + part / 2
+    few = max(1.0, z**2 / 2) * part > spread
+    return np.where(few, np.maximum(bernstein(squares, part, widest, miss), normal), normal)
 
 
-def bernstein(squares: Floats, part: Floats, miss: float) -> Floats:
+def bernstein(squares: Floats, part: Floats, widest: Floats, miss: float) -> Floats:
     """Bernstein's bound, with Σ E g² bounded by what was seen of it.
 
     Σ g² falls short of its mean E by at most √(2·b²·E·ln(1/δ)) but for a chance of δ, for terms of
@@ -154,7 +161,7 @@ def bernstein(squares: Floats, part: Floats, miss: float) -> Floats:
     log_variance = -math.log(SPENT_ON_VARIANCE * miss)
     log = math.log(2 / ((1 - SPENT_ON_VARIANCE) * miss))
     half = part * math.sqrt(log_variance / 2)
-    mean = (half + np.sqrt(half**2 + squares)) ** 2
+    mean = np.minimum((half + np.sqrt(half**2 + squares)) ** 2, widest**2)
     return np.asarray(np.sqrt(2 * mean * log) + part * log / 3)
 
 

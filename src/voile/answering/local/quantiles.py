@@ -15,7 +15,7 @@ import numpy as np
 
 from voile.answering.columns import Column, half_width
 from voile.answering.local.estimator import COVERS, deviation
-from voile.answering.local.tensors import largest, multiplied, unbiased, varying
+from voile.answering.local.tensors import multiplied, reach, unbiased, varying, widest
 from voile.answering.local.totals import Asked, Sub
 from voile.answering.quantiles import point
 from voile.errors import QueryError
@@ -39,6 +39,7 @@ class Below:
     variance: Floats
     squares: Floats
     part: Floats
+    widest: Floats
 
 
 def quantile_column(work: LocalWork, formula: Quantile) -> Column:
@@ -74,7 +75,7 @@ def below(asked: Asked, formula: Quantile, group: int) -> Below:
             f"a quantile over {len(values):,} values is too much from perturbed rows",
             hint=f"round it to fewer than {MOST_VALUES:,}, as in round(income, -2)",
         )
-    sums = np.zeros((5, len(values)))
+    sums = np.zeros((6, len(values)))
     for i, value in enumerate(values):
         f = sub.placed(counted * ((at <= value) - formula.share), ())
         sums[0, i] = (sub.estimated * f).sum()
@@ -82,9 +83,11 @@ def below(asked: Asked, formula: Quantile, group: int) -> Below:
         g = unbiased(f, sub.axes)
         sums[2, i] = (sub.seen * multiplied(g, g, sub.axes)).sum()
         sums[1, i] = sums[2, i] - (sub.estimated * multiplied(f, f, sub.axes)).sum()
-        sums[3, i] = largest(g, sub.axes) + largest(f, sub.axes)
+        sums[3, i] = reach(g, f, sub.axes)
+        sums[5, i] = (sub.seen * widest(g, f, sub.axes)).sum()
         sums[4, i] = (sub.estimated * sub.placed(counted * (at == value), ())).sum()
-    return Below(values, sums[4], sums[0], np.maximum(sums[1], 0.0), sums[2], sums[3])
+    return Below(values, sums[4], sums[0], np.maximum(sums[1], 0.0), sums[2], sums[3],
+                 np.sqrt(sums[5]))  # fmt: skip
 
 
 def ends_of(found: Below, formula: Quantile, miss: float) -> tuple[float, float]:
@@ -93,7 +96,7 @@ def ends_of(found: Below, formula: Quantile, miss: float) -> tuple[float, float]
         return math.nan, math.nan
     share = formula.share
     under, over = (share, 1 - share) if formula.interpolated else (0.0, 0.0)
-    off = deviation(found.variance, found.squares, found.part, miss)
+    off = deviation(found.variance, found.squares, found.part, found.widest, miss)
     possible, too_low = found.z >= -off - under, found.z < off + over
     low = found.values[np.argmax(possible)] if possible.any() else found.values[-1]
     last = np.flatnonzero(too_low)

@@ -8,6 +8,7 @@ w, μ its mean over the domain and p the retention, g = (w(y) − (1−p)·μ)/p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -54,8 +55,9 @@ def whole_row_totals(
                     - q * (k * found.view[:, s] + m * found.view[:, t])
                     + count * q**2 * m * k
                 ) / p**2
-    weight = np.array([max(map(abs, ranges.get(t, (0.0, 0.0)))) for t in found.terms])
-    largest = (weight + q * np.abs(mean)) / p + weight
+    weights = np.array([(0.0, *ranges.get(t, (0.0, 0.0))) for t in found.terms])
+    low, high = weights.min(axis=1), weights.max(axis=1)
+    largest = np.maximum((high - q * mean) / p - low, high - (low - q * mean) / p)
     everyone = [i for i, t in enumerate(found.terms) if not t.values]
     laws = {
         (g, i): CountLaw(
@@ -72,6 +74,7 @@ def whole_row_totals(
         covariances=covariances,
         squares=squares,
         largest=largest,
+        widest=np.broadcast_to((high - low) / (2 * p) * math.sqrt(count), mean.shape),
         unit=1 + (2 - p) / p,
         laws=laws,
         possible=bool((found.domain > 0).any()),

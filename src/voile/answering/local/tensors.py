@@ -111,13 +111,50 @@ def placed(f: Floats, degrees: Sequence[int], axes: Sequence[Axis]) -> Floats:
     return result.reshape(shape_of(axes))
 
 
-def largest(g: Floats, axes: Sequence[Axis]) -> float:
-    """The largest |g| of any row."""
-    bound = np.abs(split(g, axes))
+def ends(f: Floats, axes: Sequence[Axis]) -> tuple[Floats, Floats]:
+    """The lowest and the highest f of every combination of classes.
+
+    They lie where each phi is at one of its ends, if f is of degree 1 in each; so does the highest
+    of what bends upwards. What is of a higher degree is bounded by the size of its parts.
+    """
+    if any(axis.powers > 3 for axis in axes):
+        size = corner(
+            np.abs(split(f, axes)), axes, [np.abs(axis.ends).max(axis=1) for axis in axes]
+        )
+        return -size, size
+    sides = [axis.ends.T if axis.powers > 1 else axis.ends.T[:1] for axis in axes]
+    corners = [corner(split(f, axes), axes, phis) for phis in product(*sides)]
+    return np.minimum.reduce(corners), np.maximum.reduce(corners)
+
+
+def corner(f: Floats, axes: Sequence[Axis], phis: Sequence[Floats]) -> Floats:
+    """f of the classes, with the phi of each class given."""
     for j in reversed(range(len(axes))):
-        axis = axes[j]
-        scale = axis.largest[:, None] ** np.arange(axis.powers)
-        shape = [1] * bound.ndim
+        scale = phis[j][:, None] ** np.arange(axes[j].powers)
+        shape = [1] * f.ndim
         shape[2 * j : 2 * j + 2] = scale.shape
-        bound = (bound * scale.reshape(shape)).sum(axis=2 * j + 1, keepdims=True)
-    return float(bound.max(initial=0.0))
+        f = (f * scale.reshape(shape)).sum(axis=2 * j + 1)
+    return f
+
+
+def reach(g: Floats, f: Floats, axes: Sequence[Axis]) -> float:
+    """The most that g can be, or be off f, on rows that agree on public columns."""
+    perturbed = tuple(j for j, axis in enumerate(axes) if not axis.public)
+    (g_low, g_high), (f_low, f_high) = (
+        (low.min(axis=perturbed), high.max(axis=perturbed))
+        for low, high in (ends(g, axes), ends(f, axes))
+    )
+    found = np.maximum.reduce([g_high - f_low, f_high - g_low, np.abs(g_low), np.abs(g_high)])
+    return float(found.max(initial=0.0))
+
+
+def widest(g: Floats, f: Floats, axes: Sequence[Axis]) -> Floats:
+    """A bound of the variance of g on one row, by its public columns, as a function of states."""
+    mean = multiplied(g, g, axes)
+    perturbed = tuple(j for j, axis in enumerate(axes) if not axis.public)
+    for j in perturbed:
+        p, axis = axes[j].retention, axes[j]
+        mean = p * mean + (1 - p) * spread(mean, axis.moments.ravel(), one(axis), j)
+    _, high = ends(mean - multiplied(f, f, axes), axes)
+    most = np.maximum(high.max(axis=perturbed, keepdims=True), 0.0)
+    return placed(most, (0,) * sum(axis.powers > 1 for axis in axes), axes)

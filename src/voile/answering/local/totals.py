@@ -23,15 +23,17 @@ import numpy.typing as npt
 
 from voile.answering.local.axes import Axis, Evaluator, Ints, Parts
 from voile.answering.local.tensors import (
-    largest,
+    ends,
     multiplied,
     placed,
     places,
+    reach,
     reconstructed,
     shape_of,
     split,
     unbiased,
     varying,
+    widest,
 )
 from voile.answering.totals import ALL_GROUPS, Groups
 from voile.errors import QueryError
@@ -69,6 +71,8 @@ class LocalTotals:
     """Σ g·h over the seen rows: what bounds of deviations are made of."""
     largest: Floats
     """A bound of |g| and of |g − f| of one row, for each group and term."""
+    widest: Floats
+    """A bound of the standard error that holds for every table."""
     unit: float
     """A bound of |g| and of |g − f| of one row for any f of at most 1."""
     laws: dict[tuple[int, int], CountLaw] = field(default_factory=dict)
@@ -213,17 +217,18 @@ class Asked:
             for of in (self.estimated, self.seen)
         )
         errors = PureErrors(self) if is_pure(self) else GroupErrors(self)
-        covariances, squares, most, laws = errors.errors(pairs)
+        found = errors.errors(pairs)
         return LocalTotals(
             groups=groups,
             terms=self.terms,
             estimates=estimates,
             seen=seen,
-            covariances=covariances,
-            squares=squares,
-            largest=most,
+            covariances=found.covariances,
+            squares=found.squares,
+            largest=found.largest,
+            widest=found.widest,
             unit=1 + math.prod((2 - axis.retention) / axis.retention for axis in self.axes),
-            laws=laws,
+            laws=found.laws,
             possible=bool((number >= 0).any()),
         )
 
@@ -237,12 +242,15 @@ class Asked:
         return np.asarray(np.bincount(flat[inside], weights.ravel()[inside], len(groups)), float)
 
 
-Errors = tuple[
-    dict[tuple[int, int], Floats],
-    dict[tuple[int, int], Floats],
-    Floats,
-    dict[tuple[int, int], CountLaw],
-]
+@dataclass(frozen=True)
+class Errors:
+    """See LocalTotals."""
+
+    covariances: dict[tuple[int, int], Floats]
+    squares: dict[tuple[int, int], Floats]
+    largest: Floats
+    widest: Floats
+    laws: dict[tuple[int, int], CountLaw]
 
 
 class GroupErrors:
@@ -263,14 +271,15 @@ class GroupErrors:
         count, terms = len(asked.listed[0]), len(asked.terms)
         covariances = {pair: np.zeros(count) for pair in pairs}
         squares = {pair: np.zeros(count) for pair in pairs}
-        most = np.zeros((count, terms))
+        most, wide = np.zeros((count, terms)), np.zeros((count, terms))
         laws: dict[tuple[int, int], CountLaw] = {}
         exact = len(asked.axes) == 1 and asked.axes[0].permuted
         for group in range(count):
             sub = Sub(asked, group)
             f = [sub.function(i) for i in range(terms)]
             g = [unbiased(x, sub.axes) for x in f]
-            most[group] = [largest(x, sub.axes) + largest(y, sub.axes)
+            most[group] = [reach(x, y, sub.axes) for x, y in zip(g, f, strict=True)]
+            wide[group] = [(sub.seen * widest(x, y, sub.axes)).sum()
                            for x, y in zip(g, f, strict=True)]  # fmt: skip
             for i, j in pairs:
                 if exact:
@@ -281,7 +290,7 @@ class GroupErrors:
             for i in range(terms):
                 if law := sub.law(i):
                     laws[group, i] = law
-        return covariances, squares, most, laws
+        return Errors(covariances, squares, most, np.sqrt(wide), laws)
 
 
 class Sub:
@@ -411,10 +420,16 @@ def group_axes(asked: Asked) -> list[int]:
     return sorted({names.index(g.attributes[0]) for g in asked.groups})
 
 
-def largest_factor(axis: Axis) -> Floats:
-    """The largest |K[c, v]| of each class c."""
+def factor_ends(axis: Axis) -> tuple[Floats, Floats]:
+    """The lowest and the highest K[c, v] of each class c."""
     drawn = (1 - axis.retention) * axis.moments[:, 0]
-    return np.asarray(np.maximum(1 - drawn, drawn) / axis.retention)
+    return -drawn / axis.retention, (1 - drawn) / axis.retention
+
+
+def outer_ends(left: tuple[Floats, Floats], right: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """The ends of all products of two numbers, of each of which the ends are given."""
+    found = [np.multiply.outer(a, b) for a in left for b in right]
+    return np.minimum.reduce(found), np.maximum.reduce(found)
 
 
 class PureErrors:
@@ -428,9 +443,10 @@ class PureErrors:
         self.asked = asked
         self.grouped = group_axes(asked)
         self.rest = [j for j in range(len(asked.axes)) if j not in self.grouped]
+        self._known = all(asked.axes[j].public for j in self.grouped)
 
     def errors(self, pairs: Sequence[tuple[int, int]]) -> Errors:
-        asked, grouped = self.asked, self.grouped
+        asked = self.asked
         rest_axes = [asked.axes[j] for j in self.rest]
         f = [self._on_rest(i) for i in range(len(asked.terms))]
         g = [unbiased(x, rest_axes) for x in f]
@@ -442,12 +458,24 @@ class PureErrors:
             squared = self._squared(seen).ravel()[order]
             squares[i, j] = squared
             covariances[i, j] = squared - true.ravel()[order]
-        factors = [largest_factor(asked.axes[j]) for j in grouped]
-        outer = reduce(np.multiply.outer, factors).ravel()[order]
-        most = np.stack(
-            [outer * largest(x, rest_axes) + largest(y, rest_axes)
-             for x, y in zip(g, f, strict=True)], axis=1)  # fmt: skip
-        return covariances, squares, most, self._laws(f, order)
+        sizes = [self._sizes(x, y, order) for x, y in zip(g, f, strict=True)]
+        most, wide = (np.stack(columns, axis=1) for columns in zip(*sizes, strict=True))
+        return Errors(covariances, squares, most, wide, self._laws(f, order))
+
+    def _sizes(self, g: Floats, f: Floats, order: Ints) -> tuple[Floats, Floats]:
+        """The most of one row, and a bound of the standard error."""
+        asked, rest = self.asked, [self.asked.axes[j] for j in self.rest]
+        if self._known:
+            wide = self._over_rest(asked.seen, widest(g, f, rest)).ravel()[order]
+            return np.full(len(order), reach(g, f, rest)), np.sqrt(wide)
+        factor = reduce(outer_ends, [factor_ends(asked.axes[j]) for j in self.grouped])
+        (g_low, g_high), (f_low, f_high) = (
+            (low.min(initial=0.0), high.max(initial=0.0))
+            for low, high in (ends(g, rest), ends(f, rest))
+        )
+        low, high = outer_ends(factor, (g_low, g_high))
+        most = np.maximum(high - f_low, f_high - low).ravel()[order]
+        return most, ((high - low) / 2 * math.sqrt(asked.rows)).ravel()[order]
 
     def _on_rest(self, i: int) -> Floats:
         f, degrees = self.asked.functions[i]
@@ -456,8 +484,7 @@ class PureErrors:
         cut = np.broadcast_to(np.squeeze(f, axis=tuple(self.grouped)), shape)
         rest = [axes[j] for j in self.rest]
         found = placed(cut, degrees, rest)
-        known = all(axes[j].public for j in self.grouped)
-        return varying(found, rest) if known else found
+        return varying(found, rest) if self._known else found
 
     def _over_rest(self, of: Floats, function: Floats) -> Floats:
         """Σ of·function over the other columns, for each class of those of the groups."""
