@@ -92,6 +92,7 @@ class Everything:
     covariances: dict[tuple[int, int], Floats]
     squares: dict[tuple[int, int], Floats]
     largest: Floats
+    widest: Floats
     truth: Floats
     """(true tuples, groups, terms)"""
 
@@ -168,6 +169,7 @@ class Small:
             {p: np.stack([t.covariances[at] for t in totals]) for p, at in pairs.items()},
             {p: np.stack([t.squares[at] for t in totals]) for p, at in pairs.items()},
             np.stack([t.largest[:, places] for t in totals]),
+            np.stack([t.widest[:, places] for t in totals]),
             self._truth(sql, groups, len(terms)),
         )
 

@@ -2,12 +2,42 @@
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable
 from fractions import Fraction
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from tests.local_rows import EachRow, Small
+from tests.local_rows import Column, EachRow, InMemory, Small, Study
+from tests.sqlfiles import PEOPLE, Case, as_table, people, view_of
+from tests.test_sql import (
+    ANSWERED,
+    ROWS,
+    Exact,
+    adult,
+    alike,
+    exact,
+    for_duckdb,
+    is_point,
+    plain,
+    told,
+)
+from voile.answering.local import totals as errors
+from voile.answering.local.axes import Noise
+from voile.answering.local.source import LocalSource
+from voile.answering.local.totals import is_pure
+from voile.answering.local.work import LocalWork, answer_local
+from voile.errors import QueryError, ReleaseError, VoileError
+from voile.mechanisms.retention import ColumnNoise, Retention
+from voile.publishing.perturbing import write
+from voile.query import parse
+from voile.query.formula import Total
+from voile.release import LocalRelease
 from voile.schema import Attribute, Interval, Range, Schema, Values
 
 # ---------------------------------------------------------------------- every tuple of a domain
@@ -101,3 +131,297 @@ def test_totals_and_covariances_are_unbiased(
         g, h = found.estimates[:, :, a], found.estimates[:, :, b]
         exact = small.chances @ (g * h) - found.truth[:, :, a] * found.truth[:, :, b]
         np.testing.assert_allclose(small.chances @ covariance, exact, atol=1e-8)
+
+
+def test_a_wrong_retention_would_be_seen(columns: Small) -> None:
+    kept = {**PARTS, "age": (Fraction(11, 20), PARTS["age"][1])}
+    other = Small(columns.rows, kept)
+    found = columns.ask("select count(*) from t where age > 1 and sex = 'F'")
+    means = np.einsum("xy,ygt->xgt", other.chances, found.estimates)
+    assert np.abs(means - found.truth).max() > 0.01
+
+
+DENSE = [TOTALS[2], TOTALS[10], TOTALS[12], TOTALS[23], GROUPED[4], GROUPED[6], GROUPED[10]]
+
+
+@pytest.mark.parametrize("sql", DENSE)
+@pytest.mark.parametrize("how", ["columns", "whole"])
+def test_estimates_are_those_of_the_dense_matrix(
+    sql: str, how: str, request: pytest.FixtureRequest
+) -> None:
+    """P(y|x) as one matrix over all tuples, inverted."""
+    small: Small = request.getfixturevalue(how)
+    found = small.ask(sql)
+    dense = np.linalg.solve(small.chances, found.truth.reshape(len(small.chances), -1))
+    np.testing.assert_allclose(found.estimates.reshape(dense.shape), dense, atol=1e-8)
+
+
+BOUNDED = [*(TOTALS[i] for i in (3, 11, 19, 21, 23)), *(GROUPED[i] for i in (1, 2, 5, 8, 10))]
+
+
+@pytest.mark.parametrize("sql", BOUNDED)
+@pytest.mark.parametrize("how", ["columns", "whole"])
+def test_bounds_of_one_row_hold(sql: str, how: str, request: pytest.FixtureRequest) -> None:
+    """|g(y) − f(x)| and the variance of g, on tuples that agree on the public column."""
+    small: Small = request.getfixturevalue(how)
+    found = small.ask(sql)
+    land = small.rows.codes[:, -1]
+    alike = (land[:, None] == land) if how == "columns" else np.ones((len(land),) * 2, np.bool_)
+    variance = np.einsum("xy,ygt->xgt", small.chances, found.estimates**2) - found.truth**2
+    for term in range(found.truth.shape[2]):
+        off = np.abs(found.estimates[:, None, :, term] - found.truth[None, :, :, term])
+        assert (np.where(alike[..., None], off, 0) <= found.largest[:, None, :, term] + 1e-9).all()
+        spread = np.where(alike[..., None], variance[None, :, :, term], 0)
+        assert (spread <= found.widest[:, None, :, term] ** 2 + 1e-9).all()
+        mean = small.chances @ found.squares[term, term]
+        assert (mean >= variance[:, :, term] - 1e-9).all()
+    assert (found.largest > 0).any()
+
+
+def test_bounds_are_reached(columns: Small) -> None:
+    """Where one column decides, no bound is larger than it has to be."""
+    found = columns.ask("select sum(age) from t where age is not null")
+    off = np.abs(found.estimates[:, None] - found.truth[None]).max()
+    assert found.largest.max() == pytest.approx(off)
+    variance = columns.chances @ (found.estimates[:, 0, 0] ** 2) - found.truth[:, 0, 0] ** 2
+    assert found.widest.max() ** 2 == pytest.approx(variance.max())
+
+
+def test_what_no_coin_decides_is_exact(columns: Small) -> None:
+    found = columns.ask("select count(*), sum(if(land = 'A', 2, 1)), count(age) from t")
+    for term in (0, 1):
+        assert not found.covariances[term, term].any()
+        assert not found.squares[term, term].any()
+        assert not found.largest[:, :, term].any()
+    assert found.squares[2, 2].all()
+
+
+# ---------------------------------------------------------------------- many rows
+
+
+WIDE = Schema(
+    (
+        Attribute("sex", "categorical", Values(("F", "M"))),
+        Attribute("age", "integer", Range(1, 10), null=True),
+        Attribute("pay", "numeric", Interval(0.0, 100.0, 0.5)),
+        Attribute("kind", "categorical", Values(tuple("abcdefgh"))),
+        Attribute("land", "categorical", Values(("A", "B", "C"))),
+    )
+)
+
+
+def study(rows: InMemory, *, seed: int, count: int = 300) -> Study:
+    """A table drawn by chance, perturbed by chances drawn by chance."""
+    rng = np.random.default_rng(seed)
+    codes = [
+        np.minimum((rng.random(count) ** 1.5 * a.size).astype(np.int64), a.size - 1)
+        for a in rows.schema
+    ]
+    parts = tuple(rng.integers(1, 9, 11).tolist())
+    p = rng.uniform(0.2, 0.95, 4)
+    how = (Column(p[0]), Column(p[1], parts), Column(p[2]), Column(p[3]), Column(1.0))
+    found = Study(rows, tuple(codes), how)
+    found.perturb(seed)
+    return found
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory: pytest.TempPathFactory) -> InMemory:
+    return InMemory(WIDE, tmp_path_factory.mktemp("wide"))
+
+
+PURE = [
+    "select kind, count(*) from t group by kind",
+    "select kind, land, count(*), sum(pay) from t where age > 3 group by kind, land",
+    "select land, age, sex, count(*) from t where pay < 30 group by land, age, sex",
+    "select land, count(*), avg(pay) from t where sex = 'F' group by land",
+    "select kind, avg(pay), stddev(pay), count(*) filter (where age > 2) from t group by kind",
+    "select floor(age / 3) as k, land, sum(pay) from t where sex = 'F' group by k, land",
+]
+
+
+@pytest.mark.parametrize("sql", PURE)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_groups_at_once_are_the_groups_one_by_one(
+    sql: str, seed: int, wide: InMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = study(wide, seed=seed).source()
+    query = parse(sql, WIDE, {})
+    assert is_pure(LocalWork(query, source).asked())
+    fast = LocalWork(query, source).totals
+    monkeypatch.setattr(errors, "is_pure", lambda _: False)
+    slow = LocalWork(query, source).totals
+    np.testing.assert_allclose(fast.estimates, slow.estimates, rtol=1e-9, atol=1e-7)
+    for pair, covariance in slow.covariances.items():
+        scale = np.abs(slow.squares[pair]).max()
+        np.testing.assert_allclose(fast.covariances[pair], covariance, atol=1e-9 * scale)
+        np.testing.assert_allclose(fast.squares[pair], slow.squares[pair], atol=1e-9 * scale)
+    assert fast.laws == slow.laws
+    assert (fast.largest >= slow.largest * (1 - 1e-9)).all()  # bounds may be wider, never narrower
+    assert (fast.widest >= slow.widest * (1 - 1e-9)).all()
+
+
+def test_a_sum_is_the_sum_over_the_values(wide: InMemory) -> None:
+    """Powers of phi give what every value counted by itself gives."""
+    asked = study(wide, seed=5)
+    summed = asked.ask("select sum(pay), sum(pay * pay) from t where sex = 'F' and age > 2")
+    listed = asked.ask("select pay, count(*) from t where sex = 'F' and age > 2 group by pay")
+    pay = np.array([row["pay"] for row in listed.rows])
+    counts = np.array([row["count"].value for row in listed.rows])
+    first, second = summed.rows[0].values()
+    assert first.value == pytest.approx(pay @ counts)
+    assert second.value == pytest.approx(pay**2 @ counts)
+
+
+def test_groups_add_up_to_the_whole(wide: InMemory) -> None:
+    asked = study(wide, seed=6)
+    total = asked.ask("select count(*) from t where pay < 40").rows[0]["count"].value
+    for keys in ("kind", "land, sex", "age + pay", "kind, age"):
+        parts = asked.ask(f"select {keys}, count(*) from t where pay < 40 group by all")
+        assert sum(row["count"].value for row in parts.rows) == pytest.approx(total)
+
+
+# ---------------------------------------------------------------------- nothing perturbed
+
+
+@pytest.fixture(scope="module")
+def unperturbed(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Callable[[str, str], tuple[Exact, LocalSource]]:
+    @lru_cache
+    def setting(name: str) -> tuple[Exact, int]:
+        folder = tmp_path_factory.mktemp(name)
+        if name == "adult":
+            found = adult(folder)
+        else:
+            rows = people(ROWS)
+            view = view_of(PEOPLE, rows, folder)
+            found = exact(PEOPLE, view, name, as_table(PEOPLE, rows))
+        (count,) = found.truth.execute(f"select count(*) from {name}").fetchone() or (0,)
+        return found, count
+
+    def found(name: str, how: str) -> tuple[Exact, LocalSource]:
+        table, count = setting(name)
+        return table, LocalSource(
+            table.source.engine,  # type: ignore[arg-type]
+            table.source.domain,
+            table.schema,
+            count,
+            {a.name: Noise(1.0) for a in table.schema} if how != "whole" else {},
+            joint=1.0 if how == "whole" else None,
+            method="em" if how == "em" else "inversion",
+        )
+
+    return found
+
+
+SOME = {"columns": ANSWERED, "em": ANSWERED[::5], "whole": ANSWERED[::5]}
+
+
+@pytest.mark.parametrize(
+    ("how", "case"),
+    [(how, case) for how, some in SOME.items() for case in some],
+    ids=[f"{how}-{case.name}" for how, some in SOME.items() for case in some],
+)
+def test_unperturbed_rows_give_what_sql_gives(
+    how: str, case: Case, unperturbed: Callable[[str, str], tuple[Exact, LocalSource]]
+) -> None:
+    table, source = unperturbed(case.table, how)
+    query = parse(case.sql, table.schema, table.tables)
+    try:
+        found = answer_local(query, source, 0.95, simultaneous=False)
+    except QueryError as error:
+        assert how == "whole"
+        assert "quantiles are not estimated where whole rows" in error.message
+        return
+    expected = table.truth.execute(for_duckdb(case)).fetchall()
+    sums = [isinstance(c.source, Total) and bool(c.source.term.values) for c in query.columns]
+    mine = [[plain(value) for value in row.values()] for row in found.rows]
+    theirs = [[told(v, is_sum=s) for v, s in zip(row, sums, strict=True)] for row in expected]
+    if not query.order:
+        mine, theirs = sorted(mine, key=repr), sorted(theirs, key=repr)
+    assert len(mine) == len(theirs)
+    for left, right in zip(mine, theirs, strict=True):
+        assert all(map(alike, left, right)), f"{left} is not {right}"
+    assert all(is_point(v) for row in found.rows for v in row.values())
+
+
+# ---------------------------------------------------------------------- wrong inputs
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> LocalRelease:
+    rng = np.random.default_rng(3)
+    schema = Schema(
+        (
+            Attribute("sex", "categorical", Values(("F", "M"))),
+            Attribute("age", "integer", Range(1, 9000)),
+            Attribute("pay", "numeric", Interval(0.0, 99999.9, 0.1)),
+            Attribute("debt", "numeric", Interval(0.0, 99999.9, 0.1)),
+        )
+    )
+    codes = [rng.integers(0, a.size, 500) for a in schema]
+    noise = Retention(tuple(ColumnNoise(a.size, 0.5) for a in schema))
+    target = tmp_path_factory.mktemp("release") / "r"
+    return write(codes, schema, noise, target, name="t", nulls="error", overwrite=False)
+
+
+@pytest.mark.parametrize(
+    ("sql", "says"),
+    [
+        ("select count(*) from t where pay < debt", "1,000,000,000,000 combinations of values"),
+        ("select sum(pay * debt) from t", "more values than the memory allows"),
+        ("select pay, count(*) from t group by pay", "1,000,000 groups, more than 50,000"),
+        ("select age, pay, count(*) from t group by all", "combinations of classes apart"),
+        ("select median(pay) from t", "a quantile over 1,000,000 values"),
+        ("select median(age) from t", "a quantile over 9,000 values"),
+        ("select count(*) from t where wage > 3", "wage"),
+        ("select sum(sex) from t", "only numbers have sums"),
+        ("select sum(1 / (age - 5)) from t", "not a finite number"),
+        ("select age, count(*) filter (where age > 5 and sex = 'F' and pay < 3) from t "
+         "where floor(pay / 100) % 7 = 1 or floor(debt / 100) % 9 = 2 or age % 3000 = debt % 30 "
+         "group by age", "combinations of values"),
+        ("select " + ", ".join(f"count(*) filter (where age = {i})" for i in range(60)) + " from t",
+         "more than 60 conditions on age"),
+        ("delete from t", "not a question"),
+        ("select", ""),
+    ],
+)  # fmt: skip
+def test_what_is_too_much_or_wrong_is_refused(sql: str, says: str, release: LocalRelease) -> None:
+    with pytest.raises(QueryError) as caught:
+        release.query(sql)
+    assert says in caught.value.message
+    assert caught.value.hint
+
+
+def test_other_wrong_wishes_are_refused(release: LocalRelease) -> None:
+    sql = "select count(*) from t where age < 100"
+    for wish, says in [
+        ({"method": "guess"}, "method 'guess' is not known"),
+        ({"method": ""}, "method '' is not known"),
+        ({"confidence": 1.0}, "confidence"),
+        ({"confidence": 0.0}, "confidence"),
+        ({"refine": True}, "not refined"),
+        ({"memory": "1"}, "memory"),
+        ({"tables": {"2": None}}, ""),
+    ]:
+        with pytest.raises(VoileError) as caught:
+            release.query(sql, **wish)  # type: ignore[arg-type]
+        assert says in caught.value.message
+    with pytest.raises(QueryError, match="cannot hold at once"):
+        release.query("select age, count(*) from t group by age", 1 - 1e-12, simultaneous=True)
+
+
+def test_rows_that_were_tampered_with_are_refused(release: LocalRelease, tmp_path: Path) -> None:
+    """Whatever an answer would be made of."""
+    copy = tmp_path / "copy"
+    shutil.copytree(release.path, copy)
+    (part,) = (copy / "data").glob("*.parquet")
+    rows = pq.read_table(part)
+    ages = rows["age"].to_numpy().copy()
+    ages[:100] = 10**6
+    pq.write_table(rows.set_column(1, "age", pa.array(ages, rows.schema.field("age").type)), part)
+    for asked in ("age, count(*)", "sum(age)", "count(*) filter (where age < 7)", "count(*)"):
+        sql = f"select {asked} from t" + (" group by age" if asked.startswith("age") else "")
+        with pytest.raises(ReleaseError):
+            LocalRelease.open(copy).query(sql)

@@ -70,7 +70,10 @@ class LocalEstimator(Formulas):
     def stderr(self, formula: Formula) -> Floats:
         used = terms_of(formula)
         slope = self.values({})(formula).slope[:, [self.order.index(term) for term in used]]
-        return np.sqrt(np.maximum(self._form(used, slope, self.totals.covariances), 0.0))
+        variance = self._form(used, slope, self.totals.covariances)
+        squares = self._form(used, slope, self.totals.squares)
+        # An unbiased variance may be negative by chance; its first part never falls short of it.
+        return np.sqrt(np.where(variance > 0, variance, np.maximum(squares, 0.0)))
 
     def _form(
         self, used: tuple[Term, ...], slope: Floats, of: dict[tuple[int, int], Floats]
