@@ -29,7 +29,8 @@ from voile.mechanisms.retention import ColumnNoise, Retention, WholeRows
 from voile.privacy.guarantees.beliefs import Breach
 from voile.publishing.combining import combine
 from voile.publishing.perturbing import perturb_table, write, write_collected
-from voile.publishing.specs import make_spec, mechanism_of, schema_of, spec_of
+from voile.publishing.rare import without_rare
+from voile.publishing.specs import check_releasable, make_spec, mechanism_of, schema_of, spec_of
 from voile.release import LocalRelease, Release, ViewRelease, verify
 from voile.release.local_manifest import LocalManifest
 from voile.release.manifest import MANIFEST
@@ -126,7 +127,8 @@ def test_swapping_keeps_every_column_and_identity_draws_from_it() -> None:
 def test_nothing_perturbed_is_the_table_itself_in_another_order() -> None:
     table = people(300)
     release = voile.perturb(table, 1.0, schema=SMALL)
-    assert release.manifest.guarantee.epsilon == 0
+    assert release.manifest.guarantee.epsilon is None  # nothing is perturbed, nothing is promised
+    assert "No ε holds" in release.describe()
     back = release.to_pandas()
     order = list(SMALL.names)
     assert back.equals(table.sort_values(order, kind="stable")[order].reset_index(drop=True))
@@ -253,14 +255,55 @@ def test_rare_values_are_told_about_or_suppressed() -> None:
     done = perturb_table(table, retention=0.5, replace="swap", columns=["town"], suppress_below=5)
     assert done.release.manifest.parameters.suppressed_below == 5
     town = done.release.to_pandas()["town"]
-    assert town.isna().sum() == 2
-    assert "tiny" not in set(town.dropna())
+    # Two NULLs would be the two people from tiny: the next rarest town goes, too.
+    assert town.isna().sum() == 32
+    assert set(town.dropna()) == {"a"}
+    assert "tiny" not in (done.release.path / MANIFEST).read_text()
     verify(done.release)
+
+
+@given(
+    counts=st.lists(st.integers(0, 12), min_size=2, max_size=8),
+    nulls=st.integers(0, 8),
+    least=st.integers(2, 6),
+)
+@settings(max_examples=150, deadline=None)
+def test_after_suppressing_nothing_is_rare(counts: list[int], nulls: int, least: int) -> None:
+    """Neither a value nor NULL, whatever the table; and no more goes than must."""
+    names = [f"v{i}" for i in range(len(counts))]
+    for public in ("declared", "active"):
+        attribute = Attribute("x", "categorical", Values(tuple(names)), null=True,
+                              public=public)  # fmt: skip
+        codes_ = np.repeat(np.arange(len(counts) + 1), [*counts, nulls])
+        noise = Retention((ColumnNoise(attribute.size, 0.5, "swap"),))
+        try:
+            done = without_rare(Schema((attribute,)), [codes_], noise, least)
+        except TableError:
+            assert sum(c >= least for c in counts) <= 1
+            continue
+        after = np.bincount(done.codes[0], minlength=done.schema["x"].size)
+        assert all(c == 0 or c >= least for c in after)
+        assert after.sum() == len(codes_)
+        if public == "active":
+            listed = set(done.schema["x"].domain)
+            assert listed <= {n for n, c in zip(names, counts, strict=True) if c >= least or c == 0}
+
+
+def test_nothing_is_suppressed_where_values_are_drawn_from_the_domain() -> None:
+    with pytest.raises(UsageError, match="own values"):
+        perturb_table(people(40), retention=0.5, schema=SMALL, suppress_below=5)
 
 
 def test_most_epsilon_refuses_what_tells_more() -> None:
     with pytest.raises(PromiseError, match="more than 2"):
         voile.perturb(people(50), 0.5, schema=SMALL, most_epsilon=2)
+    with pytest.raises(PromiseError, match="'sex' is public"):
+        voile.perturb(people(50), {"grade": 0.1}, schema=SMALL, most_epsilon=2)
+    with pytest.raises(PromiseError, match="'sex' is public"):
+        voile.perturb(people(50), 1.0, schema=SMALL, most_epsilon=2)
+    named = {"sex": 1.0, None: 0.1}
+    part = voile.perturb(people(50), named, schema=SMALL, most_epsilon=2)
+    assert "the perturbed columns of a row" in part.describe()
     release = voile.perturb(people(50), 0.1, schema=SMALL, most_epsilon=2)
     assert release.manifest.guarantee.epsilon is not None
     assert release.manifest.guarantee.epsilon <= 2
@@ -272,6 +315,7 @@ def test_nulls_are_a_value_or_are_left_out() -> None:
         voile.perturb(table, 0.5, columns=["a"])
     dropped = perturb_table(table, retention=1.0, columns=["a"], nulls="drop")
     assert (dropped.rows_in, dropped.rows_dropped, dropped.release.rows) == (4, 1, 3)
+    assert "nothing is missing" in dropped.release.manifest.disclosed[0].what
     kept = voile.perturb(table, 1.0, columns=["a"], nulls="as-value")
     assert kept.query("select count(*) from t where a is null").value == 1
 
@@ -287,6 +331,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"retention": 0.5, "replace": {"nobody": "swap"}}, "no column 'nobody'"),
     ({"retention": 0.5, "nulls": "maybe"}, "nulls 'maybe'"),
     ({"retention": 0.5, "suppress_below": 1}, "suppresses nothing"),
+    ({"retention": 1e-17}, "must lie in"),
     ({"retention": 0.5, "most_epsilon": 0}, "must be positive"),
     ({"retention": {"sex": 0.5}, "whole_rows": True}, "one coin"),
     ({"retention": 0.5, "whole_rows": True, "replace": "swap"}, "uniform tuples"),
@@ -440,6 +485,33 @@ def test_parts_of_the_same_people_are_joined_by_their_key(tmp_path: Path) -> Non
     assert answer.value == ((kept.sex == "f") & (kept.weight > 40.5)).sum()
     assert "person" not in done.release.to_pandas()
     verify(done.release)
+
+
+def test_a_swapped_part_that_loses_rows_is_not_joined(tmp_path: Path) -> None:
+    """Its replacing distribution was that of all its rows; the answer would be wrong, and exact."""
+    table = people(300).assign(id=[str(i) for i in range(300)])
+    for name, rows, columns in (("a", 300, ["sex"]), ("b", 200, ["grade"])):
+        voile.perturb(table.head(rows), 0.5, "swap", schema=SMALL.select(columns), row_key="id",
+                      to=tmp_path / f"{name}.voile")  # fmt: skip
+    parts = [tmp_path / "a.voile", tmp_path / "b.voile"]
+    with pytest.raises(UsageError, match=r"100 rows of .* have no partner"):
+        combine(parts, tmp_path / "never.voile")
+
+
+def test_a_collector_refuses_a_spec_that_could_not_be_released() -> None:
+    document = {
+        "format": "voile-perturbation", "version": 1,
+        "columns": [{"name": "x", "kind": "numeric", "null": False, "retention": 0.5,
+                     "replace": "uniform",
+                     "domain": {"low": 1, "step": 1, "per": 3, "count": 9}}],
+    }  # fmt: skip
+    with pytest.raises(VoileError):
+        check_releasable(Spec.from_dict(document))
+    document["columns"][0]["domain"]["per"] = 100  # type: ignore[index]
+    check_releasable(Spec.from_dict(document))
+    document["columns"][0]["retention"] = 0  # type: ignore[index]
+    with pytest.raises(VoileError):
+        check_releasable(Spec.from_dict(document))
 
 
 def test_parts_that_do_not_fit_are_refused(tmp_path: Path) -> None:

@@ -118,8 +118,13 @@ def run(store: Path, spec: Spec | None, how: Serving, *, as_json: bool) -> None:
 
 def read_spec(path: Path | None) -> Spec | None:
     from voile.client import Spec
+    from voile.publishing.specs import check_releasable
 
-    return None if path is None else Spec.open(path)
+    if path is None:
+        return None
+    spec = Spec.open(path)
+    check_releasable(spec)
+    return spec
 
 
 def check_installed() -> None:

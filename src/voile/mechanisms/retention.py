@@ -30,6 +30,7 @@ from voile.privacy.local import amplification, epsilon_of, row_amplification
 
 Replace = Literal["uniform", "declared", "identity", "swap"]
 REPLACES: tuple[str, ...] = get_args(Replace)
+LEAST_RETENTION = 1e-6
 OWN_VALUES = ("identity", "swap")
 """Columns whose replacements come from themselves."""
 Codes = npt.NDArray[np.signedinteger]
@@ -46,9 +47,10 @@ class ColumnNoise:
     """declared: whole numbers in proportion to the chances of the values."""
 
     def __post_init__(self) -> None:
-        if not 0 < self.retention <= 1:
+        if not LEAST_RETENTION <= self.retention <= 1:
             raise UsageError(
-                f"retention {self.retention} must lie in (0, 1]", hint="1 leaves a column as it is"
+                f"retention {self.retention} must lie in [{LEAST_RETENTION:g}, 1]",
+                hint="1 leaves a column as it is; if hardly any value is kept nothing can be counted",
             )
         if self.replace not in REPLACES:
             raise UsageError(
@@ -109,8 +111,15 @@ class Retention:
     columns: tuple[ColumnNoise, ...]
 
     def ratio(self) -> Fraction | None:
-        """Of a whole row, but for its public columns."""
+        """Of the perturbed columns of a row; None also where there are none of these."""
+        if all(column.public for column in self.columns):
+            return None
         return row_amplification(column.ratio() for column in self.columns if not column.public)
+
+    @property
+    def tells_columns(self) -> bool:
+        """Whether some columns are public."""
+        return any(column.public and column.size > 1 for column in self.columns)
 
     def epsilon(self) -> float:
         return epsilon_of(self.ratio())
@@ -143,6 +152,10 @@ class WholeRows:
     @property
     def local(self) -> bool:
         return True
+
+    @property
+    def tells_columns(self) -> bool:
+        return False
 
     def perturb(self, codes: list[Codes], stream: Stream) -> list[Codes]:
         return list(perturb_rows(codes, self.sizes, self.retention, stream))

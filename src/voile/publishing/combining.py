@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from voile.engines.table import Nulls
 from voile.errors import ReleaseError, UsageError
 from voile.mechanisms.retention import Local, Retention, WholeRows
 from voile.publishing.perturbing import Codes, write
@@ -73,20 +74,31 @@ def combine(
         )
     (key,) = keys
     found = stacked(opened) if key is None else joined(opened, key)
-    first = opened[0].manifest
     release = write(
         found.codes,
         found.schema,
         found.mechanism,
         Path(to),
         name=called,
-        nulls=first.nulls,
+        nulls=nulls_of(opened),
         simulated=any(part.manifest.simulated for part in opened),
         collected=all(part.manifest.parameters.collected for part in opened),
-        suppressed_below=first.parameters.suppressed_below,
+        suppressed_below=suppressed_in(opened),
         overwrite=overwrite,
     )
     return Combination(release, key, [part.rows for part in opened], found.notes)
+
+
+def nulls_of(parts: Sequence[LocalRelease]) -> Nulls:
+    """What was done with NULLs in any part."""
+    done = {part.manifest.nulls for part in parts}
+    return next(word for word in ("drop", "as-value", "error") if word in done)
+
+
+def suppressed_in(parts: Sequence[LocalRelease]) -> int | None:
+    """The least of the limits, where some part has one."""
+    limits = [part.manifest.parameters.suppressed_below for part in parts]
+    return min((limit for limit in limits if limit is not None), default=None)
 
 
 @dataclass(frozen=True)
@@ -159,6 +171,13 @@ def joined(parts: Sequence[LocalRelease], key: str) -> Together:
     for i, part in enumerate(parts):
         rows = table[f"row{i}"].to_numpy()
         columns += [column[rows] for column in part.codes()]
+    for part, keys in zip(parts, keyed, strict=True):
+        if len(keys) > len(table) and not part.mechanism.local:
+            raise UsageError(
+                f"{len(keys) - len(table):,} rows of {part.name!r} have no partner, and its "
+                "replacements are its own values: the distribution of those is not known any more",
+                hint="use --replace uniform there, or parts with the same people",
+            )
     lost = max(len(keys) for keys in keyed) - len(table)
     notes = (f"{lost:,} rows have no partner in all parts and were left out",) if lost else ()
     return Together(schema, Retention(tuple(noise)), columns, notes)

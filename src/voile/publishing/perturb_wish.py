@@ -171,9 +171,17 @@ def reduced(parts: tuple[int, ...]) -> tuple[int, ...]:
     return parts
 
 
-def check_epsilon(mechanism: Local, wish: PerturbWish) -> None:
-    """Refuse retentions that tell more than was allowed."""
-    if wish.most_epsilon is not None and not mechanism.epsilon() <= wish.most_epsilon:
+def check_epsilon(mechanism: Local, schema: Schema, wish: PerturbWish) -> None:
+    """Refuse retentions that tell more than was allowed; a public column must be named as such."""
+    if wish.most_epsilon is None:
+        return
+    if isinstance(mechanism, Retention):
+        for name, column in zip(schema.names, mechanism.columns, strict=True):
+            if column.public and column.size > 1 and wish.retentions.get(name) != 1:
+                raise PromiseError(
+                    f"column {name!r} is public, and has no ε", hint=f"say --retention {name}=1"
+                )
+    if not mechanism.epsilon() <= wish.most_epsilon:
         raise PromiseError(
             f"these retentions have ε = {mechanism.epsilon():.4g} for a row, more than "
             f"{wish.most_epsilon:g}",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +17,12 @@ from voile.client import Spec
 from voile.engines.parquet import write_part, write_table
 from voile.engines.table import Table
 from voile.errors import TableError, UsageError
-from voile.mechanisms.retention import ColumnNoise, Local, Retention, WholeRows
+from voile.mechanisms.retention import ColumnNoise, Local, WholeRows
 from voile.noise import Key
-from voile.privacy.local import rare_values
 from voile.publishing.descriptions import write_descriptions
 from voile.publishing.perturb_wish import PerturbWish, check_epsilon, noise_for
 from voile.publishing.progress import Progress, Silent
+from voile.publishing.rare import without_rare
 from voile.publishing.specs import mechanism_of, schema_of
 from voile.publishing.wish import Wish, check_name, check_nulls, choose_schema
 from voile.release import LocalRelease
@@ -42,7 +42,6 @@ from voile.schema.index import code_type
 Codes = npt.NDArray[Any]
 FILE_ROWS = 2**22
 THREADS = 2
-RARE = 5
 
 
 @dataclass(frozen=True)
@@ -74,7 +73,7 @@ class Perturbation:
 
 def perturb(
     table: Any,
-    retention: float | Mapping[str, float],
+    retention: float | Mapping[str, float] | Mapping[str | None, float],
     replace: Any = "uniform",
     columns: Sequence[str] | None = None,
     simulate_seed: int | None = None,
@@ -135,8 +134,9 @@ def perturbed(
         )
     check_keys(keys, wish.row_key)
     mechanism = noise_for(schema, wish)
-    check_epsilon(mechanism, wish)
-    schema, codes, mechanism, rare = without_rare(schema, codes, mechanism, wish)
+    check_epsilon(mechanism, schema, wish)
+    kept = without_rare(schema, codes, mechanism, wish.suppress_below)
+    schema, codes, mechanism = kept.schema, kept.codes, kept.mechanism
     key = Key.fresh() if wish.simulate_seed is None else Key.from_seed(wish.simulate_seed)
     progress.start("perturbing", len(codes))
     shown = shuffled(mechanism, schema, codes, key, progress)
@@ -154,7 +154,7 @@ def perturbed(
         overwrite=overwrite,
     )
     dropped = rows - len(codes[0])
-    return Perturbation(release, rows, dropped, (*notes, *rare, *warnings(mechanism, schema)))
+    return Perturbation(release, rows, dropped, (*notes, *kept.notes, *warnings(mechanism, schema)))
 
 
 def schema_for(table: Table, wish: PerturbWish) -> tuple[Schema, list[str]]:
@@ -183,39 +183,6 @@ def check_keys(keys: pa.Array | None, name: str | None) -> None:
         raise TableError(f"row key {name!r} has NULLs", hint="every row needs a key")
     if len(keys.unique()) < len(keys):
         raise TableError(f"row key {name!r} repeats itself", hint="each row needs its own key")
-
-
-def without_rare(
-    schema: Schema, codes: list[Codes], mechanism: Local, wish: PerturbWish
-) -> tuple[Schema, list[Codes], Local, list[str]]:
-    """Rare values of columns that keep their own values: suppressed on request, else told about."""
-    notes: list[str] = []
-    if isinstance(mechanism, WholeRows):
-        return schema, codes, mechanism, notes
-    attributes, columns, noise = list(schema), list(codes), list(mechanism.columns)
-    for j, (attribute, column) in enumerate(zip(schema, noise, strict=True)):
-        if column.local:
-            continue
-        least = wish.suppress_below or RARE
-        counts = np.bincount(columns[j], minlength=attribute.size)
-        rare = rare_values(counts[: attribute.domain.size], least)
-        if rare is None:
-            continue
-        if wish.suppress_below is None:
-            notes.append(
-                f"{attribute.name} is replaced by its own values, and {len(rare.codes):,} of them "
-                f"occur fewer than {least} times: whoever knows that a value is rare may know "
-                "whose it is; --suppress-below makes such values NULL"
-            )
-            continue
-        attributes[j] = replace(attribute, null=True)
-        missing = attribute.domain.size
-        wide = columns[j].astype(np.int64)
-        wide[np.isin(wide, rare.codes)] = missing
-        columns[j] = wide
-        noise[j] = replace(column, size=attributes[j].size)
-        notes.append(f"{len(rare.codes):,} rare values of {attribute.name} were made NULL")
-    return Schema(tuple(attributes)), columns, Retention(tuple(noise)), notes
 
 
 def warnings(mechanism: Local, schema: Schema) -> list[str]:
@@ -312,7 +279,7 @@ def write(
             guarantee=local_guarantee(mechanism, schema, collected=collected),
             simulated=simulated,
             nulls=nulls,
-            disclosed=locally_disclosed(schema, parameters, mechanism),
+            disclosed=locally_disclosed(schema, parameters, mechanism, nulls),
             public_rows=len(codes[0]),
             rows=len(codes[0]),
             domain_size=str(schema.size),

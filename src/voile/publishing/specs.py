@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from voile.client import Column, Domain, Edges, Grid, Listed, Spec, Texts
+from voile.engines.encode import values_at
 from voile.errors import UsageError
 from voile.mechanisms.retention import ColumnNoise, Local, Retention, WholeRows
 from voile.publishing.perturb_wish import PerturbWish, check_epsilon, noise_for
@@ -74,7 +77,22 @@ def domain_of(attribute: Attribute) -> dict[str, Any]:
 
 
 def schema_of(spec: Spec) -> Schema:
-    return Schema.from_dict({"attributes": [entry_of(column) for column in spec.columns]})
+    """The domain of a spec; a spec of another's making may have one that no release can have."""
+    schema = Schema.from_dict({"attributes": [entry_of(column) for column in spec.columns]})
+    for attribute, column in zip(schema, spec.columns, strict=True):
+        ends = np.array([0, attribute.size - 1 - attribute.null])
+        ours, theirs = values_at(attribute, ends).to_pylist(), column.decode(ends).tolist()
+        if attribute.size != column.size or [*map(str, ours)] != [*map(str, theirs)]:
+            raise UsageError(
+                f"the numbers of column {column.name!r} are no decimal steps",
+                hint="let 'per' be a power of ten",
+            )
+    return schema
+
+
+def check_releasable(spec: Spec) -> None:
+    """Refuse, before anyone answers, what could not be released afterwards."""
+    mechanism_of(spec, schema_of(spec))
 
 
 def entry_of(column: Column) -> dict[str, Any]:
@@ -129,5 +147,7 @@ def make_spec(codebook: str | Path | Schema, name: str, **wish: Any) -> Spec:
             hint="a survey's domain is declared before anyone answers: write public: declared",
         )
     mechanism = noise_for(schema, asked)
-    check_epsilon(mechanism, asked)
+    check_epsilon(mechanism, schema, asked)
+    if mechanism.ratio() is None and mechanism.local:
+        raise UsageError("no column is perturbed", hint="give a --retention below 1")
     return spec_of(schema, mechanism, name)

@@ -60,16 +60,17 @@ def promised(manifest: LocalManifest) -> list[str]:
     epsilon = manifest.guarantee.epsilon
     if epsilon is None:
         return [
-            "No ε holds for a whole row: some columns take their replacements from their own "
-            "values, or are public without being promised anything.",
+            "No ε holds: no column is perturbed by a public distribution, or some take their "
+            "replacements from their own values.",
             *columns_promised(manifest),
         ]
     ratio = math.exp(min(epsilon, 700))
     beliefs = ", ".join(
         f"{prior:.0%} to {prior * ratio / (1 - prior + prior * ratio):.3g}" for prior in BELIEFS
     )
+    what = "the perturbed columns of a row" if manifest.mechanism.tells_columns else "a whole row"
     return [
-        f"Local differential privacy with ε = {epsilon:.4g} for a whole row: whatever the row was, "
+        f"Local differential privacy with ε = {epsilon:.4g} for {what}: whatever they hold, "
         f"the chance of what is seen of it changes by a factor of at most e^ε = {ratio:.4g}. So a "
         "belief about a row can rise at most from "
         f"{beliefs}.",

@@ -66,7 +66,7 @@ class LocalRelease(Release):
             raise ReleaseError("manifest.json: the parameters contradict each other")
         if manifest.guarantee != local_guarantee(mechanism, self.schema, collected=terms.collected):
             raise ReleaseError("manifest.json: the guarantee does not follow from the parameters")
-        if manifest.disclosed != locally_disclosed(self.schema, terms, mechanism):
+        if manifest.disclosed != locally_disclosed(self.schema, terms, mechanism, manifest.nulls):
             raise ReleaseError("manifest.json does not say all that the release discloses")
         if manifest.public_rows != manifest.rows:
             raise ReleaseError("manifest.json: a perturbed table has as many rows as it had")

@@ -131,10 +131,13 @@ def finite(epsilon: float) -> float | None:
 
 
 def locally_disclosed(
-    schema: Schema, parameters: LocalParameters, mechanism: Local
+    schema: Schema, parameters: LocalParameters, mechanism: Local, nulls: str
 ) -> list[Disclosed]:
     """What the release tells outside its promise, with why."""
     found = [Disclosed(what="the number of rows", why="every row is there, perturbed")]
+    if nulls == "drop":
+        why = "--nulls drop leaves the others out; --nulls as-value avoids that"
+        found = [Disclosed(what="the number of rows in which nothing is missing", why=why)]
     if parameters.row_key is not None:
         why = "the parts of a table are joined by it; use a pseudonym, and combine the parts"
         found.append(Disclosed(what=f"{parameters.row_key} of every row", why=why))

@@ -36,8 +36,9 @@ def perturbation_view(done: Perturbation) -> Any:
 def promise_line(manifest: LocalManifest) -> str:
     epsilon = manifest.guarantee.epsilon
     if epsilon is None:
-        return "no local ε: some columns take their replacements from their own values"
-    return f"local ε = {epsilon:.4g} for a row"
+        return "no local ε: see voile describe"
+    what = "the perturbed columns of a row" if manifest.mechanism.tells_columns else "a row"
+    return f"local ε = {epsilon:.4g} for {what}"
 
 
 def columns_view(manifest: LocalManifest) -> Any:
