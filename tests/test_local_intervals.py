@@ -24,8 +24,8 @@ import voile
 from tests.local_rows import Column, InMemory, Study
 from tests.sampling import proportion_at_least
 from voile.answering.columns import VALID
-from voile.answering.local import totals
 from voile.answering.local.estimator import COVERS, deviation, exact
+from voile.answering.local.group_errors import Sub
 from voile.answering.local.totals import CountLaw
 from voile.answering.local.work import LocalWork
 from voile.engines.encode import codes as codes_of
@@ -89,7 +89,13 @@ def cases() -> Iterator[tuple[int, float, list[Floats], Floats, Floats]]:
             yield n, p, [np.array([1 - x, x]) for x in b], f, true
         for cells, power in itertools.product([5, 40], [1, 3]):
             true = rng.multinomial(n, rng.dirichlet(np.full(cells, 0.2))).astype(float)
-            yield n, p, [np.full(cells, 1 / cells)], np.arange(cells) ** float(power), true
+            yield (
+                n,
+                p,
+                [np.full(cells, 1 / cells)],
+                np.arange(cells, dtype=np.float64) ** power,
+                true,
+            )
 
 
 def outcomes(
@@ -104,7 +110,7 @@ def outcomes(
 
     def matrix(kept: float) -> Floats:
         parts = [kept * np.eye(len(m)) + (1 - kept) * np.tile(m, (len(m), 1)) for m in masses]
-        return np.asarray(reduce(np.kron, parts))
+        return np.asarray(reduce(lambda a, b: np.asarray(np.kron(a, b)), parts))
 
     chances, inverse = matrix(p), np.linalg.inv(matrix(p if believed is None else believed))
     g = inverse @ f
@@ -117,11 +123,11 @@ def outcomes(
     of_cell = chances @ g**2 - (chances @ g) ** 2
     widest = math.sqrt(of_cell.max() * true.sum())
     told = (variance, squares, np.full(trials, part), np.full(trials, widest))
-    return seen @ g - true @ f, told, math.sqrt(max(0.0, true @ of_cell))
+    return seen @ g - true @ f, told, math.sqrt(max(0.0, float(true @ of_cell)))
 
 
 def test_the_rule_covers_and_is_not_much_wider_than_it_must_be() -> None:
-    trials, widths = 1500, []
+    trials, widths = 1000, []
     for n, p, masses, f, true in cases():
         off, told, spread = outcomes(p, masses, f, true, trials)
         for confidence in (0.8, 0.95, 0.999):
@@ -241,10 +247,10 @@ def test_answers_cover(
 def test_groups_cover_all_at_once(memory: InMemory) -> None:
     sql = "select kind, land, count(*) from t group by kind, land"
     study = setting(memory, 200, 0.5)
-    _, _, whole = coverage(study, sql, 120, simultaneous=True)
-    assert proportion_at_least(whole, 120, 0.95)
-    _, _, whole = coverage(study, sql, 120)
-    assert not proportion_at_least(whole, 120, 0.95)
+    _, _, whole = coverage(study, sql, 60, simultaneous=True)
+    assert proportion_at_least(whole, 60, 0.95)
+    _, _, whole = coverage(study, sql, 60)
+    assert not proportion_at_least(whole, 60, 0.95)
 
 
 def test_whole_rows_cover(memory: InMemory) -> None:
@@ -300,19 +306,19 @@ OWN = [
 @pytest.mark.parametrize("sql", OWN)
 def test_columns_of_own_values_cover(memory: InMemory, own: str, sql: str) -> None:
     study = setting(memory, 400, 0.5, own)
-    covered, asked, _ = coverage(study, sql, 100)
+    covered, asked, _ = coverage(study, sql, 60)
     assert proportion_at_least(covered, asked, 0.95 - LOSS)
 
 
 @pytest.mark.parametrize("sql", [OWN[1], OWN[3]])
 def test_own_values_have_the_stated_standard_error(memory: InMemory, sql: str) -> None:
-    """Estimates of 250 perturbed tables; a ratio of 1.2 is 4.5 standard errors off."""
+    """Estimates of 120 perturbed tables; a ratio of 1.35 is five standard errors off."""
     study, found = setting(memory, 2000, 0.5, "identity"), []
-    for seed in range(250):
+    for seed in range(120):
         study.perturb(seed)
         found += [value for _, value in estimates(study.ask(sql))]
     spread = np.std([v.value for v in found])
-    assert 1 / 1.2 < spread / np.sqrt(np.mean([v.stderr**2 for v in found])) < 1.2
+    assert 1 / 1.35 < spread / np.sqrt(np.mean([v.stderr**2 for v in found])) < 1.35
     ((truth,),) = study.truth(sql)
     bias = np.mean([v.value for v in found]) - truth
     assert abs(bias) < 5 * spread / math.sqrt(len(found))
@@ -334,7 +340,7 @@ def test_one_column_of_own_values(memory: InMemory, monkeypatch: pytest.MonkeyPa
     assert exactly.stderr == 0
     assert exactly.interval() == pytest.approx((truth, truth))
     study.perturb(1)
-    monkeypatch.setattr(totals.Sub, "_effect", lambda _, f: np.zeros_like(f))
+    monkeypatch.setattr(Sub, "_effect", lambda _, f: np.zeros_like(f))
     ((_, without),) = estimates(study.ask(sql))
     assert without.stderr > 2 * expected
 
@@ -418,6 +424,18 @@ def test_one_column_of_adult_by_three_ways_to_replace(key: str, adult: Any) -> N
         assert found.stderr / 32561 == pytest.approx(expected, rel=0.05, abs=1e-9)
 
 
+def test_three_columns_of_adult_by_three_ways_to_replace(adult: Any) -> None:
+    """The oracle's errors of 40 seeds, to the 30 % that it states, by what we say of one."""
+    memory, codes = adult
+    expected, p = ORACLE["alt.multi.fig5.p0.2"]["expected"], 0.2
+    sql = "select count(*) from t where " + " and ".join(INSIDE[:3])
+    for own, name in (("", "uni_inv"), ("identity", "id_inv"), ("swap", "sw_inv")):
+        study = Study(memory, codes, (Column(p, own=own),) * 4)
+        study.perturb(3)
+        ((_, found),) = estimates(study.ask(sql))
+        assert found.stderr / 32561 == pytest.approx(expected[name], rel=0.3)
+
+
 SUMS = {
     "sum(hrs)|age_p0.2": "select sum(hrs), avg(hrs) from t where " + INSIDE[0],
     "sum(hrs)|age,edu_p0.5": "select sum(hrs), avg(hrs) from t where " + " and ".join(
@@ -440,14 +458,14 @@ def test_sums_of_adult_have_the_oracles_errors(key: str, adult: Any) -> None:
     assert total == expected["true_sum"]
     assert average == pytest.approx(expected["true_avg"])
     covered, stated = [0, 0], []
-    for seed in range(25):
+    for seed in range(10):
         study.perturb(seed)
         pair = [value for _, value in estimates(study.ask(SUMS[key]))]
         stated.append([pair[0].stderr / total, pair[1].stderr])
         for i, (found, truth) in enumerate(zip(pair, (total, average), strict=True)):
             low, high = found.interval()
             covered[i] += low <= truth <= high
-    assert all(proportion_at_least(c, 25, 0.95 - LOSS) for c in covered)
+    assert all(proportion_at_least(c, 10, 0.95 - LOSS) for c in covered)
     spread, off = np.sqrt(np.mean(np.square(stated), axis=0))
     assert spread == pytest.approx(expected["rel_sd_est"], rel=0.15)
     assert off == pytest.approx(expected["avg_rmse"], rel=0.25)
@@ -464,7 +482,7 @@ def test_stated_errors_are_the_oracles(key: str, tmp_path: Path) -> None:
     columns = tuple(Column(p, parts) for parts in PARTS)
     study = Study(InMemory(FLAGS, tmp_path), codes, columns)
     stated = []
-    for seed in range(20):
+    for seed in range(8):
         study.perturb(seed)
         ((_, found),) = estimates(study.ask(all_ones(k)))
         stated.append(found.stderr)

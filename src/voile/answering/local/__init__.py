@@ -7,7 +7,9 @@ a function of the classes: its reconstruction is arithmetic on tensors with one 
   axes.py        the classes of each column, from the domain
   states.py      the rows of the release by their classes
   tensors.py     perturbing undone along each axis
-  totals.py      estimates and covariances of all totals of a query, for all groups
+  cells.py       what is asked, as functions of the classes
+  asked.py       estimates and covariances of all totals of a query, for all groups
+  group_errors.py, pure.py   the covariances: group by group, or of all groups at once
   rows_kept.py   the same where whole rows were kept or replaced
   estimator.py   formulas of totals: standard errors and intervals
   work.py        one query being answered

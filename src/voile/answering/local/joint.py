@@ -4,18 +4,68 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from voile.answering.local.axes import Ints, Noise
+from voile.answering.local.estimator import deviation
 from voile.answering.local.source import Method
 from voile.answering.local.states import MOST_STATES
 from voile.errors import QueryError
 from voile.estimate import Floats
 from voile.reconstruct import Axis, invert, maximum_likelihood
 from voile.reconstruct.stopped import stopped_em
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Estimated counts of cells, and what is known of how far they are off."""
+
+    counts: Floats
+    """By the method that was asked for."""
+    unbiased: Floats
+    """By inversion; all that follows is about the errors of these."""
+    squares: Floats
+    """Σ g² over the rows."""
+    part: Floats
+    """The most that one row can do: a bound of |g| and of |g − f|."""
+    widest: Floats
+    """A bound of the standard error that holds for every table; 0 where nothing was perturbed."""
+
+    @classmethod
+    def exact(cls, counts: Floats) -> Joint:
+        """Counts that are known."""
+        nothing = np.zeros_like(counts)
+        return cls(counts, counts, counts, nothing, nothing)
+
+    @classmethod
+    def stacked(cls, cells: Sequence[Joint]) -> Joint:
+        """Single cells, one after another."""
+        rows = [(c.counts, c.unbiased, c.squares, c.part, c.widest) for c in cells]
+        return cls(*np.array(rows, np.float64).reshape(-1, 5).T)
+
+    def at(self, cells: tuple[Any, ...]) -> Joint:
+        """Some of the cells, by an index of NumPy's."""
+        all_five = (self.counts, self.unbiased, self.squares, self.part, self.widest)
+        return Joint(*(of[cells] for of in all_five))
+
+    @property
+    def variance(self) -> Floats:
+        """Unbiased, and so negative at times."""
+        return np.where(self.widest > 0, self.squares - self.unbiased, 0.0)
+
+    @property
+    def stderr(self) -> Floats:
+        """Where the unbiased variance is negative by chance, its first part is not."""
+        first = np.minimum(self.squares, self.widest**2)
+        return np.sqrt(np.where(self.variance > 0, self.variance, first))
+
+    def deviation(self, miss: float) -> Floats:
+        """How far inversion may be off, but for a chance of `miss`."""
+        return deviation(self.variance, self.squares, self.part, self.widest, miss)
 
 
 def joint_counts(
@@ -25,8 +75,8 @@ def joint_counts(
     rows: int,
     method: Method | Literal["stopped"],
     joint: float | None = None,
-) -> tuple[Floats, Floats]:
-    """Estimated counts and their standard errors (those of inversion).
+) -> Joint:
+    """Estimated counts of every combination of classes.
 
     `codes` are the rows, a column at a time; cells[name][code] is the class of each value.
     """
@@ -42,13 +92,13 @@ def joint_counts(
     if joint is not None:  # the whole row is one column
         axes = [Axis(joint, whole_masses(axes))]
         seen = seen.reshape(-1)
-    estimate = invert(seen, axes)
-    variance = np.maximum(squares(seen, axes) - estimate, 0.0)
+    unbiased = estimate = invert(seen, axes)
     if method == "em":
         estimate = maximum_likelihood(seen, axes).counts
     elif method == "stopped":
         estimate = stopped_em(seen, axes).counts
-    return estimate.reshape(shape), np.sqrt(variance).reshape(shape)
+    found = (estimate, unbiased, squares(seen, axes), most(axes), widest(seen, axes))
+    return Joint(*(of.reshape(shape) for of in found))
 
 
 def histogram(classes: Sequence[Ints], shape: tuple[int, ...], rows: int) -> Floats:
@@ -88,3 +138,44 @@ def squares(seen: Floats, axes: Sequence[Axis]) -> Floats:
         diagonal = (1 - 2 * (1 - p) * mass) / p**2
         seen = diagonal * seen + everywhere * seen.sum(axis=j, keepdims=True)
     return seen
+
+
+def most(axes: Sequence[Axis]) -> Floats:
+    """The most that one row can do to the count of each cell.
+
+    g is a product of one K[c, v] for each axis, and f is 1 in the cell and 0 elsewhere.
+    """
+    if all(axis.is_public for axis in axes):
+        return np.zeros([axis.classes for axis in axes])
+    low, high = np.ones(()), np.ones(())
+    for axis in axes:
+        drawn = (1 - axis.retention) * axis.masses
+        ends = (-drawn / axis.retention, (1 - drawn) / axis.retention)
+        if axis.is_public:
+            ends = (np.zeros(axis.classes), np.ones(axis.classes))
+        products = [np.multiply.outer(a, b) for a in (low, high) for b in ends]
+        low, high = np.minimum.reduce(products), np.maximum.reduce(products)
+    return np.maximum(high, 1 - low)
+
+
+def widest(seen: Floats, axes: Sequence[Axis]) -> Floats:
+    """A bound of every cell's standard error: the rows that may count, each at its worst.
+
+    The mean of g² is a product of the axes' means of K[c, v]². For a true class c that is one
+    number, for all other classes another.
+    """
+    inside, beside = np.ones(()), np.zeros(())
+    for axis in axes:
+        p, drawn = axis.retention, (1 - axis.retention) * axis.masses
+        replaced = axis.masses * (1 - drawn) ** 2 + (1 - axis.masses) * drawn**2
+        own = (p * (1 - drawn) ** 2 + (1 - p) * replaced) / p**2
+        other = (p * drawn**2 + (1 - p) * replaced) / p**2
+        if axis.is_public:
+            own, other = np.ones(axis.classes), np.zeros(axis.classes)
+        beside = np.maximum.reduce(
+            [np.multiply.outer(a, b) for a, b in ((inside, other), (beside, own), (beside, other))]
+        )
+        inside = np.multiply.outer(inside, own)
+    perturbed = tuple(j for j, axis in enumerate(axes) if not axis.is_public)
+    rows = seen.sum(axis=perturbed, keepdims=True)
+    return np.asarray(np.sqrt(np.maximum(np.maximum(inside - 1, beside), 0.0) * rows))

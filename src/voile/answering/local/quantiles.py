@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from voile.answering.columns import Column, half_width
+from voile.answering.local.asked import Asked
 from voile.answering.local.estimator import COVERS, deviation
+from voile.answering.local.group_errors import Sub
 from voile.answering.local.tensors import multiplied, reach, unbiased, varying, widest
-from voile.answering.local.totals import Asked, Sub
 from voile.answering.quantiles import point
 from voile.errors import QueryError
 from voile.estimate import Floats

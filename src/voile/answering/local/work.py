@@ -9,13 +9,15 @@ from typing import Any
 
 from voile.answering.answer import MOST_TERMS, Work, answered, helped
 from voile.answering.columns import Column, terms_of
+from voile.answering.local.asked import Asked
 from voile.answering.local.axes import Axis, Evaluator, build_axes
+from voile.answering.local.cells import Cells, parts_of
 from voile.answering.local.estimator import Constrained, LocalEstimator
 from voile.answering.local.quantiles import quantile_column
 from voile.answering.local.rows_kept import whole_row_totals
 from voile.answering.local.source import LocalSource
 from voile.answering.local.states import seen_sums, with_own_values
-from voile.answering.local.totals import Asked, Cells, LocalTotals, parts_of
+from voile.answering.local.totals import LocalTotals
 from voile.answering.source import check, weight_range
 from voile.answering.totals import check_lookups
 from voile.errors import QueryError
