@@ -478,7 +478,7 @@ def test_parts_of_the_same_people_are_joined_by_their_key(tmp_path: Path) -> Non
     verify(a)
     done = combine([a, b], tmp_path / "both.voile")
     assert done.joined_by == "person"
-    assert "10 rows" in done.notes[0]
+    assert "10 keys" in done.notes[0]
     assert done.release.manifest.parameters.row_key is None
     kept = table[table.person.isin(set(bank.head(390).person))]
     answer = done.release.query("select count(*) from t where sex = 'f' and weight > 40.5")

@@ -155,9 +155,9 @@ def test_quit_leaves(session: Session) -> None:
 def test_ctrl_c_gives_up_a_query_and_the_next_is_answered(
     session: Session, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    answered = Release.query
+    answered = ViewRelease.query
 
-    def slow(self: Release, sql: str, *more: Any, **named: Any) -> Answer:
+    def slow(self: ViewRelease, sql: str, *more: Any, **named: Any) -> Answer:
         if "slow" not in sql:
             return answered(self, sql, *more, **named)
         threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()

@@ -31,7 +31,8 @@ RetentionOpt = Annotated[
     list[str],
     typer.Option(
         "--retention",
-        help="Chance that a value is kept: 0.3 for all columns, age=0.5 for one; 1 is public.",
+        help="Chance that a value is kept: 0.3 for all columns, age=0.5 for one. 1, and columns "
+        "that nothing is said of, are public.",
     ),
 ]
 ReplaceOpt = Annotated[
@@ -119,7 +120,12 @@ def spec(
     codebook: Annotated[Path, typer.Argument(metavar="CODEBOOK", help="The public domain.")],
     retention: RetentionOpt,
     output: Annotated[Path, typer.Option("-o", "--output", help="Write the spec to this file.")],
-    replace: ReplaceOpt = None,
+    replace: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--replace", help="Where other values come from: uniform, or a file of chances."
+        ),
+    ] = None,
     columns: ColumnsOpt = None,
     whole_rows: WholeRowsOpt = False,
     most_epsilon: MostEpsilonOpt = None,
@@ -141,11 +147,14 @@ def spec(
         name=name or codebook.stem,
     )
     write_whole(output, found.raw, overwrite=overwrite)
+    for note in spec_notes(found):
+        say(f"note: {note}")
     say(f"wrote {output}; serve it with voile collect --spec {output}")
     data = {
         "spec": str(output),
         "digest": found.digest,
         "epsilon": found.epsilon(),
+        "joint": found.joint,
         "columns": {
             column.name: {"retention": column.retention, "epsilon": told}
             for column, told in zip(found.columns, finite_epsilons(found), strict=True)
@@ -168,6 +177,15 @@ def combine(
     PLACES.append((output, inode(output)))
     done = put_together(parts, output, name=name, overwrite=overwrite)
     show(done.to_dict() if as_json else None, lambda: combination_view(done))
+
+
+def spec_notes(found: Any) -> list[str]:
+    """What those who ask should know before they do."""
+    from voile.publishing.perturbing import little_promised
+
+    public = ", ".join(found.public)
+    told = [f"public, sent as they are: {public}"] if public else []
+    return [*little_promised(found.epsilon()), *told]
 
 
 def finite_epsilons(found: Any) -> list[float | None]:

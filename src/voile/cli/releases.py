@@ -37,9 +37,10 @@ def verify(release: ReleaseArg, as_json: JsonOpt = False) -> None:
     found = voile.verify(release)
     files = len(found.manifest.files) + 1
     result = {"release": str(release), "ok": True, "files": files, "rows": found.manifest.rows}
+    kept = "simulated: it promises nothing" if found.manifest.simulated else "promise kept"
     show(
         result if as_json else None,
-        lambda: f"[green]✓[/green] {files} files, {found.manifest.rows:,} rows, promise kept",
+        lambda: f"[green]✓[/green] {files} files, {found.manifest.rows:,} rows, {kept}",
     )
 
 

@@ -21,7 +21,7 @@ import sqlglot
 
 from voile.engines.encode import OUTSIDE, SQL, codes
 from voile.engines.sources import SOURCE, attach, quote_identifier
-from voile.engines.sql import first_line, kind_of, literal, not_in_domain
+from voile.engines.sql import first_line, kind_of, literal, not_in_domain, off_grid
 from voile.errors import SchemaError, TableError, UsageError, did_you_mean
 from voile.schema import Attribute, Bins, Interval, Keys, Kind, Range, Schema, TupleIndex, Values
 from voile.schema.index import code_type
@@ -253,6 +253,17 @@ class Table:
             lost = self._unreadable(attribute.name, attribute.kind)
             if self._one(f"SELECT count(*) FROM {SOURCE} WHERE {lost}"):
                 raise self._violation(attribute, drop_nulls=False)
+
+    def rounded(self, schema: Schema) -> dict[str, int]:
+        """Columns with numbers between an interval's steps, with how many rows."""
+        found = {}
+        for attribute in schema:
+            if isinstance(attribute.domain, Interval):
+                value = self._value(attribute.name, attribute.kind)
+                off = off_grid(attribute.domain, value)
+                if count := self._one(f"SELECT count(*) FROM {SOURCE} WHERE {off}"):
+                    found[attribute.name] = count
+        return found
 
     def _violation(self, attribute: Attribute, *, drop_nulls: bool) -> SchemaError:
         """Which row, which column, which value, and what to do about it."""

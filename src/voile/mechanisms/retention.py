@@ -50,7 +50,7 @@ class ColumnNoise:
         if not LEAST_RETENTION <= self.retention <= 1:
             raise UsageError(
                 f"retention {self.retention} must lie in [{LEAST_RETENTION:g}, 1]",
-                hint="1 leaves a column as it is; if hardly any value is kept nothing can be counted",
+                hint="1 leaves a column as it is; of values that are hardly kept nothing is learnt",
             )
         if self.replace not in REPLACES:
             raise UsageError(

@@ -14,3 +14,8 @@ def chance(value: float, digits: int = 3) -> str:
         return f"{value:.{digits}g}"
     places = max(digits, math.ceil(-math.log10(1 - value)) + 1)
     return f"{value:.{places}f}".rstrip("0")
+
+
+def after(prior: float, epsilon: float) -> float:
+    """What a belief may become within ε: odds rise by e^ε at most."""
+    return 0.0 if prior == 0 else 1 / (1 + (1 - prior) / prior * math.exp(-epsilon))

@@ -67,7 +67,7 @@ def combine(
     check_name(called)
     keys = {part.manifest.parameters.row_key for part in opened}
     if len(keys) > 1:
-        shown = ", ".join(str(key) for key in sorted(keys, key=str))
+        shown = ", ".join("none" if key is None else key for key in sorted(keys, key=str))
         raise UsageError(
             f"the parts have different row keys: {shown}",
             hint="perturb all of them with the same --row-key, or all without",
@@ -121,7 +121,7 @@ def stacked(parts: Sequence[LocalRelease]) -> Together:
     for part in parts[1:]:
         if part.manifest.attributes != first.manifest.attributes:
             raise UsageError(
-                f"{part.name!r} and {first.name!r} have different columns or domains",
+                f"{str(part.path)!r} and {str(first.path)!r} have different columns or domains",
                 hint="perturb all parts with the same codebook; parts with other columns of the "
                 "same people need --row-key",
             )
@@ -129,7 +129,7 @@ def stacked(parts: Sequence[LocalRelease]) -> Together:
             part.manifest.parameters.joint != first.manifest.parameters.joint
         ):
             raise UsageError(
-                f"{part.name!r} and {first.name!r} were perturbed differently",
+                f"{str(part.path)!r} and {str(first.path)!r} were perturbed differently",
                 hint="perturb all parts with the same retention and replacement",
             )
     if not first.mechanism.local:
@@ -174,12 +174,12 @@ def joined(parts: Sequence[LocalRelease], key: str) -> Together:
     for part, keys in zip(parts, keyed, strict=True):
         if len(keys) > len(table) and not part.mechanism.local:
             raise UsageError(
-                f"{len(keys) - len(table):,} rows of {part.name!r} have no partner, and its "
+                f"{len(keys) - len(table):,} rows of {str(part.path)!r} have no partner, and its "
                 "replacements are its own values: the distribution of those is not known any more",
                 hint="use --replace uniform there, or parts with the same people",
             )
-    lost = max(len(keys) for keys in keyed) - len(table)
-    notes = (f"{lost:,} rows have no partner in all parts and were left out",) if lost else ()
+    lost = len(pa.chunked_array(keyed).unique()) - len(table)
+    notes = (f"{lost:,} keys are not in all parts: their rows were left out",) if lost else ()
     return Together(schema, Retention(tuple(noise)), columns, notes)
 
 

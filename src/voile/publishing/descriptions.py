@@ -9,7 +9,14 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from voile.query.rows import HISTORY
-from voile.release.manifest import DATA_PACKAGE, HISTORY_FILES, MANIFEST, Manifest, file_entry
+from voile.release.manifest import (
+    DATA_PACKAGE,
+    HISTORY_FILES,
+    MANIFEST,
+    Manifest,
+    ViewManifest,
+    file_entry,
+)
 
 M = TypeVar("M", bound=Manifest)
 
@@ -29,7 +36,8 @@ def write_descriptions(folder: Path, manifest: M, describe: Callable[[M], str]) 
 
 
 def data_package(manifest: Manifest) -> dict[str, Any]:
-    """The view as a Frictionless data package."""
+    """The rows as a Frictionless data package."""
+    kind = "a noisy view" if isinstance(manifest, ViewManifest) else "perturbed rows"
     types = {"categorical": "string", "numeric": "number"}
     slug = re.sub(r"[^a-z0-9._-]+", "-", manifest.name.lower()).strip("-") or "view"
     fields = [
@@ -44,7 +52,7 @@ def data_package(manifest: Manifest) -> dict[str, Any]:
     }
     return {
         "name": slug,
-        "title": f"{manifest.name}: a noisy view, published with Voile",
+        "title": f"{manifest.name}: {kind}, published with Voile",
         "description": "See README.md and manifest.json. Counts must be corrected for the noise.",
         "resources": [resource, *history_resource(manifest, slug, resource)],
     }

@@ -72,13 +72,15 @@ def read_mapping(path: Path) -> Mapping[str, Any]:
         text = path.read_text(encoding="utf-8")
         data = json.loads(text) if path.suffix.lower() == ".json" else yaml.safe_load(text)
     except FileNotFoundError:
-        raise UsageError(f"there is no noise prior {str(path)!r}", hint="check the path") from None
+        raise UsageError(
+            f"there is no file of chances {str(path)!r}", hint="check the path"
+        ) from None
     except (OSError, ValueError, yaml.YAMLError) as error:
         line = str(error).splitlines()[0]
-        raise UsageError(f"{path}: not a readable noise prior: {line}") from None
+        raise UsageError(f"{path}: not a readable file of chances: {line}") from None
     if not isinstance(data, Mapping):
         raise UsageError(
-            f"{path}: a noise prior maps attributes to chances",
+            f"{path}: a file of chances maps attributes to chances",
             hint="e.g.  sex: {Male: 0.6, Female: 0.4}",
         )
     return data
@@ -94,8 +96,8 @@ def from_mapping(data: Mapping[str, Any], schema: Schema, where: str) -> Product
             )
     if not data:
         raise UsageError(
-            f"{where}: the noise prior names no attribute",
-            hint="that is uniform noise: leave --noise-prior out",
+            f"{where}: it names no attribute",
+            hint="all values are alike then: leave the option out",
         )
     return Product(
         tuple(chances(a, data[a.name], where) if a.name in data else None for a in schema)

@@ -11,7 +11,7 @@ from voile.engines.table import NULLS, Nulls
 from voile.errors import PromiseError, UsageError, did_you_mean
 from voile.mechanisms.retention import ColumnNoise, Local, Replace, Retention, WholeRows
 from voile.publishing.noise_prior import from_mapping, read_mapping
-from voile.schema import Schema
+from voile.schema import Attribute, Schema
 from voile.schema.product import Product
 
 WORDS = ("uniform", "identity", "swap")
@@ -57,7 +57,7 @@ class PerturbWish:
             number = isinstance(retention, int | float) and not isinstance(retention, bool)
             if not number or not 0 < retention <= 1:
                 raise UsageError(
-                    f"retention{where} is {retention!r}, which must lie in (0, 1]",
+                    f"the retention{where} is {retention!r}, which must lie in (0, 1]",
                     hint="1 leaves a column as it is; 0.3 keeps about a third",
                 )
         if self.nulls not in NULLS:
@@ -130,8 +130,8 @@ def noise_for(schema: Schema, wish: PerturbWish) -> Local:
     parts = declared(schema, wish)
     return Retention(
         tuple(
-            column_noise(name, size, wish, own)
-            for name, size, own in zip(schema.names, schema.sizes, parts.parts, strict=True)
+            column_noise(attribute, wish, own)
+            for attribute, own in zip(schema, parts.parts, strict=True)
         )
     )
 
@@ -146,12 +146,13 @@ def declared(schema: Schema, wish: PerturbWish) -> Product:
 
 
 def column_noise(
-    name: str, size: int, wish: PerturbWish, parts: tuple[int, ...] | None
+    attribute: Attribute, wish: PerturbWish, parts: tuple[int, ...] | None
 ) -> ColumnNoise:
+    name, size = attribute.name, attribute.size
     fallback = wish.retentions.get(None, 1.0)
     retention = float(wish.retentions.get(name, fallback))
     if parts is not None:
-        return ColumnNoise(size, retention, "declared", reduced(parts))
+        return ColumnNoise(size, retention, "declared", every_value(attribute, parts))
     word = "uniform"
     if wish.distribution is None:
         word = wish.words.get(name, wish.words.get(None, "uniform"))
@@ -161,11 +162,12 @@ def column_noise(
     raise UsageError(f"replace {word!r} is not known", hint=f"use {', '.join(WORDS)}")
 
 
-def reduced(parts: tuple[int, ...]) -> tuple[int, ...]:
+def every_value(attribute: Attribute, parts: tuple[int, ...]) -> tuple[int, ...]:
     """Every value must be drawn now and then."""
     if min(parts) < 1:
+        never = next(v for i, v in enumerate(attribute) if parts[i] < 1)
         raise UsageError(
-            f"a replacing distribution gives value number {parts.index(min(parts)) + 1} no chance",
+            f"{attribute.name!r}: the value {never!r} is given no chance",
             hint="a value that is never drawn gives away whoever has it; give it a small chance",
         )
     return parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from voile.engines.table import Table
 from voile.errors import TableError, UsageError
 from voile.mechanisms.retention import ColumnNoise, Local, WholeRows
 from voile.noise import Key
+from voile.privacy.wording import NEARLY_SURE, after, chance
 from voile.publishing.descriptions import write_descriptions
 from voile.publishing.perturb_wish import PerturbWish, check_epsilon, noise_for
 from voile.publishing.progress import Progress, Silent
@@ -154,7 +156,8 @@ def perturbed(
         overwrite=overwrite,
     )
     dropped = rows - len(codes[0])
-    return Perturbation(release, rows, dropped, (*notes, *kept.notes, *warnings(mechanism, schema)))
+    told = (*notes, *kept.notes, *warnings(mechanism, schema, wish.row_key))
+    return Perturbation(release, rows, dropped, told)
 
 
 def schema_for(table: Table, wish: PerturbWish) -> tuple[Schema, list[str]]:
@@ -185,16 +188,32 @@ def check_keys(keys: pa.Array | None, name: str | None) -> None:
         raise TableError(f"row key {name!r} repeats itself", hint="each row needs its own key")
 
 
-def warnings(mechanism: Local, schema: Schema) -> list[str]:
+def warnings(mechanism: Local, schema: Schema, row_key: str | None) -> list[str]:
     """What the holder should know before the release leaves."""
+    found = little_promised(mechanism.epsilon())
+    if row_key is not None:
+        found.append(f"this part tells {row_key} of every row: combine it, and do not publish it")
     if isinstance(mechanism, WholeRows):
-        return []
+        return found
     public = [
         name
         for name, column in zip(schema.names, mechanism.columns, strict=True)
         if column.public and column.size > 1
     ]
-    return [f"public, told of every row as it is: {', '.join(public)}"] if public else []
+    if public:
+        found.append(f"public, told of every row as it is: {', '.join(public)}")
+    return found
+
+
+def little_promised(epsilon: float) -> list[str]:
+    """A warning where a belief may come near to certainty."""
+    believed = after(0.1, epsilon)
+    if believed <= NEARLY_SURE or not math.isfinite(epsilon):
+        return []
+    return [
+        f"ε = {epsilon:.4g} promises next to nothing: a belief of 0.1 may become "
+        f"{chance(believed)}; `voile plan --local` finds retentions that promise more"
+    ]
 
 
 def shuffled(

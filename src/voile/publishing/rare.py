@@ -74,7 +74,10 @@ def treated(
         return attribute, codes, noise, note
     gone = to_suppress(attribute, counts, least)
     smaller, places = shrunk(attribute, counts, gone)
-    note = f"{len(gone):,} rare values of {attribute.name} were made NULL"
+    note = (
+        f"{len(gone):,} rare values of {attribute.name}, in {int(counts[gone].sum()):,} rows, were "
+        "made NULL: answers about it leave these rows out"
+    )
     return smaller, places[codes], replace(noise, size=smaller.size), note
 
 

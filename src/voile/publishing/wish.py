@@ -164,7 +164,7 @@ def choose_schema(table: Table, wish: Wish) -> tuple[Schema, list[str]]:
         if left := [c for c in table.columns if c not in declared.names]:
             notes.append(f"left out, not in the schema: {', '.join(left)}")
         table.check_kinds(declared)
-        return declared, notes + dropped_times(table, declared.names)
+        return declared, notes + dropped_times(table, declared.names) + rounding(table, declared)
     names = table.check_columns(columns if columns is not None else list(table.columns))
     if wish.drop_nulls and not table.complete_rows(names):
         empty = [name for name, count in table.null_counts(names).items() if count == len(table)]
@@ -191,6 +191,14 @@ def read_schema(schema: Schema | str | Path | Mapping[str, Any]) -> Schema:
 def dropped_times(table: Table, names: Sequence[str]) -> list[str]:
     cut = [name for name in names if name in table.with_time_of_day]
     return [f"only the day (UTC) is kept of {', '.join(cut)}"] if cut else []
+
+
+def rounding(table: Table, schema: Schema) -> list[str]:
+    return [
+        f"{count:,} values of {name} were rounded to steps of {schema[name].domain.step:g}: "  # type: ignore[union-attr]
+        "answers are about the rounded values"
+        for name, count in table.rounded(schema).items()
+    ]
 
 
 def refuse_identifiers(profiles: Sequence[ColumnProfile], names: Sequence[str]) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 
-from voile.mechanisms.retention import Local, WholeRows
+from voile.mechanisms.retention import OWN_VALUES, Local, WholeRows
+from voile.privacy.wording import NEARLY_SURE, after, chance
 from voile.release.describe import null_words
 from voile.release.local_manifest import LocalManifest
+from voile.schema import Interval
 from voile.schema.schema import large
 
 BELIEFS = (0.01, 0.1, 0.5)
@@ -16,7 +18,7 @@ NOT_PROMISED = """\
 - Less to someone who knows how the columns of one row hang together: the ε of a row is the sum \
 over its columns.
 - Less about people who have several rows: each row spends its own ε."""
-OWN_VALUES = """\
+OWN = """\
 - Nothing, about columns whose replacements are their own values, against someone who knows that \
 a value is rare: where it is seen, it is likely to be somebody's own."""
 PUBLIC = """\
@@ -48,12 +50,29 @@ def describe_local(manifest: LocalManifest) -> str:
         "## What the release tells exactly",
         *(f"- {d.what}: {d.why}" for d in manifest.disclosed),
         "",
+        *changed_before(manifest),
         "## How to count from it without Voile",
         *counting(manifest, mechanism),
         "",
         f"NULLs in the table: {null_words(manifest)}. Written by Voile {manifest.voile}.",
     ]
     return "\n".join(lines)
+
+
+def changed_before(manifest: LocalManifest) -> list[str]:
+    """What was done to values before they were perturbed, which no answer can undo."""
+    least = manifest.parameters.suppressed_below
+    lines = [
+        f"- {a.name}: numbers were rounded to steps of {a.domain.step:g}"
+        for a in manifest.schema_
+        if isinstance(a.domain, Interval)
+    ]
+    lines += [
+        f"- {name}: values that fewer than {least} rows have are NULL"
+        for name, part in manifest.parameters.columns.items()
+        if least is not None and part.replace in OWN_VALUES and part.retention < 1
+    ]
+    return ["## What was done before", *lines, ""] if lines else []
 
 
 def promised(manifest: LocalManifest) -> list[str]:
@@ -65,15 +84,15 @@ def promised(manifest: LocalManifest) -> list[str]:
             *columns_promised(manifest),
         ]
     ratio = math.exp(min(epsilon, 700))
-    beliefs = ", ".join(
-        f"{prior:.0%} to {prior * ratio / (1 - prior + prior * ratio):.3g}" for prior in BELIEFS
-    )
+    beliefs = ", ".join(f"{p:g} to {chance(after(p, epsilon))}" for p in BELIEFS)
+    little = after(0.1, epsilon) > NEARLY_SURE
     what = "the perturbed columns of a row" if manifest.mechanism.tells_columns else "a whole row"
     return [
         f"Local differential privacy with ε = {epsilon:.4g} for {what}: whatever they hold, "
         f"the chance of what is seen of it changes by a factor of at most e^ε = {ratio:.4g}. So a "
         "belief about a row can rise at most from "
         f"{beliefs}.",
+        *(["**That promises next to nothing.**"] if little else []),
         *columns_promised(manifest),
     ]
 
@@ -82,13 +101,16 @@ def columns_promised(manifest: LocalManifest) -> list[str]:
     columns = manifest.guarantee.columns
     if not columns:
         return []
-    lines = ["", "| column | kept with chance | replaced by | ε |", "|---|---|---|---|"]
+    heading = ["column", "values", "kept with chance", "replaced by", "ε"]
+    lines = ["", f"| {' | '.join(heading)} |", "|" + "---|" * len(heading)]
+    sizes = dict(zip(manifest.schema_.names, manifest.schema_.sizes, strict=True))
     for name, part in manifest.parameters.columns.items():
         epsilon = columns[name]
         shown = "public" if part.retention == 1 else "none" if epsilon is None else f"{epsilon:.3g}"
         source = "–" if part.retention == 1 else part.replace
         safe = name.replace("|", "\\|")
-        lines.append(f"| {safe} | {part.retention:g} | {source} | {shown} |")
+        kept = f"{part.retention:.12g}"
+        lines.append(f"| {safe} | {sizes[name]:,} | {kept} | {source} | {shown} |")
     return [*lines, ""]
 
 
@@ -96,7 +118,7 @@ def not_promised(mechanism: Local) -> list[str]:
     lines = [NOT_PROMISED]
     if not isinstance(mechanism, WholeRows):
         if not mechanism.local:
-            lines.append(OWN_VALUES)
+            lines.append(OWN)
         if any(column.public for column in mechanism.columns):
             lines.append(PUBLIC)
     return lines
@@ -112,8 +134,10 @@ def counting(manifest: LocalManifest, mechanism: Local) -> list[str]:
         ]
     return [
         "For a condition on one column, let b be its chance under the column's replacing "
-        f"distribution. With p the column's retention and n = {manifest.rows:,} the estimate is "
-        "(n_seen − (1 − p)·b·n)/p. For conditions on several columns that must all hold, sum over "
-        "the rows the product of (1 − (1 − p)·b)/p for each condition that holds and of "
+        "distribution: of uniform replacement, the share of the column's values (the table above; "
+        "NULL, where it can be, is one of them) that meet it; of identity and swap, the share of "
+        f"the rows here that do. With p the column's retention and n = {manifest.rows:,} the "
+        "estimate is (n_seen − (1 − p)·b·n)/p. For conditions on several columns that must all "
+        "hold, sum over the rows the product of (1 − (1 − p)·b)/p for each condition that holds and of "
         "−(1 − p)·b/p for each that does not."
     ]

@@ -13,12 +13,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from voile.answering.local.axes import Noise
-from voile.answering.local.joint import joint_counts
+from voile.answering.local.joint import Joint, joint_counts
 from voile.answering.local.source import LocalSource, Method
 from voile.answering.local.work import answer_local
 from voile.engines.view import View
 from voile.errors import ReleaseError, UsageError
-from voile.estimate import Answer, Floats, checked_confidence
+from voile.estimate import Answer, checked_confidence
 from voile.mechanisms.retention import ColumnNoise, Local, WholeRows
 from voile.query import parse
 from voile.release.describe_local import describe_local
@@ -37,6 +37,9 @@ class LocalRelease(Release):
     """A table of which every row was perturbed on its own."""
 
     kind = "a table perturbed row by row"
+    instead = (
+        "`voile exposure` measures what its rows tell; `voile query --method em` constrains counts"
+    )
     manifest: LocalManifest
 
     @cached_property
@@ -135,10 +138,8 @@ class LocalRelease(Release):
             for name, column in zip(self.schema.names, self.mechanism.columns, strict=True)
         }
 
-    def joint_counts(
-        self, cells: Mapping[str, npt.NDArray[np.int64]], method: str = "em"
-    ) -> tuple[Floats, Floats]:
-        """Estimated counts over the product of classes of columns, and their standard errors.
+    def joint_counts(self, cells: Mapping[str, npt.NDArray[np.int64]], method: str = "em") -> Joint:
+        """Estimated counts over the product of classes of columns, and how far they may be off.
 
         cells[name][code] is the class (0, 1, …) of each value of that column's domain. Method
         'stopped' is EM ended where it fits as well as the truth would: see reconstruct/stopped.py.

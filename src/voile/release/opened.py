@@ -39,6 +39,8 @@ class Release(ABC):
     """What was published, with what is promised about it; estimates come from `query`."""
 
     kind: ClassVar[str] = "a release"
+    instead: ClassVar[str] = ""
+    """What to do with it where something else was asked for."""
     manifest: Manifest
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
@@ -88,7 +90,7 @@ class Release(ABC):
         if not isinstance(release, cls):
             raise UsageError(
                 f"{str(folder)!r} is {release.kind}, and this is for {cls.kind}",
-                hint="`voile describe` tells what a release is and what can be done with it",
+                hint=release.instead,
             )
         return release
 

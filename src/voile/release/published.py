@@ -45,6 +45,7 @@ class ViewRelease(Release):
     """A published view with what is promised about it."""
 
     kind = "a noisy view of a table"
+    instead = "`voile attack` tells what it gives away; `voile query --refine` sharpens answers"
     manifest: ViewManifest
 
     def __init__(self, path: Path, manifest: Manifest) -> None:

@@ -260,6 +260,12 @@ def interval(name: str, low: float, high: float, step: Any = None) -> Interval:
             f"attribute {name!r}: step is {step!r}", hint="give a positive number, such as 0.01"
         )
     found = Interval(low, high, float(step))
+    last = (found.first + (found.size - 1) * found.stride) / found.per
+    if last != high:
+        raise SchemaError(
+            f"attribute {name!r}: steps of {step:g} from {low:g} do not lead to {high:g}",
+            hint=f"let it end at {last:g}, or give a step that fits",
+        )
     if abs(found.first) + found.stride * found.size >= LARGEST_POINT:
         raise SchemaError(
             f"attribute {name!r}: step {step:g} is too fine for numbers up to {high:g}",

@@ -22,7 +22,8 @@ from voile.estimate import checked_confidence, shown
 from voile.evaluate import answer_plot
 from voile.evaluate.look import FORMATS, load_altair
 from voile.files import write_whole
-from voile.release import ViewRelease
+from voile.release import LocalRelease, ViewRelease
+from voile.release.local import checked_method
 from voile.schema import Attribute, Bins, Interval, Range
 from voile.schema.schema import summary
 from voile.shell.bars import print_bars
@@ -182,10 +183,21 @@ def set_refine(session: Session, text: str) -> None:
     if text and on_or_off("refine", text):
         release = session.release
         if not isinstance(release, ViewRelease):
-            raise UsageError(f"{release.name!r} is {release.kind}, and is not refined")
+            raise UsageError(
+                f"{release.name!r} is {release.kind}, and is not refined", hint="try .method em"
+            )
         with fitting_progress() as progress:
             release.refine(progress)
     switch("refine", "refined estimates")(session, text)
+
+
+def set_method(session: Session, text: str) -> None:
+    """How perturbed rows are reconstructed."""
+    if not isinstance(session.release, LocalRelease):
+        raise UsageError("a noisy view has one estimator", hint="try .refine on")
+    if text:
+        session.method = checked_method(text)
+    say(f"counts are reconstructed by {session.method or 'inversion'}")
 
 
 def set_table(session: Session, text: str) -> None:
@@ -309,6 +321,8 @@ COMMANDS = {
                              switch("simultaneous", "simultaneous intervals"), "switch"),
     ".refine": Command(".refine on|off", "estimates weighed against a model fitted to the release",
                        set_refine, "switch"),
+    ".method": Command(".method inversion|em", "how perturbed rows are reconstructed",
+                       set_method),
     ".with": Command(".with [NAME=FILE]", "a table of your own, to join or look up in",
                      set_table, "with"),
     ".table": Command(".table", "print answers as tables", set_table_mode),

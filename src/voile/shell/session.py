@@ -36,6 +36,7 @@ class Session:
     confidence: float = 0.95
     simultaneous: bool = False
     refine: bool = False
+    method: str | None = None
     timing: bool = False
     tables: dict[str, Any] = field(default_factory=dict)
     sql: str = ""
@@ -50,6 +51,7 @@ class Session:
                 tables=self.tables,
                 simultaneous=self.simultaneous,
                 refine=self.refine,
+                method=self.method,
             )
         self.sql, self.answer = sql, answer
         for note in answer.notes if self.mode != "json" else ():

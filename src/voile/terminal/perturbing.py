@@ -52,13 +52,17 @@ def columns_view(manifest: LocalManifest) -> Any:
     shown = [
         [
             escape(name),
-            "public" if part.retention == 1 else f"{part.retention:g}",
+            kept_text(part.retention),
             "" if part.retention == 1 else part.replace,
             epsilon_text(manifest.guarantee.columns[name], public=part.retention == 1),
         ]
         for name, part in list(parts.items())[:MOST_COLUMNS]
     ]
     return table_of(["column", "kept", "replaced by", "local ε"], shown)
+
+
+def kept_text(retention: float) -> str:
+    return "public" if retention == 1 else f"{retention:.12g}"
 
 
 def epsilon_text(epsilon: float | None, *, public: bool) -> str:
@@ -77,9 +81,12 @@ def spec_view(data: dict[str, Any]) -> Any:
         ["spec", escape(data["spec"])],
         ["digest", data["digest"]],
         ["promise", f"local ε = {data['epsilon']:.4g} for a row"],
+        *([["whole rows", f"kept with chance {data['joint']:.12g}"]] if data["joint"] else []),
     ]
+    if data["joint"]:
+        return table_of(["", ""], head, show_header=False)
     columns = [
-        [escape(name), f"{entry['retention']:g}",
+        [escape(name), kept_text(entry["retention"]),
          epsilon_text(entry["epsilon"], public=entry["retention"] == 1)]
         for name, entry in list(data["columns"].items())[:MOST_COLUMNS]
     ]  # fmt: skip

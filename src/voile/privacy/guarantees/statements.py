@@ -13,8 +13,10 @@ from voile.privacy.guarantees.belief_formulas import breach_within, d_gamma_with
 from voile.privacy.guarantees.beliefs import About, DeltaT, Dp, Relative
 from voile.privacy.guarantees.kinds import Guarantee
 from voile.privacy.guarantees.theorems import NothingFollows, log_up, ratio_of
-from voile.privacy.wording import NEARLY_SURE, chance
+from voile.privacy.wording import NEARLY_SURE, after, chance
 
+USUAL_PRIOR = 0.1
+"""A belief by which bounds of odds are judged."""
 VIEW_ALONE = "of the view alone"
 EDITS = "of one row with its values: a row that is edited between views is another record"
 SIMULATED = (
@@ -41,6 +43,8 @@ class Statement:
     @property
     def says_little(self) -> bool:
         """Whether beliefs may come so near to 1 that next to nothing is promised."""
+        if self.data.get("kind") == "amplification":
+            return after(USUAL_PRIOR, math.log(self.data["gamma"])) > NEARLY_SURE
         beliefs = [float(self.data.get(name, 0)) for name in ("gamma", "rho2")]
         return max(beliefs) > NEARLY_SURE
 
