@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from voile.mining.counts import ExactCounts, shape_of
-from voile.reconstruct import Axis, invert, maximum_likelihood
-from voile.reconstruct.stopped import stopped_em
+from voile.answering.local.axes import Noise
+from voile.answering.local.joint import Joint, joint_counts
+from voile.mining.counts import ExactCounts
 from voile.schema import Schema
 
-Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 
 
@@ -33,24 +32,10 @@ class PerturbedCounts:
     def rows(self) -> int:
         return self.seen.rows
 
-    def joint_counts(self, cells: Mapping[str, Whole], method: str = "em") -> tuple[Floats, Floats]:
-        shape = shape_of(cells)
-        axes = [
-            Axis(self.retention[name], np.bincount(bins, minlength=size) / len(bins))
-            for size, (name, bins) in zip(shape, cells.items(), strict=True)
-        ]
-        y, _ = self.seen.joint_counts(cells)
-        inverted = invert(y, axes)
-        counts = inverted
-        if method != "inversion":
-            fit = {"em": maximum_likelihood, "stopped": stopped_em}[method]
-            counts = fit(y, axes).counts
-        # Σ_v y_v·g(v)² − x̂, where g is a column of the inverse: its squares factor as it does.
-        second = y
-        for place, axis in enumerate(axes):
-            squares = axis.inverse() ** 2
-            second = np.moveaxis(np.tensordot(second, squares, axes=(place, 0)), -1, place)
-        return counts, np.sqrt(np.maximum(second - inverted, 0.0))
+    def joint_counts(self, cells: Mapping[str, Whole], method: str = "em") -> Joint:
+        noise = {name: Noise(kept) for name, kept in self.retention.items()}
+        asked = cast("Literal['inversion', 'em', 'stopped']", method)
+        return joint_counts(self.seen.codes, cells, noise, self.rows, asked)
 
 
 def perturbed(

@@ -135,14 +135,14 @@ def measured_sets(
 
 def likeliest(release: LocalRelease, cuts: Sequence[PerturbedCut]) -> Floats:
     """The likeliest distribution of the true rows over cells."""
-    counts, _ = release.joint_counts({c.attribute.name: c.classes for c in cuts}, "em")
+    counts = release.joint_counts({c.attribute.name: c.classes for c in cuts}, "em").counts
     return np.asarray(counts / counts.sum())
 
 
 def seen_value(release: LocalRelease, cut: PerturbedCut) -> SeenValue:
     """Over single values: what the one that is seen tells, at most."""
     attribute, noise = cut.attribute, cut.noise
-    counts, _ = release.joint_counts({attribute.name: np.arange(attribute.size)}, "em")
+    counts = release.joint_counts({attribute.name: np.arange(attribute.size)}, "em").counts
     prior = counts / counts.sum()
     beliefs = cell_beliefs(prior, [noise.masses()], [noise.retention])
     place = int(np.argmax(beliefs))

@@ -9,11 +9,11 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from voile.answering.local.joint import Joint
 from voile.engines.table import Table
 from voile.errors import UsageError
 from voile.schema import Schema, TupleIndex
 
-Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 
 METHODS = ("stopped", "em", "inversion")
@@ -29,11 +29,11 @@ class Counts(Protocol):
     @property
     def rows(self) -> int: ...
 
-    def joint_counts(self, cells: Mapping[str, Whole], method: str = "em") -> tuple[Floats, Floats]:
-        """Estimated counts over the product of the columns' bins, and their standard errors.
+    def joint_counts(self, cells: Mapping[str, Whole], method: str = "em") -> Joint:
+        """Estimated counts over the product of the columns' bins, and how far they may be off.
 
         cells[name][code] is the bin (0, 1, …) of each code of that column's domain; the axes of
-        both arrays are in the order of `cells`.
+        all arrays are in the order of `cells`.
         """
         ...
 
@@ -62,14 +62,14 @@ class ExactCounts:
         self,
         cells: Mapping[str, Whole],
         method: str = "em",  # noqa: ARG002  (there is nothing to reconstruct)
-    ) -> tuple[Floats, Floats]:
+    ) -> Joint:
         shape = shape_of(cells)
         place = np.zeros(self.rows, np.int64)
         for size, (name, bins) in zip(shape, cells.items(), strict=True):
             place *= size
             place += bins[self.codes[name]]
         found = np.bincount(place, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
-        return found, np.zeros(shape)
+        return Joint.exact(found)
 
 
 def shape_of(cells: Mapping[str, Whole]) -> tuple[int, ...]:

@@ -152,6 +152,6 @@ class Growing:
         cells = {
             name: mask[self.binnings[name].bins].astype(np.int64) for name, mask in path.items()
         }
-        counts, errors = self.counts.joint_counts({**cells, **asked}, self.limits.method)
+        found = self.counts.joint_counts({**cells, **asked}, self.limits.method)
         inside = (1,) * len(path)
-        return counts[inside], errors[inside]
+        return found.counts[inside], found.stderr[inside]

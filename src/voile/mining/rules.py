@@ -6,124 +6,27 @@ the share of rows that have all of them. A rule A → b says that rows with A of
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from functools import cached_property
 from itertools import combinations
-from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from voile.answering.local.joint import Joint
 from voile.errors import UsageError
+from voile.mining.associations import AssociationRule, Found, RuleLimits
 from voile.mining.binning import Binning, binning
-from voile.mining.counts import Counts, checked_method, chosen_columns
-from voile.mining.intervals import Bounded, ratio, share
+from voile.mining.counts import Counts, chosen_columns
+from voile.mining.intervals import Bounded, bounded, quotients, ratios, shares
 
 Whole = npt.NDArray[np.int64]
 Item = tuple[str, int]
 """A column and one of its bins."""
 Items = tuple[Item, ...]
 """In the order of the columns, at most one of each."""
+Side = tuple[Items, Item]
+"""All items of a rule, and the one on the right."""
 Progress = Callable[[str, float], None]
-
-LONGEST = 6
-
-
-@dataclass(frozen=True)
-class RuleLimits:
-    """Which rules are looked for."""
-
-    support: float = 0.05
-    confidence: float = 0.6
-    longest: int = 3
-    bins: int = 5
-    method: str = "inversion"
-    level: float = 0.95
-    simultaneous: bool = False
-
-    def __post_init__(self) -> None:
-        checked_method(self.method)
-        if not 0 < self.support <= 1:
-            raise UsageError(
-                f"a support of {self.support:g} is no share of the rows",
-                hint="choose one above 0, such as 0.05; at most 1",
-            )
-        if not 0 <= self.confidence <= 1:
-            raise UsageError(
-                f"a confidence of {self.confidence:g} is no share", hint="choose from 0 to 1"
-            )
-        if not 2 <= self.longest <= LONGEST:
-            raise UsageError(
-                f"rules of {self.longest} items are not looked for",
-                hint=f"choose from 2 to {LONGEST}",
-            )
-        if not 2 <= self.bins <= 1000:
-            raise UsageError(f"{self.bins} bins are not possible", hint="choose from 2 to 1000")
-        if not 0 < self.level < 1:
-            raise UsageError(
-                f"intervals cannot hold with a chance of {self.level:g}",
-                hint="choose a level between 0 and 1, such as 0.95",
-            )
-
-
-@dataclass(frozen=True)
-class AssociationRule:
-    """Rows that meet `conditions` meet `consequent`, with this confidence."""
-
-    conditions: tuple[str, ...]
-    consequent: str
-    text: str
-    """The rule for people."""
-    support: Bounded
-    confidence: Bounded
-    lift: Bounded
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "conditions": list(self.conditions),
-            "consequent": self.consequent,
-            "text": self.text,
-            "support": self.support.to_dict(),
-            "confidence": self.confidence.to_dict(),
-            "lift": self.lift.to_dict(),
-        }
-
-
-@dataclass(frozen=True)
-class Found:
-    """The rules, the best lift first, and how many were looked at to find them."""
-
-    rules: tuple[AssociationRule, ...]
-    frequent: int
-    tested: int
-    limits: RuleLimits
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "rules": [rule.to_dict() for rule in self.rules],
-            "frequent": self.frequent,
-            "tested": self.tested,
-            **asdict(self.limits),
-            "notes": list(self.notes),
-        }
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        if not self.tested:
-            return ()
-        if self.limits.simultaneous:
-            told = f"all intervals hold together with a chance of {self.limits.level:g}"
-            return (f"{told}: {self.tested:,} rules were compared",)
-        missed = self.tested * (1 - self.limits.level)
-        return (
-            f"{self.tested:,} rules were compared and the best are shown: each interval holds "
-            f"with a chance of {self.limits.level:g} by itself, so about {missed:,.0f} of those "
-            "compared may miss, and the best of many look better than they are; "
-            "--simultaneous makes all intervals hold together",
-        )
 
 
 def find_rules(
@@ -159,12 +62,8 @@ class Search:
         self.counts = counts
         self.binnings = binnings
         self.limits = limits
-        self.estimates: dict[Items, tuple[float, float]] = {}
-        """Rows and their standard error, of every set that may be frequent."""
-
-    @cached_property
-    def _deviations(self) -> float:
-        return NormalDist().inv_cdf((1 + self.limits.level) / 2)
+        self.estimates: dict[Items, Joint] = {}
+        """Of every set that may be frequent."""
 
     def count(self, length: int) -> int:
         """Estimate the sets of so many items; how many may be frequent."""
@@ -198,66 +97,76 @@ class Search:
         for at, name in enumerate(columns):
             own = sorted({items[at][1] for items in candidates})
             cells[name], places[name] = told_apart(self.binnings[name], own)
-        counts, errors = self.counts.joint_counts(cells, self.limits.method)
-        kept = 0
-        for items in candidates:
-            cell = tuple(places[name][place] for name, place in items)
-            rows, stderr = float(counts[cell]), float(errors[cell])
-            if rows + self._deviations * stderr >= self.limits.support * self.counts.rows:
-                self.estimates[items] = (rows, stderr)
-                kept += 1
-        return kept
+        chosen = [[places[name][place] for name, place in items] for items in candidates]
+        found = self.counts.joint_counts(cells, self.limits.method).at(tuple(np.array(chosen).T))
+        highest = np.maximum(found.unbiased + found.deviation(1 - self.limits.level), found.counts)
+        kept = np.flatnonzero(highest >= self.limits.support * self.counts.rows)
+        self.estimates |= {candidates[i]: found.at((i,)) for i in kept.tolist()}
+        return len(kept)
 
     def found(self, progress: Progress) -> Found:
         """The rules of the sets whose estimated support is large enough."""
         least = self.limits.support * self.counts.rows
-        frequent = [items for items, (rows, _) in self.estimates.items() if rows >= least]
+        frequent = [items for items, of in self.estimates.items() if of.counts >= least]
         sides = [(items, item) for items in frequent if len(items) > 1 for item in items]
-        limits = self.limits
-        if limits.simultaneous and sides:
-            limits = replace(limits, level=1 - (1 - limits.level) / (3 * len(sides)))
-        rules = []
-        for done, (items, item) in enumerate(sides):
-            progress("rules", done / len(sides))
-            if self._confidence(items, item) >= limits.confidence:
-                rules.append(self._rule(items, item, limits.level))
+        good = [side for side in sides if self._confidence(side) >= self.limits.confidence]
+        sizes = [binned.size for binned in self.binnings.values()]
+        intervals = possible_intervals(sizes, self.limits.longest)
+        rules = self._rules(good, intervals, progress) if good else []
         rules.sort(key=lambda rule: (-rule.lift.estimate, -rule.confidence.estimate))
-        return Found(tuple(rules), len(frequent), len(sides), self.limits)
+        return Found(tuple(rules), len(frequent), len(sides), intervals, self.limits)
 
-    def _confidence(self, items: Items, item: Item) -> float:
-        (both, _), (given, _) = self.estimates[items], self.estimates[without(items, item)]
-        right, _ = self.estimates[(item,)]
+    def _confidence(self, side: Side) -> float:
+        both, given, right = (float(self.estimates[items].counts) for items in sets_of(side))
         return min(both / given, 1.0) if min(given, right) > 0 else 0.0
 
-    def _rule(self, items: Items, item: Item, level: float) -> AssociationRule:
+    def _rules(
+        self, sides: Sequence[Side], intervals: int, progress: Progress
+    ) -> list[AssociationRule]:
+        rows, miss = self.counts.rows, 1 - self.limits.level
+        together = self.limits.simultaneous
+        miss = miss / intervals if together else miss
+        both, given, right = (
+            Joint.stacked([self.estimates[items] for items in each])
+            for each in zip(*map(sets_of, sides), strict=True)
+        )
+        rest = self._rest(sides, progress)
+        confidence = np.array([self._confidence(side) for side in sides])
+        # A lift is a quotient of two, each at half the risk; unless both hold together anyhow.
+        of_each = miss if together else miss / 2
+        lift = quotients(ratios(both, rest, given, of_each), shares(right, rows, of_each))
+        told = (
+            bounded(both.counts / rows, shares(both, rows, miss)),
+            bounded(confidence, ratios(both, rest, given, miss)),
+            bounded(confidence / (right.counts / rows), lift),
+        )
+        return [self._rule(side, *numbers) for side, *numbers in zip(sides, *told, strict=True)]
+
+    def _rule(
+        self, side: Side, support: Bounded, confidence: Bounded, lift: Bounded
+    ) -> AssociationRule:
+        items, item = side
         others = without(items, item)
-        deviations = NormalDist().inv_cdf((1 + level) / 2)
-        rows = self.counts.rows
-        both, own = self.estimates[items]
-        given, of_given = self.estimates[others]
-        right, of_right = self.estimates[(item,)]
-        rest = self._rest(others, item)
-        # The ends of a quotient's interval: of two that hold at half the risk each.
-        half = NormalDist().inv_cdf((3 + level) / 4)
-        wide = ratio(both, given, (own, rest, of_given), half)
-        base = share(right, of_right, rows, half)
-        confidence = ratio(both, given, (own, rest, of_given), deviations)
         return AssociationRule(
             tuple(self._condition(other) for other in others),
             self._condition(item),
             f"{', '.join(map(self._words, others))} → {self._words(item)}",
-            share(both, own, rows, deviations),
+            support,
             confidence,
-            quotient(replace(wide, estimate=confidence.estimate), base),
+            lift,
         )
 
-    def _rest(self, others: Items, item: Item) -> float:
-        """The standard error of the rows that meet the conditions and not the consequent."""
-        cells = {}
-        for name, place in (*others, item):
-            cells[name] = (self.binnings[name].bins == place).astype(np.int64)
-        _, errors = self.counts.joint_counts(cells, "inversion")
-        return float(errors[(1,) * len(others) + (0,)])
+    def _rest(self, sides: Sequence[Side], progress: Progress) -> Joint:
+        """The rows that meet the conditions and not the consequent."""
+        found = []
+        for done, (items, item) in enumerate(sides):
+            progress("rules", done / len(sides))
+            cells = {
+                name: (self.binnings[name].bins == place).astype(np.int64) for name, place in items
+            }
+            cell = tuple(int(other != item) for other in items)
+            found.append(self.counts.joint_counts(cells, "inversion").at(cell))
+        return Joint.stacked(found)
 
     def _condition(self, item: Item) -> str:
         binned = self.binnings[item[0]]
@@ -290,8 +199,19 @@ def told_apart(binned: Binning, own: Sequence[int]) -> tuple[Whole, dict[int, in
     return new[binned.bins], places
 
 
-def quotient(top: Bounded, bottom: Bounded) -> Bounded:
-    """Lift: confidence over the share that has the consequent anyhow."""
-    estimate = top.estimate / bottom.estimate
-    low = top.low / bottom.high if bottom.high > 0 else 0.0
-    return Bounded(estimate, low, top.high / bottom.low if bottom.low > 0 else math.inf)
+def sets_of(side: Side) -> tuple[Items, Items, Items]:
+    """Both sides of a rule together, the left one, the right one."""
+    items, item = side
+    return items, without(items, item), (item,)
+
+
+def possible_intervals(sizes: Sequence[int], longest: int) -> int:
+    """A share for every item; a support for every set of two or more, and its confidences.
+
+    There are as many confidences as items in the set: each may stand on the right. Only the
+    domains decide, not what the rows look like, so that nothing is chosen by what it is.
+    """
+    sets = [1] + [0] * longest
+    for size in sizes:
+        sets = [1, *(sets[n] + size * sets[n - 1] for n in range(1, longest + 1))]
+    return sets[1] + sum((1 + n) * sets[n] for n in range(2, longest + 1))

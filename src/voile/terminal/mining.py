@@ -8,9 +8,9 @@ from voile.terminal.narrow import whole_numbers
 
 if TYPE_CHECKING:
     from voile.mining.assess import Accuracy
+    from voile.mining.associations import Found
     from voile.mining.intervals import Bounded
     from voile.mining.report import TreeReport
-    from voile.mining.rules import Found
     from voile.mining.tree import Node, Tree
 
 SHOWN = 40
