@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import combinations, product
 from typing import Any
 
@@ -13,8 +12,7 @@ from tests.perturbed import perturbed
 from tests.sampling import proportion_at_least
 from voile.errors import UsageError
 from voile.mining import ExactCounts, RuleLimits, find_rules
-from voile.mining.intervals import ratio, share
-from voile.mining.rules import AssociationRule
+from voile.mining.associations import AssociationRule
 from voile.schema import Attribute, Range, Schema, Values
 
 SCHEMA = Schema(
@@ -119,9 +117,8 @@ def test_a_set_goes_on_while_its_support_may_be_large_enough() -> None:
     noisy = perturbed(rows, 0.3, 3)
     limits = RuleLimits(0.04, 0.0, 3)
     full = find_rules(noisy, limits=limits)
-    counts, _ = noisy.joint_counts({n: np.arange(SCHEMA[n].size) for n in ("a", "b", "c")},
-                                   "inversion")  # fmt: skip
-    large = int((counts >= 0.04 * rows.rows).sum())
+    cells = {n: np.arange(SCHEMA[n].size) for n in ("a", "b", "c")}
+    large = int((noisy.joint_counts(cells, "inversion").counts >= 0.04 * rows.rows).sum())
     three = [rule for rule in full.rules if len(rule.conditions) == 2]
     texts = {tuple(sorted((*rule.conditions, rule.consequent))) for rule in three}
     abc = {names for names in texts if not any(name.startswith("d ") for name in names)}
@@ -138,24 +135,6 @@ def test_all_intervals_together_are_wider() -> None:
         assert b.support.high > a.support.high
     assert "rules were compared" in one.notes[0]
     assert "hold together" in together.notes[0]
-
-
-def test_fieller_solves_its_equation() -> None:
-    part, whole, errors, z = 60.0, 100.0, (8.0, 7.0, 10.0), 1.96
-    found = ratio(part, whole, errors, z)
-    covariance = (8.0**2 + 10.0**2 - 7.0**2) / 2
-    for end in (found.low, found.high):
-        variance = 8.0**2 - 2 * end * covariance + end**2 * 10.0**2
-        assert (part - end * whole) ** 2 == pytest.approx(z**2 * variance)
-    assert found.low < 0.6 < found.high
-    assert ratio(60, 100, (0, 0, 0), z).low == ratio(60, 100, (0, 0, 0), z).high == 0.6
-
-
-def test_a_whole_that_may_be_nothing_leaves_every_ratio_possible() -> None:
-    found = ratio(5, 10, (4, 4, 8), 1.96)
-    assert (found.low, found.high) == (0, 1)
-    assert math.isfinite(ratio(5, 0, (1, 1, 1), 1.96).estimate)
-    assert share(-5, 10, 100, 1.96).low == 0
 
 
 @pytest.mark.parametrize(
