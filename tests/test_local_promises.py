@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterator, Sequence
+from decimal import MAX_EMAX, Decimal, localcontext
 from fractions import Fraction
 from itertools import combinations, product
 from pathlib import Path
@@ -38,6 +39,7 @@ from voile.privacy.local import (
     least_relative_prior,
     local_epsilon,
     local_promise,
+    local_statements,
     perturbed,
     prevents,
     rare_values,
@@ -46,6 +48,8 @@ from voile.privacy.local import (
     retention_against,
     retention_for_ratio,
     row_amplification,
+    row_bound,
+    row_retention,
     worst_breach,
 )
 
@@ -181,6 +185,28 @@ def test_shared_retentions_keep_a_rows_epsilon_and_leave_next_to_nothing(
     told = [local_epsilon(p, m) for p, m in shared if m < 1]
     if epsilon < 700:
         assert told == pytest.approx([epsilon / len(told)] * len(told), rel=1e-4)
+
+
+@pytest.mark.parametrize("digits", [1, 299, 300, 302, 400, 6_000, 40_000])
+def test_every_ratio_has_an_epsilon_that_is_not_below_its_logarithm(digits: int) -> None:
+    """Logarithms to 60 digits; also beyond all floats, and for fractions of many digits."""
+    for ratio in (Fraction(10**digits), Fraction(7 * 10**digits + 1, 3), Fraction(
+            11**digits * 10, 10**digits + 7)):  # fmt: skip
+        with localcontext() as context:
+            context.prec = 60
+            context.Emax = MAX_EMAX
+            exact = Decimal(ratio.numerator).ln() - Decimal(ratio.denominator).ln()
+            found = Decimal(epsilon_of(ratio))
+            assert exact <= found <= exact * (1 + Decimal("1e-14"))
+
+
+def test_columns_by_the_hundred_have_an_epsilon_and_promise_what_can_be_stated() -> None:
+    ratio = amplification(0.999999, Fraction(1, 10**6))
+    assert ratio is not None
+    assert epsilon_of(ratio**500) == pytest.approx(500 * math.log(ratio), rel=1e-12)
+    assert local_statements(ratio**500, simulated=False) == []
+    kinds = [one.data["kind"] for one in local_statements(ratio**40, simulated=False)]
+    assert kinds == ["dp", "delta-T"]
 
 
 # ---------------------------------------------------------------------- (ρ₁, ρ₂) for every prior
@@ -351,6 +377,78 @@ def test_no_masses_give_an_earlier_breach_than_the_bound_for_all() -> None:
 def test_one_columns_bound_for_all_masses_is_theorem_4() -> None:
     for p in (Fraction(1, 5), Fraction(1, 2)):
         assert least_relative_prior([p], TENTHS) == relative_prior_bound(p, TENTHS)
+
+
+# ---------------------------------------------------------------------- sets of any shape
+
+
+def likelihoods(p: Sequence[Fraction], m: Sequence[Masses], rows: set[tuple[int, ...]]) -> Any:
+    """The largest P[Y∈S | X=x] of rows x in S, and the smallest of those that are not."""
+    every = list(product(*(range(len(masses)) for masses in m)))
+
+    def of(x: tuple[int, ...]) -> Any:
+        return sum(math.prod(chance(p[j], m[j], x[j], y[j]) for j in range(len(p))) for y in rows)
+
+    return max(of(x) for x in rows), min(of(x) for x in every if x not in rows)
+
+
+def mass_of(m: Sequence[Masses], rows: set[tuple[int, ...]]) -> Any:
+    return sum(math.prod(m[j][y[j]] for j in range(len(m))) for y in rows)
+
+
+@pytest.mark.parametrize(
+    ("p", "m"),
+    [
+        ((Fraction(1, 5), Fraction(1, 2)), (EVEN, EVEN)),
+        ((Fraction(1, 20), Fraction(1, 20)), ([Fraction(1, 50), Fraction(49, 50)], UNEVEN)),
+        ((Fraction(1, 9),) * 3, ([Fraction(1, 30), Fraction(29, 30)],) * 3),
+    ],
+)
+def test_no_set_of_rows_is_breached_before_the_bound_for_all_sets(
+    p: Sequence[Fraction], m: Sequence[Masses]
+) -> None:
+    """Every set of rows there is, with the worst prior: one row in it, and one that is not."""
+    rho1, rho2 = Fraction(1, 10), Fraction(1, 2)
+    bound = row_bound(p, Breach(float(rho1), float(rho2)))
+    assert bound is not None
+    every = list(product(*(range(len(masses)) for masses in m)))
+    for code in range(1, 2 ** len(every) - 1):
+        rows = {x for i, x in enumerate(every) if code >> i & 1}
+        high, low = likelihoods(p, m, rows)
+        prior = min(rho1, bound * mass_of(m, rows))
+        assert prior * high * (1 - rho2) <= rho2 * (1 - prior) * low * (1 + Fraction(1, 10**12))
+
+
+@pytest.mark.parametrize("columns", [2, 3])
+@pytest.mark.parametrize("p", [Fraction(1, 20), Fraction(1, 2)])
+def test_some_set_of_rows_reaches_the_bound_for_all_sets(columns: int, p: Fraction) -> None:
+    """S: some column is rare, and none is odd. x is rare in all, other people are odd in all."""
+    breach = Breach(0.1, 0.75)
+    bound = row_bound([p] * columns, breach)
+    products = least_relative_prior([p] * columns, breach)
+    assert bound is not None and products is not None and bound < products
+    mass = Fraction(1, 10) / bound
+    rare, odd = Fraction(mass) / columns, Fraction(1, 10**6)
+    m = [[rare, odd, 1 - rare - odd]] * columns
+    rows = {x for x in product(range(3), repeat=columns) if 0 in x and 1 not in x}
+    high, low = likelihoods([p] * columns, m, rows)
+    prior = min(Fraction(1, 10), bound * mass_of(m, rows))
+    assert float(prior * high / (prior * high + (1 - prior) * low)) == pytest.approx(0.75, abs=0.02)
+    more = likelihoods([p * Fraction(12, 10)] * columns, m, rows)
+    assert prior * more[0] / (prior * more[0] + (1 - prior) * more[1]) > Fraction(0.75)
+
+
+def test_retentions_for_all_sets_prevent_the_breach_and_hardly_more_would_not() -> None:
+    for columns in (1, 2, 5):
+        breach = SBreach(20, 0.1, 0.5)
+        p = row_retention(breach, columns)
+        kept, broken = (row_bound([q] * columns, Breach(0.1, 0.5)) for q in (p, p * 1.0001))
+        assert kept is not None and broken is not None
+        assert kept >= 20 > broken
+    assert row_retention(breach, 1) == retention_against(breach)
+
+
+# ---------------------------------------------------------------------- products again
 
 
 def test_retentions_of_figures_13_and_14(oracle: dict[str, Any]) -> None:

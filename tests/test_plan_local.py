@@ -30,12 +30,21 @@ from voile.evaluate.planning.local_error import (
     largest_variance,
     reached_error,
     retention_needed,
+    rows_by_hoeffding,
+    rows_if_normal,
+    worst_joint_variance,
     worst_variance,
 )
 from voile.evaluate.planning.local_measure import Cut, Sample, measure, tuple_beliefs
 from voile.evaluate.planning.local_wish import LocalWish, parse_breach, shortened
-from voile.privacy.guarantees.beliefs import Breach
-from voile.privacy.local import amplification, epsilon_of, prevents, row_amplification
+from voile.privacy.guarantees.beliefs import Breach, SBreach
+from voile.privacy.local import (
+    amplification,
+    epsilon_of,
+    joint_retention,
+    prevents,
+    row_amplification,
+)
 from voile.schema import Attribute, Range, Schema, Values
 
 SIZES = {"age": 74, "sex": 2, "town": 5}
@@ -126,6 +135,21 @@ def test_the_worst_condition_in_the_worst_table(p: float) -> None:
     assert found == pytest.approx(worst_variance(p), rel=1e-5)
 
 
+@pytest.mark.parametrize("retentions", [(0.2, 0.6), (0.3, 0.45), (0.7, 0.9), (0.1, 0.5, 0.8)])
+def test_the_worst_conditions_on_several_columns(retentions: tuple[float, ...]) -> None:
+    """Of all masses on a grid and all tables of one kind of row; half of each domain is less."""
+    grid = np.linspace(0, 1, 41 if len(retentions) == 2 else 21).tolist()
+    found = max(
+        largest_variance([Condition(p, b) for p, b in zip(retentions, masses, strict=True)])
+        for masses in product(grid, repeat=len(retentions))
+    )
+    worst = worst_joint_variance(retentions)
+    assert found <= worst * (1 + 1e-12)
+    assert found == pytest.approx(worst, rel=0.01)
+    assert largest_variance([Condition(p, 0.5) for p in retentions]) < worst
+    assert worst_joint_variance(retentions[:1]) == worst_variance(retentions[0])
+
+
 def test_variances_of_the_oracle(oracle: dict[str, Any]) -> None:
     """One value of a uniform column, and a range of Adult's, at the retention in the name."""
     adult = oracle["adult.basic"]["expected"]
@@ -198,6 +222,44 @@ def test_so_many_clients_are_enough_and_half_as_many_are_not(b: float, f: int) -
     worst = clients_needed(p, error, miss)
     assert found.normal <= clients_needed(p, error, miss, b).normal <= worst.normal
     assert worst.normal <= worst.hoeffding <= worst.theorem1
+
+
+@pytest.mark.parametrize("retentions", [(0.5, 0.3), (0.7, 0.9), (0.6, 0.8, 0.4)])
+def test_what_a_row_counts_lies_within_hoeffdings_range(retentions: tuple[float, ...]) -> None:
+    """At most Π 1/p, reached by a condition that no replaced value meets; and so many rows do."""
+    widest = 0.0
+    for masses in product(np.linspace(0, 1, 9).tolist(), repeat=len(retentions)):
+        ends = [((1 - (1 - p) * b) / p, -(1 - p) * b / p)
+                for p, b in zip(retentions, masses, strict=True)]  # fmt: skip
+        counted = [math.prod(outcome) for outcome in product(*ends)]
+        widest = max(widest, max(counted) - min(counted))
+    assert widest == pytest.approx(1 / math.prod(retentions))
+    rows = rows_by_hoeffding(retentions, 0.05, 0.95)
+    assert 2 * math.exp(-2 * rows * (0.05 / widest) ** 2) == pytest.approx(0.05, rel=0.01)
+
+
+def test_rows_for_one_condition_are_too_few_for_two() -> None:
+    """All rows meet both; 4,000 tables. Each rate is within ±0.02 but for a chance of 10⁻⁸."""
+    p, masses, error = (0.5, 1 / 3), (0.001, 0.25), 0.05
+    generator = np.random.default_rng(8)
+
+    def misses(rows: int) -> float:
+        chances = [q + (1 - q) * b for q, b in zip(p, masses, strict=True)]
+        both = chances[0] * chances[1]
+        one, other = chances[0] - both, chances[1] - both
+        counts = generator.multinomial(rows, [both, one, other, 1 - both - one - other], 4_000)
+        met = [(1 - (1 - q) * b) / q for q, b in zip(p, masses, strict=True)]
+        not_met = [-(1 - q) * b / q for q, b in zip(p, masses, strict=True)]
+        weights = [met[0] * met[1], met[0] * not_met[1], not_met[0] * met[1],
+                   not_met[0] * not_met[1]]  # fmt: skip
+        means = counts @ np.array(weights) / rows
+        return float(np.mean(np.abs(means - 1) > error))
+
+    for_one = clients_needed(min(p), error, 0.05)
+    for_two = rows_if_normal(worst_joint_variance(p), error, 0.95)
+    assert misses(for_one.normal) > 0.1
+    assert misses(for_two) < 0.07
+    assert misses(rows_by_hoeffding(p, error, 0.95)) < 0.02
 
 
 def test_the_least_retention_reaches_the_error_and_less_does_not() -> None:
@@ -321,7 +383,7 @@ def test_a_breach_for_every_prior_and_one_of_rare_sets() -> None:
     loose = plan_local(schema=SMALL, breach=breach, relative=2.0)
     alike = plan_local(schema=SMALL, breach=breach, share="retention")
     assert loose.retentions[0] > alike.retentions[0]
-    assert any("sees the value itself" in note for note in loose.notes)
+    assert any("sees the row itself" in note for note in loose.notes)
     wide = Schema((Attribute("weight", "integer", Range(1, 10**6)),))
     theorem4 = plan_local(schema=wide, breach=Breach(0.1, 0.95), relative=68.0)
     assert list(theorem4.retentions) == pytest.approx([0.2], abs=2e-6)
@@ -330,11 +392,48 @@ def test_a_breach_for_every_prior_and_one_of_rare_sets() -> None:
     assert list(two.retentions) == pytest.approx([0.8], abs=2e-6)
 
 
-def test_one_coin_for_the_row_keeps_the_same_wish() -> None:
-    found = plan_local(schema=SMALL, epsilon=3.0)
+@pytest.mark.parametrize(
+    "wish", [{"epsilon": 3.0}, {"breach": Breach(0.1, 0.5)}, {"retention": 0.3}], ids=str
+)
+def test_one_coin_for_the_row_keeps_the_same_wish(wish: dict[str, Any]) -> None:
+    found = plan_local(schema=SMALL, **wish)
     assert found.whole_row is not None
     ratio = amplification(found.whole_row, Fraction(1, SMALL.size))
-    assert epsilon_of(ratio) == pytest.approx(3, rel=1e-9)
+    assert found.wish.epsilon is None or epsilon_of(ratio) <= found.wish.epsilon
+    assert found.wish.breach is None or prevents(ratio, found.wish.breach)
+    assert epsilon_of(ratio) == pytest.approx(found.beliefs.epsilon, rel=1e-5)
+    if found.wish.retention:  # as short as it is shown, and not above the row's
+        assert ratio is not None and found.beliefs.ratio is not None
+        assert ratio <= found.beliefs.ratio
+        assert found.whole_row < found.wish.retention
+
+
+@pytest.mark.parametrize(
+    ("rho2", "s", "columns", "size"),
+    [(0.95, 20, 2, 400), (0.95, 200, 2, 4000), (0.5, 20, 2, 400), (0.5, 20, 4, 800)],
+)
+def test_a_planned_retention_protects_sets_that_are_no_products(
+    rho2: float, s: float, columns: int, size: int
+) -> None:
+    """S: some column has one of a few values. x in all of these, other people in none of them."""
+    breach = Breach(0.1, rho2)
+    wide = Schema(tuple(Attribute(f"c{i}", "integer", Range(1, size)) for i in range(columns)))
+    planned = plan_local(schema=wide, breach=breach, relative=s).retentions[0]
+
+    def worst(p: Fraction) -> Fraction:
+        found = Fraction(0)
+        for few in range(1, 6):
+            mass = Fraction(few, size)
+            inside = 1 - (1 - p - (1 - p) * mass) ** columns
+            outside = 1 - (1 - (1 - p) * mass) ** columns
+            prior = min(Fraction(1, 10), Fraction(s) * (1 - (1 - mass) ** columns))
+            found = max(found, prior * inside / (prior * inside + (1 - prior) * outside))
+        return found
+
+    assert worst(Fraction(planned)) <= Fraction(rho2)
+    by_theorem_5 = joint_retention(SBreach(s, 0.1, rho2), columns)
+    assert by_theorem_5 > planned
+    assert worst(Fraction(by_theorem_5)) > Fraction(rho2)
 
 
 def test_an_error_alone_gives_the_least_retention() -> None:
@@ -349,11 +448,19 @@ def test_errors_of_a_plan_are_those_of_its_least_retained_columns() -> None:
     found = plan_local(schema=SMALL, epsilon=6.0, rows=100_000, error=0.1)
     least = sorted(found.retentions)
     for k, error in enumerate(found.errors, start=1):
-        variance = largest_variance([Condition(p, 0.5) for p in least[:k]])
+        variance = math.prod(1 + worst_variance(p) for p in least[:k]) - 1
         assert error.to_dict()["stderr"] == pytest.approx(math.sqrt(variance * 100_000))
         needed = error.rows_needed
         assert needed is not None
         assert 1.96 * math.sqrt(variance / needed) == pytest.approx(0.1, rel=1e-3)
+        assert error.rows_hoeffding is not None and error.rows_hoeffding > needed
+    assert found.clients is not None
+    first = found.errors[0]
+    assert (found.clients.normal, found.clients.hoeffding) == (
+        first.rows_needed,
+        first.rows_hoeffding,
+    )
+    assert any("condition on one column" in note for note in found.notes)
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import chain, combinations
 from math import comb, inf, isclose, log
@@ -257,6 +258,70 @@ def test_epsilon_is_the_largest_ratio_of_all_pairs_of_baskets(how: SelectASize) 
     assert worst > 1
 
 
+def drawn(how: SelectASize, size: int) -> list[Fraction]:
+    """The chances to keep 0, …, s items, read off the bounds that the compiled loop compares."""
+    sampler = how._sampler
+    words = sampler._bounds[size, : size + 1].astype(object)
+    many = words.shape[1]
+    limit = 2 ** (32 * many)
+    ends = [sum(int(w) << 32 * (many - 1 - i) for i, w in enumerate(row)) for row in words]
+    last = int(sampler._last[size])
+    ends[last:] = [limit] * (size + 1 - last)
+    starts = [0, *ends[:-1]]
+    return [Fraction(end - start, limit) for start, end in zip(starts, ends, strict=True)]
+
+
+def log_of(ratio: Fraction) -> Decimal:
+    with localcontext() as context:
+        context.prec = 60
+        return Decimal(ratio.numerator).ln() - Decimal(ratio.denominator).ln()
+
+
+FINE = [
+    (((1,), (1 - 1e-12 - 1e-15, 1e-15)), 1e-20),  # lacks 10⁻¹² of 1
+    (((1,), (1e-15, 1 - 1e-12 - 1e-15)), 1e-20),
+    (((1,), (1 - 1e-13, 1e-12)), 0.1),  # exceeds it
+    (((1,), (0.5, 0.5)), 1e-38),  # ρ is rounded by much of itself
+    (((1,), (0.5, 0.5)), 3e-39),
+    (((1,), (1.0, 1e-60)), 0.1),  # below 2⁻¹²⁸
+    (((1,), (1e-300, 1.0)), 0.3),
+    (((1,), (0.9, 0.1), (0.2, 0.3, 0.5)), 0.3),
+    (((1,), (0.7, 0.3)), 0.3),  # hardly any ε
+]
+
+
+@pytest.mark.parametrize(("select", "insert"), FINE)
+def test_no_outcome_exceeds_the_stated_epsilon(select: Any, insert: float) -> None:
+    """By the bits that are compared, outcome by outcome, with logarithms to 60 digits."""
+    how = SelectASize(3, select, insert)
+    coin = Fraction(int(Fraction(insert) * 2**128), 2**128)
+    worst = Fraction(1)
+    for size in range(len(select)):
+        chances = drawn(how, size)
+        others = how.items - size
+        for shown in range(how.items + 1):
+            alike = [
+                chances[q]
+                / comb(size, q)
+                * coin ** (shown - q)
+                * (1 - coin) ** (others - shown + q)
+                for q in range(max(0, shown - others), min(size, shown) + 1)
+            ]
+            worst = max(worst, max(alike) / min(alike))
+    assert log_of(worst) <= Decimal(how.epsilon())
+    assert how.epsilon() == pytest.approx(float(log_of(worst)), rel=1e-12, abs=1e-15)
+
+
+def test_small_chances_are_drawn_as_they_are() -> None:
+    """Each is off by less than 2⁻⁶³ of itself, and none becomes 0."""
+    how = SelectASize.cut_and_paste(80, 60, 5, 0.1)
+    for wanted, found in zip(how.select[60], drawn(how, 60), strict=True):
+        assert abs(found / Fraction(wanted) - 1) < Fraction(1, 2**63)
+    assert min(how.select[60]) < Fraction(1, 2**128)
+    # A basket's own items all kept against all inserted: (ρ⁻⁰ + … + ρ⁻⁵) of six times one.
+    assert how.epsilon() == pytest.approx(log(111111), rel=1e-6)
+
+
 def test_cut_and_paste_is_what_it_says() -> None:
     """Cut j of the items, then paste every other item, theirs too: all outcomes enumerated."""
     items, cutoff, rho = 4, 2, Fraction(1, 5)
@@ -321,6 +386,8 @@ ROW = np.array([[1, 0, 1, 0, 0]], dtype=np.uint8)
         (lambda: SelectASize(3, ((1,), (1.5, -0.5)), 0.1), UsageError, "least chance is -0.5"),
         (lambda: SelectASize(3, ((1,), (float("nan"), 1)), 0.1), UsageError, "nan"),
         (lambda: SelectASize(3, ((1,),), 1), UsageError, "inserted with chance 1"),
+        (lambda: SelectASize(3, ((1,),), 1e-39), UsageError, "which 128 bits round to 0"),
+        (lambda: SelectASize.cut_and_paste(3, 2, 1, float("nan")), UsageError, "chance nan"),
         (lambda: SelectASize.cut_and_paste(3, 2, -1, 0.1), UsageError, "cutoff of -1"),
         (lambda: PLAIN.perturb(ROW[0], stream()), TableError, r"shape \(5,\)"),
         (lambda: PLAIN.perturb(ROW[:, :4], stream()), TableError, "there are 5 items"),

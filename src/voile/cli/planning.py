@@ -111,7 +111,10 @@ def plan(
     ] = None,
     error: Annotated[
         float | None,
-        typer.Option(help="How far a fraction of the rows may be off.", rich_help_panel=LOCAL),
+        typer.Option(
+            help="How far a fraction may be off, of rows that meet a condition on one column.",
+            rich_help_panel=LOCAL,
+        ),
     ] = None,
     confidence: Annotated[
         float, typer.Option(help="The chance that it is not farther off.", rich_help_panel=LOCAL)

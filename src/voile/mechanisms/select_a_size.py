@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from math import comb
 from typing import Any
 
@@ -18,14 +19,15 @@ import numpy.typing as npt
 from voile.errors import TableError, UsageError
 from voile.noise.keyed import Stream
 from voile.noise.select_a_size import BasketSampler
-from voile.reconstruct.baskets import log_amplification, support
+from voile.privacy.local import epsilon_of
+from voile.reconstruct.baskets import amplification, support
 
 Chance = float | Fraction
 Bits = npt.NDArray[np.uint8]
 Codes = npt.NDArray[np.int64]
 
 ROUNDING = 1e-12
-"""By how much chances given as floats may miss 1."""
+"""By how much chances given as floats may miss 1; what is missing is shared in proportion."""
 
 
 @dataclass(frozen=True)
@@ -47,10 +49,11 @@ class SelectASize:
             )
         for size, chances in enumerate(self.select):
             check_chances(size, chances)
-        if not 0 <= self.insert < 1:
+        check_insert(self.insert)
+        if self.insert and not self._sampler.insert:
             raise UsageError(
-                f"items are inserted with chance {float(self.insert):g}",
-                hint="a chance of at least 0 and below 1; 1 would show every item in every basket",
+                f"items are inserted with chance {float(self.insert):g}, which 128 bits round to 0",
+                hint="give 0, or at least 2⁻¹²⁸, about 3e-39; below it nothing would be promised",
             )
 
     @classmethod
@@ -63,15 +66,16 @@ class SelectASize:
                 f"a cutoff of {cutoff} items in baskets of at most {most}",
                 hint="both are whole numbers that are not negative",
             )
-        rows = (cut_and_paste_chances(size, cutoff, insert) for size in range(most + 1))
+        check_insert(insert)
+        exact = Fraction(insert)
+        rows = (cut_and_paste_chances(size, cutoff, exact) for size in range(most + 1))
         return cls(items, tuple(rows), insert)
 
     def perturb(self, baskets: npt.NDArray[Any], stream: Stream) -> Bits:
         """What the baskets show; a row for each, with 1 for the items that it holds."""
         bits = self._bits(baskets)
         self._check_sizes(bits.sum(axis=1, dtype=np.int64))
-        exact = [[Fraction(chance) for chance in chances] for chances in self.select]
-        return BasketSampler(exact, Fraction(self.insert)).draw(bits, stream)
+        return self._sampler.draw(bits, stream)
 
     def support(
         self, shown: npt.NDArray[Any], sizes: Codes, itemset: Sequence[int]
@@ -93,18 +97,24 @@ class SelectASize:
                 hint=f"give different numbers from 0 to {self.items - 1}",
             )
         seen = bits[:, wanted].sum(axis=1, dtype=np.int64)
-        chances = [[float(chance) for chance in row] for row in self.select]
-        return support(seen, sizes, len(wanted), self.items, chances, float(self.insert))
+        chances = [[float(chance) for chance in row] for row in self._sampler.select]
+        insert = float(self._sampler.insert)
+        return support(seen, sizes, len(wanted), self.items, chances, insert)
 
     def epsilon(self) -> float:
         """ln of how much likelier one basket makes what is seen than another of the same size.
 
-        Sizes themselves are told, and nothing is promised about them.
+        From the chances that are drawn, to the last bit, and rounded up. Sizes themselves are
+        told, and nothing is promised about them.
         """
         return max(
-            log_amplification([float(c) for c in row], float(self.insert), size, self.items)
-            for size, row in enumerate(self.select)
+            epsilon_of(amplification(row, self._sampler.insert, size, self.items))
+            for size, row in enumerate(self._sampler.select)
         )
+
+    @cached_property
+    def _sampler(self) -> BasketSampler:
+        return BasketSampler([summing_to_1(row) for row in self.select], Fraction(self.insert))
 
     def _bits(self, baskets: npt.NDArray[Any]) -> Bits:
         """The baskets as they are read here, or a refusal."""
@@ -133,6 +143,14 @@ class SelectASize:
             )
 
 
+def check_insert(insert: Chance) -> None:
+    if not 0 <= insert < 1:
+        raise UsageError(
+            f"items are inserted with chance {float(insert):g}",
+            hint="a chance of at least 0 and below 1; 1 would show every item in every basket",
+        )
+
+
 def check_chances(size: int, chances: Sequence[Chance]) -> None:
     """A basket of s items keeps 0, …, s of them."""
     if len(chances) != size + 1:
@@ -148,7 +166,14 @@ def check_chances(size: int, chances: Sequence[Chance]) -> None:
         )
 
 
-def cut_and_paste_chances(size: int, cutoff: int, insert: Chance) -> tuple[Chance, ...]:
+def summing_to_1(chances: Sequence[Chance]) -> list[Fraction]:
+    """The same proportions, without what floats miss of 1."""
+    exact = [Fraction(chance) for chance in chances]
+    total = sum(exact)
+    return [chance / total for chance in exact]
+
+
+def cut_and_paste_chances(size: int, cutoff: int, insert: Fraction) -> tuple[Fraction, ...]:
     """That j of s items are kept in the end: i are cut, and j − i of the others come back."""
     return tuple(
         sum(

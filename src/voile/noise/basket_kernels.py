@@ -12,7 +12,7 @@ Words = npt.NDArray[np.uint64]
 HalfWords = npt.NDArray[np.uint32]
 
 DIGITS = 4
-"""Half words of a number that is compared: 128 bits."""
+"""Half words of a number that an insertion is decided by: 128 bits."""
 HALF = np.uint64(32)
 LOW = np.uint64(2**32 - 1)
 
@@ -36,7 +36,7 @@ def below(words: HalfWords, at: int, bound: HalfWords) -> tuple[bool, int]:
 def kept_number(words: HalfWords, at: int, bounds: HalfWords, last: int) -> int:
     """How many items to keep: the first number whose bound is above the digits, at most `last`."""
     for number in range(last):
-        for digit in range(DIGITS):
+        for digit in range(bounds.shape[1]):
             word = words[at + digit]
             if word < bounds[number, digit]:
                 return number
@@ -61,15 +61,16 @@ def perturb_baskets(
     words behind: so it tosses the same coins.
     """
     at = 0
+    many = bounds.shape[2]
     while row < baskets.shape[0]:
         start = at
         size = 0
         for item in range(baskets.shape[1]):
             size += int(baskets[row, item])
-        if at + DIGITS > words.size:
+        if at + many > words.size:
             return row, start
         keep = kept_number(words, at, bounds[size], last[size])
-        at += DIGITS
+        at += many
         for item in range(baskets.shape[1]):
             if at + DIGITS > words.size:
                 return row, start

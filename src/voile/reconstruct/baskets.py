@@ -17,7 +17,8 @@ items is a Markov chain of its own, from ℓ = |B| to ℓ′ = |B′|: `level_tr
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import comb, inf, lgamma, log
+from fractions import Fraction
+from math import comb
 
 import numpy as np
 import numpy.typing as npt
@@ -136,35 +137,28 @@ def support(
     return estimate, max(0.0, variance)
 
 
-def log_amplification(select: Sequence[float], insert: float, size: int, all_items: int) -> float:
-    """ln of the largest P(y|t)/P(y|t′) over what may be seen, y, and baskets t, t′ of this size.
+def amplification(
+    select: Sequence[Fraction], insert: Fraction, size: int, all_items: int
+) -> Fraction | None:
+    """The largest P(y|t)/P(y|t′) over what may be seen, y, and baskets t, t′ of this size.
 
     P(y|t) depends on m = |y| and q = |y ∩ t| alone: y ∩ t is what was kept, y ∖ t was inserted, so
-    P = select[q]/C(s, q) · ρ^(m−q) · (1−ρ)^(M−s−m+q), for max(0, m − (M−s)) ≤ q ≤ min(s, m).
+    P = select[q]/C(s, q) · ρ^(m−q) · (1−ρ)^(M−s−m+q), for max(0, m − (M−s)) ≤ q ≤ min(s, m): for
+    the same m in proportion to select[q]/C(s, q) · ((1−ρ)/ρ)^q. None if the ratio is unbounded.
     """
     others = all_items - size
-    worst = 0.0
-    for shown in range(all_items + 1):
-        logs = [
-            log_or_never(select[kept])
-            - log_choices(size, kept)
-            + power(insert, shown - kept)
-            + power(1 - insert, others - shown + kept)
-            for kept in range(max(0, shown - others), min(size, shown) + 1)
-        ]
-        if max(logs) > -inf:
-            worst = max(worst, max(logs) - min(logs))
+    if not size or not others or (select[0] == 1 and not insert):
+        return Fraction(1)
+    if not insert:
+        return None
+    odds = (1 - insert) / insert
+    likely = [chance / comb(size, kept) * odds**kept for kept, chance in enumerate(select)]
+    worst = Fraction(1)
+    for first in range(max(0, size - others) + 1):
+        alike = likely[first : first + others + 1]
+        if not max(alike):
+            continue
+        if not min(alike):
+            return None
+        worst = max(worst, max(alike) / min(alike))
     return worst
-
-
-def log_or_never(chance: float) -> float:
-    return log(chance) if chance > 0 else -inf
-
-
-def power(chance: float, times: int) -> float:
-    """ln chance^times."""
-    return times * log_or_never(chance) if times else 0.0
-
-
-def log_choices(size: int, kept: int) -> float:
-    return lgamma(size + 1) - lgamma(kept + 1) - lgamma(size - kept + 1)

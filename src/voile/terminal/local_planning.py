@@ -17,6 +17,10 @@ COLUMNS = (
     "alone: the retention if the column were the only one; 0.1 →: what that belief may become; "
     "±: standard error of a count of one value, or of half of the values, in the worst table"
 )
+CONDITIONS = (
+    "at most, for any conditions on so many columns and any table: those columns that are retained "
+    "least"
+)
 
 
 def show_local_plan(found: LocalPlan, *, as_json: bool) -> None:
@@ -41,7 +45,6 @@ def local_plan_view(found: LocalPlan) -> Any:
 
 
 def facts(found: LocalPlan) -> list[list[str]]:
-    from voile.privacy.wording import chance
     from voile.schema.schema import large
 
     sent = "any number of rows" if found.rows is None else f"{found.rows:,} rows"
@@ -50,13 +53,13 @@ def facts(found: LocalPlan) -> list[list[str]]:
         ["a whole row", f"ε = {number(found.beliefs.epsilon)}: {becomes(found.beliefs)}"],
     ]
     if found.whole_row:
-        kept = chance(found.whole_row, 4)
-        rows.append(["one coin", f"for the whole row instead: retention {kept} keeps this"])
+        kept = f"retention {found.whole_row:.6g} keeps this"
+        rows.append(["one coin", f"for the whole row instead: {kept}"])
     clients = found.clients
     if clients:
         told = (
-            f"for ±{found.wish.error:g} of a fraction at {found.wish.confidence:g}, whatever the "
-            f"condition: {clients.normal:,} (normal), {clients.hoeffding:,} (Hoeffding, certain), "
+            f"for ±{found.wish.error:g} of a fraction at {found.wish.confidence:g}, any condition "
+            f"on one column: {clients.normal:,} (normal), {clients.hoeffding:,} (Hoeffding), "
             f"{clients.theorem1:,} (Theorem 1 as printed)"
         )
         rows.append(["rows needed", told])
@@ -104,18 +107,25 @@ def errors_view(found: LocalPlan) -> Any:
     headings = ["conditions", "standard error\nof a count", "of the\nfraction"]
     headings.append(f"± at {found.wish.confidence:g}")
     if found.wish.error is not None:
-        headings.append(f"rows for\n±{found.wish.error:g}")
+        headings += [f"rows for\n±{found.wish.error:g}", "rows by\nHoeffding"]
     rows = [error_row(error)[: len(headings)] for error in found.errors]
-    return whole_numbers(headings, rows, numeric=range(1, len(headings)))
+    return whole_numbers(
+        headings,
+        rows,
+        numeric=range(1, len(headings)),
+        caption=CONDITIONS,
+        caption_justify="left",
+    )
 
 
 def error_row(error: ConjunctionError) -> list[str]:
     data = error.to_dict()
+    count = len(error.retentions)
+    name = "on 1 column" if count == 1 else f"on {count}"
+    needed = [whole(error.rows_needed), whole(error.rows_hoeffding)]
     if error.rows is None:
-        unknown = [f"{error.factor:,.4g}·√n", f"{error.factor:,.4g}/√n", "–"]
-        return [f"on {error.conditions}", *unknown, whole(error.rows_needed)]
-    told = [number(data[name]) for name in ("stderr", "share", "margin")]
-    return [f"on {error.conditions}", *told, whole(error.rows_needed)]
+        return [name, f"{error.factor:,.4g}·√n", f"{error.factor:,.4g}/√n", "–", *needed]
+    return [name, *(number(data[key]) for key in ("stderr", "share", "margin")), *needed]
 
 
 def whole(value: int | None) -> str:

@@ -22,8 +22,13 @@ from voile.publishing.wish import Wish, check_nulls, choose_schema, columns_opti
 from voile.schema import Schema
 
 ONLY_IN_SETS = (
-    "an (s, ρ₁, ρ₂) promise is about sets of values, for one who hears only that a value lies in "
-    "the set; whoever sees the value itself is held back by ε alone"
+    "an (s, ρ₁, ρ₂) promise is about sets of rows, of any shape, that are less than s times as "
+    "likely as by replacement, for one who hears only that a row lies in the set; whoever sees the "
+    "row itself is held back by ε alone"
+)
+ON_ONE_COLUMN = (
+    "--error is about a condition on one column; for conditions on several columns together, the "
+    "errors and the rows needed stand in the table of conditions"
 )
 BY_ERROR_ALONE = "the retention was chosen by the error alone: read what is left of the promise"
 
@@ -115,6 +120,8 @@ def remarks(found: LocalPlan) -> list[str]:
         notes.append(ONLY_IN_SETS)
     if found.wish.is_by_error:
         notes.append(BY_ERROR_ALONE)
+    if found.wish.error is not None and len(found.columns) > 1:
+        notes.append(ON_ONE_COLUMN)
     after = found.beliefs.after[PRIORS.index(0.1)]
     if after > NEARLY_SURE:
         notes.append(

@@ -80,6 +80,18 @@ def worst_variance(retention: float) -> float:
     return 1 / (4 * retention**2) if retention <= 0.5 else (1 - retention) / retention
 
 
+def worst_joint_variance(retentions: Sequence[float]) -> float:
+    """n·Var of a conjunction, one condition on each such column, whatever these and the table.
+
+    Π(1 + v_j) − 1 with v_j of each column as in `worst_variance`: all rows meet all conditions.
+    """
+    total = 0.0
+    for retention in retentions:
+        alone = worst_variance(retention)
+        total += alone + total * alone
+    return total
+
+
 def identity_variance(retention: float, fraction: float) -> float:
     """n·Var of one condition's plain count after identity replacement; swapping has none."""
     return fraction * (1 - fraction) * (1 - retention**2)
@@ -95,7 +107,7 @@ class ClientsNeeded:
     theorem1: int
     """4·ln(2/δ)/(pε)², as the paper has it: true, and eight times too many."""
     hoeffding: int
-    """ln(2/δ)/(2(pε)²): enough for every table and every condition."""
+    """ln(2/δ)/(2(pε)²): enough for every table and every condition on one column."""
     normal: int
     """z²·v/ε² with the exact variance v: right for so many rows that a sum of coins is normal."""
 
@@ -112,19 +124,31 @@ def clients_needed(
 ) -> ClientsNeeded:
     """Rows for |f′ − f| ≤ `error` but for a chance of `miss` (Theorem 1's n, ε and δ).
 
-    With the condition's mass, and the fraction that meets it, where they are known; else the
-    normal number is for the worst.
+    f is the fraction that meets a condition on one column. The normal number is for the condition's
+    mass and for f, where they are known, else for the worst.
     """
     check_error(error, 1 - miss)
     if not 0 < retention <= 1:
         raise UsageError(f"retention {retention} must lie in (0, 1]", hint="e.g. 0.3")
-    logarithm, scale = math.log(2 / miss), (retention * error) ** 2
-    variance = _variance(retention, mass, fraction)
     return ClientsNeeded(
-        theorem1=math.ceil(4 * logarithm / scale),
-        hoeffding=math.ceil(logarithm / (2 * scale)),
-        normal=max(1, math.ceil(deviations(1 - miss) ** 2 * variance / error**2)),
+        theorem1=math.ceil(4 * math.log(2 / miss) / (retention * error) ** 2),
+        hoeffding=rows_by_hoeffding([retention], error, 1 - miss),
+        normal=rows_if_normal(_variance(retention, mass, fraction), error, 1 - miss),
     )
+
+
+def rows_by_hoeffding(retentions: Sequence[float], error: float, confidence: float) -> int:
+    """Enough for any conditions on columns of these retentions and any table.
+
+    What a row counts towards their conjunction has a range of at most Π 1/p_j.
+    """
+    scale = (math.prod(retentions) * error) ** 2
+    return math.ceil(math.log(2 / (1 - confidence)) / (2 * scale))
+
+
+def rows_if_normal(variance: float, error: float, confidence: float) -> int:
+    """z²·v/ε²; `variance` is n·Var of the fraction."""
+    return max(1, math.ceil(deviations(confidence) ** 2 * variance / error**2))
 
 
 def _variance(retention: float, mass: float | None, fraction: float | None) -> float:
@@ -137,7 +161,7 @@ def _variance(retention: float, mass: float | None, fraction: float | None) -> f
 
 
 def retention_needed(rows: int, error: float, confidence: float) -> float:
-    """The least retention with which so many rows give that error, whatever the condition.
+    """The least retention with which so many rows give that error, for a condition on one column.
 
     z²·v(p) ≤ n·ε² with v as in `worst_variance`.
     """
@@ -148,7 +172,7 @@ def retention_needed(rows: int, error: float, confidence: float) -> float:
 
 
 def reached_error(rows: int, retention: float, confidence: float) -> float:
-    """The error that is not exceeded with this confidence, whatever the condition."""
+    """The error that is not exceeded with this confidence, for any condition on one column."""
     return deviations(confidence) * math.sqrt(worst_variance(retention) / rows)
 
 

@@ -17,10 +17,19 @@ from voile.evaluate.planning.local_error import (
     clients_needed,
     deviations,
     largest_variance,
+    rows_by_hoeffding,
+    rows_if_normal,
+    worst_joint_variance,
 )
 from voile.evaluate.planning.local_measure import Measured
-from voile.evaluate.planning.local_wish import LocalWish, largest
-from voile.privacy.local import amplification, belief_after, epsilon_of, row_amplification
+from voile.evaluate.planning.local_wish import LocalWish, largest, shortened
+from voile.privacy.local import (
+    amplification,
+    belief_after,
+    epsilon_of,
+    retention_for_ratio,
+    row_amplification,
+)
 from voile.schema import Schema
 
 PRIORS = (0.01, 0.1, 0.5)
@@ -86,16 +95,20 @@ class ColumnPlan:
 
 @dataclass(frozen=True)
 class ConjunctionError:
-    """The error of counting rows that meet conditions on so many columns, in the worst table.
+    """The most that a count of the rows that meet conditions can be off by chance.
 
-    Each condition is met by half of its domain; the columns are those that are retained least.
+    One condition on each of so many columns, whatever the conditions and the table.
     """
 
-    conditions: int
-    variance: float
-    """n·Var of the fraction."""
+    retentions: tuple[float, ...]
+    """Of the columns; a plan tells of those that are retained least."""
     rows: int | None
     wish: LocalWish
+
+    @property
+    def variance(self) -> float:
+        """n·Var of the fraction."""
+        return worst_joint_variance(self.retentions)
 
     @property
     def factor(self) -> float:
@@ -112,18 +125,25 @@ class ConjunctionError:
         """For the wished error, where the error is nearly normal."""
         if self.wish.error is None:
             return None
-        wanted = (deviations(self.wish.confidence) / self.wish.error) ** 2 * self.variance
-        return max(1, math.ceil(wanted))
+        return rows_if_normal(self.variance, self.wish.error, self.wish.confidence)
+
+    @property
+    def rows_hoeffding(self) -> int | None:
+        """The same without that assumption."""
+        if self.wish.error is None:
+            return None
+        return rows_by_hoeffding(self.retentions, self.wish.error, self.wish.confidence)
 
     def to_dict(self) -> dict[str, Any]:
         share = self.share
         return {
-            "conditions": self.conditions,
+            "conditions": len(self.retentions),
             "factor": self.factor,
             "stderr": None if share is None or self.rows is None else share * self.rows,
             "share": share,
             "margin": None if share is None else share * deviations(self.wish.confidence),
             "rows_needed": self.rows_needed,
+            "rows_hoeffding": self.rows_hoeffding,
         }
 
 
@@ -173,10 +193,16 @@ class LocalPlan:
 
     @property
     def whole_row(self) -> float | None:
-        """The retention of a single coin for the whole row that keeps the same wish."""
-        if self.wish.is_by_error or self.wish.epsilon_column is not None:
+        """The retention of a single coin for the whole row that keeps the row's promise.
+
+        Of a wished retention, that is the row's ε. None where the wish is not about a whole row.
+        """
+        wish, size, ratio = self.wish, self.schema.size, self.beliefs.ratio
+        if wish.is_by_error or wish.epsilon_column is not None or wish.s_breach or ratio is None:
             return None
-        return None if self.wish.s_breach else largest(self.wish, [self.schema.size])[0]
+        alike = wish.retention is not None
+        found = retention_for_ratio(ratio, Fraction(1, size)) if alike else largest(wish, [size])[0]
+        return shortened(found, math.floor)
 
     @property
     def errors(self) -> tuple[ConjunctionError, ...]:
@@ -184,6 +210,7 @@ class LocalPlan:
 
     @property
     def clients(self) -> ClientsNeeded | None:
+        """For the wished error of a condition on one column, the one that is retained least."""
         if self.wish.error is None:
             return None
         return clients_needed(min(self.retentions), self.wish.error, 1 - self.wish.confidence)
@@ -222,9 +249,5 @@ def conjunction_errors(
     retentions: Sequence[float], rows: int | None, wish: LocalWish
 ) -> tuple[ConjunctionError, ...]:
     """Of the columns that are retained least, one and more."""
-    least = sorted(retentions)[:MOST_CONDITIONS]
-    conditions = [Condition(p, HALF) for p in least]
-    return tuple(
-        ConjunctionError(k, largest_variance(conditions[:k]), rows, wish)
-        for k in range(1, len(least) + 1)
-    )
+    least = tuple(sorted(retentions)[:MOST_CONDITIONS])
+    return tuple(ConjunctionError(least[:k], rows, wish) for k in range(1, len(least) + 1))

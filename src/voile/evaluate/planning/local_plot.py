@@ -38,8 +38,8 @@ LARGEST_ERROR = 1.0
 """A fraction cannot be off by more than this and mean anything."""
 SMALLEST_ERROR = 1e-5
 CAPTION = (
-    "Left: for any attacker, whatever they know. Right: in the worst table, conditions that half "
-    "of each domain meets. Made with Voile."
+    "Left: for any attacker, whatever they know. Right: at most, for any conditions on so many "
+    "columns and any table. Made with Voile."
 )
 
 
@@ -185,12 +185,12 @@ def error_data(found: LocalPlan) -> list[dict[str, Any]]:
     z = deviations(found.wish.confidence)
     return [
         {
-            "of": f"{error.conditions} condition" + "s" * (error.conditions > 1),
+            "of": "1 condition" if count == 1 else f"{count} conditions",
             "retention": point.retention,
             "error": error.factor if error.share is None else z * error.share,
         }
         for point in found.curve()
-        for error in point.errors
+        for count, error in enumerate(point.errors, start=1)
     ]
 
 

@@ -23,10 +23,9 @@ from voile.privacy.local import (
     epsilon_of,
     equal_shares,
     exp_down,
-    joint_retention,
-    retention_against,
     retention_for_ratio,
     row_amplification,
+    row_retention,
 )
 
 Share = Literal["epsilon", "retention"]
@@ -50,7 +49,7 @@ class LocalWish:
     """s: only sets less than s times as likely as by replacement are protected."""
     retention: float | None = None
     error: float | None = None
-    """How far the fraction of rows that meet a condition may be off."""
+    """How far the fraction of rows that meet a condition on one column may be off."""
     confidence: float = 0.95
     share: Share = "epsilon"
     """What columns have in common when they share a row's ε."""
@@ -186,9 +185,9 @@ def largest(wish: LocalWish, sizes: Sequence[int]) -> tuple[float, ...]:
 
 
 def against_sets(breach: SBreach, masses: Sequence[Fraction]) -> float:
-    """By Theorem 4 or 5; or by ε, which protects every set, where a small domain allows more."""
-    within = retention_against(breach) if len(masses) == 1 else joint_retention(breach, len(masses))
-    return max(within, common_retention(ratio_of(breach.rho1, breach.rho2), masses))
+    """For sets of rows of any shape; by ε where a small domain allows more."""
+    most = ratio_of(breach.rho1, breach.rho2)
+    return max(row_retention(breach, len(masses)), common_retention(most, masses))
 
 
 def least_for_error(wish: LocalWish, rows: int | None) -> float:
@@ -221,7 +220,8 @@ def check_reach(wish: LocalWish, sizes: Sequence[int], rows: int, retention: flo
         instead.append(f"--error {rounded_up(reached):g}")
     raise PromiseError(
         f"{in_words(wish)}: with a retention of {retention:g}, {rows:,} rows give "
-        f"±{reached:.3g} at {wish.confidence:.4g}, not ±{wish.error:g}",
+        f"±{reached:.3g} at {wish.confidence:.4g} for a condition on one column, "
+        f"not ±{wish.error:g}",
         hint=f"nearest feasible: {', or '.join([*instead, weaker(wish, sizes, rows)])}",
     )
 

@@ -28,6 +28,8 @@ from voile.privacy.local.breaches import (
     least_relative_prior,
     relative_prior_bound,
     retention_against,
+    row_bound,
+    row_retention,
 )
 from voile.privacy.local.posteriors import (
     WorstBreach,
@@ -53,5 +55,6 @@ __all__ = [
     "largest_along", "largest_rho1", "least_relative_prior", "local_epsilon", "local_promise",
     "local_statements", "locally_not_promised",
     "perturbed", "prevents", "rare_values", "relative_prior_bound", "relative_priors",
-    "retention_against", "retention_for_ratio", "row_amplification", "worst_breach",
+    "retention_against", "retention_for_ratio", "row_amplification", "row_bound",
+    "row_retention", "worst_breach",
 ]  # fmt: skip

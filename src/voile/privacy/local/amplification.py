@@ -15,12 +15,14 @@ from voile.privacy.guarantee import log
 from voile.privacy.guarantees.belief_formulas import amplifying
 from voile.privacy.guarantees.beliefs import Amplification, Breach
 from voile.privacy.guarantees.theorems import belief_after as belief_by_ratio
-from voile.privacy.guarantees.theorems import log_up, ratio_of
-from voile.privacy.planner import round_down
+from voile.privacy.guarantees.theorems import ratio_of
+from voile.privacy.planner import round_down, round_up
 
 Chance = float | Fraction
 SMALL, LESS_SMALL = Fraction(1, 2**50), Fraction(1, 2**34)
 """Relative steps by which a number is brought to the safe side."""
+FLOAT_BITS = 1000
+"""Numbers of so many bits are floats."""
 
 
 def amplification(retention: Chance, least_mass: Chance) -> Fraction | None:
@@ -48,8 +50,20 @@ def row_amplification(ratios: Iterable[Fraction | None]) -> Fraction | None:
 
 
 def epsilon_of(ratio: Fraction | None) -> float:
-    """ε = ln γ, rounded up; ∞ where the ratio is unbounded."""
-    return math.inf if ratio is None else log_up(ratio)
+    """ε = ln γ, rounded up, however large γ is; ∞ where it is unbounded.
+
+    What does not fit into a float is halved some times first: ln γ = ln(γ/2ⁿ) + n·ln 2.
+    """
+    if ratio is None:
+        return math.inf
+    if ratio <= 1:
+        return 0.0
+    bits = ratio.numerator.bit_length() - ratio.denominator.bit_length()
+    halvings = max(0, bits - FLOAT_BITS)
+    near = math.log(round_up(ratio / 2**halvings))
+    if not halvings:
+        return math.nextafter(near, math.inf)
+    return (near + halvings * math.log(2)) * (1 + float(SMALL))
 
 
 def local_epsilon(retention: Chance, least_mass: Chance) -> float:
@@ -117,8 +131,8 @@ def largest_along(keeps: Callable[[float], bool]) -> float:
 def exp_down(epsilon: float) -> Fraction:
     """A fraction just not above e^ε, such that `epsilon_of` it is at most ε."""
     near = Fraction(math.exp(epsilon)) if epsilon <= 700 else exp_down(epsilon / 2) ** 2
-    step = SMALL if epsilon <= 700 else LESS_SMALL  # as fine as `log_up` is
-    while near > 1 and log_up(near) > epsilon:
+    step = SMALL if epsilon <= 700 else LESS_SMALL  # as fine as `epsilon_of` is
+    while near > 1 and epsilon_of(near) > epsilon:
         near *= 1 - step
     return max(near, Fraction(1))
 

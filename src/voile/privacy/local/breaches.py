@@ -50,7 +50,31 @@ def identity_retention(breach: Breach) -> float:
     return retention_against(SBreach(1.0, breach.rho1, breach.rho2))
 
 
-# ---------------------------------------------------------------------- several columns
+# ---------------------------------------------------------------------- several columns, any set
+
+
+def chance_of_retaining(retentions: Sequence[Chance]) -> Fraction:
+    """That at least one column of a row is retained."""
+    return 1 - math.prod((1 - p for p in exact(retentions)), start=Fraction(1))
+
+
+def row_bound(retentions: Sequence[Chance], breach: Breach) -> Fraction | None:
+    """No set of rows, of any shape, with a relative prior below this is breached.
+
+    With the chance Π(1−p_i) all columns are replaced; else any set that X is in may be hit. So
+    this is Theorem 4 for one coin that retains with the chance 1 − Π(1−p_i), and on fine domains
+    some set reaches it. Theorem 5 below allows more, but speaks only of sets S₁×…×S_k.
+    """
+    return relative_prior_bound(chance_of_retaining(retentions), breach)
+
+
+def row_retention(breach: SBreach, columns: int) -> float:
+    """The largest retention of so many columns alike that prevents the breach of any set."""
+    most = Fraction(retention_against(breach))
+    return largest_along(lambda p: chance_of_retaining([p] * columns) <= most)
+
+
+# ---------------------------------------------------------------------- several columns, products
 
 
 def joint_bound(
@@ -101,9 +125,10 @@ def least_relative_prior(retentions: Sequence[Chance], breach: Breach) -> Fracti
 
 
 def joint_retention(breach: SBreach, columns: int, mass: Chance | None = None) -> float:
-    """The largest retention of so many columns alike that prevents a breach of joint events.
+    """The largest retention of so many columns alike that prevents a breach of product sets.
 
-    By Theorem 5 with every S_i of the replacing mass `mass`, or for sets of any mass.
+    By Theorem 5 with every S_i of the replacing mass `mass`, or for products of any masses. Other
+    sets may be breached: `row_retention` is for these.
     """
     wished = Breach(breach.rho1, breach.rho2)
 

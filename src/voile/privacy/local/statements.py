@@ -8,20 +8,28 @@ from fractions import Fraction
 from voile.privacy.guarantees.belief_formulas import breach_within
 from voile.privacy.guarantees.beliefs import Breach, DeltaT, Dp
 from voile.privacy.guarantees.denials import not_kept
+from voile.privacy.guarantees.parameters import LARGEST_EPSILON
 from voile.privacy.guarantees.statements import Bounds, Statement, stated, void
 from voile.privacy.guarantees.theorems import NothingFollows
 from voile.privacy.local.amplification import epsilon_of, local_promise
 
 BELIEFS = (0.01, 0.1, 0.5)
+LARGEST_RATIO = 10**300
+"""Of a γ that can be stated; a larger one is told by its ε."""
 ROW = "of one row; but for its public columns, and for that the row is there"
 
 
 def local_statements(ratio: Fraction | None, *, simulated: bool) -> list[Statement]:
-    """What follows from how much a row can change the chance of what is seen of it."""
-    if ratio is None:
+    """What follows from how much a row can change the chance of what is seen of it.
+
+    Beyond all bounds that can be stated nothing does.
+    """
+    epsilon = epsilon_of(ratio)
+    if ratio is None or epsilon > LARGEST_EPSILON:
         return []
-    bounds, epsilon = Bounds(swap=ratio), epsilon_of(ratio)
-    found = [stated(local_promise(ratio), bounds, "the perturbing itself", ROW)]
+    bounds, found = Bounds(swap=ratio), []
+    if ratio <= LARGEST_RATIO:
+        found.append(stated(local_promise(ratio), bounds, "the perturbing itself", ROW))
     cited = "a table of rows that are each perturbed within γ"
     found.append(stated(Dp(epsilon, "swap"), bounds, cited, ROW))
     found += [stated(b, bounds, "Bayes' rule", ROW) for b in breaches(ratio)]
