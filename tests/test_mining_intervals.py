@@ -6,7 +6,6 @@ a test with probability 10⁻⁶ times their number: at most 64 of them for each
 
 from __future__ import annotations
 
-from functools import reduce
 from itertools import combinations, product
 from typing import Any
 
@@ -58,7 +57,7 @@ def test_bounds_of_errors_are_those_of_the_whole_matrix(noise: dict[str, Noise])
         p, masses = noise[name].retention, noise[name].masses
         even = np.full(size, 1 / size) if masses is None else masses
         matrices.append(p * np.eye(size) + (1 - p) * np.tile(even, (size, 1)))
-    chances = reduce(np.kron, matrices)
+    chances = np.kron(*matrices)
     inverse = np.linalg.inv(chances)
     seen = np.bincount(codes["a"] * 2 + codes["b"], minlength=6)
     # Rows of other values of a public column cannot be in the cell.
@@ -160,12 +159,13 @@ def test_confidences_by_a_wrong_retention_are_not_covered() -> None:
 # ---------------------------------------------------------------------- formulas
 
 
-def normal_sums(values: list[float], variances: list[float]) -> list[Joint]:
+def normal_sums(values: list[float], variances: list[float]) -> tuple[Joint, Joint, Joint]:
     """Sums of so many rows that one of them does nothing."""
-    return [
+    part, rest, whole = (
         Joint(*(np.array([x]) for x in (v, v, s + v, 0.0, 1e9)))
         for v, s in zip(values, variances, strict=True)
-    ]
+    )
+    return part, rest, whole
 
 
 def test_fieller_solves_its_equation() -> None:
