@@ -23,8 +23,7 @@ from scipy import stats
 import voile
 from tests.local_rows import Column, InMemory, Study
 from tests.sampling import proportion_at_least
-from voile.answering.columns import VALID
-from voile.answering.local.estimator import COVERS, deviation, exact
+from voile.answering.local.estimator import COVERS, LAW_COVERS, deviation, exact
 from voile.answering.local.group_errors import Sub
 from voile.answering.local.totals import CountLaw
 from voile.answering.local.work import LocalWork
@@ -240,7 +239,7 @@ def test_answers_cover(
 ) -> None:
     study = setting(memory, rows, retention)
     covered, asked, _ = coverage(study, sql, 60, confidence)
-    valid = estimates(study.ask(sql))[0][1].covers == VALID
+    valid = estimates(study.ask(sql))[0][1].covers == LAW_COVERS
     assert proportion_at_least(covered, asked, confidence - (0 if valid else LOSS))
 
 
@@ -486,6 +485,6 @@ def test_stated_errors_are_the_oracles(key: str, tmp_path: Path) -> None:
         study.perturb(seed)
         ((_, found),) = estimates(study.ask(all_ones(k)))
         stated.append(found.stderr)
-        assert found.covers in (VALID, COVERS)
+        assert found.covers in (LAW_COVERS, COVERS)
     half = 1.96 * math.sqrt(np.mean(np.square(stated))) / len(cells)
     assert half == pytest.approx(expected["halfwidth"], rel=0.1)

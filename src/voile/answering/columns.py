@@ -99,7 +99,18 @@ class Formulas(ABC):
 
     @property
     def covers(self) -> str:
+        """What intervals from `deviation` cover."""
         return VALID
+
+    @property
+    def law_covers(self) -> str:
+        """What those from `count_interval` do."""
+        return VALID
+
+    @property
+    def approximates(self) -> str:
+        """What those by the delta method do."""
+        return APPROXIMATE
 
     def values(self, quantiles: dict[Quantile, Floats]) -> Callable[[Formula], Dual]:
         order = self.order
@@ -122,7 +133,7 @@ class Formulas(ABC):
             stderr = np.where(np.isnan(dual.value), np.nan, 0.0)
         ratio = as_ratio(formula)
         if ratio is None:
-            return Column(dual.value, stderr, normal(dual.value, stderr), APPROXIMATE)
+            return Column(dual.value, stderr, normal(dual.value, stderr), self.approximates)
         if ratio.bottom.is_constant:
             return self._linear(
                 ratio.top.times(1 / ratio.bottom.constant), dual.value, stderr, used
@@ -131,7 +142,8 @@ class Formulas(ABC):
         low, high = self.known_range(ratio)
         # Beyond the range of the values a standard error says nothing.
         stderr = np.where(stderr > high - low, np.nan, stderr)
-        return Column(self._sensible(ratio, dual.value), stderr, interval, self.covers)
+        value = self._sensible(ratio, dual.value)
+        return Column(value, np.where(np.isnan(value), np.nan, stderr), interval, self.covers)
 
     def _sensible(self, ratio: Ratio, value: Floats) -> Floats:
         """An average of no rows is unknown, and one of few rows still lies among the values."""
@@ -147,7 +159,7 @@ class Formulas(ABC):
         if len(form.parts) == 1 and not form.parts[0][0].values:
             ((term, factor),) = form.parts
             if exact := self.count_interval(term, factor, form.constant):
-                return Column(value, stderr, lru_cache(8)(exact))
+                return Column(value, stderr, lru_cache(8)(exact), self.law_covers)
         slope = np.broadcast_to(form.row(used), (len(value), len(used)))
 
         ends = self._least(form), self.most(form)

@@ -22,6 +22,7 @@ from voile.mechanisms.retention import ColumnNoise, Local, WholeRows
 from voile.noise import Key
 from voile.privacy.wording import NEARLY_SURE, after, chance
 from voile.publishing.descriptions import write_descriptions
+from voile.publishing.done import Done
 from voile.publishing.perturb_wish import PerturbWish, check_epsilon, noise_for
 from voile.publishing.progress import Progress, Silent
 from voile.publishing.rare import without_rare
@@ -47,30 +48,10 @@ THREADS = 2
 
 
 @dataclass(frozen=True)
-class Perturbation:
-    """What the holder of the table is told; unlike the release, it may hold true counts."""
+class Perturbation(Done):
+    """A table that was perturbed."""
 
     release: LocalRelease
-    rows_in: int
-    rows_dropped: int
-    notes: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        manifest = self.release.manifest
-        return {
-            "release": str(self.release.path),
-            "method": manifest.method,
-            "rows_in": self.rows_in,
-            "rows_dropped": self.rows_dropped,
-            "rows_out": manifest.rows,
-            "domain_size": manifest.domain_size,
-            "parameters": manifest.parameters.model_dump(),
-            "guarantee": manifest.guarantee.model_dump(),
-            "simulated": manifest.simulated,
-            "nulls": manifest.nulls,
-            "disclosed": [d.model_dump() for d in manifest.disclosed],
-            "notes": list(self.notes),
-        }
 
 
 def perturb(

@@ -17,6 +17,7 @@ from voile.noise import Key
 from voile.privacy import DGamma, Form, plan
 from voile.privacy.shape import plan_shaped
 from voile.publishing.descriptions import write_descriptions
+from voile.publishing.done import Done
 from voile.publishing.noise_prior import is_learnt, noise_prior
 from voile.publishing.progress import Progress, Silent
 from voile.publishing.view import ViewWriter
@@ -45,32 +46,14 @@ NOISE_FLOOR = 0.1
 
 
 @dataclass(frozen=True)
-class Publication:
-    """What the steward is told; unlike the release, it may hold true counts."""
+class Publication(Done):
+    """A view that was published."""
 
     release: ViewRelease
-    rows_in: int
-    rows_dropped: int
-    notes: tuple[str, ...]
     series: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        manifest = self.release.manifest
-        return {
-            "release": str(self.release.path),
-            "method": manifest.method,
-            "rows_in": self.rows_in,
-            "rows_dropped": self.rows_dropped,
-            "rows_out": manifest.rows,
-            "domain_size": manifest.domain_size,
-            "parameters": manifest.parameters.model_dump(),
-            "guarantee": manifest.guarantee.model_dump(),
-            "simulated": manifest.simulated,
-            "nulls": manifest.nulls,
-            "disclosed": [d.model_dump() for d in manifest.disclosed],
-            "notes": list(self.notes),
-            "series": self.series,
-        }
+        return {**super().to_dict(), "series": self.series}
 
 
 def publish(

@@ -138,6 +138,6 @@ def counting(manifest: LocalManifest, mechanism: Local) -> list[str]:
         "NULL, where it can be, is one of them) that meet it; of identity and swap, the share of "
         f"the rows here that do. With p the column's retention and n = {manifest.rows:,} the "
         "estimate is (n_seen − (1 − p)·b·n)/p. For conditions on several columns that must all "
-        "hold, sum over the rows the product of (1 − (1 − p)·b)/p for each condition that holds and of "
-        "−(1 − p)·b/p for each that does not."
+        "hold, sum over the rows the product of (1 − (1 − p)·b)/p for each condition that holds "
+        "and of −(1 − p)·b/p for each that does not."
     ]

@@ -19,7 +19,7 @@ from voile.answering.local.work import answer_local
 from voile.engines.view import View
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, checked_confidence
-from voile.mechanisms.retention import ColumnNoise, Local, WholeRows
+from voile.mechanisms.retention import OWN_VALUES, ColumnNoise, Local, WholeRows
 from voile.query import parse
 from voile.release.describe_local import describe_local
 from voile.release.local_manifest import (
@@ -29,7 +29,10 @@ from voile.release.local_manifest import (
     locally_disclosed,
 )
 from voile.release.opened import MEMORY, Release
+from voile.schema import Interval
 
+FINE = 10_000
+"""Steps of an interval from which on nobody need be told of them."""
 METHODS: tuple[str, ...] = get_args(Method)
 
 
@@ -127,7 +130,24 @@ class LocalRelease(Release):
             noise=self._noise,
             joint=joint,
             method=method,
+            remarks=self._remarks,
         )
+
+    @cached_property
+    def _remarks(self) -> dict[str, str]:
+        """What was done to columns before, which no answer can undo."""
+        least, parts = self.manifest.parameters.suppressed_below, self.manifest.parameters.columns
+        found = {
+            name: f"values of {name} that fewer than {least} rows have are NULL, and not counted"
+            for name, part in parts.items()
+            if least is not None and part.replace in OWN_VALUES and part.retention < 1
+        }
+        coarse = (a for a in self.schema if isinstance(a.domain, Interval) and a.size < FINE)
+        return found | {
+            a.name: f"{a.name} is known in steps of {a.domain.step:g}"
+            for a in coarse
+            if isinstance(a.domain, Interval)
+        }
 
     @cached_property
     def _noise(self) -> dict[str, Noise]:

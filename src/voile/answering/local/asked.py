@@ -23,7 +23,7 @@ from voile.answering.local.axes import Axis, Ints
 from voile.answering.local.cells import Cells
 from voile.answering.local.group_errors import GroupErrors
 from voile.answering.local.pure import PureErrors, is_pure
-from voile.answering.local.tensors import places, reconstructed, split
+from voile.answering.local.tensors import expanded, places, reconstructed, split
 from voile.answering.local.totals import LocalTotals
 from voile.answering.totals import Groups
 from voile.estimate import Floats
@@ -83,7 +83,13 @@ class Asked:
         """Σ of·f over the cells of each group."""
         groups, number = self.listed
         f, degrees = self.functions[i]
-        weights = split(of, self.axes)[places(degrees, self.axes)] * f
+        states = split(of, self.axes)
+        weights = np.asarray(
+            sum(
+                factor * states[places(powers, self.axes)] * f
+                for factor, powers in expanded(degrees, self.axes)
+            )
+        )
         flat = np.broadcast_to(number, weights.shape).ravel()
         inside = flat >= 0
         return np.asarray(np.bincount(flat[inside], weights.ravel()[inside], len(groups)), float)

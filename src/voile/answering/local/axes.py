@@ -28,6 +28,8 @@ Ints = npt.NDArray[np.int64]
 
 MOST_ATOMS = 60
 """Conditions on one column: their truth values are the bits of one number."""
+MOST_VALUES = 2**24
+"""Values of one column on which a condition is computed."""
 MOST_LISTED = 2**22
 """Combinations of values on which an expression of several columns is computed."""
 
@@ -57,6 +59,8 @@ class Axis:
     key_values: tuple[pa.Array, ...]
     """For each of them its value on each class."""
     value: Expression | None
+    centre: float = 0.0
+    """phi is counted from here, so that squares of values far from 0 lose no digits."""
 
     @property
     def classes(self) -> int:
@@ -106,11 +110,12 @@ class Evaluator:
 
     def on(self, part: Atom | Expression) -> pa.Array:
         size = math.prod(self._schema[name].size for name in part.attributes)
-        if len(part.attributes) > 1 and size > MOST_LISTED:
+        several = len(part.attributes) > 1
+        if size > (most := MOST_LISTED if several else MOST_VALUES):
             raise QueryError(
-                f"{part.text or part.sql} has to be computed on {size:,} combinations of values, "
-                f"more than {MOST_LISTED:,}",
-                hint="declare coarser domains for its columns: bins, or a larger step",
+                f"{part.text or part.sql} has to be computed on {size:,} "
+                f"{'combinations of ' if several else ''}values, more than {most:,}",
+                hint="declare coarser domains: bins, or a larger step",
             )
         (found,) = self._domain.evaluate([Expression(part.sql, part.attributes)])
         return found
@@ -170,7 +175,7 @@ def build_axis(name: str, parts: Parts, schema: Schema, noise: Noise, domain: Ev
     whole = bool(shared) or len(values) > 1
     value = values[0] if values and not whole else None
     bits = packed([domain.truth(a) for a in alone], schema[name].size)
-    numbers = None if value is None else domain.numbers(value)
+    numbers, centre = (None, 0.0) if value is None else centred(domain.numbers(value))
     if numbers is not None:
         bits |= np.isfinite(numbers).astype(np.int64) << len(alone)
     labelled = [domain.labels(g) for g in groups]
@@ -202,7 +207,15 @@ def build_axis(name: str, parts: Parts, schema: Schema, noise: Noise, domain: Ev
         keys=keys,
         key_values=key_values,
         value=value,
+        centre=centre,
     )
+
+
+def centred(numbers: Floats) -> tuple[Floats, float]:
+    """Values less the middle of them, and that."""
+    known = numbers[np.isfinite(numbers)]
+    centre = float(known.min() / 2 + known.max() / 2) if len(known) else 0.0
+    return numbers - centre, centre
 
 
 def packed(truths: Sequence[npt.NDArray[np.bool_]], size: int) -> Ints:

@@ -30,6 +30,14 @@ from voile.query.predicate import Term
 SPENT_ON_VARIANCE = 0.1
 """The part of the chance to err that pays for a variance that is not known."""
 ROUNDING = 1e-12
+LAW_COVERS = (
+    "the statistic of the rows before they were perturbed, at the stated confidence or more, over "
+    "the randomness of the perturbing"
+)
+APPROXIMATES = (
+    "the statistic of the rows before they were perturbed, at about the stated confidence (delta "
+    "method; good where the counts behind it are large), over the randomness of the perturbing"
+)
 COVERS = (
     "the statistic of the rows before they were perturbed, at about the stated confidence (normal, "
     "with an unbiased variance; a bound that always holds where rows are few), over the "
@@ -55,6 +63,14 @@ class LocalEstimator(Formulas):
     @property
     def covers(self) -> str:
         return COVERS
+
+    @property
+    def law_covers(self) -> str:
+        return LAW_COVERS
+
+    @property
+    def approximates(self) -> str:
+        return APPROXIMATES
 
     @property
     def is_exact(self) -> bool:

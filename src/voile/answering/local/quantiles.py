@@ -22,7 +22,7 @@ from voile.answering.quantiles import point
 from voile.errors import QueryError
 from voile.estimate import Floats
 from voile.query.formula import Quantile
-from voile.query.predicate import Term
+from voile.query.predicate import Term, wording
 
 if TYPE_CHECKING:
     from voile.answering.local.work import LocalWork
@@ -74,7 +74,8 @@ def below(asked: Asked, formula: Quantile, group: int) -> Below:
     if len(values) > MOST_VALUES:
         raise QueryError(
             f"a quantile over {len(values):,} values is too much from perturbed rows",
-            hint=f"round it to fewer than {MOST_VALUES:,}, as in round(income, -2)",
+            hint=f"round it to fewer than {MOST_VALUES:,}, as in "
+            f"median(round({wording(formula.value)}))",
         )
     sums = np.zeros((6, len(values)))
     for i, value in enumerate(values):

@@ -26,5 +26,7 @@ class LocalSource:
     joint: float | None = None
     """The chance that a whole row was kept, where rows were perturbed as a whole."""
     method: Method = "inversion"
+    remarks: Mapping[str, str] = field(default_factory=dict)
+    """What an analyst should know about a column."""
     bound: None = None
     model: None = None

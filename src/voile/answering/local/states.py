@@ -76,7 +76,7 @@ def keys_of(axis: Axis) -> tuple[str, ...]:
 
 def row_power(valued: Sequence[Axis], powers: Sequence[int]) -> str:
     factors = [
-        f"CAST({guarded(axis.value.sql)} AS DOUBLE)"
+        f"(CAST({guarded(axis.value.sql)} AS DOUBLE) - ({axis.centre!r})::DOUBLE)"
         for axis, power in zip(valued, powers, strict=True)
         for _ in range(power)
         if axis.value is not None

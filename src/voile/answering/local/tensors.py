@@ -12,6 +12,7 @@ axis: power 0, all classes. `moments` is the mean of each state under m.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import product
 
@@ -20,7 +21,7 @@ import numpy as np
 from voile.answering.local.axes import Axis
 from voile.estimate import Floats
 
-SAME = 1e-9
+SAME = 1e-12
 """Values of a function that differ by less than this part of the largest are one value."""
 
 
@@ -60,13 +61,24 @@ def spread(tensor: Floats, weights: Floats, along: Floats, j: int) -> Floats:
 
 
 def varying(f: Floats, axes: Sequence[Axis]) -> Floats:
-    """f where it depends on what was perturbed; 0 where it does not, and has no error."""
+    """f less its mean over what is drawn for the perturbed columns, which has no error.
+
+    So nothing is left where f does not depend on them, up to rounding.
+    """
     mean = f
     perturbed = tuple(j for j, axis in enumerate(axes) if axis.retention < 1)
     for j in perturbed:
         mean = spread(mean, axes[j].moments.ravel(), one(axes[j]), j)
-    differs = np.abs(f - mean) > SAME * np.abs(f).max(initial=0.0)
-    return np.where(differs.any(axis=perturbed, keepdims=True), f, 0.0)
+    rest = f - mean
+    left, whole = (
+        magnitude(x, axes).max(axis=perturbed, keepdims=True, initial=0.0) for x in (rest, f)
+    )
+    shape = [axis.states if axis.public else 1 for axis in axes]
+    each = [axis.powers if axis.public else 1 for axis in axes]
+    differs = left > SAME * whole
+    for j, powers in enumerate(each):
+        differs = np.repeat(differs, powers, axis=j)
+    return np.where(differs.reshape(shape), rest, 0.0)
 
 
 def one(axis: Axis) -> Floats:
@@ -105,10 +117,23 @@ def places(degrees: Sequence[int], axes: Sequence[Axis]) -> tuple[slice | int, .
 
 
 def placed(f: Floats, degrees: Sequence[int], axes: Sequence[Axis]) -> Floats:
-    """A function of the classes times phi to these powers, as a function of the states."""
+    """A function of the classes times values to these powers, as a function of the states."""
     result = np.zeros([size for axis in axes for size in (axis.classes, axis.powers)])
-    result[places(degrees, axes)] = f
+    for factor, powers in expanded(degrees, axes):
+        result[places(powers, axes)] = factor * f
     return result.reshape(shape_of(axes))
+
+
+def expanded(degrees: Sequence[int], axes: Sequence[Axis]) -> list[tuple[float, tuple[int, ...]]]:
+    """Powers of values, which are centre + phi, as sums of powers of phi."""
+    centres = [axis.centre for axis in axes if axis.powers > 1]
+    found = []
+    for powers in product(*(range(degree + 1) for degree in degrees)):
+        parts = zip(degrees, powers, centres, strict=True)
+        factor = math.prod(math.comb(d, e) * centre ** (d - e) for d, e, centre in parts)
+        if factor:
+            found.append((float(factor), powers))
+    return found
 
 
 def ends(f: Floats, axes: Sequence[Axis]) -> tuple[Floats, Floats]:
@@ -118,13 +143,17 @@ def ends(f: Floats, axes: Sequence[Axis]) -> tuple[Floats, Floats]:
     of what bends upwards. What is of a higher degree is bounded by the size of its parts.
     """
     if any(axis.powers > 3 for axis in axes):
-        size = corner(
-            np.abs(split(f, axes)), axes, [np.abs(axis.ends).max(axis=1) for axis in axes]
-        )
+        size = magnitude(f, axes)
         return -size, size
     sides = [axis.ends.T if axis.powers > 1 else axis.ends.T[:1] for axis in axes]
     corners = [corner(split(f, axes), axes, phis) for phis in product(*sides)]
     return np.minimum.reduce(corners), np.maximum.reduce(corners)
+
+
+def magnitude(f: Floats, axes: Sequence[Axis]) -> Floats:
+    """A bound of |f| for every combination of classes, by the size of its parts."""
+    largest = [np.abs(axis.ends).max(axis=1) for axis in axes]
+    return corner(np.abs(split(f, axes)), axes, largest)
 
 
 def corner(f: Floats, axes: Sequence[Axis], phis: Sequence[Floats]) -> Floats:

@@ -8,11 +8,17 @@ from functools import cached_property
 from typing import Any
 
 from voile.answering.answer import MOST_TERMS, Work, answered, helped
-from voile.answering.columns import Column, terms_of
+from voile.answering.columns import APPROXIMATE, Column, terms_of
 from voile.answering.local.asked import Asked
 from voile.answering.local.axes import Axis, Evaluator, build_axes
 from voile.answering.local.cells import Cells, parts_of
-from voile.answering.local.estimator import Constrained, LocalEstimator
+from voile.answering.local.estimator import (
+    APPROXIMATES,
+    COVERS,
+    LAW_COVERS,
+    Constrained,
+    LocalEstimator,
+)
 from voile.answering.local.quantiles import quantile_column
 from voile.answering.local.rows_kept import whole_row_totals
 from voile.answering.local.source import LocalSource
@@ -142,8 +148,13 @@ class LocalWork(Work):
 
     def covers(self, *, simultaneous: bool) -> str:
         told = [self.column(c.source) for c in self.query.columns if not isinstance(c.source, int)]
-        stated = list(dict.fromkeys(c.covers for c in told))
-        covers = stated[-1]
+        if all(not column.stderr.any() for column in told):
+            return (
+                "the statistic itself: nothing that the query reads was perturbed, or but permuted"
+            )
+        stated = {c.covers for c in told}
+        known = next((c for c in (COVERS, LAW_COVERS) if c in stated), COVERS)
+        covers = APPROXIMATES if stated & {APPROXIMATE, APPROXIMATES} else known
         if simultaneous:
             groups = f"all {len(self.groups):,} groups at once: the statistics"
             covers = covers.replace("the statistic", groups, 1)
@@ -168,11 +179,12 @@ class LocalWork(Work):
             and all(self.source.noise[name].retention == 1 for name in read)
         ):
             notes.append(EXACT)
+        notes += [text for name, text in self.source.remarks.items() if name in read]
         if self.source.method == "em":
             summed = any(term.values for term in self.terms)
             notes.append("counts are the likeliest with none below 0; standard errors and "
-                         "intervals are those of inversion"
-                         + (", and so are sums and averages" if summed else ""))  # fmt: skip
+                         "intervals are those of inversion, stretched where they do not hold them"
+                         + ("; sums and averages are by inversion" if summed else ""))  # fmt: skip
         if query.having:
             notes.append(
                 "HAVING compares estimates: a group near the limit may be on its wrong side"
