@@ -16,7 +16,7 @@ from voile.engines.table import Table
 from voile.evaluate.workload import Selections, selection_counts
 from voile.mechanisms import AlphaBeta, Shaped
 from voile.publishing import publish
-from voile.release import Release
+from voile.release import ViewRelease
 from voile.schema import TupleIndex
 
 Floats = npt.NDArray[np.float64]
@@ -42,8 +42,8 @@ def errors(*, seeds: Sequence[int], **wish: Any) -> dict[str, Any]:
     }
 
 
-def estimates(release: Release, true: Selections) -> Floats:
-    """Every selection's estimate, as `Release.query` makes it, all at once."""
+def estimates(release: ViewRelease, true: Selections) -> Floats:
+    """Every selection's estimate, as `ViewRelease.query` makes it, all at once."""
     mechanism, schema = release.mechanism, release.schema
     view = release.to_arrow()
     seen = [codes(view.column(a.name).combine_chunks(), a) for a in schema]

@@ -29,7 +29,7 @@ from voile.mechanisms import AlphaBeta
 from voile.mechanisms.series import Series
 from voile.privacy import DGamma
 from voile.publishing import publish_table
-from voile.release import Release
+from voile.release import ViewRelease
 from voile.schema import Schema
 
 ATTRIBUTES = [
@@ -52,7 +52,7 @@ HEADER = "age,zip,ill,weight,since"
 
 
 @pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+def release(tmp_path_factory: pytest.TempPathFactory) -> ViewRelease:
     import pandas as pd
 
     to = tmp_path_factory.mktemp("attack") / "six.voile"
@@ -69,7 +69,7 @@ def written(folder: Path, text: str, name: str = "targets.csv") -> Path:
     return path
 
 
-def shown(release: Release) -> dict[tuple[Any, ...], int]:
+def shown(release: ViewRelease) -> dict[tuple[Any, ...], int]:
     """How often the view shows each tuple, by looking at its rows one after the other."""
     found: dict[tuple[Any, ...], int] = {}
     for row in release.to_arrow().to_pylist():
@@ -78,12 +78,12 @@ def shown(release: Release) -> dict[tuple[Any, ...], int]:
     return found
 
 
-def plain(release: Release) -> AlphaBeta:
+def plain(release: ViewRelease) -> AlphaBeta:
     assert isinstance(release.mechanism, AlphaBeta)
     return release.mechanism
 
 
-def chance(copies: int, records: int, release: Release) -> Fraction:
+def chance(copies: int, records: int, release: ViewRelease) -> Fraction:
     mechanism = plain(release)
     a, q = Fraction(mechanism.retention), Fraction(mechanism.noise)
     terms = (
@@ -96,7 +96,9 @@ def chance(copies: int, records: int, release: Release) -> Fraction:
 # ---------------------------------------------------------------------- looking tuples up
 
 
-def test_every_tuple_of_the_domain_is_found_as_often_as_the_view_shows_it(release: Release) -> None:
+def test_every_tuple_of_the_domain_is_found_as_often_as_the_view_shows_it(
+    release: ViewRelease,
+) -> None:
     codes = np.unravel_index(np.arange(SCHEMA.size), SCHEMA.sizes)
     seen = release.seen(codes)
     values = [list(attribute) for attribute in SCHEMA]
@@ -108,7 +110,7 @@ def test_every_tuple_of_the_domain_is_found_as_often_as_the_view_shows_it(releas
     assert (release.seen(twice) == np.concatenate([seen, seen])).all()
 
 
-def test_evidence_is_the_mechanisms_law_of_what_is_seen(release: Release) -> None:
+def test_evidence_is_the_mechanisms_law_of_what_is_seen(release: ViewRelease) -> None:
     codes = np.unravel_index(np.arange(SCHEMA.size), SCHEMA.sizes)
     seen = release.seen(codes)
     evidence = release.evidence(codes)
@@ -153,7 +155,7 @@ def test_targets_as_excel_writes_them(tmp_path: Path) -> None:
     assert "--name 'the person'" in other.value.hint
 
 
-def test_values_are_shown_as_people_read_them(release: Release, tmp_path: Path) -> None:
+def test_values_are_shown_as_people_read_them(release: ViewRelease, tmp_path: Path) -> None:
     rows = "Joe,20,01,true,NULL,2020-01-01\nJim,20,01,true,61,2020-01-01\nEve,20,01,true,100,\n"
     found = attack(release, written(tmp_path, f"name,{HEADER}\n{rows}Sue,20,01,true,,2020-01-01\n"))
     words = {belief.name: belief.words for belief in found.beliefs}
@@ -228,7 +230,7 @@ def test_too_many_candidates_are_refused_with_what_to_do(tmp_path: Path) -> None
 # ---------------------------------------------------------------------- posteriors
 
 
-def exact(release: Release, values: dict[str, Any]) -> tuple[Fraction, Fraction]:
+def exact(release: ViewRelease, values: dict[str, Any]) -> tuple[Fraction, Fraction]:
     """P(what is seen of the tuple) with and without the record."""
     key = tuple(values[name] for name in SCHEMA.names)
     seen = {
@@ -239,7 +241,7 @@ def exact(release: Release, values: dict[str, Any]) -> tuple[Fraction, Fraction]
     return chance(copies, 1, release), chance(copies, 0, release)
 
 
-def test_every_independent_posterior_is_bayes_rule(release: Release, tmp_path: Path) -> None:
+def test_every_independent_posterior_is_bayes_rule(release: ViewRelease, tmp_path: Path) -> None:
     """All tuples of the domain, each with a prior of its own, against exact fractions."""
     cells = [["NULL" if v is None else str(v) for v in attribute] for attribute in SCHEMA]
     lines = [
@@ -256,7 +258,7 @@ def test_every_independent_posterior_is_bayes_rule(release: Release, tmp_path: P
 
 
 def test_exclusive_posteriors_and_guesses_are_sums_over_candidates(
-    release: Release, tmp_path: Path
+    release: ViewRelease, tmp_path: Path
 ) -> None:
     found = attack(release, written(tmp_path, f"name,{HEADER}\nJoe,20,01,true,,\n"))
     (joe,) = found.people
@@ -280,7 +282,9 @@ def test_exclusive_posteriors_and_guesses_are_sums_over_candidates(
     assert found.to_dict()["people"][0]["gain"] == pytest.approx(8 * float(share[best]), rel=1e-9)
 
 
-def test_rows_of_one_name_are_alternatives_with_weights(release: Release, tmp_path: Path) -> None:
+def test_rows_of_one_name_are_alternatives_with_weights(
+    release: ViewRelease, tmp_path: Path
+) -> None:
     text = f"name,{HEADER},prior\nJoe,{JOE},0.75\nJoe,21,,false,45,2020-01-01,0.25\n"
     found = attack(release, written(tmp_path, text))
     (joe,) = found.people
@@ -305,13 +309,13 @@ def test_rows_of_one_name_are_alternatives_with_weights(release: Release, tmp_pa
     ],
 )
 def test_rows_that_contradict_each_other_are_refused(
-    release: Release, tmp_path: Path, rows: str, adversary: str | None, complaint: str
+    release: ViewRelease, tmp_path: Path, rows: str, adversary: str | None, complaint: str
 ) -> None:
     with pytest.raises(UsageError, match=complaint):
         attack(release, written(tmp_path, f"name,{HEADER},prior\n{rows}"), adversary=adversary)
 
 
-def test_correlated_targets_are_summed_over_outcomes(release: Release, tmp_path: Path) -> None:
+def test_correlated_targets_are_summed_over_outcomes(release: ViewRelease, tmp_path: Path) -> None:
     """Joe and Jim have the same values; Sue is somebody else and correlated with neither."""
     text = f"name,{HEADER}\nJoe,{JOE}\nJim,{JOE}\nSue,23,02,true,61,2020-01-02\n"
     joint = {"brothers": [{"in": ["Joe", "Jim"], "chance": 0.02}, {"in": ["Joe"], "chance": 0.01}]}
@@ -353,7 +357,7 @@ def test_wrong_joint_beliefs_are_named(tmp_path: Path, joint: Any, complaint: st
 # ---------------------------------------------------------------------- priors
 
 
-def test_priors_by_word_number_and_file(release: Release, tmp_path: Path) -> None:
+def test_priors_by_word_number_and_file(release: ViewRelease, tmp_path: Path) -> None:
     codes = [np.array([0, 3])] + [np.array([0, 0])] * 4
     rows = release.likely_rows
     drawn = 1 - (1 - Fraction(1, SCHEMA.size)) ** rows
@@ -380,7 +384,7 @@ def test_a_uniform_prior_is_sure_of_nothing_in_a_crowded_domain() -> None:
     assert uniform(4, 1, distinct=False).chance == 1
 
 
-def test_priors_of_a_model_are_those_of_its_table(release: Release) -> None:
+def test_priors_of_a_model_are_those_of_its_table(release: ViewRelease) -> None:
     """Product: by hand from the counts; tree: closer to the table than the product is."""
     import pandas as pd
 
@@ -414,7 +418,7 @@ def test_priors_of_a_model_are_those_of_its_table(release: Release) -> None:
     assert np.exp(together[impossible]).sum() < 1e-3
 
 
-def test_a_release_may_be_the_model(release: Release, tmp_path: Path) -> None:
+def test_a_release_may_be_the_model(release: ViewRelease, tmp_path: Path) -> None:
     copy = release.save(tmp_path / "copy.voile")
     found = attack(copy, written(tmp_path, f"{HEADER}\n20,01,true,,\n"), prior="tree",
                    model=copy.path)  # fmt: skip
@@ -441,7 +445,7 @@ def test_a_release_may_be_the_model(release: Release, tmp_path: Path) -> None:
     ],
 )
 def test_wrong_wishes_are_named(
-    release: Release, tmp_path: Path, options: dict[str, Any], complaint: str
+    release: ViewRelease, tmp_path: Path, options: dict[str, Any], complaint: str
 ) -> None:
     with pytest.raises(UsageError, match=complaint):
         attack(release, written(tmp_path, f"{HEADER}\n{JOE}\n"), **options)
@@ -450,7 +454,7 @@ def test_wrong_wishes_are_named(
 # ---------------------------------------------------------------------- leaks
 
 
-def test_a_sound_release_never_breaks_its_promise(release: Release, tmp_path: Path) -> None:
+def test_a_sound_release_never_breaks_its_promise(release: ViewRelease, tmp_path: Path) -> None:
     """Every tuple, at priors up to d: no leak. Exclusive adversaries are not promised against."""
     everyone = written(tmp_path, "zip\n01\n02\n")
     for prior in ("uniform", "promise", 1e-9):
@@ -459,31 +463,31 @@ def test_a_sound_release_never_breaks_its_promise(release: Release, tmp_path: Pa
     assert release.mechanism.likelihood_ratio().posterior(0.05) <= Fraction(0.4)
 
 
-def test_too_little_noise_is_flagged(release: Release, tmp_path: Path) -> None:
-    weak = Release(release.path, release.manifest)
+def test_too_little_noise_is_flagged(release: ViewRelease, tmp_path: Path) -> None:
+    weak = ViewRelease(release.path, release.manifest)
     weak.mechanism = AlphaBeta(plain(release).retention, 0.7 * plain(release).noise)
     everyone = written(tmp_path, "zip\n01\n02\n")
     found = attack(weak, everyone, adversary="independent", prior="promise")
     assert found.tally.promise_broken == found.tally.positive_leaks > 0
     assert found.beliefs[0].positive_leak
     assert found.beliefs[0].posterior > 0.4
-    unseen = Release(release.path, release.manifest)
+    unseen = ViewRelease(release.path, release.manifest)
     unseen.mechanism = AlphaBeta(0.9, plain(release).noise)
     lost = attack(unseen, everyone, adversary="independent", prior=0.01).tally
     assert lost.negative_leaks > 0 and lost.promise_broken >= lost.negative_leaks
 
 
 def test_what_the_mechanism_cannot_have_published_is_refused(
-    release: Release, tmp_path: Path
+    release: ViewRelease, tmp_path: Path
 ) -> None:
-    wrong = Release(release.path, release.manifest)
+    wrong = ViewRelease(release.path, release.manifest)
     wrong.mechanism = AlphaBeta(1.0, 0.0)
     with pytest.raises(ReleaseError, match="impossible"):
         attack(wrong, written(tmp_path, "zip\n01\n02\n"), prior=0.5, adversary="independent")
 
 
-def test_the_worst_come_first(release: Release, tmp_path: Path) -> None:
-    weak = Release(release.path, release.manifest)
+def test_the_worst_come_first(release: ViewRelease, tmp_path: Path) -> None:
+    weak = ViewRelease(release.path, release.manifest)
     weak.mechanism = AlphaBeta(0.95, 0.5 * plain(release).noise)
     text = "\n".join([HEADER, *(f"{age},01,true,45,2020-01-01" for age in range(20, 24))])
     found = attack(weak, written(tmp_path, text), prior="promise")
@@ -497,7 +501,7 @@ def test_the_worst_come_first(release: Release, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def series(tmp_path_factory: pytest.TempPathFactory) -> Release:
+def series(tmp_path_factory: pytest.TempPathFactory) -> ViewRelease:
     """Two views of a table that stays; the later release holds both."""
     import pandas as pd
 
@@ -512,7 +516,7 @@ def series(tmp_path_factory: pytest.TempPathFactory) -> Release:
 
 
 def test_all_views_of_a_series_are_evidence_from_one_of_them_on(
-    series: Release, tmp_path: Path
+    series: ViewRelease, tmp_path: Path
 ) -> None:
     """Bayes' rule with the laws of both views; before the record came, the view is noise."""
     cells = [["NULL" if v is None else str(v) for v in attribute] for attribute in SCHEMA]
@@ -546,16 +550,16 @@ def test_all_views_of_a_series_are_evidence_from_one_of_them_on(
 # ---------------------------------------------------------------------- who is exposed
 
 
-def honest(release: Release) -> Release:
+def honest(release: ViewRelease) -> ViewRelease:
     """The same release as if its coins had been the operating system's."""
-    return Release(release.path, release.manifest.model_copy(update={"simulated": False}))
+    return ViewRelease(release.path, release.manifest.model_copy(update={"simulated": False}))
 
 
 EXPOSED = f"name,{HEADER},prior\nJoe,{JOE},0.9\nJim,{JOE},0.01\nSue,{JOE},0.999\n"
 
 
 def test_the_exposed_are_counted_whether_the_promise_covers_them_or_not(
-    release: Release, tmp_path: Path
+    release: ViewRelease, tmp_path: Path
 ) -> None:
     found = attack(honest(release), written(tmp_path, EXPOSED))
     after = {belief.name: belief.posterior for belief in found.beliefs}
@@ -575,7 +579,7 @@ def test_the_exposed_are_counted_whether_the_promise_covers_them_or_not(
     assert "of the 2 not covered (prior above d = 0.05): now above γ" in made
 
 
-def test_why_the_promise_did_not_prevent_it(release: Release, tmp_path: Path) -> None:
+def test_why_the_promise_did_not_prevent_it(release: ViewRelease, tmp_path: Path) -> None:
     """Broken, for another adversary, about a part of a record, or allowed by a large γ."""
     weak = honest(release)
     weak.mechanism = AlphaBeta(0.99, 1e-6)
@@ -591,14 +595,14 @@ def test_why_the_promise_did_not_prevent_it(release: Release, tmp_path: Path) ->
     assert "about whole records" in reason(allowed, part)
 
 
-def test_nobody_exposed_is_said_plainly(release: Release, tmp_path: Path) -> None:
+def test_nobody_exposed_is_said_plainly(release: ViewRelease, tmp_path: Path) -> None:
     found = attack(honest(release), written(tmp_path, f"name,{HEADER}\nJoe,{JOE}\n"), prior=0.01)
     assert found.exposures.headline().startswith("0 of 1 person: of nobody")
     simulated = attack(release, written(tmp_path, EXPOSED))
     assert "a simulation and promises nothing" in simulated.exposures.headline()
 
 
-def test_the_header_says_what_is_believed_of_whom(release: Release, tmp_path: Path) -> None:
+def test_the_header_says_what_is_believed_of_whom(release: ViewRelease, tmp_path: Path) -> None:
     alone = attack(release, written(tmp_path, f"name,{HEADER}\nEve,20,,,45,\n"))
     assert alone.prior == "of people with unknown values each of their candidates alike"
     both = attack(release, written(tmp_path, f"name,{HEADER}\nJoe,{JOE}\nEve,20,,,45,\n"))
@@ -608,7 +612,7 @@ def test_the_header_says_what_is_believed_of_whom(release: Release, tmp_path: Pa
 # ---------------------------------------------------------------------- what people see
 
 
-def test_the_page_stands_alone_and_escapes_names(release: Release, tmp_path: Path) -> None:
+def test_the_page_stands_alone_and_escapes_names(release: ViewRelease, tmp_path: Path) -> None:
     text = f'name,{HEADER}\n"<script>alert(1)</script>",{JOE}\nEve,20,,,45,\n'
     made = page(attack(release, written(tmp_path, text))).decode()
     assert "<script" not in made
@@ -619,7 +623,7 @@ def test_the_page_stands_alone_and_escapes_names(release: Release, tmp_path: Pat
     assert "occupation" not in made and "since" in made
 
 
-def test_the_command_writes_a_page_and_json(release: Release, tmp_path: Path) -> None:
+def test_the_command_writes_a_page_and_json(release: ViewRelease, tmp_path: Path) -> None:
     targets = written(tmp_path, f"name,{HEADER}\nJoe,{JOE}\nEve,20,,,45,\n")
     out = tmp_path / "report.html"
     line = ["attack", str(release.path), "--targets", str(targets), "-o", str(out), "--json"]
@@ -638,7 +642,7 @@ def test_the_command_writes_a_page_and_json(release: Release, tmp_path: Path) ->
 
 @pytest.mark.parametrize("columns", [60, 80])
 def test_a_narrow_terminal_cuts_no_number(
-    release: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int
+    release: ViewRelease, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, columns: int
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(columns))
     targets = written(tmp_path, f"name,{HEADER},prior\nJoe,{JOE},0.0001234\nEve,20,,,45,,\n")
@@ -660,7 +664,7 @@ def test_a_narrow_terminal_cuts_no_number(
     ],
 )
 def test_wrong_lines_are_refused(
-    release: Release, tmp_path: Path, change: list[str], complaint: str
+    release: ViewRelease, tmp_path: Path, change: list[str], complaint: str
 ) -> None:
     targets = written(tmp_path, f"{HEADER}\n{JOE}\n")
     line = ["attack", str(release.path), "--targets", str(targets), *change]

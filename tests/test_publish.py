@@ -31,6 +31,7 @@ from voile.mechanisms import AlphaBeta
 from voile.noise import Gaps
 from voile.publishing import publish_table
 from voile.publishing.view import check_noise
+from voile.release import ViewRelease
 from voile.release.kinds import manifest_schema
 from voile.schema import Attribute, Range, Schema, Values
 
@@ -54,14 +55,14 @@ def people(rows: int = 2000, seed: int = 0) -> pa.Table:
 
 
 @pytest.fixture(scope="module")
-def adult() -> voile.Release:
+def adult() -> ViewRelease:
     return voile.publish(ADULT, simulate_seed=1)
 
 
 # ---------------------------------------------------------------------- Adult
 
 
-def test_adult_has_the_papers_domain_and_the_planners_parameters(adult: voile.Release) -> None:
+def test_adult_has_the_papers_domain_and_the_planners_parameters(adult: ViewRelease) -> None:
     manifest = adult.manifest
     assert adult.schema.sizes == [72, 7, 16, 7, 5, 2, 41, 14, 2]
     assert manifest.domain_size == "648023040"
@@ -72,7 +73,7 @@ def test_adult_has_the_papers_domain_and_the_planners_parameters(adult: voile.Re
     assert adult.to_arrow().num_rows == manifest.rows
 
 
-def test_every_interface_gives_the_same_rows(adult: voile.Release) -> None:
+def test_every_interface_gives_the_same_rows(adult: ViewRelease) -> None:
     table = adult.to_arrow()
     assert table.schema.names == adult.schema.names
     assert table.schema.field("age").type == pa.int64()
@@ -82,7 +83,7 @@ def test_every_interface_gives_the_same_rows(adult: voile.Release) -> None:
     assert "648,023,040" in adult.schema._repr_html_()
 
 
-def test_query_answers_with_error_and_bound(adult: voile.Release) -> None:
+def test_query_answers_with_error_and_bound(adult: ViewRelease) -> None:
     sql = "select count(*) from adult where age between 25 and 45 and sex = 'Female'"
     answer = adult.query(sql)
     truth = voile.read(ADULT).count("age between 25 and 45 and sex = 'Female'")
@@ -100,7 +101,7 @@ def test_query_answers_with_error_and_bound(adult: voile.Release) -> None:
     assert "women" in adult.query(sql.replace("count(*)", "count(*) as women")).rows[0]
 
 
-def test_a_misspelt_value_is_noted(adult: voile.Release) -> None:
+def test_a_misspelt_value_is_noted(adult: ViewRelease) -> None:
     answer = adult.query("select count(*) from adult where sex = 'female'")
     assert answer.value == 0
     assert "did you mean 'Female'" in answer.notes[1]
@@ -159,7 +160,7 @@ def test_figure_3_on_adult(oracle: dict[str, Any]) -> None:
 # ---------------------------------------------------------------------- repeatability
 
 
-def bytes_of(release: voile.Release) -> dict[str, bytes]:
+def bytes_of(release: ViewRelease) -> dict[str, bytes]:
     return {
         p.relative_to(release.path).as_posix(): p.read_bytes()
         for p in sorted(release.path.rglob("*"))
@@ -454,7 +455,7 @@ def test_a_cut_inside_a_bin_is_noted() -> None:
     assert "cuts inside a bin" in unfair.notes[0]
 
 
-def test_answers_come_with_notes_where_they_need_them(adult: voile.Release) -> None:
+def test_answers_come_with_notes_where_they_need_them(adult: ViewRelease) -> None:
     total = adult.query("select count(*) from t")
     assert "30,162" in total.notes[0]
     constant = adult.query("select count(*) from t where 'age' > '30'")
@@ -487,7 +488,7 @@ def test_values_that_python_or_64_bits_cannot_hold(tmp_path: Path) -> None:
         voile.publish(pa.table({"a": [1, 2], "b": pa.nulls(2, pa.string())}), nulls="drop", **WIDE)
 
 
-def test_wrong_python_calls_are_refused_in_words(adult: voile.Release, tmp_path: Path) -> None:
+def test_wrong_python_calls_are_refused_in_words(adult: ViewRelease, tmp_path: Path) -> None:
     answer = adult.query("select count(*) from t where age < 30")
     for wrong in (2, float("nan"), 0, "0.9"):
         with pytest.raises(UsageError, match="between 0 and 1"):
@@ -605,19 +606,19 @@ def test_a_violated_schema_names_row_column_value_and_fix(
 
 
 @pytest.fixture
-def saved(adult: voile.Release, tmp_path: Path) -> Path:
+def saved(adult: ViewRelease, tmp_path: Path) -> Path:
     adult.save(tmp_path / "a.voile")
     return tmp_path / "a.voile"
 
 
-def test_saved_release_verifies_opens_and_answers(saved: Path, adult: voile.Release) -> None:
+def test_saved_release_verifies_opens_and_answers(saved: Path, adult: ViewRelease) -> None:
     assert voile.verify(saved).manifest == adult.manifest
     sql = "select count(*) from adult where race = 'Black'"
     assert voile.open(saved).query(sql).value == adult.query(sql).value
     assert sorted(p.name for p in saved.parent.iterdir()) == ["a.voile"]
 
 
-def test_a_release_works_under_any_name(adult: voile.Release, tmp_path: Path) -> None:
+def test_a_release_works_under_any_name(adult: ViewRelease, tmp_path: Path) -> None:
     for name in ("we[i]rd*", "it's a ?", "naïve {x}"):
         saved = adult.save(tmp_path / name)
         assert (
@@ -745,7 +746,7 @@ def test_nothing_but_files_of_the_release_is_accepted(saved: Path) -> None:
 
 
 def test_what_appears_during_a_run_is_not_lost(
-    adult: voile.Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    adult: ViewRelease, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from voile.release import staging
 
@@ -763,7 +764,7 @@ def test_what_appears_during_a_run_is_not_lost(
 
 
 def test_a_failed_replacement_leaves_the_old_release(
-    saved: Path, adult: voile.Release, monkeypatch: pytest.MonkeyPatch
+    saved: Path, adult: ViewRelease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     honest = Path.rename
 
@@ -779,9 +780,7 @@ def test_a_failed_replacement_leaves_the_old_release(
     assert [p.name for p in saved.parent.iterdir()] == ["a.voile"]
 
 
-def test_links_and_unfinished_names_are_refused_as_targets(
-    saved: Path, adult: voile.Release
-) -> None:
+def test_links_and_unfinished_names_are_refused_as_targets(saved: Path, adult: ViewRelease) -> None:
     link = saved.parent / "link.voile"
     link.symlink_to(saved)
     with pytest.raises(UsageError, match="is a link"):
@@ -790,7 +789,7 @@ def test_links_and_unfinished_names_are_refused_as_targets(
         adult.save(saved.parent / "x.partial-y")
 
 
-def test_nothing_is_overwritten_by_accident(saved: Path, adult: voile.Release) -> None:
+def test_nothing_is_overwritten_by_accident(saved: Path, adult: ViewRelease) -> None:
     with pytest.raises(UsageError, match="exists already"):
         adult.save(saved)
     adult.save(saved, overwrite=True)

@@ -13,13 +13,13 @@ from voile.answering.refined import adding_up
 from voile.engines.table import read_all
 from voile.query import DomainSums, parse
 from voile.query.predicate import Term
-from voile.release import Release
+from voile.release import ViewRelease
 
 COLUMNS = ["age", "education", "sex", "native_country", "salary"]
 
 
 @pytest.fixture(scope="module")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Release:
+def release(tmp_path_factory: pytest.TempPathFactory) -> ViewRelease:
     folder = tmp_path_factory.mktemp("refined")
     made = voile.publish(
         "dataset:adult/boundary", columns=COLUMNS, prior=0.01, retention=0.5, simulate_seed=3
@@ -38,22 +38,22 @@ def truth() -> Any:
     return lambda sql: con.execute(sql).fetchall()
 
 
-def refined(release: Release, sql: str) -> list[dict[str, Any]]:
+def refined(release: ViewRelease, sql: str) -> list[dict[str, Any]]:
     return list(release.query(sql, refine=True).rows)
 
 
-def test_it_is_fitted_once_and_kept_beside_the_release(release: Release) -> None:
+def test_it_is_fitted_once_and_kept_beside_the_release(release: ViewRelease) -> None:
     path = release.refinement_path
     assert path == release.path.resolve().with_name("five.voile.refined.npz")
     assert path.is_file() and path.parent == release.path.resolve().parent
     before = path.stat().st_mtime_ns
-    again = Release.open(release.path)
+    again = ViewRelease.open(release.path)
     assert again.refine().mixture.components == release.refine().mixture.components
     assert path.stat().st_mtime_ns == before
     assert voile.verify(release.path).name == release.name
 
 
-def test_the_models_counts_are_those_of_its_tables(release: Release) -> None:
+def test_the_models_counts_are_those_of_its_tables(release: ViewRelease) -> None:
     """Contracted with every condition of the language, against the tables multiplied out."""
     mixture = release.refine().mixture
     model = release._model()
@@ -84,7 +84,7 @@ def test_the_models_counts_are_those_of_its_tables(release: Release) -> None:
     "select", ["count(*)", "sum(age)", "count(*) filter (where age > 40)"]
 )  # fmt: skip
 @pytest.mark.parametrize("where", ["true", "sex = 'Female' and age < 35"])
-def test_groups_add_up_to_the_total(release: Release, select: str, where: str) -> None:
+def test_groups_add_up_to_the_total(release: ViewRelease, select: str, where: str) -> None:
     (total,) = refined(release, f"select {select} as x from adult where {where}")
     for groups in ("education", "floor(age / 10), salary", "native_country"):
         rows = refined(release, f"select {select} as x from adult where {where} group by {groups}")
@@ -93,7 +93,9 @@ def test_groups_add_up_to_the_total(release: Release, select: str, where: str) -
         assert all(row["x"].interval()[0] >= 0 for row in rows)
 
 
-def test_small_counts_are_far_better_and_large_ones_not_worse(release: Release, truth: Any) -> None:
+def test_small_counts_are_far_better_and_large_ones_not_worse(
+    release: ViewRelease, truth: Any
+) -> None:
     groups = "education, native_country, sex"
     sql = f"select {groups}, count(*) as n from adult group by {groups}"
     exact = {tuple(row[:3]): row[3] for row in truth(sql)}
@@ -110,7 +112,7 @@ def test_small_counts_are_far_better_and_large_ones_not_worse(release: Release, 
     assert (np.abs(model - true) <= 2 * stated + 1).mean() > 0.9
 
 
-def test_averages_and_shares_of_refined_totals(release: Release, truth: Any) -> None:
+def test_averages_and_shares_of_refined_totals(release: ViewRelease, truth: Any) -> None:
     sql = (
         "select sex, avg(age) as mean, 100.0 * count(*) filter (where salary = '>50K') / count(*) "
         "as rich, stddev(age) as spread from adult group by sex order by sex"
@@ -125,7 +127,7 @@ def test_averages_and_shares_of_refined_totals(release: Release, truth: Any) -> 
             assert low <= row[name].value <= high
 
 
-def test_a_sum_of_ones_is_the_count(release: Release) -> None:
+def test_a_sum_of_ones_is_the_count(release: ViewRelease) -> None:
     (row,) = refined(release, "select count(*) as n, sum(1) as s, sum(3) as t from adult "
                               "where age < 40")  # fmt: skip
     assert row["s"].value == pytest.approx(row["n"].value)
@@ -135,7 +137,7 @@ def test_a_sum_of_ones_is_the_count(release: Release) -> None:
 
 
 def test_refined_quantiles_are_better_and_lie_in_the_plain_interval(
-    release: Release, truth: Any
+    release: ViewRelease, truth: Any
 ) -> None:
     sql = (
         "select education, sex, quantile_disc(age, 0.5) as m from adult group by education, sex "
@@ -157,7 +159,7 @@ def test_refined_quantiles_are_better_and_lie_in_the_plain_interval(
         assert (low, high) == row["m"].plain.interval()
 
 
-def test_having_and_order_use_what_is_told(release: Release) -> None:
+def test_having_and_order_use_what_is_told(release: ViewRelease) -> None:
     rows = refined(
         release,
         "select education, count(*) as n from adult group by education having count(*) > 500 "
@@ -167,19 +169,19 @@ def test_having_and_order_use_what_is_told(release: Release) -> None:
     assert values == sorted(values, reverse=True) and min(values) > 500
 
 
-def test_json_carries_the_plain_estimate(release: Release) -> None:
+def test_json_carries_the_plain_estimate(release: ViewRelease) -> None:
     entry = release.query("select count(*) from adult", refine=True).to_dict()
     assert set(entry["rows"][0]["count"]) == {"estimate", "stderr", "low", "high", "plain"}
     assert "not a guarantee" in entry["covers"]
 
 
-def test_a_file_of_another_release_is_refused(release: Release, tmp_path: Path) -> None:
+def test_a_file_of_another_release_is_refused(release: ViewRelease, tmp_path: Path) -> None:
     other = voile.publish(
         "dataset:adult/boundary", columns=COLUMNS, prior=0.02, simulate_seed=4
     ).save(tmp_path / "other.voile")
     other.refinement_path.write_bytes(release.refinement_path.read_bytes())
     with pytest.raises(voile.VoileError, match="another release"):
-        Release.open(other.path).query("select count(*) from adult", refine=True)
+        ViewRelease.open(other.path).query("select count(*) from adult", refine=True)
 
 
 def test_adding_up() -> None:

@@ -27,6 +27,7 @@ from voile.privacy.shape import (
     protected_priors,
 )
 from voile.publishing import publish_table
+from voile.release import ViewRelease
 from voile.schema import Schema, TupleIndex
 from voile.schema.product import PARTS, Product, whole_parts
 
@@ -250,7 +251,7 @@ def table(rows: int = 60) -> pa.Table:
     )
 
 
-def published(seed: int | None = None, **options: Any) -> voile.Release:
+def published(seed: int | None = None, **options: Any) -> ViewRelease:
     wish: dict[str, Any] = {
         "prior": 0.35, "posterior": 0.5, "schema": SCHEMA, "noise_prior": CHANCES, "name": "t",
     }  # fmt: skip
