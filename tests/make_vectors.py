@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from tests.vector_law import Document, epsilon, perturbed
+from tests.vector_law import Document, epsilon, perturbed, public
 
 TARGET = Path(__file__).resolve().parent.parent / "clients" / "vectors.json"
 
@@ -170,6 +170,16 @@ def whole_rows() -> Iterator[Good]:
     yield "a promise that is kept", spec_of(
         AGES, SEX, promise={"epsilon": 5.1, "columns": {"age": 3.4879, "sex": 1.6095}}
     ), {"age": 20, "sex": "Male"}, words(KEEP, 0, KEEP, 0)  # fmt: skip
+    rare = AGES | {"retention": 1e-12}
+    yield "a small promise that is kept but for the last digits", spec_of(
+        rare, promise={"epsilon": epsilon(spec_of(rare)) * (1 - 1e-10)}
+    ), {"age": 33}, words(CHANGE, 3)  # fmt: skip
+    one = column("one", "categorical", {"values": ["yes"]}, retention=1)
+    yield "one value beside what is perturbed", spec_of(
+        AGES, one
+    ), {"age": 20, "one": "yes"}, words(KEEP, 0)  # fmt: skip
+    yield "one value alone", spec_of(one), {"one": "yes"}, b""
+    yield "joint retention 1 draws nothing", TUPLE | {"joint": {"retention": 1}}, pair, b""
     yield "a joint promise that is kept", TUPLE | {
         "promise": {"epsilon": 1.3863, "columns": {"a": 1.3863}}
     }, pair, words(0, 0, 0)  # fmt: skip
@@ -262,6 +272,7 @@ def wrong_rows() -> Iterator[tuple[str, Document, Any]]:
     yield "above the bins", spec_of(PAY), {"pay": 9000.5}
     yield "not a listed number", spec_of(GRADES), {"grade": 1}
     yield "too few random bytes", ages, {"age": 33}
+    yield "a name in another case", ages, {"Age": 33}
 
 
 def broken_promises() -> Iterator[tuple[str, Document, Document, dict[str, Any]]]:
@@ -276,10 +287,30 @@ def broken_promises() -> Iterator[tuple[str, Document, Document, dict[str, Any]]
     joint = TUPLE | {"promise": {"columns": {"b": 1.38}}}
     yield "a joint promise is broken", joint, {"a": 0, "b": None}, {}
     yield "above the caller's limit", age, row, {"at_most": 3.4878}
-    yield "sent as it is without leave", spec_of(BORN), {"born": "1970-01-01"}, {"at_most": 99}
-    yield "joint retention 1", TUPLE | {"joint": {"retention": 1}}, {"a": 0, "b": None}, {
-        "at_most": 99
+    yield from sent_as_it_is()
+    rare = AGES | {"retention": 1e-12}
+    tiny = epsilon(spec_of(rare))
+    yield "a small promise is broken", spec_of(rare, promise={"epsilon": 1e-12}), row, {}
+    yield "a small promise is broken by little", spec_of(
+        rare, promise={"epsilon": tiny * (1 - 1e-8)}
+    ), row, {}  # fmt: skip
+    yield "above a small limit", spec_of(rare), row, {"at_most": tiny * (1 - 1e-8)}
+
+
+def sent_as_it_is() -> Iterator[tuple[str, Document, Document, dict[str, Any]]]:
+    both, born = {"age": 33, "born": "1970-01-01"}, {"born": "1970-01-01"}
+    yield "sent as it is without leave", spec_of(AGES, BORN), both, {}
+    yield "sent as it is without leave, within a limit", spec_of(AGES, BORN), both, {"at_most": 99}
+    yield "nothing is perturbed, without leave", spec_of(BORN), born, {}
+    yield "nothing is perturbed: no limit is kept", spec_of(BORN), born, {
+        "at_most": 99, "public": ["born"],
     }  # fmt: skip
+    yield "nothing is perturbed: no promise is kept", spec_of(
+        BORN, promise={"epsilon": 1e300}
+    ), born, {"public": ["born"]}  # fmt: skip
+    kept, pair = TUPLE | {"joint": {"retention": 1}}, {"a": 0, "b": None}
+    yield "joint retention 1, without leave", kept, pair, {"public": ["a"]}
+    yield "joint retention 1: no limit is kept", kept, pair, {"at_most": 99, "public": ["a", "b"]}
 
 
 def within_a_limit() -> Document:
@@ -316,11 +347,16 @@ def wrong_texts() -> Iterator[tuple[str, str]]:
     yield "half a surrogate pair", TEXT.replace("âge", "\\ud800")
 
 
+def leave(spec: Document) -> Document:
+    """What the caller must name, where there is something to name."""
+    return {"public": public(spec)} if public(spec) else {}
+
+
 def vectors() -> Iterator[Document]:
     for name, spec, row, random in chain(draws(), grids(), listed(), days_and_bins(), whole_rows()):
-        values = perturbed(spec, row, random)
-        yield {"name": name, "spec": spec, "row": row, "random": random.hex()} | {
-            "values": values, "epsilon": epsilon(spec),
+        values, told = perturbed(spec, row, random), epsilon(spec)
+        yield {"name": name, "spec": spec, "row": row, "random": random.hex()} | leave(spec) | {
+            "values": values, "epsilon": told if math.isfinite(told) else None,
         }  # fmt: skip
     yield within_a_limit()
     yield with_a_digest()
@@ -329,7 +365,9 @@ def vectors() -> Iterator[Document]:
     for name, broken in wrong_texts():
         yield {"name": name, "text": broken, "row": {}, "error": "spec"}
     for name, spec, wrong in wrong_rows():
-        yield {"name": name, "spec": spec, "row": wrong, "random": "00", "error": "row"}
+        yield {"name": name, "spec": spec, "row": wrong, "random": "00"} | leave(spec) | {
+            "error": "row"
+        }  # fmt: skip
     for name, spec, row, extra in broken_promises():
         yield {"name": name, "spec": spec, "row": row, "random": ""} | extra | {"error": "promise"}
 

@@ -48,7 +48,8 @@ import {{ parseSpec, submission }} from "./voile-client.mjs";
 const chunks = [];
 for await (const chunk of process.stdin) chunks.push(chunk);
 const {{ text, row }} = JSON.parse(Buffer.concat(chunks).toString());
-process.stdout.write(await submission(Array({count}).fill(row), parseSpec(text)));
+const rows = Array({count}).fill(row);
+process.stdout.write(await submission(rows, parseSpec(text), {{ public: ["born"] }}));
 """
     spec = Spec.from_bytes(json.dumps(SURVEY, indent=3).encode())
     given = json.dumps({"text": spec.raw.decode(), "row": PERSON})

@@ -17,6 +17,7 @@ from tests.make_vectors import AGES, GRADES, PERSON, SURVEY, TUPLE, VISITS, spec
 from voile.client import (
     Spec,
     Submission,
+    WrongSpecError,
     fetch_spec,
     perturb,
     read_submission,
@@ -27,6 +28,8 @@ from voile.errors import PromiseError, UsageError, VoileError
 
 SPEC = Spec.from_dict(SURVEY)
 OTHER = Spec.from_dict(spec_of(AGES))
+BORN = ["born"]
+"""The column of the survey that is sent as it is."""
 
 
 VALUES = [33, 12.34, "Male", None, "1970-01-01", 1500.25]
@@ -46,8 +49,8 @@ def read(made: Any) -> Submission:
 
 
 def test_what_is_written_is_read() -> None:
-    rows = [perturb(PERSON, SPEC) for _ in range(50)]
-    found = read_submission(submission(rows, SPEC), SPEC)
+    rows = [perturb(PERSON, SPEC, public=BORN) for _ in range(50)]
+    found = read_submission(submission(rows, SPEC, public=BORN), SPEC)
     assert found.codes.shape == (50, 6) and found.codes.dtype == np.int64
     assert {len(id_) for id_ in found.ids} == {16} and len(set(found.ids)) == 50
     for place, column in enumerate(SPEC.columns):
@@ -65,7 +68,7 @@ def test_every_value_of_every_column_can_be_sent(spec: dict[str, Any]) -> None:
     ]
     names = [column.name for column in made.columns]
     rows = [dict(zip(names, row, strict=True)) for row in zip(*values, strict=True)]
-    found = read_submission(submission(rows, made), made)
+    found = read_submission(submission(rows, made, public=made.public), made)
     public = [place for place, column in enumerate(made.columns) if column.name in made.public]
     for place in public:
         assert (found.codes[:, place] == codes[place]).all()
@@ -78,18 +81,20 @@ def test_every_value_of_every_column_can_be_sent(spec: dict[str, Any]) -> None:
 
 def test_raw_rows_are_perturbed_and_perturbed_ones_are_not() -> None:
     """By chance, a raw row comes through 200 times with a chance far below 10⁻¹⁰⁰."""
-    once = perturb(PERSON, SPEC)
-    found = read_submission(submission([once] * 100 + [PERSON] * 200, SPEC), SPEC)
+    once = perturb(PERSON, SPEC, public=BORN)
+    payload = submission([once] * 100 + [PERSON] * 200, SPEC, public=BORN)
+    found = read_submission(payload, SPEC)
     assert (found.codes[:100] == found.codes[0]).all()
     assert len(np.unique(found.codes[100:], axis=0)) > 20
     with pytest.raises(UsageError, match="row 1 was perturbed for another spec"):
-        submission([PERSON, perturb({"age": 33}, OTHER)], SPEC)
+        submission([PERSON, perturb({"age": 33}, OTHER)], SPEC, public=BORN)
     with pytest.raises(UsageError, match="row 1 has no column 'age'"):
-        submission([PERSON, {}], SPEC)
+        submission([PERSON, {}], SPEC, public=BORN)
     with pytest.raises(UsageError, match="no rows"):
-        submission([], SPEC)
-    with pytest.raises(PromiseError):
-        submission([once], SPEC, at_most=99)
+        submission([], SPEC, public=BORN)
+    for limits in ({}, {"at_most": 99}, {"at_most": 3, "public": BORN}):
+        with pytest.raises(PromiseError):
+            submission([once], SPEC, **limits)
 
 
 def changed(edit: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
@@ -105,7 +110,7 @@ def changed(edit: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
         (lambda d: d.update(version=2), "of version 2; this Voile reads up to 1"),
         (lambda d: d.update(version="1"), "'version' is '1', not a number"),
         (lambda d: d.update(spec="0" * 64), "for another spec"),
-        (lambda d: d.update(spec=None), "for another spec"),
+        (lambda d: d.update(spec=None), "'spec' is not text"),
         (lambda d: d.pop("rows"), "has no 'rows'"),
         (lambda d: d.update(more=1), "unknown key 'more'"),
         (lambda d: d.update(rows=[]), "'rows' is empty"),
@@ -136,8 +141,10 @@ def test_wrong_submissions_are_refused(
     edit: Callable[[dict[str, Any]], object], words: str
 ) -> None:
     read(document())
-    with pytest.raises(UsageError, match=words):
+    with pytest.raises(UsageError, match=words) as refused:
         read(changed(edit))
+    assert refused.value.hint
+    assert isinstance(refused.value, WrongSpecError) == ("for another spec" in words)
 
 
 def test_a_number_may_be_spelt_in_any_way() -> None:
@@ -148,7 +155,7 @@ def test_a_number_may_be_spelt_in_any_way() -> None:
 
 
 def test_limits_on_rows() -> None:
-    payload = submission([PERSON] * 3, SPEC)
+    payload = submission([PERSON] * 3, SPEC, public=BORN)
     assert len(read_submission(payload, SPEC, most_rows=3).ids) == 3
     with pytest.raises(UsageError, match="has 3 entries; at most 2"):
         read_submission(payload, SPEC, most_rows=2)
@@ -235,6 +242,7 @@ def test_a_hundred_thousand_payloads_are_read_or_refused() -> None:
         try:
             found = read_submission(data, SPEC, most_rows=5)
         except UsageError as error:
+            assert error.hint, error.message
             outcomes[error.message.split(":")[0][:30]] += 1
             continue
         outcomes["read"] += 1
@@ -312,14 +320,18 @@ def test_sending_again_sends_the_same_bytes(collector: tuple[str, type[Collector
     url, handler = collector
     handler.script[:] = [(503, {}, b""), (429, {"Retry-After": "7"}, b""), DONE]
     waits: list[float] = []
-    assert send(url, [PERSON], SPEC, _sleep=waits.append) == {"accepted": 1, "repeated": 0}
+    answer = send(url, [PERSON], SPEC, public=BORN, _sleep=waits.append)
+    assert answer == {"accepted": 1, "repeated": 0}
     assert len(handler.seen) == 3 and len(set(handler.seen)) == 1
     assert waits == [0.5, 7.0]
     assert read_submission(handler.seen[0], SPEC).codes.shape == (1, 6)
-    kept = submission([PERSON], SPEC)
+    kept = submission([PERSON], SPEC, public=BORN)
     handler.script[:] = [DONE]
     send(url + "/", kept, SPEC)
     assert handler.seen[-1] == kept
+    with pytest.raises(PromiseError, match="more than the 3 you allow"):
+        send(url, kept, SPEC, at_most=3, public=BORN)
+    assert len(handler.seen) == 4
 
 
 def test_a_connection_that_breaks_is_tried_again_and_at_last_given_up(
@@ -327,11 +339,11 @@ def test_a_connection_that_breaks_is_tried_again_and_at_last_given_up(
 ) -> None:
     url, handler = collector
     handler.script[:] = [(0, {}, b""), DONE]
-    send(url, [PERSON], SPEC, _sleep=lambda _: None)
+    send(url, [PERSON], SPEC, public=BORN, _sleep=lambda _: None)
     assert len(set(handler.seen)) == 1 and len(handler.seen) == 2
     handler.script[:] = [(500, {}, b"")] * 2
     with pytest.raises(VoileError, match="no answer in 2 attempts") as refused:
-        send(url, [PERSON], SPEC, attempts=2, _sleep=lambda _: None)
+        send(url, [PERSON], SPEC, public=BORN, attempts=2, _sleep=lambda _: None)
     assert "keep the bytes" in refused.value.hint
 
 
@@ -344,13 +356,13 @@ def test_refusals_are_told_and_not_repeated(collector: tuple[str, type[Collector
     ):
         handler.script[:] = [(400, {}, body)]
         with pytest.raises(UsageError, match=words):
-            send(url, [PERSON], SPEC)
+            send(url, [PERSON], SPEC, public=BORN)
     handler.script[:] = [(307, {"Location": "http://example.org/"}, b"")]
     with pytest.raises(UsageError, match="answered 307"):
-        send(url, [PERSON], SPEC)
+        send(url, [PERSON], SPEC, public=BORN)
     handler.script[:] = [(200, {}, b"[1]")]
     with pytest.raises(VoileError, match="not a JSON object"):
-        send(url, [PERSON], SPEC)
+        send(url, [PERSON], SPEC, public=BORN)
 
 
 def test_the_spec_is_fetched_with_its_bytes(collector: tuple[str, type[Collector]]) -> None:

@@ -144,6 +144,7 @@ def test_what_is_wrong_is_told(
     assert answer.status == status
     assert set(answer.data) == {"error", "hint"}
     assert told in answer.data["error"] + answer.data["hint"]
+    assert answer.data["hint"]
     assert kept(tmp_path) == {}
 
 
@@ -221,6 +222,7 @@ def test_paths_and_methods_that_are_not_there(app: Any) -> None:
     ):  # fmt: skip
         answer = one(ask(app, method, path))
         assert (answer.status, set(answer.data)) == (status, {"error", "hint"})
+        assert answer.data["hint"]
 
 
 def test_the_spec_is_served_byte_for_byte(app: Any) -> None:

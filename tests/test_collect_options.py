@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from tests.collecting import (
+    SURVEY,
     application,
     ask,
     codes_submission,
@@ -17,6 +19,7 @@ from tests.collecting import (
 )
 from voile.cli import app as command_line
 from voile.cli.collecting import check_installed
+from voile.client import Spec
 from voile.collect import opened
 from voile.collect.app import Limits
 from voile.collect.rate import Buckets, Rate, party
@@ -186,11 +189,32 @@ def test_the_release_of_a_store_as_json_and_for_people(tmp_path: Path) -> None:
         store.add([codes_submission([bytes(16), b"1" * 16], [[1, 2, 0], [3, 4, 2]])])
     command = ["collect", "--store", str(folder), "--release", str(target)]
     done = CliRunner().invoke(command_line, [*command, "--json"])
-    assert json.loads(done.stdout) == {
+    told = json.loads(done.stdout)
+    # ε by hand: 0.3·74/0.7, 0.5·1,000,001/0.5 and 0.5·5/0.5, each with 1 added.
+    epsilon = math.log(1 + 0.3 * 74 / 0.7) + math.log(1_000_002) + math.log(6)
+    assert told.pop("guarantee")["epsilon"] == pytest.approx(epsilon)
+    assert "promises next to nothing" in told.pop("notes")[0]
+    assert told == {
         "release": str(target), "store": str(folder), "rows": 2, "spec": survey().digest,
     }  # fmt: skip
     done = CliRunner().invoke(command_line, [*command, "--overwrite"])
     assert "as they were perturbed by those who sent them" in done.stdout
+    assert "local ε = 19.1 for a row" in " ".join(done.stdout.split())
+    assert "promises next to nothing" in " ".join(done.stdout.split())
+
+
+def test_a_store_whose_rows_could_not_be_released_is_not_filled_further(tmp_path: Path) -> None:
+    """A third of a unit is no decimal step: collect refuses such specs, also in an old store."""
+    thirds = {"low": 0, "step": 1, "per": 3, "count": 10}
+    odd = SURVEY["columns"][1] | {"domain": thirds}
+    spec = Spec.from_dict(SURVEY | {"columns": [odd]})
+    with opened(tmp_path / "store", spec):
+        pass
+    command = ["collect", "--store", str(tmp_path / "store"), "--listen", "127.0.0.1:0"]
+    done = CliRunner().invoke(command_line, command)
+    assert isinstance(done.exception, UsageError)
+    assert "could not be released" in done.exception.message
+    assert "begin a new --store" in done.exception.hint
 
 
 def test_what_is_missing_to_serve_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -112,9 +112,23 @@ def perturbed(spec: Document, row: Document, random: bytes) -> list[Any]:
     return [value_of(column, code) for column, code in zip(spec["columns"], made, strict=True)]
 
 
-def epsilon(spec: Document) -> float:
-    """ln of the largest ratio of chances of the same outcome, from the chances themselves."""
+def public(spec: Document) -> list[str]:
+    """Columns that are sent as they are, but for those with one value, which tell nothing."""
     joint = spec.get("joint")
+    if joint and joint["retention"] < 1:
+        return []
+    return [c["name"] for c in spec["columns"] if c["retention"] == 1 and size(c) > 1]
+
+
+def epsilon(spec: Document) -> float:
+    """ln of the largest ratio of chances of the same outcome, from the chances themselves.
+
+    Infinite where all that tells anything is sent as it is.
+    """
+    joint = spec.get("joint")
+    telling = [column["name"] for column in spec["columns"] if size(column) > 1]
+    if telling and telling == public(spec):
+        return math.inf
     if joint:
         count = math.prod(size(column) for column in spec["columns"])
         return log_ratio(Fraction(joint["retention"]), Fraction(1, count), count)
@@ -133,4 +147,6 @@ def log_ratio(retention: Fraction, least: Fraction, count: int) -> float:
         return 0.0
     most = retention + (1 - retention) * least
     ratio = most / ((1 - retention) * least)
+    if ratio < 2:
+        return math.log1p(ratio - 1)
     return math.log(ratio.numerator) - math.log(ratio.denominator)

@@ -13,12 +13,14 @@ const MOST_LISTED = 1_000_000;
 const MOST_COLUMNS = 1000;
 const MOST_BYTES = 2 ** 25;
 const SLACK = 1e-9;
+const ROUNDING = 2 ** -48;
+const AS_THE_FORMAT_SAYS = "write it as docs/wire-format.md says";
 const DAY = 86_400_000;
 const WORDS = 1n << 64n;
 
 /** The spec, the row or the call is wrong; `hint` says what would work. */
 export class UsageError extends Error {
-  constructor(message, hint = "") {
+  constructor(message, hint) {
     super(message);
     this.name = "UsageError";
     this.hint = hint;
@@ -27,7 +29,7 @@ export class UsageError extends Error {
 
 /** The spec does not keep its promise, or tells more than the caller allows. */
 export class PromiseError extends Error {
-  constructor(message, hint = "") {
+  constructor(message, hint) {
     super(message);
     this.name = "PromiseError";
     this.hint = hint;
@@ -36,14 +38,21 @@ export class PromiseError extends Error {
 
 // ---------------------------------------------------------------------- reading a spec
 
+/** Specs that `parseSpec` has read and checked: no other object is taken for one. */
+const specs = new WeakSet();
+
 /** Read a spec from the exact text or bytes that the survey publishes. */
 export function parseSpec(source) {
-  const raw = typeof source === "string" ? new TextEncoder().encode(source) : source.slice();
-  if (raw.length > MOST_BYTES) throw new UsageError(`the spec has ${raw.length} bytes`);
+  const raw = bytesOf(source);
+  if (raw.length > MOST_BYTES) {
+    throw new UsageError(`the spec has ${raw.length} bytes`, `at most ${MOST_BYTES} are read`);
+  }
   const document = anObject(
     parseJson(raw), "the spec", ["format", "version", "columns"], ["name", "joint", "promise"],
   );
-  if (document.format !== FORMAT) throw new UsageError(`the spec is not of the format '${FORMAT}'`);
+  if (document.format !== FORMAT) {
+    throw new UsageError(`the spec is not of the format '${FORMAT}'`, "read the survey's spec");
+  }
   const version = aWhole(document.version, "the spec's version", 1, 2 ** 31);
   if (version > VERSION) throw new UsageError(`the spec is of version ${version}`, "use a newer client");
   const joint = readJoint(document.joint ?? null);
@@ -55,14 +64,28 @@ export function parseSpec(source) {
   const promise = readPromise(document.promise ?? null);
   const spec = Object.freeze({ name, columns: Object.freeze(columns), joint, promise, raw });
   checkPromise(spec);
+  specs.add(spec);
   return spec;
+}
+
+function bytesOf(source) {
+  if (typeof source === "string") return new TextEncoder().encode(source);
+  if (source instanceof Uint8Array) return new Uint8Array(source);
+  if (source instanceof ArrayBuffer) return new Uint8Array(source.slice(0));
+  throw new UsageError(
+    "a spec is read from its text or its bytes", "give a string, a Uint8Array or an ArrayBuffer",
+  );
+}
+
+function checkSpec(spec) {
+  if (!specs.has(spec)) throw new UsageError("this is not a spec", "read one with parseSpec(text)");
 }
 
 function parseJson(raw) {
   try {
     return JSON.parse(new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(raw));
   } catch {
-    throw new UsageError("the spec is not JSON in UTF-8");
+    throw new UsageError("the spec is not JSON in UTF-8", AS_THE_FORMAT_SAYS);
   }
 }
 
@@ -76,7 +99,9 @@ function readPromise(entry) {
   if (entry === null) return null;
   anObject(entry, "the promise", [], ["epsilon", "columns"]);
   const named = entry.columns === undefined ? {} : entry.columns;
-  if (!isObject(named)) throw new UsageError("the promise's columns are not an object");
+  if (!isObject(named)) {
+    throw new UsageError("the promise's columns are not an object", AS_THE_FORMAT_SAYS);
+  }
   const columns = Object.entries(named).map(([name, value]) => [
     name, anEpsilon(value, `the promise of column '${name}'`),
   ]);
@@ -87,7 +112,7 @@ function readPromise(entry) {
 function readColumn(entry, place, joint) {
   anObject(entry, place, ["name", "kind", "domain", "null", "retention", "replace"]);
   const name = aText(entry.name, `${place}: the name`, 1000);
-  if (name === "") throw new UsageError(`${place}: the name is empty`);
+  if (name === "") throw new UsageError(`${place}: the name is empty`, "give the column a name");
   const where = `column '${name}'`;
   if (typeof entry.kind !== "string" || !Object.hasOwn(FORMS, entry.kind)) {
     throw new UsageError(`${where}: unknown kind`, `one of ${Object.keys(FORMS).join(", ")}`);
@@ -99,7 +124,10 @@ function readColumn(entry, place, joint) {
   const size = domain.count + (hasNull ? 1 : 0);
   const parts = readReplace(entry.replace, size, where);
   if (joint && (retention !== 1 || parts !== null)) {
-    throw new UsageError(`${where} has its own way of perturbing beside the joint coin`);
+    throw new UsageError(
+      `${where} has its own way of perturbing beside the joint coin`,
+      "with 'joint', every column has retention 1 and replace 'uniform'",
+    );
   }
   const total = parts === null ? size : parts.reduce((sum, part) => sum + part, 0);
   return Object.freeze({ name, kind, domain, hasNull, retention, parts, size, total });
@@ -110,10 +138,17 @@ function readReplace(entry, size, where) {
   const parts = aList(entry, `${where}: 'replace'`, MOST_LISTED).map((part, place) =>
     aWhole(part, `${where}: 'replace', entry ${place}`, 1, EXACT));
   if (parts.length !== size) {
-    throw new UsageError(`${where}: 'replace' has ${parts.length} entries for ${size} values`);
+    throw new UsageError(
+      `${where}: 'replace' has ${parts.length} entries for ${size} values`,
+      "one for each value of the domain, and one for NULL where it is allowed",
+    );
   }
   const total = parts.reduce((sum, part) => sum + BigInt(part), 0n);
-  if (total > BigInt(EXACT)) throw new UsageError(`${where}: 'replace' adds up to more than 2^53`);
+  if (total > BigInt(EXACT)) {
+    throw new UsageError(
+      `${where}: 'replace' adds up to more than 2^53`, "divide all by the same number",
+    );
+  }
   return parts;
 }
 
@@ -121,7 +156,11 @@ function checkNames(columns) {
   const seen = new Set();
   for (const { name } of columns) {
     const folded = name.toUpperCase().toLowerCase();
-    if (seen.has(folded)) throw new UsageError(`column '${name}' is there twice, but for case`);
+    if (seen.has(folded)) {
+      throw new UsageError(
+        `column '${name}' is there twice, but for case`, "give the columns different names",
+      );
+    }
     seen.add(folded);
   }
 }
@@ -140,7 +179,10 @@ const FORMS = {
 function readDomain(entry, kind, where) {
   const keys = isObject(entry) ? Object.keys(entry).sort().join(",") : "";
   if (!Object.hasOwn(FORMS[kind], keys)) {
-    throw new UsageError(`${where}: the domain is not one of kind ${kind}`);
+    const known = Object.keys(FORMS[kind]).map((form) => `{${form}}`);
+    throw new UsageError(
+      `${where}: the domain is not one of kind ${kind}`, `give ${known.join(" or ")}`,
+    );
   }
   return FORMS[kind][keys](entry, kind, `${where}: the domain`);
 }
@@ -164,7 +206,9 @@ function readListed(entry, kind, where) {
 function listed(values, where) {
   // A Map takes 0 and −0 for the same number, as == does.
   const codes = new Map(values.map((value, code) => [value, code]));
-  if (codes.size < values.length) throw new UsageError(`${where} lists a value twice`);
+  if (codes.size < values.length) {
+    throw new UsageError(`${where} lists a value twice`, "list it once");
+  }
   return {
     count: values.length,
     encode: (value) => codes.get(value) ?? -1,
@@ -178,9 +222,11 @@ function readGrid(entry, kind, where) {
   const per = aWhole(entry.per, `${where}'s per`, 1, LARGEST);
   const count = aWhole(entry.count, `${where}'s count`, 1, 2 * LARGEST + 1);
   if (BigInt(low) + BigInt(step) * BigInt(count - 1) > BigInt(LARGEST)) {
-    throw new UsageError(`${where} ends above 2^50`);
+    throw new UsageError(`${where} ends above 2^50`, "make the grid coarser or shorter");
   }
-  if (kind === "integer" && per !== 1) throw new UsageError(`${where}'s per is ${per}, not 1`);
+  if (kind === "integer" && per !== 1) {
+    throw new UsageError(`${where}'s per is ${per}`, "kind integer has per 1");
+  }
   return grid(low, step, per, count, kind === "integer");
 }
 
@@ -197,7 +243,9 @@ function grid(low, step, per, count, whole) {
 function readDays(entry, kind, where) {
   const first = aDay(entry.first, `${where}'s first day`);
   const count = aWhole(entry.count, `${where}'s count`, 1, LARGEST);
-  if (first + count - 1 > dayNumber("9999-12-31")) throw new UsageError(`${where} ends after 9999`);
+  if (first + count - 1 > dayNumber("9999-12-31")) {
+    throw new UsageError(`${where} ends after 9999`, "lower the count");
+  }
   const days = grid(first, 1, 1, count, true);
   return {
     count,
@@ -211,7 +259,7 @@ function readEdges(entry, kind, where) {
     aNumber(edge, `${where}, edge ${place}`));
   const count = edges.length - 1;
   if (count < 1 || edges.some((edge, place) => place > 0 && !(edges[place - 1] < edge))) {
-    throw new UsageError(`${where} needs two edges or more, in increasing order`);
+    throw new UsageError(`${where} is no list of bins`, "give two edges or more, increasing");
   }
   const decode = (code) => (edges[code] + edges[code + 1]) / 2;
   const encode = (value) => {
@@ -220,7 +268,9 @@ function readEdges(entry, kind, where) {
   };
   for (let code = 0; code < count; code += 1) {
     if (encode(decode(code)) !== code) {
-      throw new UsageError(`${where}: the middle of bin ${code} is not inside it`);
+      throw new UsageError(
+        `${where}: the middle of bin ${code} is not inside it`, "make the bins wider",
+      );
     }
   }
   return { count, encode, decode };
@@ -270,86 +320,173 @@ function decode(column, code) {
 
 /** Names of the columns that are sent as they are. */
 export function publicColumns(spec) {
+  checkSpec(spec);
   if (spec.joint !== null) return spec.joint === 1 ? spec.columns.map(({ name }) => name) : [];
   return spec.columns.filter(({ retention }) => retention === 1).map(({ name }) => name);
 }
 
-/** Local ε of a row: of all its columns together but those that are sent as they are. */
+/**
+ * Local ε of a row: of all its columns together but those that are sent as they are.
+ *
+ * Rounded up; infinite where no column is perturbed.
+ */
 export function epsilon(spec) {
-  if (spec.joint === null) {
-    return spec.columns
-      .filter(({ retention }) => retention < 1)
-      .reduce((sum, column) => sum + ownEpsilon(column), 0);
-  }
-  if (spec.joint === 0 || spec.columns.every(({ size }) => size === 1)) return 0;
-  if (spec.joint === 1) return Infinity;
-  const sizes = spec.columns.reduce((sum, { size }) => sum + Math.log(size), 0);
-  const log = Math.log(spec.joint / (1 - spec.joint)) + sizes;
-  return log > 0 ? log + Math.log1p(Math.exp(-log)) : Math.log1p(Math.exp(log));
+  checkSpec(spec);
+  return rowEpsilon(spec);
 }
 
 /** Local ε of each column, as a Map; infinite where it is sent as it is. */
 export function columnEpsilons(spec) {
+  checkSpec(spec);
+  return epsilonsOf(spec);
+}
+
+function rowEpsilon({ columns, joint }) {
+  const telling = columns.filter(({ size }) => size > 1);
+  if (telling.length === 0) return 0;
+  if (joint !== null) return jointEpsilon(joint, telling.map(({ size }) => size));
+  const perturbedOnes = telling.filter(({ retention }) => retention < 1);
+  if (perturbedOnes.length === 0) return Infinity;
+  const sum = perturbedOnes.reduce((total, column) => total + ownEpsilon(column), 0);
+  return sum === 0 ? 0 : above(sum, columns.length);
+}
+
+function epsilonsOf(spec) {
   return new Map(spec.columns.map((column) => [column.name, columnEpsilon(column, spec)]));
 }
 
 function columnEpsilon(column, spec) {
   if (column.size === 1) return 0;
-  return spec.joint === null ? ownEpsilon(column) : epsilon(spec);
+  return spec.joint === null ? ownEpsilon(column) : rowEpsilon(spec);
 }
 
-function ownEpsilon({ size, retention, parts, total }) {
-  if (size === 1 || retention === 0) return 0;
+function ownEpsilon({ retention, parts, total }) {
+  if (retention === 0) return 0;
   if (retention === 1) return Infinity;
   const least = parts === null ? 1 : parts.reduce((a, b) => Math.min(a, b));
-  return Math.log1p(((retention / (1 - retention)) * total) / least);
+  return above(Math.log1p(((retention / (1 - retention)) * total) / least), 1);
+}
+
+/** ln(1 + a) with ln a in hand, since a = p·D/(1 − p) may be larger than any double. */
+function jointEpsilon(joint, sizes) {
+  if (joint === 0) return 0;
+  if (joint === 1) return Infinity;
+  const logs = [joint / (1 - joint), ...sizes].map(Math.log);
+  const sum = logs.reduce((total, log) => total + log, 0);
+  const size = logs.reduce((total, one) => total + Math.abs(one), 0);
+  const log = sum + Number.EPSILON * logs.length * size; // terms of either sign may nearly cancel
+  return above(log > 0 ? log + Math.log1p(Math.exp(-log)) : Math.log1p(Math.exp(log)), 1);
+}
+
+/** A number that is not below what so many roundings were meant to give. */
+function above(number, roundings) {
+  return number * (1 + ROUNDING * roundings) + Number.MIN_VALUE;
 }
 
 /** The largest belief after a row with local ε was seen, of one that was `prior` before. */
 export function priorPosterior(prior, epsilonOfRow) {
-  if (!(prior >= 0 && prior <= 1)) throw new UsageError("a prior is a number from 0 to 1");
-  if (!(epsilonOfRow >= 0)) throw new UsageError("ε is a number that is not negative");
+  if (typeof prior !== "number" || !(prior >= 0 && prior <= 1)) {
+    throw new UsageError("the prior belief is not a number from 0 to 1", "such as 0.1");
+  }
+  if (typeof epsilonOfRow !== "number" || !(epsilonOfRow >= 0)) {
+    throw new UsageError("ε is not a number from 0 up", "such as epsilon(spec)");
+  }
   return prior === 0 ? 0 : 1 / (1 + ((1 - prior) / prior) * Math.exp(-epsilonOfRow));
 }
 
 function checkPromise(spec) {
   if (spec.promise === null) return;
   const whole = spec.promise.epsilon;
-  if (whole !== null && exceeds(epsilon(spec), whole)) {
-    throw new PromiseError(`the spec promises ε ≤ ${whole} and its parameters give ${epsilon(spec)}`);
+  if (whole !== null && exceeds(rowEpsilon(spec), whole)) {
+    throw new PromiseError(
+      `the spec promises ε ≤ ${whole} and its parameters give ${rowEpsilon(spec)}`,
+      "do not answer this survey; its owner must lower a retention",
+    );
   }
-  const found = columnEpsilons(spec);
+  const found = epsilonsOf(spec);
   for (const [name, promised] of spec.promise.columns) {
-    if (!found.has(name)) throw new UsageError(`the promise names an unknown column '${name}'`);
+    if (!found.has(name)) {
+      throw new UsageError(
+        `the promise names an unknown column '${name}'`, nearest(name, [...found.keys()]),
+      );
+    }
     if (exceeds(found.get(name), promised)) {
       throw new PromiseError(
         `the spec promises ε ≤ ${promised} for column '${name}' and its parameters give ${found.get(name)}`,
+        "do not answer this survey; its owner must lower the retention",
       );
     }
   }
 }
 
-function checkLimit(spec, atMost, allowed) {
-  if (atMost === null) return;
-  if (typeof atMost !== "number" || !(atMost >= 0)) {
-    throw new UsageError("atMost is the largest ε that you allow");
-  }
-  if (spec.joint === null) {
-    for (const { name, retention, size } of spec.columns) {
-      if (retention === 1 && size > 1 && !allowed.includes(name)) {
-        throw new PromiseError(
-          `column '${name}' is sent as it is (retention 1)`, `say public: ['${name}'] if you want that`,
-        );
-      }
+function exceeds(found, promised) {
+  return found > promised * (1 + SLACK);
+}
+
+// ---------------------------------------------------------------------- what the caller allows
+
+/** The options of `perturb` and `submission`; a misspelt one is refused, and not passed over. */
+function readOptions(spec, options) {
+  checkSpec(spec);
+  if (!isObject(options)) throw new UsageError("the options are not an object", "such as { atMost: 2 }");
+  const known = ["atMost", "public", "_source"];
+  for (const key of Object.keys(options)) {
+    if (!known.includes(key)) {
+      throw new UsageError(`unknown option '${key}'`, nearest(key, known.slice(0, 2)));
     }
   }
-  if (exceeds(epsilon(spec), atMost)) {
-    throw new PromiseError(`a row tells ε = ${epsilon(spec)}, more than the ${atMost} you allow`);
+  const { atMost = null, public: allowed = [], _source = secureBytes } = options;
+  if (typeof _source !== "function") throw new UsageError("_source is not a function", "leave it out");
+  checkLimit(spec, atMost, allowed);
+  return _source;
+}
+
+function checkLimit(spec, atMost, allowed) {
+  const limit = atMost ?? Infinity;
+  if (typeof limit !== "number" || !(limit >= 0)) {
+    throw new UsageError("atMost is not a number from 0 up", "give the largest ε that you allow");
+  }
+  checkPublic(spec, allowed);
+  const found = rowEpsilon(spec);
+  if (exceeds(found, limit)) {
+    throw new PromiseError(
+      `a row tells ε = ${found}, more than the ${limit} you allow`,
+      "do not answer this survey, or raise atMost",
+    );
   }
 }
 
-function exceeds(found, promised) {
-  return found > promised + SLACK * Math.max(1, promised);
+/** Every column that is sent as it is has been named; one with a single value need not be. */
+function checkPublic(spec, allowed) {
+  if (!Array.isArray(allowed)) {
+    throw new UsageError("public is not an array of columns' names", "such as public: ['region']");
+  }
+  const names = spec.columns.map(({ name }) => name);
+  for (const name of allowed) {
+    if (!names.includes(name)) {
+      throw new UsageError(
+        "public names what is no column of the spec", nearest(String(name), names),
+      );
+    }
+  }
+  const sent = new Set(publicColumns(spec));
+  const told = spec.columns.filter(({ name, size }) => size > 1 && sent.has(name));
+  const missing = told.find(({ name }) => !allowed.includes(name));
+  if (missing !== undefined) {
+    throw new PromiseError(
+      `column '${missing.name}' is sent as it is (retention 1)`,
+      `say public: [${told.map(({ name }) => `'${name}'`).join(", ")}] if you want that`,
+    );
+  }
+}
+
+/** The known name that differs in case and marks only, or all of them. */
+function nearest(wrong, known) {
+  const bare = (name) => name.toUpperCase().toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
+  const found = known.find((name) => bare(name) === bare(wrong));
+  if (found !== undefined) return `did you mean '${found}'?`;
+  const shown = known.slice(0, 12).map((name) => `'${name}'`).join(", ");
+  return `there is ${shown}${known.length > 12 ? ", …" : ""}`;
 }
 
 // ---------------------------------------------------------------------- draws
@@ -360,9 +497,14 @@ function secureBytes(count) {
 
 /** A source that gives the bytes of a test vector in order. It protects nobody. */
 export function fixedBytes(bytes) {
+  if (!(bytes instanceof Uint8Array)) {
+    throw new UsageError("the bytes are not a Uint8Array", "fixed bytes are for test vectors");
+  }
   let used = 0;
   const take = (count) => {
-    if (used + count > bytes.length) throw new UsageError("the draws need more bytes");
+    if (used + count > bytes.length) {
+      throw new UsageError("the draws need more bytes", "fixed bytes are for test vectors");
+    }
     used += count;
     return bytes.slice(used - count, used);
   };
@@ -403,16 +545,16 @@ const perturbed = new WeakMap();
 /**
  * Perturb one row, an object with every column's value (null for NULL).
  *
- * `atMost` is the largest local ε of a row that you accept; columns that are sent as they are must
- * then be named in `public`. `_source` is for test vectors only.
+ * Options: `atMost` is the largest local ε of a row that you accept. Columns that are sent as they
+ * are must be named in `public`. `_source` is for test vectors only.
  */
-export function perturb(row, spec, { atMost = null, public: allowed = [], _source = secureBytes } = {}) {
-  checkLimit(spec, atMost, allowed);
+export function perturb(row, spec, options = {}) {
+  const source = readOptions(spec, options);
   if (perturbed.has(row)) throw new UsageError("the row has been perturbed before", "send it as it is");
   checkColumns(row, spec);
   const codes = spec.columns.map((column) => encode(column, row));
   const made = spec.joint === null
-    ? perturbColumns(codes, spec, _source) : perturbTuple(codes, spec, _source);
+    ? perturbColumns(codes, spec, source) : perturbTuple(codes, spec, source);
   const values = Object.fromEntries(
     spec.columns.map((column, place) => [column.name, decode(column, made[place])]),
   );
@@ -421,12 +563,20 @@ export function perturb(row, spec, { atMost = null, public: allowed = [], _sourc
 }
 
 function checkColumns(row, spec) {
-  if (!isObject(row)) throw new UsageError("a row is an object");
-  for (const { name } of spec.columns) {
-    if (!Object.hasOwn(row, name)) throw new UsageError(`the row has no column '${name}'`);
+  const names = spec.columns.map(({ name }) => name);
+  if (!isObject(row)) {
+    throw new UsageError("the row is not an object", `such as { ${JSON.stringify(names[0])}: … }`);
   }
-  if (Object.keys(row).length > spec.columns.length) {
-    throw new UsageError("the row has a column that the spec does not know");
+  for (const name of Object.keys(row)) {
+    if (!names.includes(name)) {
+      throw new UsageError(`the row has an unknown column '${name}'`, nearest(name, names));
+    }
+  }
+  for (const { name, hasNull } of spec.columns) {
+    if (!Object.hasOwn(row, name)) {
+      const hint = hasNull ? "give null for NULL" : "every column of the spec needs a value";
+      throw new UsageError(`the row has no column '${name}'`, hint);
+    }
   }
 }
 
@@ -450,6 +600,7 @@ function perturbTuple(codes, spec, source) {
 
 /** SHA-256 of the spec's bytes, in hexadecimal. */
 export async function digest(spec) {
+  checkSpec(spec);
   return hexadecimal(new Uint8Array(await globalThis.crypto.subtle.digest("SHA-256", spec.raw)));
 }
 
@@ -460,11 +611,14 @@ export async function digest(spec) {
  * while perturbing anew would tell more about it each time.
  */
 export async function submission(rows, spec, options = {}) {
-  if (!Array.isArray(rows) || rows.length === 0) throw new UsageError("there are no rows to send");
-  checkLimit(spec, options.atMost ?? null, options.public ?? []);
+  readOptions(spec, options);
+  if (!Array.isArray(rows)) throw new UsageError("the rows are not an array", "write [row]");
+  if (rows.length === 0) throw new UsageError("there are no rows to send", "give one at least");
   const ready = rows.map((row) => {
     if (!perturbed.has(row)) return perturb(row, spec, options);
-    if (perturbed.get(row) !== spec) throw new UsageError("a row was perturbed for another spec");
+    if (perturbed.get(row) !== spec) {
+      throw new UsageError("a row was perturbed for another spec", "send it to that survey");
+    }
     return row;
   });
   return JSON.stringify({
@@ -489,13 +643,16 @@ function isObject(value) {
 }
 
 function anObject(value, where, required, optional = []) {
-  if (!isObject(value)) throw new UsageError(`${where} is not an object`);
+  if (!isObject(value)) throw new UsageError(`${where} is not an object`, AS_THE_FORMAT_SAYS);
   for (const key of required) {
-    if (!Object.hasOwn(value, key)) throw new UsageError(`${where} has no '${key}'`);
+    if (!Object.hasOwn(value, key)) {
+      throw new UsageError(`${where} has no '${key}'`, `required: ${required.join(", ")}`);
+    }
   }
   for (const key of Object.keys(value)) {
     if (!required.includes(key) && !optional.includes(key)) {
-      throw new UsageError(`${where}: unknown key '${key}'`);
+      const known = [...required, ...optional].join(", ");
+      throw new UsageError(`${where}: unknown key '${key}'`, `known: ${known}`);
     }
   }
   return value;
@@ -503,52 +660,60 @@ function anObject(value, where, required, optional = []) {
 
 function aList(value, where, atMost) {
   if (!Array.isArray(value) || value.length === 0 || value.length > atMost) {
-    throw new UsageError(`${where} is not a list of 1 to ${atMost} entries`);
+    throw new UsageError(`${where} is not a list`, `give 1 to ${atMost} entries in brackets`);
   }
   return value;
 }
 
 function aText(value, where, atMost) {
   if (typeof value !== "string" || [...value].length > atMost) {
-    throw new UsageError(`${where} is not a text of at most ${atMost} characters`);
+    throw new UsageError(`${where} is not a text`, `give at most ${atMost} characters in quotes`);
   }
-  if (/\p{Surrogate}/u.test(value)) throw new UsageError(`${where} holds half of a surrogate pair`);
+  if (/\p{Surrogate}/u.test(value)) {
+    throw new UsageError(`${where} holds half of a surrogate pair`, "write whole characters");
+  }
   return value;
 }
 
 function aFlag(value, where) {
-  if (typeof value !== "boolean") throw new UsageError(`${where} is not true or false`);
+  if (typeof value !== "boolean") {
+    throw new UsageError(`${where} is not true or false`, "write it without quotes");
+  }
   return value;
 }
 
 function aNumber(value, where) {
   if (typeof value !== "number" || !Number.isFinite(value)) {
-    throw new UsageError(`${where} is not a finite number`);
+    throw new UsageError(`${where} is not a finite number`, "write it without quotes");
   }
   return value;
 }
 
 function aWhole(value, where, low, high) {
   if (!Number.isInteger(value) || value < low || value > high) {
-    throw new UsageError(`${where} is not a whole number from ${low} to ${high}`);
+    throw new UsageError(`${where} is not such a whole number`, `give one from ${low} to ${high}`);
   }
   return value;
 }
 
 function aChance(value, where) {
   if (!(aNumber(value, where) >= 0 && value <= 1)) {
-    throw new UsageError(`${where} is not a number from 0 to 1`);
+    throw new UsageError(`${where} is not a chance`, "give a number from 0 to 1");
   }
   return value;
 }
 
 function anEpsilon(value, where) {
-  if (aNumber(value, where) < 0) throw new UsageError(`${where} is negative`);
+  if (aNumber(value, where) < 0) {
+    throw new UsageError(`${where} is negative`, "give a number from 0 up");
+  }
   return value;
 }
 
 function aDay(value, where) {
   const number = typeof value === "string" ? dayNumber(value) : NaN;
-  if (Number.isNaN(number)) throw new UsageError(`${where} is not a date YYYY-MM-DD`);
+  if (Number.isNaN(number)) {
+    throw new UsageError(`${where} is not a date`, "write it as YYYY-MM-DD");
+  }
   return number;
 }

@@ -4,14 +4,15 @@ A survey publishes a `Spec`. `perturb` randomizes one row by it, `submission` ma
 `send` sends it; `read_submission` is the server's side. The format: docs/wire-format.md.
 """
 
+from voile.client.beliefs import prior_posterior
 from voile.client.column import Column
 from voile.client.domains import Domain, Edges, Grid, Listed, Texts
 from voile.client.draws import Draws
 from voile.client.perturbing import PerturbedRow, perturb, perturb_batch
-from voile.client.promise import Promise, prior_posterior
+from voile.client.promise import Promise
 from voile.client.sending import fetch_spec, send
 from voile.client.spec import Spec
-from voile.client.wire import Submission, read_submission, submission
+from voile.client.wire import Submission, WrongSpecError, read_submission, submission
 
 __all__ = [
     "Column",
@@ -25,6 +26,7 @@ __all__ = [
     "Spec",
     "Submission",
     "Texts",
+    "WrongSpecError",
     "fetch_spec",
     "perturb",
     "perturb_batch",

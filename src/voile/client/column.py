@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from fractions import Fraction
 from functools import cached_property
 from itertools import repeat
 from typing import Any, Literal
@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.client.domains import Codes, Domain, Edges, Grid, Listed, Texts
+from voile.client.epsilon import local_epsilon
 from voile.client.values import Kind, WrongValueError, gather, to_numbers
 from voile.errors import UsageError
 
@@ -58,11 +59,9 @@ class Column:
 
     def epsilon(self) -> float:
         """Local ε: ln of the largest P(y|x)/P(y|x′), infinite where values are sent as they are."""
-        if self.size == 1 or self.retention == 0:
+        if self.size == 1:
             return 0.0
-        if self.retention == 1:
-            return math.inf
-        return math.log1p(self.retention / (1 - self.retention) * self.total / self.least)
+        return local_epsilon(self.retention, Fraction(self.total, self.least))
 
     # ------------------------------------------------------------------ values and codes
 
@@ -74,6 +73,7 @@ class Column:
         A grid takes the nearest point and bins take any number inside, unless `exact`: then a
         value must be one that `decode` gives, as it is in what clients send.
         """
+        self._check_list(values)
         try:
             answers = gather(values, self.kind)
         except WrongValueError as wrong:
@@ -96,9 +96,15 @@ class Column:
 
     def decode(self, codes: npt.ArrayLike) -> npt.NDArray[Any]:
         """The values of codes, as JSON writes them: dates are texts, NULL is None."""
-        given = np.asarray(codes, dtype=np.int64)
-        if given.size and (given.min() < 0 or given.max() >= self.size):
-            raise UsageError(f"column {self.name!r} has the codes 0 … {self.size - 1} only")
+        given = np.asarray(codes)
+        if given.size and (
+            given.dtype.kind not in "iu" or given.min() < 0 or given.max() >= self.size
+        ):
+            raise UsageError(
+                f"column {self.name!r}: codes that it does not have",
+                hint=f"give whole numbers from 0 to {self.size - 1}",
+            )
+        given = given.astype(np.int64)
         if not self.null:
             return self._values(given)
         missing = given == self.size - 1
@@ -144,6 +150,18 @@ class Column:
         return np.datetime_as_string(days).astype(object)
 
     # ------------------------------------------------------------------ words
+
+    def _check_list(self, values: object) -> None:
+        """Values in their order: not a text, which would be taken for its characters."""
+        flat = np.ndim(values) == 1 if isinstance(values, np.ndarray) else True
+        if isinstance(values, str | bytes | Mapping | Set) or not (
+            flat and isinstance(values, Iterable)
+        ):
+            raise UsageError(
+                f"the values of column {self.name!r} are no list, but of type "
+                f"{type(values).__name__}",
+                hint="give a list or a flat array, with one value for each row",
+            )
 
     def _refusal(self, what: str, place: int) -> UsageError:
         # The value itself is not told: it is somebody's answer, and errors travel to logs,

@@ -37,7 +37,10 @@ class Draws:
 
         def take(count: int) -> bytes:
             if count > len(left):
-                raise UsageError(f"the draws need {count} bytes, and {len(left)} are left")
+                raise UsageError(
+                    f"the draws need {count} bytes, and {len(left)} are left",
+                    hint="fixed bytes are for test vectors; Draws.secure() never ends",
+                )
             taken = bytes(left[:count])
             del left[:count]
             return taken

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from voile.client.arguments import check_limit, kind
 from voile.client.column import Column
 from voile.client.domains import Codes
 from voile.client.draws import Draws, threshold
-from voile.client.promise import check_limit
 from voile.client.spec import Spec
 from voile.errors import UsageError, did_you_mean
 
@@ -40,10 +40,10 @@ def perturb(
 ) -> PerturbedRow:
     """Perturb one row, a mapping from every column's name to its value (None for NULL).
 
-    `at_most` is the largest local ε of a row that you accept; columns that are sent as they are
-    must then be named in `public`. `_draws` is for test vectors only.
+    `at_most` is the largest local ε of a row that you accept. Columns that are sent as they are
+    must be named in `public`. `_draws` is for test vectors only.
     """
-    check_limit(spec.columns, spec.joint, at_most, public)
+    check_limit(spec, at_most, public)
     codes = perturb_codes(encode_rows([row], spec), spec, _draws or Draws.secure())
     values = (
         column.decode(code).tolist()[0] for column, code in zip(spec.columns, codes, strict=True)
@@ -60,8 +60,11 @@ def perturb_batch(
     public: Collection[str] = (),
     _draws: Draws | None = None,
 ) -> dict[str, npt.NDArray[Any]]:
-    """Perturb many rows, given column by column; each row has coins of its own."""
-    check_limit(spec.columns, spec.joint, at_most, public)
+    """Perturb many rows, given column by column; each row has coins of its own.
+
+    `at_most` and `public`: see `perturb`.
+    """
+    check_limit(spec, at_most, public)
     check_columns(columns, spec, "the batch")
     given = [column.encode(columns[column.name]) for column in spec.columns]
     lengths = {len(codes) for codes in given}
@@ -89,18 +92,24 @@ def encode_rows(rows: Sequence[Mapping[str, Any]], spec: Spec) -> list[Codes]:
 def check_columns(given: Mapping[str, Any], spec: Spec, where: str) -> None:
     """Every column of the spec is there, and no other."""
     if not isinstance(given, Mapping):
-        raise UsageError(f"{where} is not a mapping from columns' names to values")
-    known = [column.name for column in spec.columns]
-    for name in known:
-        if name not in given:
-            raise UsageError(
-                f"{where} has no column {name!r}", hint="give None where the spec allows NULL"
-            )
-    if len(given) > len(known):
-        extra = next(name for name in given if name not in known)
         raise UsageError(
-            f"{where} has an unknown column {extra!r}", hint=did_you_mean(str(extra), known)
+            f"{where} is of type {kind(given)}, not a mapping from columns' names to values",
+            hint=f"such as {{{spec.columns[0].name!r}: …}}",
         )
+    known = {column.name: column for column in spec.columns}
+    for name in given:
+        if not isinstance(name, str):
+            raise UsageError(
+                f"{where} has a column whose name is of type {kind(name)}", hint="names are texts"
+            )
+        if name not in known:
+            raise UsageError(
+                f"{where} has an unknown column {name!r}", hint=did_you_mean(name, list(known))
+            )
+    for name, column in known.items():
+        if name not in given:
+            hint = "give None for NULL" if column.null else f"it is {column.describe()}"
+            raise UsageError(f"{where} has no column {name!r}", hint=hint)
 
 
 # ---------------------------------------------------------------------- codes

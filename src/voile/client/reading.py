@@ -49,7 +49,7 @@ def read_column(entry: Any, where: str, *, joint: bool) -> Column:
     an_object(entry, where, required=("name", "kind", "domain", "null", "retention", "replace"))
     name = a_text(entry["name"], f"{where}: the name", 1000)
     if not name:
-        raise UsageError(f"{where}: the name is empty")
+        raise UsageError(f"{where}: the name is empty", hint="give the column a name")
     where = f"{where} ({name!r})"
     if entry["kind"] not in KINDS:
         raise UsageError(
@@ -136,7 +136,9 @@ def check_different(values: tuple[Any, ...], where: str) -> None:
     seen: set[Any] = set()
     for place, value in enumerate(values):
         if value in seen:
-            raise UsageError(f"{where} lists value {place} twice: {readable(value)}")
+            raise UsageError(
+                f"{where} lists value {place} twice: {readable(value)}", hint="list it once"
+            )
         seen.add(value)
 
 

@@ -12,6 +12,7 @@ from ipaddress import ip_address
 from typing import Any
 from urllib.parse import urlsplit
 
+from voile.client.arguments import check_limit, check_sending, check_spec
 from voile.client.spec import MOST_BYTES, Spec
 from voile.client.wire import submission
 from voile.errors import UsageError, VoileError
@@ -39,12 +40,16 @@ def send(
     `rows` may be the bytes of `submission`, kept from before. Each attempt sends the same bytes,
     and the collector knows rows by their ids, so that a row counts once. A failure that may have
     been half-way is safe to repeat only with the same bytes: make them with `submission` first
-    where that matters.
+    where that matters. `at_most` and `public`: see `perturb`.
     """
+    check_sending(url, insecure, timeout, attempts)
     check_address(url, insecure)
+    check_spec(spec)
     payload = (
         rows if isinstance(rows, bytes) else submission(rows, spec, at_most=at_most, public=public)
     )
+    if at_most is not None:
+        check_limit(spec, at_most, public)
     request = urllib.request.Request(  # noqa: S310  (the scheme was checked)
         url.rstrip("/") + "/v1/rows",
         data=payload,
@@ -57,7 +62,10 @@ def send(
     except (ValueError, RecursionError):
         read = None
     if not isinstance(read, dict):
-        raise VoileError(f"{url} answered something that is not a JSON object")
+        raise VoileError(
+            f"{url} answered something that is not a JSON object",
+            hint="is it the address of a collector?",
+        )
     return read
 
 
@@ -65,6 +73,7 @@ def fetch_spec(
     url: str, *, insecure: bool = False, timeout: float = 10.0, attempts: int = 3
 ) -> Spec:
     """The spec that the collector at `url` publishes."""
+    check_sending(url, insecure, timeout, attempts)
     check_address(url, insecure)
     request = urllib.request.Request(url.rstrip("/") + "/v1/spec")  # noqa: S310
     data = exchange(request, timeout, attempts, MOST_BYTES + 1, time.sleep)
@@ -161,5 +170,5 @@ def refusal(request: urllib.request.Request, error: urllib.error.HTTPError) -> U
         TypeError,
         AttributeError,
     ):
-        words, hint = "no reason given", ""
+        words, hint = "no reason given", "is it the address of a collector?"
     return UsageError(f"{request.full_url} answered {error.code}: {words}", hint=hint)

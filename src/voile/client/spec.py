@@ -39,14 +39,21 @@ class Spec:
     @classmethod
     def open(cls, path: str | Path) -> Spec:
         """Read a spec from a file."""
+        if not isinstance(path, str | Path):
+            raise UsageError(
+                f"the path is of type {type(path).__name__}, not text or a Path",
+                hint="give the name of a file; Spec.from_dict and Spec.from_bytes read the rest",
+            )
         try:
             data = Path(path).read_bytes()
         except FileNotFoundError:
             raise UsageError(
-                f"there is no spec {str(path)!r}", hint="`voile spec TABLE -o FILE` writes one"
+                f"there is no spec {str(path)!r}",
+                hint="`voile spec CODEBOOK --retention P -o FILE` writes one",
             ) from None
-        except OSError as error:
-            raise UsageError(f"{path}: {error.strerror}") from None
+        except (OSError, ValueError) as error:
+            words = getattr(error, "strerror", None) or "it is no path"
+            raise UsageError(f"{path}: {words}", hint="name a file that can be read") from None
         return cls.from_bytes(data, where=str(path))
 
     @classmethod
@@ -57,7 +64,10 @@ class Spec:
                 document, ensure_ascii=False, allow_nan=False, separators=(",", ":")
             ).encode()
         except (TypeError, ValueError, RecursionError) as error:
-            raise UsageError(f"the spec cannot be written as JSON: {error}") from None
+            raise UsageError(
+                f"the spec cannot be written as JSON: {error}",
+                hint="give a dict of texts, finite numbers, lists and dicts",
+            ) from None
         return cls.from_bytes(text)
 
     @classmethod
@@ -102,7 +112,14 @@ class Spec:
         return tuple(column.name for column in self.columns if column.retention == 1)
 
     def epsilon(self) -> float:
-        """Local ε of a row: of all its columns together but those that are sent as they are."""
+        """Local ε of a row: of all its columns together but those that are sent as they are.
+
+        Rounded up; infinite where no column is perturbed.
+        """
+        return self._epsilon
+
+    @cached_property
+    def _epsilon(self) -> float:
         return row_epsilon(self.columns, self.joint)
 
     def column_epsilons(self) -> dict[str, float]:
@@ -115,7 +132,9 @@ class Spec:
 def check_format(document: dict[str, Any], where: str, wanted: str, newest: int) -> None:
     """Refuse another kind of document, and one of a newer version."""
     if document["format"] != wanted:
-        raise UsageError(f"{where} is not of the format {wanted!r}")
+        raise UsageError(
+            f"{where} is not of the format {wanted!r}", hint=f"write {wanted!r} as its 'format'"
+        )
     version = a_whole(document["version"], f"{where}: 'version'", 1, 2**31)
     if version > newest:
         raise UsageError(
@@ -153,7 +172,10 @@ def read_promise(entry: Any, where: str) -> Promise | None:
     an_object(entry, f"{where}: 'promise'", required=(), optional=("epsilon", "columns"))
     columns = entry.get("columns", {})
     if type(columns) is not dict:
-        raise UsageError(f"{where}: the promise's 'columns' is not a JSON object")
+        raise UsageError(
+            f"{where}: the promise's 'columns' is not a JSON object",
+            hint="write {} with the columns' names and their ε",
+        )
     epsilon = entry.get("epsilon")
     return Promise(
         None if epsilon is None else read_epsilon(epsilon, f"{where}: the promised epsilon"),

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from voile.client.arguments import a_count, check_limit, check_rows, check_spec
 from voile.client.domains import Codes
 from voile.client.draws import Draws
 from voile.client.perturbing import PerturbedRow, encode_rows, perturb_codes
-from voile.client.promise import check_limit
 from voile.client.spec import Spec, check_format
-from voile.client.strict import a_list, an_object, read_json
+from voile.client.strict import AS_THE_FORMAT_SAYS, a_list, an_object, read_json
 from voile.errors import UsageError
 
 FORMAT = "voile-rows"
@@ -25,6 +25,10 @@ MOST_ROWS = 10_000
 MOST_BYTES = 2**26
 ID = re.compile(r"[0-9a-f]{32}")
 ROW_KEYS = {"id", "values"}
+
+
+class WrongSpecError(UsageError):
+    """The submission is for another survey than the one that reads it."""
 
 
 @dataclass(frozen=True)
@@ -45,11 +49,11 @@ def submission(
     """The bytes to send. Rows that `perturb` has not made are perturbed here.
 
     Keep these bytes and send them again if need be: the ids make the server count a row once,
-    while perturbing anew would tell more about it each time.
+    while perturbing anew would tell more about it each time. `at_most` and `public`: see
+    `perturb`.
     """
-    check_limit(spec.columns, spec.joint, at_most, public)
-    if not rows:
-        raise UsageError("there are no rows to send")
+    check_limit(spec, at_most, public)
+    check_rows(rows)
     document = {
         "format": FORMAT,
         "version": VERSION,
@@ -88,15 +92,14 @@ def perturbed(rows: Sequence[Mapping[str, Any]], spec: Spec) -> Iterator[tuple[A
 
 def read_submission(data: bytes, spec: Spec, *, most_rows: int = MOST_ROWS) -> Submission:
     """Read what a client sent, strictly; whatever is wrong with it is a `UsageError`."""
+    check_spec(spec)
+    a_count(most_rows, "most_rows")
     where = "the submission"
     document = an_object(
         read_json(data, where, MOST_BYTES), where, required=("format", "version", "spec", "rows")
     )
     check_format(document, where, FORMAT, VERSION)
-    if document["spec"] != spec.digest:
-        raise UsageError(
-            f"{where} is for another spec than {spec.digest}", hint="read the spec anew"
-        )
+    check_digest(document["spec"], spec, where)
     rows = a_list(document["rows"], f"{where}: 'rows'", most_rows)
     for number, row in enumerate(rows):
         check_row(row, len(spec.columns), f"{where}, row {number}")
@@ -109,10 +112,29 @@ def read_submission(data: bytes, spec: Spec, *, most_rows: int = MOST_ROWS) -> S
     return Submission(ids, codes)
 
 
+def check_digest(digest: Any, spec: Spec, where: str) -> None:
+    if type(digest) is not str:
+        raise UsageError(
+            f"{where}: 'spec' is not text", hint="write the SHA-256 of the spec's bytes"
+        )
+    if digest != spec.digest:
+        raise WrongSpecError(
+            f"{where} is for another spec than {spec.digest}", hint="read the spec anew"
+        )
+
+
 def check_row(row: Any, columns: int, where: str) -> None:
     if type(row) is not dict or row.keys() != ROW_KEYS:
-        raise UsageError(f"{where} is not an object with 'id' and 'values' alone")
+        raise UsageError(
+            f"{where} is not an object with 'id' and 'values' alone", hint=AS_THE_FORMAT_SAYS
+        )
     if type(row["id"]) is not str or not ID.fullmatch(row["id"]):
-        raise UsageError(f"{where}: the id is not 32 digits of 0–9 and a–f")
+        raise UsageError(
+            f"{where}: the id is not 32 digits of 0–9 and a–f",
+            hint="draw 16 random bytes for each row, and write them in hexadecimal",
+        )
     if type(row["values"]) is not list or len(row["values"]) != columns:
-        raise UsageError(f"{where}: 'values' is not a list of {columns}, one for each column")
+        raise UsageError(
+            f"{where}: 'values' is not a list of {columns}, one for each column",
+            hint="in the order of the spec's columns",
+        )

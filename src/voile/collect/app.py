@@ -18,8 +18,7 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from voile.client import Submission, read_submission
-from voile.client.strict import read_json
+from voile.client import Submission, WrongSpecError, read_submission
 from voile.collect.guard import Guard, fault, refused
 from voile.collect.rate import Buckets
 from voile.collect.refusal import RefusalError, unavailable
@@ -30,6 +29,7 @@ HINTS = {
     HTTPStatus.NOT_FOUND: "there is /v1/spec, /v1/rows, /v1/count and /v1/health",
     HTTPStatus.METHOD_NOT_ALLOWED: "POST /v1/rows; everything else is GET",
 }
+OTHER_HINT = "ask as docs/collecting.md says"
 
 
 @dataclass(frozen=True)
@@ -87,20 +87,9 @@ class Collector:
     def _submission(self, body: bytes) -> Submission:
         try:
             return read_submission(body, self._spec, most_rows=self._limits.rows)
-        except UsageError as error:
-            status = HTTPStatus.BAD_REQUEST
-            if self._is_for_another_spec(body):
-                status = HTTPStatus.UNPROCESSABLE_ENTITY
+        except WrongSpecError as error:
+            status = HTTPStatus.UNPROCESSABLE_ENTITY
             raise RefusalError(status, error.message, hint=error.hint) from None
-
-    def _is_for_another_spec(self, body: bytes) -> bool:
-        """Whether a submission that cannot be taken names another spec than ours."""
-        try:
-            document = read_json(body, "the submission", self._limits.bytes)
-        except UsageError:
-            return False
-        named = document.get("spec") if isinstance(document, dict) else None
-        return isinstance(named, str) and named != self._spec.digest
 
     def _check_headers(self, request: Request) -> int:
         """The length of the body, if it is one that would be read."""
@@ -138,7 +127,9 @@ class Collector:
                 hint="send fewer rows at once",
             ) from None
         except ClientDisconnect:
-            raise RefusalError(HTTPStatus.BAD_REQUEST, "the body ends early") from None
+            raise RefusalError(
+                HTTPStatus.BAD_REQUEST, "the body ends early", hint="send the same bytes again"
+            ) from None
         finally:
             self._reading -= length
 
@@ -206,6 +197,6 @@ def refusal_of(error: Exception) -> RefusalError:
             return RefusalError(HTTPStatus.BAD_REQUEST, error.message, hint=error.hint)
         case HTTPException():  # a path or method that is not there
             status = HTTPStatus(error.status_code)
-            return RefusalError(status, status.phrase.lower(), hint=HINTS.get(status, ""))
+            return RefusalError(status, status.phrase.lower(), hint=HINTS.get(status, OTHER_HINT))
         case _:
             return fault()

@@ -14,7 +14,7 @@ class RefusalError(VoileError):
     """
 
     def __init__(
-        self, status: HTTPStatus, message: str, *, hint: str = "", retry_after: int | None = None
+        self, status: HTTPStatus, message: str, *, hint: str, retry_after: int | None = None
     ) -> None:
         super().__init__(message, hint=hint)
         self.status = status

@@ -9,18 +9,23 @@ from typing import Any
 from voile.client import Spec
 from voile.collect.snapshot import snapshot
 from voile.errors import TableError, UsageError
-from voile.publishing.perturbing import write_collected
-from voile.release import Release
+from voile.publishing.perturbing import warnings, write_collected
+from voile.release import LocalRelease
 
 
 @dataclass(frozen=True)
 class Collected:
     """A release of a store: of so many rows, perturbed by the spec of this digest."""
 
-    release: Release
+    release: LocalRelease
     store: Path
     rows: int
     spec: str
+
+    @property
+    def notes(self) -> list[str]:
+        """What its owner should know before it leaves."""
+        return warnings(self.release.manifest.mechanism, self.release.schema, None)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -28,6 +33,8 @@ class Collected:
             "store": str(self.store),
             "rows": self.rows,
             "spec": self.spec,
+            "guarantee": self.release.manifest.guarantee.model_dump(),
+            "notes": self.notes,
         }
 
 

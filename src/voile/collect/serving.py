@@ -19,7 +19,8 @@ from voile.collect.app import Limits, make_app
 from voile.collect.rate import Buckets, Rate
 from voile.collect.store import opened
 from voile.collect.writer import Writer
-from voile.errors import UsageError
+from voile.errors import UsageError, VoileError
+from voile.publishing.specs import check_releasable
 
 CONNECTIONS = 1000
 """Open at a time; more are turned away with 503."""
@@ -97,6 +98,7 @@ def serve(
         bound(how.address, public=how.public) as listener,
         opened(folder, spec, most_bytes=how.most_stored) as store,
     ):
+        check_store(store.spec, folder)
         writer = Writer(store)
         try:
             app = make_app(
@@ -192,6 +194,17 @@ def resolve(address: Address) -> tuple[socket.AddressFamily, str]:
         ) from None
     family, *_, place = found[0]
     return family, str(place[0])
+
+
+def check_store(spec: Spec, folder: Path) -> None:
+    """A store may have been begun before such specs were refused."""
+    try:
+        check_releasable(spec)
+    except VoileError as error:
+        raise UsageError(
+            f"what the store {str(folder)!r} collects could not be released: {error.message}",
+            hint=f"begin a new --store with another spec ({error.hint})",
+        ) from None
 
 
 def check_proxy(proxy: str | None) -> None:

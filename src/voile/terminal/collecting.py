@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from voile.terminal import key_values
+from voile.terminal import key_values, table_of
+from voile.terminal.perturbing import promise_line
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,11 +34,12 @@ def listening_view(found: Listening, store: Path) -> Any:
 def collected_view(done: Collected) -> Any:
     from rich.markup import escape
 
-    return key_values(
-        {
-            "release": escape(str(done.release.path)),
-            "rows": f"{done.rows:,}, as they were perturbed by those who sent them",
-            "from": escape(str(done.store)),
-            "spec": f"{done.spec[:16]}…",
-        }
-    )
+    rows = [
+        ["release", escape(str(done.release.path))],
+        ["rows", f"{done.rows:,}, as they were perturbed by those who sent them"],
+        ["from", escape(str(done.store))],
+        ["spec", f"{done.spec[:16]}…"],
+        ["promise", promise_line(done.release.manifest)],
+        *[["note", escape(note)] for note in done.notes],
+    ]
+    return table_of(["", ""], rows, show_header=False)
