@@ -25,6 +25,9 @@ def tree(
         str,
         typer.Option(help="stopped: EM ended where it fits as the truth would; em; inversion."),
     ] = "stopped",
+    level: Annotated[
+        float, typer.Option(help="Chance that nothing is split where no column tells anything.")
+    ] = 0.95,
     columns: ColumnsOpt = None,
     test: Annotated[
         str | None, typer.Option(metavar="TABLE", help="Rows to measure the accuracy on.")
@@ -47,7 +50,7 @@ def tree(
     from voile.mining.counts import checked_counts
     from voile.mining.report import report
 
-    limits = Limits(depth, min_support, bins, method)
+    limits = Limits(depth, min_support, bins, method, level)
     if plot:
         check_output(plot, release, overwrite=overwrite)
         check_picture(plot, overwrite=overwrite)
@@ -67,6 +70,9 @@ def tree(
         drawn = tree_plot.write(found.tree, plot, subtitle=found.subtitle, overwrite=overwrite)
         say(f"wrote {drawn}")
     show(found.to_dict() if as_json else None, lambda: tree_view(found))
+    if not as_json:
+        for note in found.notes:
+            say(f"note: {note}")
     if beside:
         say("note: what stands beside is made from the private table, and is not for publication")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ import numpy.typing as npt
 
 from voile.engines.table import Table, read_all
 from voile.errors import TableError
+from voile.mining.binning import UNKNOWN
 from voile.mining.counts import ExactCounts
 from voile.mining.growing import Limits, class_binning, grow
 from voile.mining.tree import Tree
+from voile.mining.wording import shortened
 from voile.schema import Schema
 
 Whole = npt.NDArray[np.int64]
@@ -22,23 +25,37 @@ Whole = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Accuracy:
-    """The share of rows that a tree puts in their class, and that of one class for everybody."""
+    """The share of rows that a tree puts in their class, and that of one class for everybody.
+
+    `unknown` rows have a class that the tree has not; it is wrong about them.
+    """
 
     rows: int
     accuracy: float
     majority: float
+    unknown: int = 0
 
     @property
-    def stderr(self) -> float:
-        """Of the accuracy, if the rows are a sample of those that the tree is for."""
-        return math.sqrt(self.accuracy * (1 - self.accuracy) / self.rows)
+    def interval(self) -> tuple[float, float]:
+        """Of the accuracy, if the rows are a sample of those that the tree is for (Wilson).
+
+        It holds with a chance of about 0.95, and three rows that are all right prove little.
+        """
+        squared = NormalDist().inv_cdf(0.975) ** 2 / self.rows
+        middle = self.accuracy + squared / 2
+        spread = math.sqrt(squared * (self.accuracy * (1 - self.accuracy) + squared / 4))
+        low, high = ((middle - spread) / (1 + squared), (middle + spread) / (1 + squared))
+        return max(low, 0.0), min(high, 1.0)
 
     def to_dict(self) -> dict[str, Any]:
+        low, high = self.interval
         return {
             "accuracy": self.accuracy,
-            "accuracy_stderr": self.stderr,
+            "accuracy_low": low,
+            "accuracy_high": high,
             "majority_accuracy": self.majority,
             "rows_tested": self.rows,
+            "rows_unknown": self.unknown,
         }
 
 
@@ -58,7 +75,17 @@ class Rows:
             raise TableError(
                 "the table to test with has no rows", hint="name a table with true classes"
             )
-        return cls(table, class_binning(schema, target).places(table.column(target)))
+        classes = class_binning(schema, target)
+        places = classes.places(table.column(target))
+        if (places == UNKNOWN).all():
+            known = ", ".join(shortened(label) for label in list(schema[target])[:3])
+            first = shortened(table.column(target)[0].as_py())
+            raise TableError(
+                f"no row of the table to test with has a class that the tree knows: the first "
+                f"{target!r} is {first}",
+                hint=f"the release has classes such as {known}",
+            )
+        return cls(table, places)
 
     def predicted(self, tree: Tree) -> Whole:
         """The class of each row, by its place."""
@@ -67,7 +94,8 @@ class Rows:
     def accuracy(self, tree: Tree) -> Accuracy:
         right = float((self.predicted(tree) == self.classes).mean())
         always = float((self.classes == tree.root.majority).mean())
-        return Accuracy(len(self.classes), right, always)
+        unknown = int((self.classes == UNKNOWN).sum())
+        return Accuracy(len(self.classes), right, always, unknown)
 
 
 @dataclass(frozen=True, eq=False)

@@ -15,7 +15,14 @@ import pyarrow.compute as pc
 
 from voile.engines.encode import ARROW, EPOCH, domain_array, values_at
 from voile.errors import TableError, UsageError
-from voile.mining.wording import either, listed, name_in_sql, value_in_sql, value_in_words
+from voile.mining.wording import (
+    either,
+    listed,
+    listed_in_words,
+    name_in_sql,
+    shortened,
+    value_in_sql,
+)
 from voile.schema import Attribute, Bins, Value, Values
 
 Whole = npt.NDArray[np.int64]
@@ -134,17 +141,15 @@ class Binning:
             told = {True: "any" if mask.all() else "known", False: "NULL"}[bool(own.any())]
             return f"{self.name}: {told}"
         if self.comparable:
-            low, high = self._ends(own)
+            low, high = (None if end is None else shortened(end) for end in self._ends(own))
             text = f"{self.name} < {high}" if low is None else f"{self.name} ≥ {low}"
             if low is not None and high is not None:
                 text = f"{low} ≤ {self.name} < {high}"
         else:
-            inside, outside = (list(map(value_in_words, side)) for side in self._sides(own))
-            few = len(inside) <= len(outside)
-            text = f"{self.name}: {'' if few else 'not '}{', '.join(inside if few else outside)}"
+            text = listed_in_words(self.name, *self._sides(own))
         return f"{text} or NULL" if null else text
 
-    def _ends(self, own: Mask) -> tuple[str | None, str | None]:
+    def _ends(self, own: Mask) -> tuple[Value, Value]:
         """Where neighbouring bins begin and where the next one does, None at the domain's ends."""
         first, last = int(np.argmax(own)), len(own) - int(np.argmax(own[::-1]))
         low = self._boundary(first) if first > 0 else None
@@ -153,15 +158,15 @@ class Binning:
     def _range(self, own: Mask) -> str:
         """Neighbouring bins as a comparison or two."""
         column, (low, high) = name_in_sql(self.name), self._ends(own)
-        bounds = [f"{column} >= {low}"] if low is not None else []
-        bounds += [f"{column} < {high}"] if high is not None else []
+        bounds = [f"{column} >= {value_in_sql(low)}"] if low is not None else []
+        bounds += [f"{column} < {value_in_sql(high)}"] if high is not None else []
         return " AND ".join(bounds)
 
-    def _boundary(self, place: int) -> str:
+    def _boundary(self, place: int) -> Value:
         domain = self.attribute.domain
         if isinstance(domain, Bins):
-            return value_in_sql(domain.edges[int(self.starts[place])])
-        return value_in_sql(self.value(place))
+            return domain.edges[int(self.starts[place])]
+        return self.value(place)
 
     def _list(self, own: Mask) -> str:
         inside, outside = (list(map(value_in_sql, side)) for side in self._sides(own))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -26,7 +27,8 @@ class ReleaseTree:
 
     `fit(release)` needs `target`, the name of the class column. `fit(X, y)` takes rows that
     nobody perturbed, as arrays or a data frame of numbers, and counts them exactly; `target` is
-    then only a name. Both cut numbers into `bins` parts and stop at `depth` and `min_support`.
+    then only a name. Both cut numbers into `bins` parts and stop at `depth` and `min_support`; a
+    release is split only beyond chance, by `level`, and rows wherever that gains anything.
     """
 
     tree_: Tree
@@ -41,6 +43,7 @@ class ReleaseTree:
         min_support: float = 300,
         bins: int = 20,
         method: str = "stopped",
+        level: float = 0.95,
         columns: Sequence[str] | None = None,
     ) -> None:
         self.target = target
@@ -48,6 +51,7 @@ class ReleaseTree:
         self.min_support = min_support
         self.bins = bins
         self.method = method
+        self.level = level
         self.columns = columns
 
     # ------------------------------------------------------------------ parameters
@@ -76,7 +80,7 @@ class ReleaseTree:
         return self._fit_rows(X, y)
 
     def _limits(self) -> Limits:
-        return Limits(self.depth, self.min_support, self.bins, self.method)
+        return Limits(self.depth, self.min_support, self.bins, self.method, self.level)
 
     def _fit_release(self, release: Counts) -> ReleaseTree:
         if self.target is None:
@@ -99,7 +103,8 @@ class ReleaseTree:
         self.classes_ = self._sample.classes
         counts = ExactCounts(self._sample.schema, self._sample.codes(rows, classes))
         names = chosen_columns(counts.schema, self.columns, but=self._sample.target)
-        self.tree_ = grow(counts, self._sample.target, names, self._limits())
+        limits = replace(self._limits(), level=0.0)
+        self.tree_ = grow(counts, self._sample.target, names, limits)
         return self
 
     # ------------------------------------------------------------------ predicting

@@ -3,26 +3,27 @@
 Perturbed rows cannot be sorted into the sides of a split, for nobody knows which side a row is
 really on. So a node's counts are those of a conjunction: the path's columns, each in or out of
 what the path asks, times the bins of a candidate column, times the classes.
+A split is made if it gains more than chance would.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 
 from voile.errors import UsageError
 from voile.mining.binning import Binning, binning
+from voile.mining.chance import deviations
 from voile.mining.counts import Counts, checked_method, chosen_columns
-from voile.mining.splits import Cut, best_cut
-from voile.mining.tree import Node, Path, Split, Tree, narrowed
+from voile.mining.node_counts import NodeCounts, inside_of
+from voile.mining.splits import LEAST_GAIN, SURE, best_cut, most_unlike
+from voile.mining.tree import Ended, Node, Path, Proof, Split, Tree, narrowed
 from voile.schema import Attribute, Schema
 
 Floats = npt.NDArray[np.float64]
-Whole = npt.NDArray[np.int64]
-Mask = npt.NDArray[np.bool_]
 Progress = Callable[[str, float], None]
 
 MOST_CLASSES = 100
@@ -38,6 +39,8 @@ class Limits:
     min_support: float = 300
     bins: int = 20
     method: str = "stopped"
+    level: float = 0.95
+    """The chance that a node is left whole whose classes no column tells anything about."""
 
     def __post_init__(self) -> None:
         checked_method(self.method)
@@ -52,6 +55,11 @@ class Limits:
             )
         if not 2 <= self.bins <= 1000:
             raise UsageError(f"{self.bins} bins are not possible", hint="choose from 2 to 1000")
+        if not 0 <= self.level < 1:
+            raise UsageError(
+                f"a level of {self.level:g} is not possible",
+                hint="choose one below 1, such as 0.95; 0 takes the best split, chance or not",
+            )
 
 
 def grow(
@@ -67,8 +75,9 @@ def grow(
     classes = class_binning(schema, target)
     names = chosen_columns(schema, columns, but=target)
     binnings = {name: binning(schema[name], limits.bins) for name in names}
-    growing = Growing(counts, classes, binnings, limits, progress)
-    return Tree(schema[target], binnings, growing.node({}, limits.depth))
+    asked = NodeCounts(counts, classes, binnings, limits.method)
+    root = Growing(asked, limits, progress).node({}, asked.by_class({}), limits.depth)
+    return Tree(schema[target], binnings, root)
 
 
 def class_binning(schema: Schema, target: str) -> Binning:
@@ -84,74 +93,101 @@ def class_binning(schema: Schema, target: str) -> Binning:
 
 
 @dataclass(frozen=True, eq=False)
+class Parting:
+    """A split that is proven, with the rows of each class on its sides."""
+
+    split: Split
+    yes: Floats
+    no: Floats
+
+
+@dataclass(frozen=True, eq=False)
 class Growing:
     """What every node of one tree shares."""
 
-    counts: Counts
-    classes: Binning
-    binnings: Mapping[str, Binning]
+    counts: NodeCounts
     limits: Limits
     progress: Progress
 
-    def node(self, path: Path, levels: int, done: float = 0.0, share: float = 1.0) -> Node:
-        """The subtree below a path; `done` and `share` are its part of the work."""
+    def node(
+        self, path: Path, rows: Floats, levels: int, done: float = 0.0, work: float = 1.0
+    ) -> Node:
+        """The subtree of a node with so many rows of each class; `work` is its part of it all."""
         self.progress("growing the tree", done)
-        rows, stderr = self._rows(path)
-        shares = self._shares(path)
-        split = self._best_split(path) if levels else None
-        if split is None:
-            return Node(rows, stderr, shares)
-        yes = self.node(narrowed(path, split, answer=True), levels - 1, done, share / 2)
-        no = self.node(narrowed(path, split, answer=False), levels - 1, done + share / 2, share / 2)
-        return Node(rows, stderr, shares, split, yes, no)
+        total, shares = float(rows.sum()), shares_of(rows)
+        share_error = self.counts.share_error(path, total, shares, int(np.argmax(shares)))
+        leaf = Node(total, self.counts.error(path), shares, share_error)
+        found = self._best(path, rows) if levels else Ended.DEPTH
+        if isinstance(found, Ended):
+            return replace(leaf, ended=found)
+        split, half = found.split, work / 2
+        yes = self.node(narrowed(path, split, answer=True), found.yes, levels - 1, done, half)
+        no = self.node(narrowed(path, split, answer=False), found.no, levels - 1, done + half, half)
+        return replace(leaf, split=split, yes=yes, no=no)
 
-    def _rows(self, path: Path) -> tuple[float, float]:
-        if not path:
-            return float(self.counts.rows), 0.0
-        counts, errors = self._joint(path, {})
-        return float(counts), float(errors)
-
-    def _shares(self, path: Path) -> tuple[float, ...]:
-        """Class shares; estimates below 0 count as 0, and nothing at all as equal shares."""
-        counts, _ = self._joint(path, {self.classes.name: self.classes.bins})
-        clipped = np.maximum(counts, 0.0)
-        total = clipped.sum()
-        shares = clipped / total if total > 0 else np.full(len(clipped), 1 / len(clipped))
-        return tuple(shares.tolist())
-
-    def _best_split(self, path: Path) -> Split | None:
-        found: Split | None = None
-        for candidate in self.binnings.values():
-            cut, inside = self._cut(path, candidate)
-            if cut is not None and (found is None or cut.gain > found.gain):
+    def _best(self, path: Path, rows: Floats) -> Parting | Ended:
+        """The split that gains most of those that are proven, or why there is none."""
+        found: list[Split] = []
+        for candidate in self.counts.binnings.values():
+            counts, errors, inside = self.counts.by_bin(path, candidate)
+            least = self.limits.min_support
+            cut = best_cut(counts, errors, ordered=candidate.ordered, min_support=least)
+            if cut is not None:
                 chosen = np.zeros(candidate.size, np.bool_)
                 chosen[np.flatnonzero(inside)[cut.chosen]] = True
-                found = Split(candidate, chosen, cut.gain)
-        return found
+                found.append(Split(candidate, chosen, cut.gain))
+        gaining = [split for split in found if split.gain > LEAST_GAIN]
+        for split in sorted(gaining, key=lambda split: -split.gain):
+            parting = self._proven(path, rows, split)
+            if parting is not None:
+                return parting
+        if gaining:
+            return Ended.ERRORS
+        return Ended.GAIN if found else Ended.SUPPORT
 
-    def _cut(self, path: Path, candidate: Binning) -> tuple[Cut | None, Mask]:
-        """All cuts of one column from one reconstruction."""
-        name = candidate.name
-        inside = path.get(name, np.ones(candidate.size, np.bool_))
-        others = {column: mask for column, mask in path.items() if column != name}
-        # Bins off the path are one: what is there only matters as what is mistaken for the rest.
-        fine = np.where(inside, np.cumsum(inside) - 1, inside.sum())
-        asked = {name: fine[candidate.bins], self.classes.name: self.classes.bins}
-        counts, errors = self._joint(others, asked)
-        kept = slice(0, int(inside.sum()))
-        cut = best_cut(
-            counts[kept],
-            errors[kept],
-            ordered=candidate.ordered,
-            min_support=self.limits.min_support,
+    def _proven(self, path: Path, rows: Floats, split: Split) -> Parting | None:
+        """The sides, unless one of them may be empty or what they differ by may be chance."""
+        first, second = self.counts.by_side(path, split)
+        # The sides add up to the node, class by class, though each is an estimate of its own.
+        both = first + second
+        yes = first * np.divide(rows, both, out=np.ones_like(both), where=both > 0)
+        sides = np.array([yes.sum(), (rows - yes).sum()])
+        errors = self.counts.side_errors(path, split)
+        if (sides < np.maximum(self.limits.min_support, SURE * errors)).any():
+            return None
+        proof = self._proof(path, split, most_unlike(first, second))
+        return Parting(replace(split, proof=proof), yes, rows - yes) if proof else None
+
+    def _proof(self, path: Path, split: Split, place: int) -> Proof | None:
+        """Where the sides differ in their share of a class by more than chance, if they do.
+
+        Among the rows of the node; or among all rows, whatever the other columns of the path are,
+        and in the node in the same way by more than the standard error. What holds of all is
+        believed of a part that does not say otherwise.
+        """
+        if not self.limits.level:
+            return Proof.NONE
+        needed = deviations(
+            int(inside_of(path, split.binning).sum()),
+            ordered=split.binning.ordered,
+            columns=len(self.counts.binnings),
+            classes=self.counts.classes.size,
+            miss=1 - self.limits.level,
         )
-        return cut, inside
+        here = self.counts.fourfold(path, split, place).apart()
+        if abs(here) > needed:
+            return Proof.NODE
+        if abs(here) <= 1:
+            return None
+        own = {name: mask for name, mask in path.items() if name == split.binning.name}
+        everywhere = self.counts.fourfold(own, split, place).apart()
+        same = (everywhere > 0) == (here > 0)
+        return Proof.ALL if same and abs(everywhere) > needed else None
 
-    def _joint(self, path: Path, asked: Mapping[str, Whole]) -> tuple[Floats, Floats]:
-        """Counts over what is asked, of the rows that the path leads to."""
-        cells = {
-            name: mask[self.binnings[name].bins].astype(np.int64) for name, mask in path.items()
-        }
-        found = self.counts.joint_counts({**cells, **asked}, self.limits.method)
-        inside = (1,) * len(path)
-        return found.counts[inside], found.stderr[inside]
+
+def shares_of(rows: Floats) -> tuple[float, ...]:
+    """Class shares; estimates below 0 count as 0, and nothing at all as equal shares."""
+    clipped = np.maximum(rows, 0.0)
+    total = clipped.sum()
+    shares = clipped / total if total > 0 else np.full(len(clipped), 1 / len(clipped))
+    return tuple(shares.tolist())

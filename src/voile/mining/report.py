@@ -9,6 +9,7 @@ from typing import Any
 from voile.mining.assess import Accuracy, Comparison, Rows, beside
 from voile.mining.counts import Counts
 from voile.mining.growing import Limits, Progress, grow
+from voile.mining.growth_notes import growth_notes
 from voile.mining.tree import Tree
 from voile.schema.attribute import plain
 
@@ -26,15 +27,30 @@ class TreeReport:
     own_accuracy: Accuracy | None
 
     @property
-    def subtitle(self) -> str:
-        """What a picture says below its title."""
+    def notes(self) -> tuple[str, ...]:
+        """What people must know to read the tree."""
+        told = list(growth_notes(self.tree, self.limits))
+        if self.accuracy and self.accuracy.unknown:
+            told.append(
+                f"{self.accuracy.unknown:,} of {self.accuracy.rows:,} test rows have a class that "
+                "the tree does not know, and count as wrong"
+            )
+        return tuple(told)
+
+    @property
+    def subtitle(self) -> list[str]:
+        """What a picture says below its title, in lines."""
         limits = self.limits
         told = f"Reconstructed from {self.rows:,} perturbed rows ({limits.method}); depth at most "
         told += f"{limits.depth}, at least {limits.min_support:,.0f} rows in a leaf."
+        lines = [told]
         if self.accuracy:
-            told += f" Right for {100 * self.accuracy.accuracy:.1f} % of {self.accuracy.rows:,} "
+            told = f"Right for {100 * self.accuracy.accuracy:.1f} % of {self.accuracy.rows:,} "
             told += f"other rows; the most frequent class, {100 * self.accuracy.majority:.1f} %."
-        return told
+            lines.append(told)
+        if not self.tree.root.children:
+            lines += [f"{note[0].upper()}{note[1:]}." for note in self.notes[:1]]
+        return lines
 
     def to_dict(self) -> dict[str, Any]:
         tree, limits = self.tree, self.limits
@@ -48,12 +64,13 @@ class TreeReport:
             "min_support": limits.min_support,
             "bins": limits.bins,
             "method": limits.method,
+            "level": limits.level,
             **told_of(tree, self.accuracy),
         }
         if self.comparison:
             own = told_of(self.comparison.tree, self.own_accuracy)
             found["beside"] = {**own, "agreement": self.comparison.agreement}
-        return found
+        return {**found, "notes": list(self.notes)}
 
 
 def told_of(tree: Tree, accuracy: Accuracy | None) -> dict[str, Any]:

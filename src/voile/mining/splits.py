@@ -11,7 +11,7 @@ Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
 
 SURE = 2.0
-"""Standard errors above nothing from which a value's class share is used to order it."""
+"""Standard errors above nothing from which rows are sure to be there."""
 LEAST_GAIN = 1e-12
 
 
@@ -24,7 +24,8 @@ class Cut:
 
 
 def best_cut(counts: Floats, errors: Floats, *, ordered: bool, min_support: float) -> Cut | None:
-    """The best cut of `counts` (bins × classes), or None where no cut leaves enough on each side.
+    """The best cut of `counts` (bins × classes), or None where no cut leaves enough on each side:
+    the least support, and more than what may be nobody.
 
     Ordered bins are cut between neighbours. Others are first put in the order of their share of
     the most frequent class; with two classes the best of all sets of bins is then among the
@@ -35,14 +36,16 @@ def best_cut(counts: Floats, errors: Floats, *, ordered: bool, min_support: floa
     first = np.cumsum(counts[order], axis=0)[:-1]
     second = counts.sum(axis=0) - first
     # Rows of both classes before clipping: 800 less 600 is no support of 800.
-    rows = np.minimum(first.sum(axis=1), second.sum(axis=1))
-    enough = rows >= max(min_support, LEAST_GAIN)
+    variances = (errors[order] ** 2).sum(axis=1)
+    one = np.cumsum(variances)[:-1]
+    enough = np.ones(len(first), np.bool_)
+    for side, variance in ((first, one), (second, variances.sum() - one)):
+        least = np.maximum(max(min_support, LEAST_GAIN), SURE * np.sqrt(np.maximum(variance, 0.0)))
+        enough &= side.sum(axis=1) >= least
     gains = gain(np.maximum(first, 0.0), np.maximum(second, 0.0))
     if not enough.any():
         return None
     best = int(np.argmax(np.where(enough, gains, -np.inf)))
-    if gains[best] <= LEAST_GAIN:
-        return None
     chosen = np.zeros(len(counts), np.bool_)
     chosen[order[: best + 1]] = True
     return Cut(chosen, float(gains[best]))
@@ -62,6 +65,14 @@ def by_share(counts: Floats, errors: Floats) -> npt.NDArray[np.int64]:
     common = everybody[most] / max(everybody.sum(), LEAST_GAIN)
     shares = np.where(sure, clipped[:, most] / np.where(sure, totals, 1.0), common)
     return np.argsort(-shares, kind="stable").astype(np.int64)
+
+
+def most_unlike(first: Floats, second: Floats) -> int:
+    """The class whose shares of two sides differ most, for what they would differ by chance."""
+    both = np.maximum(first + second, 0.0)
+    shares = both / max(both.sum(), LEAST_GAIN)
+    differ = np.abs(first / max(first.sum(), LEAST_GAIN) - second / max(second.sum(), LEAST_GAIN))
+    return int(np.argmax(differ / np.sqrt(np.maximum(shares * (1 - shares), LEAST_GAIN))))
 
 
 def gini(counts: Floats) -> Floats:

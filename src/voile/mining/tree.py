@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,16 @@ Path = Mapping[str, Mask]
 """Which bins of each column lead to a node."""
 
 
+class Proof(StrEnum):
+    """Among which rows the sides of a split differ by more than chance."""
+
+    NODE = "node"
+    ALL = "all rows"
+    """The node's own rows differ in the same way, but that alone may be chance."""
+    NONE = "none"
+    """None was asked for."""
+
+
 @dataclass(frozen=True, eq=False)
 class Split:
     """A question on one column; rows in the `chosen` bins answer yes."""
@@ -29,22 +40,38 @@ class Split:
     binning: Binning
     chosen: Mask
     gain: float
+    proof: Proof = Proof.NONE
 
     @property
     def condition(self) -> str:
         return self.binning.condition(self.chosen)
 
 
+class Ended(StrEnum):
+    """Why a node is a leaf."""
+
+    DEPTH = "depth"
+    SUPPORT = "support"
+    """No cut leaves enough rows on each side, or so many that they are sure to be there."""
+    GAIN = "gain"
+    """All cuts leave the classes as mixed as they are."""
+    ERRORS = "errors"
+    """No cut makes the sides differ by more than chance."""
+
+
 @dataclass(frozen=True, eq=False)
 class Node:
     """Estimated rows of a node, the share of each class among them, and how it goes on.
 
-    `yes` and `no` are there where `split` is.
+    `stderr` is that of the rows, `share_stderr` that of the most frequent class's share. `yes` and
+    `no` are there where `split` is, and `ended` where it is not.
     """
 
     rows: float
     stderr: float
     shares: tuple[float, ...]
+    share_stderr: float
+    ended: Ended | None = None
     split: Split | None = None
     yes: Node | None = None
     no: Node | None = None
@@ -75,6 +102,7 @@ class Rule:
     rows: float
     stderr: float
     share: float
+    share_stderr: float
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -83,6 +111,7 @@ class Rule:
             "rows": self.rows,
             "stderr": self.stderr,
             "share": self.share,
+            "share_stderr": self.share_stderr,
         }
 
 
@@ -133,6 +162,7 @@ class Tree:
                 node.rows,
                 node.stderr,
                 node.shares[node.majority],
+                node.share_stderr,
             )
             for path, node in self.nodes()
             if not node.children
@@ -173,13 +203,16 @@ class Tree:
             "stderr": node.stderr,
             "class": plain(self.classes[node.majority]),
             "share": node.shares[node.majority],
+            "share_stderr": node.share_stderr,
             "shares": dict(zip(names, node.shares, strict=True)),
         }
         if answer is not None:
             found = {"answer": "yes" if answer else "no", **found}
+        if node.ended:
+            found["ended"] = str(node.ended)
         if node.split:
             found |= {"column": node.split.binning.name, "condition": node.split.condition}
-            found["gain"] = node.split.gain
+            found |= {"gain": node.split.gain, "proof": str(node.split.proof)}
             found["children"] = [self._node_to_dict(child, a) for a, child in node.children]
         return found
 

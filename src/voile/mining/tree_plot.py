@@ -10,27 +10,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from voile.evaluate.look import INK, METHOD_COLOURS, SOFT, load_altair, theme
+from voile.evaluate.look import INK, METHOD_COLOURS, SOFT, load_altair, render, theme
 from voile.evaluate.planning import pictures
+from voile.files import write_whole
 from voile.mining.tree import Node, Tree, narrowed
-from voile.mining.wording import value_in_words
+from voile.mining.wording import class_in_words, value_in_words
 
 if TYPE_CHECKING:
     import altair as alt
 
 # In pixels.
-WIDTH, HEIGHT, BAR = 268, 68, 9
+WIDTH, HEIGHT, BAR = 296, 68, 9
 ACROSS, DOWN = WIDTH + 62, HEIGHT + 16
 INSIDE = 12
-CLASS_ROOM = 118
+CLASS_ROOM = 152
 """For the class and its share, at the right."""
-NAMED = 6
-"""Classes with a colour of their own."""
+DARKER = ["#003F63", "#8A3A00", "#00543D", "#7D3F62", "#8A5F00", "#1F5F85"]
+"""The colours of pictures once more, for classes beyond the sixth."""
+FEWEST = 6
+"""Classes with a colour of their own, if there are so many and fewer are predicted."""
+COLOURS = [*METHOD_COLOURS[:-1], *DARKER]
 OTHERS = "others"
 CAPTION = (
-    "Rows: estimate ± standard error. Bars: estimated share of each class; bold, the class that is "
-    "predicted. Made with Voile."
+    "Rows and shares: estimate ± standard error. Bars: estimated share of each class; bold, the "
+    "class that is predicted. Made with Voile."
 )
+
+SCALED = b"<style>.vega-embed{width:100%}.vega-embed svg{max-width:100%;height:auto}</style></head>"
+"""A page is never wider than its window."""
 
 Rows = list[dict[str, Any]]
 
@@ -46,12 +53,15 @@ class Box:
     parent: Box | None
 
 
-def write(tree: Tree, path: Path, *, subtitle: str, overwrite: bool) -> Path:
+def write(tree: Tree, path: Path, *, subtitle: Sequence[str], overwrite: bool) -> Path:
     """Draw the tree into a file of the kind that its name says."""
-    return pictures.save(lambda: draw(tree, subtitle=subtitle), path, overwrite=overwrite)
+    kind = pictures.kind_of(path)
+    content = render(draw(tree, subtitle=subtitle), kind)
+    page = content.replace(b"</head>", SCALED, 1) if kind == "html" else content
+    return write_whole(path, page, overwrite=overwrite)
 
 
-def draw(tree: Tree, *, subtitle: str) -> alt.HConcatChart:
+def draw(tree: Tree, *, subtitle: Sequence[str]) -> alt.HConcatChart:
     alt = load_altair()
     boxes = placed(tree)
     width = max(box.left for box in boxes) + WIDTH
@@ -66,7 +76,9 @@ def draw(tree: Tree, *, subtitle: str) -> alt.HConcatChart:
     ]
     chart = alt.layer(*layers).properties(width=width, height=height)
     title = f"A decision tree for {tree.target.name}"
-    return theme(chart, title=title, subtitle=subtitle, caption=CAPTION)
+    drawn = theme(chart, title=title, subtitle=subtitle, caption=CAPTION)
+    # A page draws it in SVG, which keeps pointing right at any size.
+    return drawn.properties(usermeta={"embedOptions": {"renderer": "svg"}})
 
 
 def placed(tree: Tree) -> list[Box]:
@@ -97,15 +109,16 @@ def placed(tree: Tree) -> list[Box]:
 
 
 def colours(tree: Tree) -> dict[str, str]:
-    """A colour for each of the most frequent classes, grey for the rest."""
-    shares = tree.root.shares
-    order = sorted(range(len(shares)), key=lambda place: -shares[place])
+    """A colour for each class that is predicted, then the most frequent ones; grey for the rest."""
+    shares, rows = tree.root.shares, dict.fromkeys(range(len(tree.root.shares)), 0.0)
+    for _, node in tree.nodes():
+        rows[node.majority] += node.rows
+    order = sorted(rows, key=lambda place: (-rows[place], -shares[place]))
     names = [value_in_words(tree.classes[place]) for place in order]
-    if len(names) > NAMED:
-        names = [*names[: NAMED - 1], OTHERS]
-    return dict(zip(names, METHOD_COLOURS, strict=False)) | (
-        {OTHERS: METHOD_COLOURS[-1]} if OTHERS in names else {}
-    )
+    predicted = sum(found > 0 for found in rows.values())
+    named = names[: min(max(predicted, FEWEST), len(COLOURS))]
+    own = dict(zip(named, COLOURS, strict=False))
+    return own if len(own) == len(names) else own | {OTHERS: METHOD_COLOURS[-1]}
 
 
 def lines(alt: Any, boxes: Sequence[Box], tree: Tree) -> Any:
@@ -188,8 +201,8 @@ def texts(alt: Any, boxes: Sequence[Box], tree: Tree) -> list[Any]:
         first, second = box.middle - HEIGHT / 2 + 17, box.middle - HEIGHT / 2 + 36
         start, end = box.left + INSIDE, box.left + WIDTH - INSIDE
         error = f" ± {node.stderr:,.0f}" if node.stderr else ""
-        label = value_in_words(tree.classes[node.majority])
-        share = f"{label} {100 * node.shares[node.majority]:.0f} %"
+        label, own = tree.classes[node.majority], node.shares[node.majority]
+        share = class_in_words(label, own, node.share_stderr)
         above.append({"x": start, "y": first, "text": box.text})
         left.append({"x": start, "y": second, "text": f"{node.rows:,.0f}{error} rows"})
         right.append({"x": end, "y": second, "text": share})

@@ -33,8 +33,9 @@ def tree_view(found: TreeReport) -> Any:
 
 
 def accuracy_line(name: str, accuracy: Accuracy) -> str:
+    low, high = accuracy.interval
     return (
-        f"{name} {accuracy.accuracy:.4f} ± {accuracy.stderr:.4f} on {accuracy.rows:,} rows; "
+        f"{name} {accuracy.accuracy:.4f} ({low:.4f}–{high:.4f}) on {accuracy.rows:,} rows; "
         f"the most frequent class alone {accuracy.majority:.4f}"
     )
 
@@ -62,12 +63,11 @@ def node_line(tree: Tree, node: Node, text: str) -> str:
     """What leads to a node, its rows, and its most frequent class; in bold what is predicted."""
     from rich.markup import escape
 
-    from voile.mining.wording import value_in_words
+    from voile.mining.wording import class_in_words
 
-    share = node.shares[node.majority]
     error = f" ± {node.stderr:,.0f}" if node.stderr else ""
-    label = escape(value_in_words(tree.classes[node.majority]))
-    told = f"{label} {share:.0%}"
+    share = node.shares[node.majority]
+    told = escape(class_in_words(tree.classes[node.majority], share, node.share_stderr))
     told = told if node.children else f"[bold]{told}[/bold]"
     return f"{escape(text)}  [dim]{node.rows:,.0f}{error} rows[/dim]  {told}"
 
