@@ -14,6 +14,7 @@ import pytest
 from voile.engines.encode import ARROW
 from voile.errors import TableError, UsageError
 from voile.mining.binning import UNKNOWN, Binning, binning
+from voile.mining.wording import class_in_words
 from voile.schema import Attribute, Bins, Interval, Range, Values
 
 DAY = dt.date(2024, 2, 27)
@@ -109,7 +110,26 @@ def test_words_are_short() -> None:
     assert colour.words(np.array([True, False, True, False])) == "colour: red, blue"
     assert colour.words(np.array([True, True, False, False])) == "colour: red, it's"
     assert colour.words(np.array([True, True, False, True])) == "colour: not blue"
+    day = binning(ATTRIBUTES[2], 20)
+    assert day.words(np.arange(9) < 2) == "day < 2024-02-29"
+    assert day.condition(np.arange(9) < 2) == "day < DATE '2024-02-29'"
+    many = binning(Attribute("name", "categorical", Values(tuple(f"{i},5" for i in range(40))),
+                             ordered=False), 20)  # fmt: skip
+    assert many.words(np.arange(40) < 12) == "name: 12 of 40 values, such as 0,5; 1,5; 2,5"
+    assert many.words(np.arange(40) >= 12) == "name: 28 of 40 values, such as 12,5; 13,5; 14,5"
+    assert many.words(np.arange(40) >= 2) == "name: not 0,5; 1,5"
+    assert many.condition(np.arange(40) < 12).count("'") == 24
+    edges = binning(ATTRIBUTES[8], 20)
+    assert edges.words(np.array([True, False, False, False])) == "order < 1"
     other = binning(ATTRIBUTES[4], 20)
     assert other.words(np.array([False, True, True])) == "colour: b or NULL"
     assert other.words(np.array([False, False, True])) == "colour: NULL"
     assert other.words(np.array([True, True, False])) == "colour: known"
+
+
+def test_classes_are_told_apart_from_their_shares() -> None:
+    assert class_in_words(18, 0.18, 0.0) == "class 18: 18 %"
+    assert class_in_words(18, 0.18, 0.021) == "class 18: 18 ± 2 %"
+    assert class_in_words(dt.date(2024, 5, 9), 0.184, 0.0052) == "class 2024-05-09: 18.4 ± 0.5 %"
+    assert class_in_words(31.0, 0.03, 1e-9) == "class 31: 3.00 ± 0.00 %"
+    assert class_in_words("x" * 100, 1.0, 0.3) == f"class {'x' * 20}…{'x' * 19}: 100 ± 30 %"

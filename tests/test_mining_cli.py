@@ -48,18 +48,21 @@ def test_a_tree_with_its_accuracy_and_the_tables_own_beside(release: Path, run: 
     assert found["classes"] == ["<=50K", ">50K"]
     assert found["columns"] == ["age", "education_num", "sex"]
     assert found["accuracy"] > found["majority_accuracy"] == pytest.approx(12435 / 16281)
-    assert found["accuracy_stderr"] == pytest.approx(
-        np.sqrt(found["accuracy"] * (1 - found["accuracy"]) / 16281)
-    )
+    assert found["accuracy_low"] < found["accuracy"] < found["accuracy_high"]
+    assert found["rows_tested"] == 16281
+    assert found["rows_unknown"] == 0
     assert found["beside"]["agreement"] > 0.9
     assert abs(found["beside"]["accuracy"] - found["accuracy"]) < 0.02
     leaves = [rule["rows"] for rule in found["rules"]]
     assert len(leaves) == 4
-    assert sum(leaves) == pytest.approx(32561, rel=0.03)
+    assert sum(leaves) == pytest.approx(32561)
     assert found["tree"]["rows"] == 32561
     first = found["tree"]["children"][0]
-    assert {"answer", "rows", "stderr", "class", "share", "shares"} <= set(first)
+    assert {"answer", "rows", "stderr", "class", "share", "share_stderr", "shares"} <= set(first)
+    assert first["proof"] in ("node", "all rows")
+    assert {child["ended"] for child in first["children"]} == {"depth"}
     assert all(0 < rule["share"] <= 1 and rule["stderr"] > 0 for rule in found["rules"])
+    assert all(0 < rule["share_stderr"] < 0.2 for rule in found["rules"])
 
 
 def test_a_leafs_conditions_are_a_query_with_the_same_answer(release: Path, run: Run) -> None:
@@ -109,6 +112,47 @@ def test_pictures_are_written_whole_and_not_over_others(release: Path, tmp_path:
     assert CliRunner().invoke(app, [*arguments, "--overwrite"]).exit_code == 0
 
 
+def test_a_page_is_no_wider_than_its_window(release: Path, tmp_path: Path) -> None:
+    pytest.importorskip("altair")
+    path = tmp_path / "tree.html"
+    arguments = ["tree", str(release), "--target", "salary", "--depth", "1", "--plot", str(path)]
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    page = path.read_text(encoding="utf-8")
+    assert page.index("max-width:100%") < page.index("<script")
+    assert '"renderer": "svg"' in page
+
+
+def test_rows_of_another_class_are_told(release: Path, tmp_path: Path) -> None:
+    table = tmp_path / "few.csv"
+    lines = ["age,education_num,sex,salary", "20,9,Male,<=50K", "20,9,Male,<=50K", "30,9,Male,?"]
+    table.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    arguments = ["tree", str(release), "--target", "salary", "--depth", "1", "--test", str(table)]
+    told = CliRunner().invoke(app, arguments)
+    assert "0.6667 (0.2077–0.9385) on 3 rows" in told.stdout
+    assert "count as wrong: 1 of 3" in told.stderr
+    table.write_text("\n".join([lines[0], lines[3]]) + "\n", encoding="utf-8")
+    with pytest.raises(VoileError, match="the first 'salary' is \\?") as refused:
+        CliRunner().invoke(app, arguments, catch_exceptions=False)
+    assert refused.value.hint == "the release has classes such as <=50K, >50K"
+
+
+def test_a_tree_of_noise_is_not_shown(tmp_path: Path, run: Run) -> None:
+    rng = np.random.default_rng(4)
+    rows = [f"{a},{b}" for a, b in rng.integers([0, 18], [30, 21], (2000, 2))]
+    (tmp_path / "t.csv").write_text("\n".join(["x,y", *rows]) + "\n", encoding="utf-8")
+    noise = tmp_path / "noise.voile"
+    voile.perturb(tmp_path / "t.csv", 0.5, simulate_seed=1, to=noise)
+    told = CliRunner().invoke(app, ["tree", str(noise), "--target", "y", "--min-support", "50"])
+    assert re.fullmatch(r"all rows  2,000 rows  class \d\d: \d+ ± \d %\n", told.stdout)
+    assert "no split of all rows is beyond its error" in told.stderr
+    found = run("tree", noise, "--target", "y", "--min-support", 50, "--json")
+    assert found["tree"]["ended"] == "errors"
+    assert found["level"] == 0.95
+    assert "beyond its error" in found["notes"][0]
+    loose = run("tree", noise, "--target", "y", "--min-support", 50, "--level", 0, "--json")
+    assert loose["tree"]["proof"] == "none"
+
+
 def test_no_two_boxes_of_a_picture_touch() -> None:
     rng = np.random.default_rng(1)
     names = Values(tuple("abcdefgh"))
@@ -130,8 +174,10 @@ def test_no_two_boxes_of_a_picture_touch() -> None:
             beside = abs(one.left - other.left) >= WIDTH
             below = abs(one.middle - other.middle) >= HEIGHT
             assert beside or below
-    assert len(tree_plot.colours(tree)) == 6
-    assert list(tree_plot.colours(tree))[-1] == "others"
+    predicted = {str(rule.label) for rule in tree.rules()}
+    assert len(predicted) > 6
+    assert predicted <= set(tree_plot.colours(tree))
+    assert len(set(tree_plot.colours(tree).values())) == len(tree_plot.colours(tree))
 
 
 @pytest.mark.parametrize(
@@ -142,6 +188,7 @@ def test_no_two_boxes_of_a_picture_touch() -> None:
         (["tree", "R", "--target", "salary", "--depth", "0"], "depth of 0", 2),
         (["tree", "R", "--target", "salary", "--min-support", "-1"], "support of -1", 2),
         (["tree", "R", "--target", "salary", "--bins", "1"], "1 bins", 2),
+        (["tree", "R", "--target", "salary", "--level", "1"], "level of 1 ", 2),
         (["tree", "R", "--target", "salary", "--method", "guess"], "method 'guess'", 2),
         (["tree", "R", "--target", "salary", "--test", "nowhere.csv"], "nowhere.csv", 2),
         (["tree", "R", "--target", "salary", "--test", "dataset:scores"], "no column 'salary'", 2),

@@ -108,12 +108,16 @@ def test_the_best_cut_is_the_best_of_all_cuts_and_with_two_classes_of_all_sets(
     assert (gained_by_sets > 30) == (not ordered)
 
 
-def test_no_cut_leaves_less_than_the_least_support_or_gains_nothing() -> None:
+def test_no_cut_leaves_less_than_the_least_support_or_what_may_be_nobody() -> None:
     counts = np.array([[10.0, 0.0], [0.0, 10.0]])
     assert best_cut(counts, np.zeros((2, 2)), ordered=True, min_support=10) is not None
     assert best_cut(counts, np.zeros((2, 2)), ordered=True, min_support=11) is None
     same = np.array([[10.0, 5.0], [10.0, 5.0]])
-    assert best_cut(same, np.zeros((2, 2)), ordered=True, min_support=0) is None
+    even = best_cut(same, np.zeros((2, 2)), ordered=True, min_support=0)
+    assert even is not None
+    assert even.gain == pytest.approx(0, abs=1e-12)
+    assert best_cut(counts, np.full((2, 2), 3.5), ordered=True, min_support=0) is not None
+    assert best_cut(counts, np.full((2, 2), 3.6), ordered=True, min_support=0) is None
     assert best_cut(-counts, np.zeros((2, 2)), ordered=True, min_support=0) is None
 
 
@@ -177,7 +181,7 @@ def small_table(seed: int, rows: int = 400) -> ExactCounts:
 @pytest.mark.parametrize("seed", range(8))
 def test_a_tree_from_counts_is_the_tree_from_partitioned_rows(seed: int) -> None:
     table = small_table(seed)
-    tree = grow(table, "c", limits=Limits(depth=3, min_support=20))
+    tree = grow(table, "c", limits=Limits(depth=3, min_support=20, level=0))
     bins = {name: table.codes[name] for name in ("a", "b")}
     rows = np.arange(table.rows)
     assert as_lists(tree.root) == by_hand(bins, table.codes["c"], rows, 3, 20)
@@ -186,7 +190,7 @@ def test_a_tree_from_counts_is_the_tree_from_partitioned_rows(seed: int) -> None
 @pytest.mark.parametrize("method", ["stopped", "em", "inversion"])
 def test_rows_that_nobody_perturbed_give_the_exact_tree(method: str) -> None:
     table = small_table(3)
-    limits = Limits(depth=3, min_support=20, method=method)
+    limits = Limits(depth=3, min_support=20, method=method, level=0)
     kept = perturbed(table, 1.0, seed=1)
     exact, found = grow(table, "c", limits=limits), grow(kept, "c", limits=limits)
     assert [rule.conditions for rule in found.rules()] == [r.conditions for r in exact.rules()]
@@ -267,6 +271,7 @@ def test_rules_are_sql_that_counts_the_leaf(adult: ExactCounts) -> None:
         ("salary", None, {"depth": 40}, "depth of 40"),
         ("salary", None, {"min_support": float("nan")}, "support of nan"),
         ("salary", None, {"bins": 1}, "1 bins"),
+        ("salary", None, {"level": 1}, "level of 1"),
         ("salary", None, {"method": "EM"}, "method 'EM'"),
     ],
 )

@@ -18,8 +18,8 @@ Floats = npt.NDArray[np.float64]
 
 FEW = 5.0
 """Below so many expected rows in a cell a normal approximation proves nothing (Cochran)."""
-MOST_SETS = 40
-"""Unordered bins from which counting all ways to part them is sure to be the wider bound."""
+MOST_SETS = 500
+"""Unordered bins whose sets are counted; of more, Scheffé's bound is sure to be the narrower."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +82,7 @@ def deviations(bins: int, *, ordered: bool, columns: int, classes: int, miss: fl
     many = math.inf
     if ordered or bins <= MOST_SETS:
         cuts = bins - 1 if ordered else 2 ** (bins - 1) - 1
-        many = NormalDist().inv_cdf(1 - each / (2 * cuts)) if each / cuts > 1e-15 else math.inf
+        many = -NormalDist().inv_cdf(each / (2 * cuts))
     if ordered:
         return many
     free, tail = bins - 1, -math.log(each)

@@ -56,5 +56,7 @@ def whole_reason(tree: Tree, limits: Limits) -> str:
 
 def least(limits: Limits) -> str:
     """The rows that a leaf must have."""
-    twice = "more rows than twice their error"
-    return f"{limits.min_support:,.0f} rows, and {twice}," if limits.min_support else twice
+    rows = limits.min_support
+    if not rows:
+        return "more rows than twice their error"
+    return f"{rows:,.0f} row{'s' * (rows != 1)}, and more than twice their error,"

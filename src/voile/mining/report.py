@@ -32,8 +32,8 @@ class TreeReport:
         told = list(growth_notes(self.tree, self.limits))
         if self.accuracy and self.accuracy.unknown:
             told.append(
-                f"{self.accuracy.unknown:,} of {self.accuracy.rows:,} test rows have a class that "
-                "the tree does not know, and count as wrong"
+                "test rows with a class that the tree does not know count as wrong: "
+                f"{self.accuracy.unknown:,} of {self.accuracy.rows:,}"
             )
         return tuple(told)
 

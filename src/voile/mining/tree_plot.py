@@ -36,7 +36,10 @@ CAPTION = (
     "class that is predicted. Made with Voile."
 )
 
-SCALED = b"<style>.vega-embed{width:100%}.vega-embed svg{max-width:100%;height:auto}</style></head>"
+SCALED = (
+    b"<head><style>.chart-wrapper{max-width:100%}.chart-wrapper>svg{max-width:100%;height:auto}"
+    b"#vis.vega-embed{box-sizing:border-box}</style>"
+)
 """A page is never wider than its window."""
 
 Rows = list[dict[str, Any]]
@@ -57,7 +60,7 @@ def write(tree: Tree, path: Path, *, subtitle: Sequence[str], overwrite: bool) -
     """Draw the tree into a file of the kind that its name says."""
     kind = pictures.kind_of(path)
     content = render(draw(tree, subtitle=subtitle), kind)
-    page = content.replace(b"</head>", SCALED, 1) if kind == "html" else content
+    page = content.replace(b"<head>", SCALED, 1) if kind == "html" else content
     return write_whole(path, page, overwrite=overwrite)
 
 
