@@ -607,6 +607,8 @@ def test_epsilon_of_a_column_is_exact() -> None:
     assert ColumnNoise(1, 0.5).ratio() == 1
     assert ColumnNoise(5, 0.5, "swap").ratio() is None
     assert ColumnNoise(5, 1.0).ratio() is None
+    assert Retention((ColumnNoise(1, 0.5), ColumnNoise(5, 1.0))).ratio() is None
+    assert Retention((ColumnNoise(1, 0.5),)).ratio() == 1
     row = Retention((ColumnNoise(2, 0.5), ColumnNoise(4, 0.25), ColumnNoise(9, 1.0)))
     assert row.ratio() == 3 * (1 + Fraction(1, 4) * 4 / Fraction(3, 4))
 

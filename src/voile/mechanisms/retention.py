@@ -112,9 +112,11 @@ class Retention:
 
     def ratio(self) -> Fraction | None:
         """Of the perturbed columns of a row; None also where there are none of these."""
-        if all(column.public for column in self.columns):
+        telling = [column for column in self.columns if column.size > 1]
+        perturbed = [column for column in telling if not column.public]
+        if telling and not perturbed:
             return None
-        return row_amplification(column.ratio() for column in self.columns if not column.public)
+        return row_amplification(column.ratio() for column in perturbed)
 
     @property
     def tells_columns(self) -> bool:
