@@ -31,15 +31,7 @@ class Explained(Mechanism, Protocol):
 def explain(query: Query, source: Source, mechanism: Explained) -> dict[str, Any]:
     """The figures behind a query; with GROUP BY, those of all groups together."""
     check(query, source.engine)
-    whole = replace(
-        query,
-        groups=(),
-        columns=tuple(c for c in query.columns if not isinstance(c.source, int)),
-        having=None,
-        order=(),
-        limit=None,
-        offset=0,
-    )
+    whole = ungrouped(query)
     work = Work(whole, source)
     columns = [_column(work, mechanism, column) for column in whole.columns]
     everyone = work.totals.column(Term())
@@ -57,6 +49,19 @@ def explain(query: Query, source: Source, mechanism: Explained) -> dict[str, Any
         "plan": plan.to_dict(),
         "columns": columns,
     }
+
+
+def ungrouped(query: Query) -> Query:
+    """The same of all groups together."""
+    return replace(
+        query,
+        groups=(),
+        columns=tuple(c for c in query.columns if not isinstance(c.source, int)),
+        having=None,
+        order=(),
+        limit=None,
+        offset=0,
+    )
 
 
 def _column(work: Work, mechanism: Explained, column: Column) -> dict[str, Any]:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any
 
 from voile.answering.columns import terms_of
-from voile.answering.explain import describe
+from voile.answering.explain import describe, ungrouped
 from voile.answering.local.source import LocalSource
 from voile.answering.local.tensors import shape_of
 from voile.answering.local.work import LocalWork
@@ -21,15 +20,7 @@ from voile.query.predicate import Term, wording
 def explain_local(query: Query, source: LocalSource) -> dict[str, Any]:
     """The figures behind a query; with GROUP BY, those of all groups together."""
     check(query, source.engine)
-    whole = replace(
-        query,
-        groups=(),
-        columns=tuple(c for c in query.columns if not isinstance(c.source, int)),
-        having=None,
-        order=(),
-        limit=None,
-        offset=0,
-    )
+    whole = ungrouped(query)
     work = LocalWork(whole, source)
     columns = [_column(work, column) for column in whole.columns]
     everyone = work.totals.column(Term())
