@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 from voile.mechanisms import AlphaBeta, Series, Shaped
@@ -30,33 +31,56 @@ COMBINES = {
 
 
 def describe(manifest: ViewManifest) -> str:
-    promise, mechanism = manifest.promise, manifest.mechanism
+    return page(
+        manifest,
+        what=f"A noisy view of a private table: {manifest.rows:,} rows, real records and noise "
+        "mixed.",
+        promised=[
+            manifest.promise.explain(),
+            f"The promise is about {manifest.guarantee.unit}.",
+            *_series(manifest),
+            *_likely(manifest),
+            *_weak(manifest),
+            *_linked(manifest),
+            *_epsilon(manifest),
+        ],
+        not_promised=[
+            NOT_PROMISED + (ONE_RELEASE if manifest.parameters.series is None else ONE_SERIES)
+        ],
+        counting=counting(manifest.mechanism),
+    )
+
+
+def page(
+    manifest: Manifest,
+    *,
+    what: str,
+    promised: Sequence[str],
+    not_promised: Sequence[str],
+    counting: Sequence[str],
+    before: Sequence[str] = (),
+) -> str:
+    """The page of any kind of release, from what is particular to it."""
     lines = [f"# {manifest.name}", ""]
     if manifest.simulated:
         lines += ["**Simulation: made from a chosen seed. It protects nobody.**", ""]
     lines += [
-        f"A noisy view of a private table: {manifest.rows:,} rows, real records and noise mixed. "
-        f"{len(manifest.attributes)} attributes, "
+        f"{what} {len(manifest.attributes)} attributes, "
         f"{large(int(manifest.domain_size))} possible tuples.",
         "",
         "## What is promised",
-        promise.explain(),
-        f"The promise is about {manifest.guarantee.unit}.",
-        *_series(manifest),
-        *_likely(manifest),
-        *_weak(manifest),
-        *_linked(manifest),
-        *_epsilon(manifest),
+        *promised,
         "",
         "## What is not promised",
-        NOT_PROMISED + (ONE_RELEASE if manifest.parameters.series is None else ONE_SERIES),
+        *not_promised,
         "",
         "## What the release tells exactly",
         *(f"- {d.what}: {d.why}" for d in manifest.disclosed),
         *(["- nothing beyond the promise"] if not manifest.disclosed else []),
         "",
+        *before,
         "## How to count from it without Voile",
-        *counting(mechanism),
+        *counting,
         "",
         f"NULLs in the table: {null_words(manifest)}. Written by Voile {manifest.voile}.",
     ]

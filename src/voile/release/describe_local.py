@@ -6,10 +6,9 @@ import math
 
 from voile.mechanisms.retention import OWN_VALUES, Local, WholeRows
 from voile.privacy.wording import NEARLY_SURE, after, chance
-from voile.release.describe import null_words
+from voile.release.describe import page
 from voile.release.local_manifest import LocalManifest
 from voile.schema import Interval
-from voile.schema.schema import large
 
 BELIEFS = (0.01, 0.1, 0.5)
 NOT_PROMISED = """\
@@ -26,37 +25,20 @@ PUBLIC = """\
 
 
 def describe_local(manifest: LocalManifest) -> str:
-    mechanism = manifest.mechanism
-    lines = [f"# {manifest.name}", ""]
-    if manifest.simulated:
-        lines += ["**Simulation: made from a chosen seed. It protects nobody.**", ""]
     who = (
         "by those they are about, before they were sent"
         if manifest.parameters.collected
         else "one by one, where the table was held"
     )
-    lines += [
-        f"A table of {manifest.rows:,} rows that were perturbed {who}: values were kept by chance, "
-        f"or replaced. {len(manifest.attributes)} attributes, "
-        f"{large(int(manifest.domain_size))} possible tuples.",
-        "",
-        "## What is promised",
-        *promised(manifest),
-        f"The promise is about {manifest.guarantee.unit}.",
-        "",
-        "## What is not promised",
-        *not_promised(mechanism),
-        "",
-        "## What the release tells exactly",
-        *(f"- {d.what}: {d.why}" for d in manifest.disclosed),
-        "",
-        *changed_before(manifest),
-        "## How to count from it without Voile",
-        *counting(manifest, mechanism),
-        "",
-        f"NULLs in the table: {null_words(manifest)}. Written by Voile {manifest.voile}.",
-    ]
-    return "\n".join(lines)
+    return page(
+        manifest,
+        what=f"A table of {manifest.rows:,} rows that were perturbed {who}: values were kept by "
+        "chance, or replaced.",
+        promised=[*promised(manifest), f"The promise is about {manifest.guarantee.unit}."],
+        not_promised=not_promised(manifest.mechanism),
+        counting=counting(manifest, manifest.mechanism),
+        before=changed_before(manifest),
+    )
 
 
 def changed_before(manifest: LocalManifest) -> list[str]:
