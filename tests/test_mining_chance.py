@@ -17,7 +17,7 @@ from voile.errors import UsageError
 from voile.mining import ExactCounts, Limits, grow
 from voile.mining.assess import Accuracy
 from voile.mining.binning import binning
-from voile.mining.chance import Fourfold, deviations
+from voile.mining.chance import Fourfold, deviations, without_skew
 from voile.mining.growing import class_binning
 from voile.mining.growth_notes import growth_notes
 from voile.mining.node_counts import NodeCounts
@@ -95,12 +95,27 @@ def test_a_splits_variance_is_that_of_its_contrast(deep: bool) -> None:
 def test_exact_rows_are_tested_as_in_pearsons_test() -> None:
     counts = np.array([[30.0, 10.0], [25.0, 35.0]])
     nothing = np.zeros((2, 2))
-    table = Fourfold(counts, nothing, nothing[0], nothing[0], 0.0)
+    table = Fourfold(counts, nothing, nothing[0], nothing[0], 0.0, part=0.0)
     assert table.apart() ** 2 == pytest.approx(
         stats.chi2_contingency(counts, correction=False).statistic
     )
     assert table.apart() > 0
     assert Fourfold(counts[::-1], nothing, nothing[0], nothing[0], 0.0).apart() < 0
+
+
+@pytest.mark.parametrize("mean", [5, 26, 400])
+@pytest.mark.parametrize("part", [1.0, 4.0])
+def test_few_rows_exceed_by_more_and_must(mean: int, part: float) -> None:
+    """A Poisson count of rows that do `part` each, at 4 standard errors: exactly how unlikely."""
+    error, needed = part * math.sqrt(mean), 4.0
+    rows = np.arange(mean, mean + 40 * math.isqrt(mean))
+    proven = [without_skew(part * float(r - mean), error, part) > needed for r in rows]
+    first = int(rows[int(np.argmax(proven))])
+    assert stats.poisson.sf(first - 1, mean) <= stats.norm.sf(needed)
+    naive = int(np.floor(mean + needed * math.sqrt(mean))) + 1
+    assert stats.poisson.sf(naive - 1, mean) > 1.2 * stats.norm.sf(needed)
+    assert without_skew(7.0, 2.0, 0.0) == pytest.approx(3.5)
+    assert without_skew(error + part / 2, error, part) == pytest.approx(1)
 
 
 def test_few_rows_prove_nothing() -> None:

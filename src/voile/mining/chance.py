@@ -27,7 +27,7 @@ class Fourfold:
     """Rows of a node by side of a split and by being of a class or not, estimated by inversion.
 
     The variances are those of the perturbing alone, of every cell, of the two sides, of the class
-    and its complement, and of the whole node.
+    and its complement, and of the whole node. `part` is the most that one row can do to a cell.
     """
 
     counts: Floats
@@ -35,6 +35,7 @@ class Fourfold:
     sides: Floats
     classes: Floats
     whole: float
+    part: float = 1.0
 
     def apart(self) -> float:
         """By how many standard errors the first side has more of the class, or less, than chance.
@@ -49,7 +50,8 @@ class Fourfold:
             return 0.0
         excess = float(self.counts[0, 0]) - rows * side * share
         drawn = rows * side * (1 - side) * share * (1 - share)
-        return excess / math.sqrt(drawn + max(self.perturbed(side, share), 0.0))
+        error = math.sqrt(drawn + max(self.perturbed(side, share), 0.0))
+        return math.copysign(without_skew(abs(excess), error, self.part), excess)
 
     def perturbed(self, side: float, share: float) -> float:
         """The variance of Σ w·cell with the weights w = (1[side] − side)·(1[class] − share).
@@ -68,6 +70,22 @@ class Fourfold:
         shared -= share * others * (rest**2 * along[0] + side**2 * along[1])
         shared -= side * rest * (others**2 * across[0] + share**2 * across[1])
         return float(own + 2 * shared)
+
+
+def without_skew(excess: float, error: float, part: float) -> float:
+    """The deviations z of a normal quantity that are as unlikely as this excess.
+
+    A count of few rows goes in steps and is skewed: it exceeds z·error more often than a normal one
+    does. Half a step is taken off. After Cornish and Fisher the rest is z·error + (z² − 1)·part/6,
+    where the skewness is at most part/error.
+    """
+    excess = max(excess - part / 2, 0.0)
+    if excess <= error:
+        return excess / error
+    third = part / 3
+    # third·z²/2 + error·z − (excess + third/2) = 0, the root above 0 without cancellation
+    least = excess + third / 2
+    return 2 * least / (error + math.sqrt(error**2 + 2 * third * least))
 
 
 def deviations(bins: int, *, ordered: bool, columns: int, classes: int, miss: float) -> float:
