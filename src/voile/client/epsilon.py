@@ -9,7 +9,7 @@ LARGEST = 2**1000
 """Fractions below it are doubles."""
 ROUNDING = 2.0**-48
 """Relative error that the logarithms below stay within, with room to spare (docs/mathematics.md,
-§23)."""
+§22)."""
 
 
 def local_epsilon(retention: float, odds: int | Fraction) -> float:
