@@ -6,6 +6,7 @@ import datetime as dt
 import io
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -164,3 +165,39 @@ def test_nice_bins_cover_and_are_few(low: float, width: float) -> None:
     assert edges[0] <= low
     assert edges[-1] >= low + width
     assert 2 <= len(edges) <= 25
+
+
+# ---------------------------------------------------------------------- intervals
+
+
+def test_an_interval_is_a_grid_of_decimal_steps() -> None:
+    written = {"name": "x", "kind": "numeric", "interval": [-0.2, 0.4], "step": 0.1}
+    attribute = attribute_from_dict(written)
+    assert list(attribute) == [-0.2, -0.1, 0.0, 0.1, 0.2, 0.3, 0.4]
+    assert attribute_from_dict(attribute.to_dict()) == attribute
+    ranged = attribute_from_dict(
+        {"name": "x", "kind": "numeric", "range": [-0.2, 0.4], "step": 0.1}
+    )
+    assert ranged == attribute
+    fine = attribute_from_dict({"name": "x", "kind": "numeric", "interval": [0, 100]})
+    assert fine.size == 1_000_001
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"interval": [1, 0]}, "runs from 1 to 0"),
+        ({"interval": [0, 1], "step": 0.3}, "do not lead to 1"),
+        ({"interval": [0, 1], "step": 0}, "step is 0"),
+        ({"interval": [0, 1], "step": "fine"}, "step is 'fine'"),
+        ({"interval": [0, 1, 2]}, "an interval is [low, high]"),
+        ({"interval": [0, 1e9], "step": 1e-9}, "too fine"),
+        ({"bins": [0, 1], "step": 1}, "step belongs to interval"),
+        ({"interval": [0, 1], "bins": [0, 1]}, "interval"),
+    ],
+)
+def test_intervals_that_are_none(entry: dict[str, Any], message: str) -> None:
+    with pytest.raises(SchemaError) as caught:
+        attribute_from_dict({"name": "x", "kind": "numeric", **entry})
+    assert message in caught.value.message
+    assert "'x'" in caught.value.message

@@ -208,6 +208,8 @@ def flag(entry: dict[str, Any], key: str, *, default: bool) -> bool:
 
 
 def domain_from_dict(name: str, kind: Kind, entry: dict[str, Any]) -> Domain:
+    if kind == "numeric" and "range" in entry and "interval" not in entry:
+        entry = {"interval" if key == "range" else key: value for key, value in entry.items()}
     given = [key for key in ("values", "range", "bins", "interval") if key in entry]
     if "step" in entry and given != ["interval"]:
         raise SchemaError(f"attribute {name!r}: step belongs to interval", hint="leave it out")
