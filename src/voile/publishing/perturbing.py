@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from voile import __version__
 from voile.client import Spec
@@ -310,7 +311,7 @@ def write_keyed(
     folder: Path, schema: Schema, codes: list[Codes], name: str, keys: pa.Array
 ) -> list[File]:
     """One part of a table, in the order of its keys."""
-    order = np.argsort(np.array(keys.to_pylist(), dtype=object), kind="stable")
+    order = pc.sort_indices(keys).to_numpy()
     path = folder / "data" / "part-00000.parquet"
     rows = write_table(path, schema, [c[order] for c in codes], name, keys.take(pa.array(order)))
     return [file_entry(folder, path, rows)]
