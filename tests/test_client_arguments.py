@@ -37,8 +37,8 @@ JS = Path(__file__).resolve().parent.parent / "clients" / "js"
 # ---------------------------------------------------------------------- wrong types
 
 WRONG: dict[str, Callable[[], object]] = {
-    "a path for a spec": lambda: perturb(ROW, "spec.json", **NAMED),  # type: ignore[arg-type]
-    "a document for a spec": lambda: perturb_batch(BATCH, SPEC.to_dict()),  # type: ignore[arg-type]
+    "a path for a spec": lambda: perturb(ROW, "spec.json", **NAMED),
+    "a number for a spec": lambda: perturb_batch(BATCH, 3),  # type: ignore[arg-type]
     "in another order": lambda: perturb(SPEC, ROW),  # type: ignore[arg-type]
     "no spec to send by": lambda: send(HERE, [ROW], None),  # type: ignore[arg-type]
     "no spec to read by": lambda: read_submission(b"{}", None),  # type: ignore[arg-type]
@@ -210,3 +210,11 @@ def test_a_promise_is_kept_to_nine_digits_however_small(retention: float) -> Non
             else:
                 with pytest.raises(PromiseError):
                     Spec.from_dict(document)
+
+
+def test_a_spec_may_be_its_document_or_its_file(tmp_path: Path) -> None:
+    (tmp_path / "spec.json").write_bytes(SPEC.raw)
+    row = {name: values[0] for name, values in BATCH.items()}
+    for given in (SPEC, SPEC.to_dict(), tmp_path / "spec.json", str(tmp_path / "spec.json")):
+        assert set(perturb(row, given, public=["born"])) == set(row)
+        assert set(perturb_batch(BATCH, given, public=["born"])) == set(row)

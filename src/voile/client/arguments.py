@@ -8,10 +8,22 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from numbers import Real
+from pathlib import Path
+from typing import Any
 
 from voile.client.promise import exceeds
 from voile.client.spec import Spec
 from voile.errors import PromiseError, UsageError, did_you_mean
+
+
+def as_spec(given: Spec | Mapping[str, Any] | str | Path) -> Spec:
+    """A spec, or the one that a document or a file holds."""
+    if isinstance(given, Mapping):
+        return Spec.from_dict(given)
+    if isinstance(given, str | Path):
+        return Spec.open(given)
+    check_spec(given)
+    return given
 
 
 def check_spec(spec: object) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from voile.client.arguments import check_limit, kind
+from voile.client.arguments import as_spec, check_limit, kind
 from voile.client.column import Column
 from voile.client.domains import Codes
 from voile.client.draws import Draws, threshold
@@ -32,7 +33,7 @@ class PerturbedRow(dict[str, Any]):
 
 def perturb(
     row: Mapping[str, Any],
-    spec: Spec,
+    spec: Spec | Mapping[str, Any] | str | Path,
     *,
     at_most: float | None = None,
     public: Collection[str] = (),
@@ -40,9 +41,11 @@ def perturb(
 ) -> PerturbedRow:
     """Perturb one row, a mapping from every column's name to its value (None for NULL).
 
-    `at_most` is the largest local ε of a row that you accept. Columns that are sent as they are
-    must be named in `public`. `_draws` is for test vectors only.
+    The spec may also be given as its document or its file. `at_most` is the largest local ε of a
+    row that you accept. Columns that are sent as they are must be named in `public`. `_draws` is
+    for test vectors only.
     """
+    spec = as_spec(spec)
     check_limit(spec, at_most, public)
     codes = perturb_codes(encode_rows([row], spec), spec, _draws or Draws.secure())
     values = (
@@ -54,7 +57,7 @@ def perturb(
 
 def perturb_batch(
     columns: Mapping[str, Sequence[Any] | npt.NDArray[Any]],
-    spec: Spec,
+    spec: Spec | Mapping[str, Any] | str | Path,
     *,
     at_most: float | None = None,
     public: Collection[str] = (),
@@ -62,8 +65,9 @@ def perturb_batch(
 ) -> dict[str, npt.NDArray[Any]]:
     """Perturb many rows, given column by column; each row has coins of its own.
 
-    `at_most` and `public`: see `perturb`.
+    `spec`, `at_most` and `public`: see `perturb`.
     """
+    spec = as_spec(spec)
     check_limit(spec, at_most, public)
     check_columns(columns, spec, "the batch")
     given = [column.encode(columns[column.name]) for column in spec.columns]
