@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from fractions import Fraction
@@ -715,3 +716,32 @@ def test_whole_rows_have_the_errors_of_frapp_in_figure_3(oracle: dict[str, Any])
     measured = cumulative_error(truth.counts, estimates, given_["inputs"]["xs"])
     expected = np.array(given_["expected"]["mean_abs_error_Q>=x"])
     assert (np.abs(measured - expected) < 4 * np.array(given_["expected"]["seed_sd"])).all()
+
+
+CHANCES = {"grade": {1: 4, 2: 3, 3: 2, 4: 1}}
+
+
+@pytest.mark.parametrize("replace", ["uniform", "identity", "swap", CHANCES])
+@pytest.mark.parametrize("weak", [False, True])
+def test_rows_that_were_not_perturbed_as_stated_do_not_leave(
+    replace: Any, weak: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sampler that keeps a tenth too much, or all, is caught before anything is written."""
+    table, schema = people(60_000), SMALL.select(["grade"])
+    voile.perturb(table, 0.5, replace, schema=schema, to=tmp_path / "sound.voile")
+    honest = ColumnNoise.perturb
+
+    def broken(self: ColumnNoise, codes_: Any, stream: Any) -> Any:
+        kept = 0.55 if weak else 1.0
+        return honest(dataclasses.replace(self, retention=kept), codes_, stream)
+
+    monkeypatch.setattr(ColumnNoise, "perturb", broken)
+    with pytest.raises(ReleaseError, match="column 'grade'"):
+        voile.perturb(table, 0.5, replace, schema=schema, to=tmp_path / "broken.voile")
+    assert [path.name for path in tmp_path.iterdir()] == ["sound.voile"]
+
+
+def test_whole_rows_that_were_kept_do_not_leave(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(WholeRows, "perturb", lambda _self, codes_, _stream: list(codes_))
+    with pytest.raises(ReleaseError, match="whole rows"):
+        voile.perturb(people(5000), 0.3, schema=SMALL, whole_rows=True)

@@ -25,6 +25,7 @@ from voile.privacy.wording import NEARLY_SURE, after, chance
 from voile.publishing.descriptions import write_descriptions
 from voile.publishing.done import Done
 from voile.publishing.perturb_wish import PerturbWish, check_epsilon, noise_for
+from voile.publishing.perturbed_check import check_perturbed
 from voile.publishing.progress import Progress, Silent
 from voile.publishing.rare import without_rare
 from voile.publishing.specs import mechanism_of, schema_of
@@ -124,6 +125,7 @@ def perturbed(
     key = Key.fresh() if wish.simulate_seed is None else Key.from_seed(wish.simulate_seed)
     progress.start("perturbing", len(codes))
     shown = shuffled(mechanism, schema, codes, key, progress)
+    check_perturbed(mechanism, schema, codes, shown)
     release = write(
         shown,
         schema,
