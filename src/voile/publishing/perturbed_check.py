@@ -21,7 +21,6 @@ Codes = npt.NDArray[Any]
 DEVIATIONS = 10
 """A sound sampler is further off less than once in 10²⁰ releases."""
 SLACK = 50
-PIECE = 2**22
 
 
 def check_perturbed(
@@ -35,24 +34,22 @@ def check_perturbed(
         return
     columns = zip(schema.names, mechanism.columns, before, after, strict=True)
     for name, noise, true, seen in columns:
-        counts = counted(true, noise.size)
         same = int(np.count_nonzero(true == seen))
-        compare(f"column {name!r}", same, unchanged(noise, counts), counts)
+        compare(f"column {name!r}", same, *unchanged(noise, true))
 
 
-def counted(codes: Codes, size: int) -> npt.NDArray[np.int64]:
-    """How often each value occurs, piece by piece: NumPy counts in wide numbers."""
-    found = np.zeros(size, dtype=np.int64)
-    for start in range(0, len(codes), PIECE):
-        found += np.bincount(codes[start : start + PIECE], minlength=size)
-    return found
+def unchanged(noise: ColumnNoise, true: Codes) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The chances that values are seen where they were, kept or drawn again; of how many each.
 
-
-def unchanged(noise: ColumnNoise, counts: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-    """For every value, the chance that it is seen where it was: kept, or drawn again."""
-    own = noise.replace in OWN_VALUES
-    masses = counts / max(1, counts.sum()) if own else noise.masses()
-    return np.asarray(noise.retention + (1 - noise.retention) * masses)
+    Never of the size of the domain, which may be far larger than the table.
+    """
+    if noise.replace == "uniform":
+        masses, counts = np.full(1, 1 / noise.size), np.full(1, len(true))
+    else:
+        values, counts = np.unique(true, return_counts=True)
+        own = noise.replace in OWN_VALUES
+        masses = counts / max(1, len(true)) if own else noise.masses()[values]
+    return noise.retention + (1 - noise.retention) * masses, counts
 
 
 def compare(

@@ -20,6 +20,7 @@ from voile.privacy.local import rare_values
 from voile.schema import Attribute, Range, Schema, Values
 
 Codes = npt.NDArray[Any]
+MOST_VALUES = 2**26
 RARE = 5
 """Values that fewer rows have are told about, if nothing else is asked for."""
 
@@ -61,6 +62,11 @@ def without_rare(
 def treated(
     attribute: Attribute, codes: Codes, noise: ColumnNoise, least: int | None
 ) -> tuple[Attribute, Codes, ColumnNoise, str]:
+    if attribute.size > MOST_VALUES:
+        raise UsageError(
+            f"{attribute.name!r} has {attribute.size:,} values, too many to be replaced by its own",
+            hint="use --replace uniform, or declare bins or a larger step",
+        )
     counts = np.bincount(codes, minlength=attribute.size)
     rare = rare_values(counts, least or RARE)
     if rare is None:
