@@ -1,0 +1,83 @@
+"""A grouping of rows into classes, and what a release then shows of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from voile.privacy.requirements import Histograms
+from voile.recoding.units import Codes, Counts, Units
+
+Recode = Literal["generalize", "bucketize"]
+
+
+@dataclass(frozen=True, eq=False)
+class Grouping:
+    """Which class each unit is in, and the box of each class."""
+
+    classes: Codes
+    """(units,): 0 … number−1."""
+    low: Codes
+    """(classes, quasi-identifiers): the first position of the class in each column's order."""
+    high: Codes
+    """(classes, quasi-identifiers): the last position."""
+
+    @property
+    def number(self) -> int:
+        return len(self.low)
+
+    def histograms(self, units: Units) -> Histograms:
+        return units.histograms(self.classes, self.number)
+
+
+def bounding(units: Units, classes: Codes, number: int) -> Grouping:
+    """The grouping with the smallest boxes: from the least to the largest position in a class."""
+    low = np.empty((number, len(units.sizes)), dtype=np.int32)
+    high = np.empty_like(low)
+    order = np.argsort(classes, kind="stable")
+    starts = np.searchsorted(classes[order], np.arange(number))
+    for j, codes in enumerate(units.codes):
+        ordered = codes[order]
+        low[:, j] = np.minimum.reduceat(ordered, starts)
+        high[:, j] = np.maximum.reduceat(ordered, starts)
+    return Grouping(classes, low, high)
+
+
+@dataclass(frozen=True, eq=False)
+class Shown:
+    """What a grouped release tells about its rows, as numbers.
+
+    Generalized, a row's quasi-identifiers lie somewhere in the box of its class, and its sensitive
+    values are as shown. Bucketized, quasi-identifiers are as shown (`cells`), and which sensitive
+    value of its class is whose is not.
+    """
+
+    recode: Recode
+    sizes: tuple[int, ...]
+    low: Codes
+    high: Codes
+    histograms: Histograms
+    cells: Codes | None = None
+    """bucketized: (quasi-identifiers, cells), the combinations that are shown, by class."""
+    cell_class: Codes | None = None
+    cell_rows: Counts | None = None
+
+
+def shown(units: Units, grouping: Grouping, recode: Recode) -> Shown:
+    """What a release of this grouping shows."""
+    histograms = grouping.histograms(units)
+    if recode == "generalize":
+        return Shown(recode, units.sizes, grouping.low, grouping.high, histograms)
+    here = units.weights > 0
+    stacked = np.vstack([grouping.classes[here], units.codes[:, here]])
+    order = np.lexsort(stacked[::-1])
+    ordered, weights = stacked[:, order], units.weights[here][order]
+    new = np.concatenate([[True], (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)])
+    rows = np.add.reduceat(weights, np.flatnonzero(new)) if len(weights) else weights
+    found = ordered[:, new]
+    return Shown(
+        recode, units.sizes, grouping.low, grouping.high, histograms,
+        np.ascontiguousarray(found[1:]), found[0], rows,
+    )  # fmt: skip

@@ -1,0 +1,59 @@
+"""The rows as the grouping algorithms see them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.privacy.requirements import Histograms
+
+Codes = npt.NDArray[np.int32]
+Counts = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Rows, those that are alike as one unit with a weight.
+
+    Codes of quasi-identifiers are positions in the column's order: 0 … size−1.
+    """
+
+    codes: Codes
+    """(quasi-identifiers, units), each row contiguous."""
+    sizes: tuple[int, ...]
+    """How many positions each quasi-identifier has."""
+    sensitive: Codes
+    """(sensitive attributes, units); there may be none."""
+    sensitive_sizes: tuple[int, ...]
+    weights: Counts
+    """(units,): the rows that a unit stands for; 0 for one that only a public table has."""
+    population: Counts | None = None
+    """(units,): how many rows of a public table lie there, where one is given."""
+
+    @property
+    def rows(self) -> int:
+        return int(self.weights.sum())
+
+    @property
+    def overall(self) -> tuple[Counts, ...]:
+        """For each sensitive attribute, how many rows have each value."""
+        return tuple(
+            np.bincount(codes, self.weights, size).astype(np.int64)
+            for codes, size in zip(self.sensitive, self.sensitive_sizes, strict=True)
+        )
+
+    def histograms(self, classes: Codes, number: int) -> Histograms:
+        """Of a grouping: class numbers of the units, and how many classes there are."""
+        counts = tuple(
+            np.bincount(classes.astype(np.int64) * size + codes, self.weights, number * size)
+            .astype(np.int64)
+            .reshape(number, size)
+            for codes, size in zip(self.sensitive, self.sensitive_sizes, strict=True)
+        )
+        rows = np.bincount(classes, self.weights, number).astype(np.int64)
+        population = self.population
+        if population is not None:
+            population = np.bincount(classes, population, number).astype(np.int64)
+        return Histograms(rows, counts, self.overall, population)
