@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
+
+from voile.privacy.guarantees.classes import Described
 
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -32,7 +35,11 @@ class Histograms:
 
 
 class Requirement(ABC):
-    """What every class must have. Immutable; a check is one pass over all classes at once."""
+    """What every class must have. Immutable; a check is one pass over all classes at once.
+
+    A class without rows shows no sensitive value: it meets whatever is asked of those, and what is
+    measured of it is NaN.
+    """
 
     kind: ClassVar[str]
     """As in `voile guarantees`: k, l, t, semantic, …"""
@@ -61,3 +68,42 @@ class Requirement(ABC):
     @abstractmethod
     def worst(self, measured: Floats) -> float:
         """What the whole release has: the least size, the largest share or distance."""
+
+    def guarantee(self) -> Described | None:
+        """The same as one of `voile guarantees`, where there is a kind for it."""
+        return None
+
+    def to_dict(self, names: Sequence[str] = ()) -> dict[str, Any]:
+        """Its parameters, with stable keys; the attribute by its name where names are given."""
+        found: dict[str, Any] = {"kind": self.kind}
+        if self.attribute is not None:
+            found["attribute"] = names[self.attribute] if names else self.attribute
+        for field in fields(cast(Any, self)):
+            value = getattr(self, field.name)
+            if field.name != "attribute" and value is not None:
+                found[field.name] = _listed(value)
+        return found
+
+
+def _listed(value: Any) -> Any:
+    """Tuples as lists, as JSON has them."""
+    return [_listed(part) for part in value] if isinstance(value, tuple) else value
+
+
+def least(measured: Floats) -> float:
+    """The smallest of what the classes with rows have; infinite where there are none."""
+    there = measured[~np.isnan(measured)]
+    return float(there.min()) if len(there) else float("inf")
+
+
+def most(measured: Floats) -> float:
+    """The largest of what the classes with rows have; 0 where there are none."""
+    there = measured[~np.isnan(measured)]
+    return float(there.max()) if len(there) else 0.0
+
+
+def divided(counts: Counts, rows: Counts) -> Floats:
+    """Counts as shares of their class; NaN in a class without rows."""
+    whole = np.where(rows == 0, np.nan, rows.astype(np.float64))
+    shares: Floats = counts / (whole[:, None] if counts.ndim == 2 else whole)
+    return shares
