@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from voile.datasets.shipped import hierarchies
 from voile.errors import UsageError, did_you_mean
+
+__all__ = ["DATASETS", "Dataset", "find", "hierarchies"]
 
 
 @dataclass(frozen=True)

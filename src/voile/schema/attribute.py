@@ -37,6 +37,10 @@ class Values:
     def __iter__(self) -> Iterator[Value]:
         return iter(self.values)
 
+    def at(self, code: int) -> Value:
+        """The value with that code."""
+        return self.values[code]
+
 
 @dataclass(frozen=True)
 class Range:
@@ -53,6 +57,10 @@ class Range:
         numbers = range(ordinal(self.low), ordinal(self.high) + 1)
         return map(dt.date.fromordinal, numbers) if isinstance(self.low, dt.date) else iter(numbers)
 
+    def at(self, code: int) -> Value:
+        number = ordinal(self.low) + code
+        return dt.date.fromordinal(number) if isinstance(self.low, dt.date) else number
+
 
 @dataclass(frozen=True)
 class Bins:
@@ -66,6 +74,9 @@ class Bins:
 
     def __iter__(self) -> Iterator[Value]:
         return ((a + b) / 2 for a, b in zip(self.edges, self.edges[1:], strict=False))
+
+    def at(self, code: int) -> Value:
+        return (self.edges[code] + self.edges[code + 1]) / 2
 
 
 @dataclass(frozen=True)
@@ -104,7 +115,10 @@ class Interval:
         return self._scaled[3]
 
     def __iter__(self) -> Iterator[Value]:
-        return ((self.first + i * self.stride) / self.per for i in range(self.size))
+        return map(self.at, range(self.size))
+
+    def at(self, code: int) -> Value:
+        return (self.first + code * self.stride) / self.per
 
 
 Domain = Values | Range | Bins | Interval

@@ -6,13 +6,19 @@ which is the same for all ('*'). Bound to an attribute it becomes `Levels`: arra
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from voile.errors import SchemaError
+from voile.schema.attribute import Attribute
+from voile.schema.words import LARGE, NULL, code_of_words, value_words
+
 Nodes = npt.NDArray[np.int32]
+Path = tuple[str, ...]
 
 EVERYTHING = "*"
 """The label of the one node at the top."""
@@ -27,10 +33,12 @@ class Levels:
     """
 
     nodes: tuple[Nodes, ...]
-    labels: tuple[tuple[str, ...], ...]
+    labels: tuple[Sequence[str], ...]
     """labels[h][node]; those of level 0 are the values in words."""
     leaves: Nodes
     """The codes in the order in which the hierarchy lists them: how its author orders values."""
+    derived: bool = False
+    """Whether it was computed from the private table's rows, so that it tells about them."""
 
     @property
     def height(self) -> int:
@@ -52,3 +60,151 @@ class Levels:
             np.minimum.at(first, nodes, place)
             keys.append(first[nodes])
         return np.lexsort(keys).astype(np.int32)  # the last key, the coarsest level, counts most
+
+    def paths(self) -> list[Path]:
+        """The path of every value in words, in the order of `leaves`."""
+        columns = [
+            [labels[node] for node in nodes[self.leaves].tolist()]
+            for nodes, labels in zip(self.nodes, self.labels, strict=True)
+        ]
+        return list(zip(*columns, strict=True))
+
+
+@dataclass(frozen=True)
+class Hierarchy:
+    """The path of each value in words, in the order of its author; all paths are equally long.
+
+    >>> Hierarchy.of([("cat", "mammal"), ("hen", "bird")]).paths
+    (('cat', 'mammal', '*'), ('hen', 'bird', '*'))
+    """
+
+    paths: tuple[Path, ...]
+
+    def __post_init__(self) -> None:
+        check_lengths(self.paths)
+        check_leaves(self.paths)
+        check_nested(self.paths)
+
+    @classmethod
+    def of(cls, paths: Iterable[Sequence[str]]) -> Hierarchy:
+        """A hierarchy of these paths; '*' is put on top where they do not end in one label."""
+        found = tuple(tuple(path) for path in paths)
+        check_lengths(found)
+        if len(found[0]) == 1 or len({path[-1] for path in found}) > 1:
+            found = tuple((*path, EVERYTHING) for path in found)
+        return cls(found)
+
+    @property
+    def height(self) -> int:
+        return len(self.paths[0]) - 1
+
+    def bind(self, attribute: Attribute) -> Levels:
+        """The hierarchy on an attribute's codes; values that the attribute lacks are skipped."""
+        if attribute.size > LARGE + len(self.paths):
+            raise SchemaError(
+                f"the hierarchy of {attribute.name!r} lists {len(self.paths):,} values, "
+                f"the column has {attribute.size:,}",
+                hint="build one by arithmetic: --multiples, --equal-width, --dates or --mask",
+            )
+        by_code = self._by_code(attribute)
+        if attribute.null and attribute.size - 1 not in by_code:
+            middle = (NULL,) * (self.height - 1)
+            by_code[attribute.size - 1] = (NULL, *middle, self.paths[0][-1])
+            check_nested(tuple(by_code.values()))
+        refuse_missing(attribute, by_code)
+        return levels_of_paths(attribute, by_code)
+
+    def _by_code(self, attribute: Attribute) -> dict[int, Path]:
+        """Paths by the code of their value, in the order of the hierarchy."""
+        code_of = code_of_words(attribute)
+        found: dict[int, Path] = {}
+        for path in self.paths:
+            code = code_of(path[0])
+            if code is None:
+                continue
+            if code in found:
+                raise SchemaError(
+                    f"the hierarchy of {attribute.name!r} lists the same value twice: "
+                    f"{found[code][0]!r} and {path[0]!r}",
+                    hint="remove one of the two rows",
+                )
+            found[code] = path
+        return found
+
+
+def levels_of_paths(attribute: Attribute, by_code: Mapping[int, Path]) -> Levels:
+    """Number the labels of each level in the order in which they first appear."""
+    leaves = np.fromiter(by_code, dtype=np.int32, count=len(by_code))
+    size = len(leaves)
+    nodes: list[Nodes] = [np.arange(size, dtype=np.int32)]
+    labels: list[Sequence[str]] = [value_words(attribute)]
+    for level in zip(*(path[1:] for path in by_code.values()), strict=True):
+        numbers: dict[str, int] = {}
+        here = np.empty(size, dtype=np.int32)
+        here[leaves] = [numbers.setdefault(label, len(numbers)) for label in level]
+        nodes.append(here)
+        labels.append(tuple(numbers))
+    return Levels(tuple(nodes), tuple(labels), leaves)
+
+
+def refuse_missing(attribute: Attribute, by_code: Mapping[int, Path]) -> None:
+    """Every value of the attribute needs a path."""
+    if len(by_code) == attribute.size:
+        return
+    missing = [code for code in range(attribute.size) if code not in by_code]
+    words = value_words(attribute)
+    shown = ", ".join(repr(words[code]) for code in missing[:5])
+    more = f" and {len(missing) - 5:,} more" if len(missing) > 5 else ""
+    raise SchemaError(
+        f"the hierarchy of {attribute.name!r} has no path for {shown}{more}",
+        hint=f"add a row that begins with {words[missing[0]]!r}, "
+        f"or leave the value out of the schema",
+    )
+
+
+# ---------------------------------------------------------------------- what a hierarchy must be
+
+
+def check_lengths(paths: Sequence[Path]) -> None:
+    if not paths:
+        raise SchemaError("the hierarchy is empty", hint="give one row for each value")
+    length = len(paths[0])
+    for number, path in enumerate(paths, start=1):
+        if len(path) != length or not path:
+            raise SchemaError(
+                f"row {number} of the hierarchy, {';'.join(path)!r}, has {len(path)} levels, "
+                f"the first has {length}",
+                hint="give every value the same number of levels; repeat a label where one lacks",
+            )
+
+
+def check_leaves(paths: Sequence[Path]) -> None:
+    seen: dict[str, int] = {}
+    for number, path in enumerate(paths, start=1):
+        if path[0] in seen:
+            raise SchemaError(
+                f"rows {seen[path[0]]} and {number} of the hierarchy are both about {path[0]!r}",
+                hint="remove one of them",
+            )
+        seen[path[0]] = number
+
+
+def check_nested(paths: Sequence[Path]) -> None:
+    """A label lies in one label of the next level, and there is one at the top."""
+    for level in range(1, len(paths[0]) - 1):
+        above: dict[str, Path] = {}
+        for path in paths:
+            other = above.setdefault(path[level], path)
+            if other[level + 1] != path[level + 1]:
+                raise SchemaError(
+                    f"level {level} of the hierarchy: {path[level]!r} lies in "
+                    f"{other[level + 1]!r} (row of {other[0]!r}) and in {path[level + 1]!r} "
+                    f"(row of {path[0]!r})",
+                    hint="let each label lie in one label of the next level; "
+                    "give two labels where two are meant",
+                )
+    if len({path[-1] for path in paths}) > 1:
+        raise SchemaError(
+            f"the hierarchy has several labels at its top: {paths[0][-1]!r} and others",
+            hint=f"end every row with {EVERYTHING!r}",
+        )
