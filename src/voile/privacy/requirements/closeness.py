@@ -80,7 +80,9 @@ class T(Requirement):
         return distances(shares, whole, self.distance, self.tree)
 
     def met(self, classes: Histograms) -> Truths:
-        return np.logical_or(self.measured(classes) <= self.t + SLACK, classes.rows == 0)
+        found: Truths = self.measured(classes) <= self.t + SLACK
+        found |= classes.rows == 0
+        return found
 
     def worst(self, measured: Floats) -> float:
         return most(measured)

@@ -90,7 +90,8 @@ class L(Requirement):
             found = (counts > 0).sum(axis=1) >= self.l
         else:
             found = np.log(self.measured(classes)) >= math.log(self.l) - SLACK
-        return np.logical_or(found, rows == 0)
+        found |= rows == 0
+        return found
 
     def worst(self, measured: Floats) -> float:
         return most(measured) if self.measure == "recursive" else least(measured)

@@ -30,8 +30,13 @@ from voile.privacy.requirements.requirement import SLACK, Counts, Floats, Requir
 from voile.privacy.requirements.semantic import Semantic
 from voile.privacy.requirements.sizes import AlphaK, K, Presence
 
-LEVERS = {"frequency": FREQUENCY, "distinct": DISTINCT, "entropy": ENTROPY, "recursive": RECURSIVE}
-MOVES = {
+MEASURE_CODES = {
+    "frequency": FREQUENCY,
+    "distinct": DISTINCT,
+    "entropy": ENTROPY,
+    "recursive": RECURSIVE,
+}
+DISTANCE_CODES = {
     "js": JENSEN_SHANNON,
     "variational": VARIATIONAL,
     "emd-equal": VARIATIONAL,
@@ -116,9 +121,9 @@ def _rules(requirement: Requirement, whole: Sequence[Floats]) -> list[Rule]:
         case L():
             return [_diversity(requirement)]
         case T(t, distance, attribute, tree):
-            shares_ = whole[attribute]
-            entropy = float((shares_ * np.log(np.where(shares_ > 0, shares_, 1))).sum())
-            return [Rule(MOVES[distance], t + SLACK, entropy, attribute, tree=tree or ())]
+            own = whole[attribute]
+            entropy = float((own * np.log(np.where(own > 0, own, 1))).sum())
+            return [Rule(DISTANCE_CODES[distance], t + SLACK, entropy, attribute, tree=tree or ())]
         case Semantic(delta, absent, attribute):
             code = SEMANTIC_FORBIDDEN if absent == "forbidden" else SEMANTIC_IGNORED
             return [Rule(code, float(np.exp(min(delta + SLACK, 700.0))), attribute=attribute)]
@@ -126,7 +131,7 @@ def _rules(requirement: Requirement, whole: Sequence[Floats]) -> list[Rule]:
 
 
 def _diversity(requirement: L) -> Rule:
-    code, attribute = LEVERS[requirement.measure], requirement.attribute
+    code, attribute = MEASURE_CODES[requirement.measure], requirement.attribute
     if requirement.measure == "frequency":
         return Rule(code, (1 + SLACK) / requirement.l, attribute=attribute)
     if requirement.measure == "entropy":
