@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from voile.engines.domain import Domain
-from voile.engines.encode import codes, domain_array, values_at
+from voile.engines.encode import SQL, codes, domain_array, values_at
 from voile.engines.sources import quote_identifier
 from voile.engines.sql import first_line, literal, not_in_domain, off_grid
 from voile.errors import QueryError, ReleaseError, UsageError
@@ -47,7 +47,9 @@ class View:
         scores: pa.Table | None = None,
         beside: pa.Table | None = None,
     ) -> None:
-        """`scores` gives each history of a tuple (see HISTORY) its score and spread.
+        """Without files there are no rows, and still the domain.
+
+        `scores` gives each history of a tuple (see HISTORY) its score and spread.
 
         `beside` are scored rows that are summed with those of the view, which score 1.
         """
@@ -69,7 +71,7 @@ class View:
         # It would compute what several TRY have in common outside of them, where it fails.
         self._con.execute("SET disabled_optimizers = 'common_subexpressions'")
         self._con.execute("SET lock_configuration = true")
-        rows = f"read_parquet([{listed}])"
+        rows = f"read_parquet([{listed}])" if files else no_rows(schema)
         if scores is not None:
             self._keep("scores of histories", scores)
             columns += f", {SCORE}, {SPREAD}"
@@ -279,3 +281,11 @@ def unreadable(error: duckdb.Error) -> ReleaseError:
     return ReleaseError(
         f"the release cannot be counted: {first_line(error)}", hint="try `voile verify`"
     )
+
+
+def no_rows(schema: Schema) -> str:
+    """Columns of the schema's types, and no rows."""
+    listed = ", ".join(
+        f"CAST(NULL AS {SQL[a.kind]}) AS {quote_identifier(a.name)}" for a in schema
+    )
+    return f"(SELECT {listed} WHERE FALSE)"
