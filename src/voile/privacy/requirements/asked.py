@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, cast
 
 from voile.errors import SchemaError, UsageError, did_you_mean
 from voile.privacy.guarantees.classes import Absent
@@ -15,8 +15,7 @@ from voile.privacy.requirements.semantic import ABSENT, Semantic
 from voile.privacy.requirements.sizes import AlphaK, K, Presence
 from voile.schema.hierarchy import Levels
 
-V = TypeVar("V")
-ForEach = V | Mapping[str, V]
+ForEach: TypeAlias = float | Mapping[str, float]
 """One for all sensitive attributes, or one for each that is named."""
 
 KINDS: Mapping[str, type[Requirement]] = {
@@ -31,7 +30,7 @@ class Sensitive:
     names: Sequence[str]
     sizes: Sequence[int]
 
-    def each(self, what: str, given: ForEach[V] | None) -> Iterator[tuple[int, V]]:
+    def each(self, what: str, given: ForEach | None) -> Iterator[tuple[int, float]]:
         """The number of each attribute that something is asked of, and what."""
         if given is None:
             return
@@ -60,14 +59,14 @@ def requirements_of(
     sizes: Sequence[int],
     *,
     k: int | None = None,
-    l: ForEach[float] | None = None,  # noqa: E741  (the requirement's name)
+    l: ForEach | None = None,  # noqa: E741  (the requirement's name)
     l_measure: str = "frequency",
     c: float | None = None,
-    t: ForEach[float] | None = None,
+    t: ForEach | None = None,
     t_distance: str = "js",
-    semantic: ForEach[float] | None = None,
+    semantic: ForEach | None = None,
     absent: str = "forbidden",
-    alpha: ForEach[float] | None = None,
+    alpha: ForEach | None = None,
     presence: tuple[float, float] | None = None,
     levels: Mapping[str, Levels] | None = None,
 ) -> list[Requirement]:
