@@ -1,0 +1,225 @@
+"""Mondrian's tree, grown depth first: compiled, with no Python per row or per node."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from voile.compiled import compiled
+from voile.privacy.requirements.kernels import meets
+from voile.privacy.requirements.rules import Rules
+from voile.recoding.best_cut import CERTAINTY, INFORMATION, best_cut
+from voile.recoding.nodes import (
+    Lines,
+    Room,
+    divide,
+    extent,
+    median,
+    room_for,
+    tally,
+    tally_between,
+)
+from voile.recoding.units import Codes, Counts
+
+MEDIAN = 0
+"""How cuts are chosen: at the median of the widest column. The others are in best_cut.py."""
+RELAXED = 3
+"""At the median, whose rows are divided so that both halves have as many."""
+
+
+class Tree(NamedTuple):
+    """A tree of cuts; its leaves, from left to right, are the classes 0, 1, ….
+
+    Node i sends positions up to cut[i] of column[i] to node left[i] and others to node right[i].
+    A leaf has column −1 and its class in left.
+    """
+
+    column: Codes
+    cut: Codes
+    left: Codes
+    right: Codes
+
+
+@compiled
+def by_width(lines: Lines, room: Room) -> int:
+    """Put the columns that can be cut in order, widest first, ties as given; how many they are."""
+    widths = np.empty(lines.sizes.size)
+    number = 0
+    for column in range(lines.sizes.size):
+        if room.high[column] <= room.low[column]:
+            continue
+        width = (room.high[column] - room.low[column]) / (lines.sizes[column] - 1)
+        place = number
+        while place > 0 and widths[place - 1] < width:
+            widths[place] = widths[place - 1]
+            room.order[place] = room.order[place - 1]
+            place -= 1
+        widths[place] = width
+        room.order[place] = column
+        number += 1
+    return number
+
+
+@compiled
+def child_cuts(lines: Lines, start: int, stop: int, column: int, breaks: Codes, room: Room) -> int:
+    """Cut a column into the children of the hierarchy's lowest node that has all rows.
+
+    breaks[p] is the coarsest level on which positions p−1 and p are in different nodes. Children
+    without rows stay with the one before. Writes the cuts, and returns how many they are.
+    """
+    low, high = room.low[column], room.high[column]
+    level = breaks[low + 1 : high + 1].max()
+    room.positions[: high - low + 1] = 0
+    for i in range(start, stop):
+        if lines.weights.size == 0 or lines.weights[i] > 0:
+            room.positions[np.int64(lines.records[i, column]) - low] = 1
+    number, seen = 0, False
+    for position in range(low + 1, high + 1):
+        seen = seen or room.positions[position - 1 - low] > 0
+        if breaks[position] == level and seen:
+            room.cuts[number] = position - 1
+            number += 1
+            seen = False
+    return number
+
+
+@compiled
+def all_meet(
+    lines: Lines, start: int, stop: int, column: int, number: int, rows: int, population: int,
+    rules: Rules, room: Room,
+) -> bool:  # fmt: skip
+    """Whether every part of a cut into number + 1 parts meets the requirements."""
+    room.rest[:] = room.node
+    above = -1
+    for c in range(number):
+        part_rows, part_population = tally_between(
+            lines, start, stop, column, above, room.cuts[c], room.part
+        )
+        if not meets(rules, room.part, part_rows, part_population):
+            return False
+        for value in range(room.rest.size):
+            room.rest[value] -= room.part[value]
+        rows -= part_rows
+        population -= part_population
+        above = room.cuts[c]
+    return meets(rules, room.rest, rows, population)
+
+
+@compiled
+def halve(
+    lines: Lines, start: int, stop: int, column: int, cut: int, rules: Rules, room: Room
+) -> int:
+    """Order the lines around the median and part them in the middle; 0 if that is not allowed."""
+    equal = divide(lines, start, stop, column, cut - 1)
+    divide(lines, equal, stop, column, cut)
+    middle = start + (stop - start) // 2
+    first, _ = tally(lines, start, middle, room.part)
+    if not meets(rules, room.part, first, 0):
+        return 0
+    second, _ = tally(lines, middle, stop, room.rest)
+    return middle if meets(rules, room.rest, second, 0) else 0
+
+
+@compiled
+def propose(
+    lines: Lines, start: int, stop: int, rows: int, population: int, rules: Rules, way: int,
+    breaks: Codes, room: Room,
+) -> tuple[int, int, int]:  # fmt: skip
+    """The cut to make: column, number of cuts (in room.cuts), and the middle where it is relaxed.
+
+    Column −1 if no cut leaves parts that all meet the requirements.
+    """
+    if way in (INFORMATION, CERTAINTY):
+        column, cut = best_cut(lines, start, stop, room, rules, way)
+        room.cuts[0] = cut
+        return column, 1, 0
+    for place in range(by_width(lines, room)):
+        column = room.order[place]
+        if breaks.shape[1] > 0 and breaks[column, 0] >= 0:
+            number = child_cuts(lines, start, stop, column, breaks[column], room)
+        else:
+            number = 1
+            room.cuts[0] = median(
+                lines, start, stop, column, room.low[column], room.high[column], rows,
+                room.positions,
+            )  # fmt: skip
+        if way == RELAXED:
+            middle = halve(lines, start, stop, column, room.cuts[0], rules, room)
+            if middle:
+                return column, 1, middle
+        elif all_meet(lines, start, stop, column, number, rows, population, rules, room):
+            return column, number, 0
+    return -1, 0, 0
+
+
+@compiled
+def longer(values: Counts) -> Counts:
+    """The same numbers with room for as many again."""
+    out = np.empty((values.shape[0], 2 * values.shape[1]), dtype=values.dtype)
+    out[:, : values.shape[1]] = values
+    return out
+
+
+@compiled
+def grow(lines: Lines, rules: Rules, way: int, least: int, breaks: Codes) -> tuple[Tree, Counts]:
+    """Cut until no cut is allowed; the tree, and where each class's lines end.
+
+    A node of fewer than 2·least rows is not tried: each side needs `least`. `breaks` has a row for
+    each column, −1 at the first position of a column that is cut without a hierarchy; it is empty
+    if all are.
+    """
+    room = room_for(lines)
+    tree, used = np.empty((4, 64), dtype=np.int64), 1
+    stops, classes = np.empty((1, 64), dtype=np.int64), 0
+    stack, depth = np.empty((3, 64), dtype=np.int64), 1
+    stack[:, 0] = 0, len(lines.index), 0
+    while depth > 0:
+        depth -= 1
+        start, stop, node = stack[0, depth], stack[1, depth], stack[2, depth]
+        rows, population = tally(lines, start, stop, room.node)
+        column, number, middle = -1, 0, 0
+        if rows >= 2 * least:
+            extent(lines, start, stop, True, room.low, room.high)
+            column, number, middle = propose(
+                lines, start, stop, rows, population, rules, way, breaks, room
+            )
+        if column < 0:
+            tree[:, node] = -1, -1, classes, -1
+            if classes == stops.shape[1]:
+                stops = longer(stops)
+            stops[0, classes] = stop
+            classes += 1
+            continue
+        while used + 2 * number > tree.shape[1]:
+            tree = longer(tree)
+        while depth + number + 1 > stack.shape[1]:
+            stack = longer(stack)
+        top = depth + number
+        for c in range(number):
+            cut = room.cuts[c]
+            begin = middle if middle else divide(lines, start, stop, column, cut)
+            if middle and cut == room.high[column]:
+                cut -= 1
+            tree[:, node] = column, cut, used, used + 1
+            stack[:, top] = start, begin, used
+            start, node, top, used = begin, used + 1, top - 1, used + 2
+        stack[:, top] = start, stop, node
+        depth += number + 1
+    narrow = tree[:, :used].astype(np.int32)
+    return Tree(narrow[0], narrow[1], narrow[2], narrow[3]), stops[0, :classes].copy()
+
+
+@compiled
+def boxes(lines: Lines, stops: Counts) -> tuple[Codes, Codes]:
+    """(classes, columns): the least and largest position of each class's lines."""
+    low = np.empty((stops.size, lines.sizes.size), dtype=np.int32)
+    high = np.empty_like(low)
+    least, largest = np.empty_like(lines.sizes), np.empty_like(lines.sizes)
+    start = 0
+    for number in range(stops.size):
+        extent(lines, start, stops[number], False, least, largest)
+        low[number] = least
+        high[number] = largest
+        start = stops[number]
+    return low, high

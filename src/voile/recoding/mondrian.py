@@ -1,0 +1,134 @@
+"""Mondrian: cut the table in two, again and again, as long as both sides meet the requirements.
+
+LeFevre, DeWitt and Ramakrishnan, *Mondrian Multidimensional K-Anonymity*, ICDE 2006.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+from voile.errors import UsageError
+from voile.privacy.requirements import AlphaK, K, Requirement
+from voile.privacy.requirements.rules import rules_of
+from voile.recoding.best_cut import CERTAINTY, INFORMATION
+from voile.recoding.growing import MEDIAN, RELAXED, boxes, grow
+from voile.recoding.grouping import Grouping
+from voile.recoding.nodes import Lines
+from voile.recoding.partition import Partition
+from voile.recoding.refusing import check_whole
+from voile.recoding.units import Codes, Counts, Units
+from voile.schema.hierarchy import Levels
+
+Cuts = Literal["median", "information", "certainty"]
+WAYS = {"median": MEDIAN, "information": INFORMATION, "certainty": CERTAINTY}
+
+
+def mondrian(
+    units: Units,
+    requirements: Sequence[Requirement],
+    *,
+    relaxed: bool = False,
+    cuts: Cuts = "median",
+    levels: Sequence[Levels | None] | None = None,
+) -> Partition:
+    """Group units into classes that all meet the requirements and that no further cut can divide.
+
+    'median' cuts the column that is widest, as a share of its domain, at its lower median; if a
+    side would fail, the next widest. Ties are cut in the order of the columns. 'information' and
+    'certainty' take the best of all allowed cuts: that which tells most about the sensitive
+    attributes, or leaves the narrowest boxes. `relaxed` divides the rows at the median so that
+    both sides have as many; it needs one unit for each row. A column with levels is cut into the
+    children of its current node; its positions are in nested order, and boxes are whole nodes.
+
+    Raises PromiseError if the class of all rows does not meet the requirements.
+    """
+    if relaxed and ((units.weights != 1).any() or units.population is not None):
+        raise UsageError(
+            "relaxed cuts divide rows that are alike, and some units stand for several or none",
+            hint="give one unit for each row, and no public table",
+        )
+    if (relaxed or levels is not None) and cuts != "median":
+        which = "relaxed" if relaxed else "hierarchy"
+        raise UsageError(
+            f"{which} cuts are made at medians, not by {cuts}", hint="leave one of the two out"
+        )
+    if relaxed and levels is not None:
+        raise UsageError(
+            "a node of a hierarchy cannot be halved", hint="leave relaxed or the hierarchies out"
+        )
+    check_whole(units, requirements)
+    lines = _lines(units, requirements, cuts)
+    breaks = _breaks(units, levels)
+    tree, stops = grow(
+        lines, rules_of(requirements, units.overall), RELAXED if relaxed else WAYS[cuts],
+        _least_rows(requirements), breaks,
+    )  # fmt: skip
+    low, high = boxes(lines, stops)
+    for column in np.flatnonzero(breaks[:, :1] >= 0):
+        _widen(low[:, column], high[:, column], breaks[column])
+    classes = np.empty(len(lines.index), dtype=np.int32)
+    classes[lines.index] = np.repeat(
+        np.arange(len(stops), dtype=np.int32), np.diff(stops, prepend=0)
+    )
+    return Partition(Grouping(classes, low, high), tree, units.sizes)
+
+
+def _least_rows(requirements: Sequence[Requirement]) -> int:
+    """What every class needs at least, which saves trying to cut smaller nodes."""
+    return max([1, *(int(r.k) for r in requirements if isinstance(r, K | AlphaK))])
+
+
+def _lines(units: Units, requirements: Sequence[Requirement], cuts: Cuts) -> Lines:
+    """A copy of the units in narrow numbers; sensitive codes only where something reads them."""
+    used = cuts == "information" or any(r.attribute is not None for r in requirements)
+    sensitive, sensitive_sizes = (
+        (units.sensitive, units.sensitive_sizes) if used else (units.sensitive[:0], ())
+    )
+    narrow = max([1, *units.sizes, *sensitive_sizes]) <= 1 << 16
+    columns = len(units.sizes)
+    records = np.empty(
+        (len(units.weights), columns + len(sensitive)), np.uint16 if narrow else np.uint32
+    )
+    for j, codes in enumerate((*units.codes, *sensitive)):
+        records[:, j] = codes
+    alike = bool((units.weights == 1).all())
+    population = units.population
+    return Lines(
+        records,
+        np.arange(len(records), dtype=np.int32),
+        np.empty(0, dtype=np.int64) if alike else units.weights.copy(),
+        np.empty(0, dtype=np.int64) if population is None else population.copy(),
+        np.array(units.sizes, dtype=np.int64),
+        np.cumsum([0, *sensitive_sizes], dtype=np.int64),
+    )
+
+
+def _breaks(units: Units, levels: Sequence[Levels | None] | None) -> Codes:
+    """(columns, positions): the coarsest level on which a position and the one before differ."""
+    if levels is None or not any(levels):
+        return np.empty((len(units.sizes), 0), dtype=np.int32)
+    out = np.full((len(units.sizes), max(units.sizes)), -1, dtype=np.int32)
+    for line, hierarchy in zip(out, levels, strict=True):
+        if hierarchy is None:
+            continue
+        line[0] = hierarchy.height
+        for level, nodes in enumerate(hierarchy.nodes):
+            apart = np.diff(nodes[hierarchy.nested]) != 0
+            line[1 : len(nodes)][apart] = level
+    return out
+
+
+def _widen(low: Codes, high: Codes, breaks: Codes) -> None:
+    """Make intervals the hierarchy's lowest nodes that hold them, in place."""
+    size = int((breaks >= 0).sum())
+    reach: Counts = np.array(
+        [breaks[a + 1 : b + 1].max(initial=-1) for a, b in zip(low, high, strict=True)]
+    )
+    for level in np.unique(reach):
+        edges = np.flatnonzero(np.append(breaks[:size] > level, True))
+        here = reach == level
+        low[here] = edges[np.searchsorted(edges, low[here], side="right") - 1]
+        high[here] = edges[np.searchsorted(edges, high[here], side="right")] - 1
