@@ -6,5 +6,13 @@ from voile.hierarchies.csvfile import (
     read_hierarchy,
     write_hierarchy,
 )
+from voile.hierarchies.dates import calendar
+from voile.hierarchies.given import hierarchy_options, read_hierarchies
+from voile.hierarchies.numbers import equal_depth, equal_width, multiples
+from voile.hierarchies.usual import default_levels
 
-__all__ = ["hierarchy_from_csv", "hierarchy_to_csv", "read_hierarchy", "write_hierarchy"]
+__all__ = [
+    "calendar", "default_levels", "equal_depth", "equal_width", "hierarchy_from_csv",
+    "hierarchy_options", "hierarchy_to_csv", "multiples", "read_hierarchies", "read_hierarchy",
+    "write_hierarchy",
+]  # fmt: skip

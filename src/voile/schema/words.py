@@ -26,7 +26,8 @@ def in_words(value: Value) -> str:
 
 def number_in_words(value: float) -> str:
     """The shortest digits that lead back to the same number: 24 and 0.1, not 24.0."""
-    return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)
+    number = float(value)
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
 
 def bin_in_words(bins: Bins, number: int) -> str:

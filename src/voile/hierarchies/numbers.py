@@ -1,0 +1,246 @@
+"""Hierarchies of numbers and of other ordered values: ranges that grow from level to level.
+
+Values are handled as whole numbers of a common decimal unit, so that no rounding decides which
+range a value is in, and by arithmetic on arrays, so that a million values are no trouble.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.errors import SchemaError, UsageError
+from voile.hierarchies.stacking import Numbers, Partition, renumbered, stacked
+from voile.schema import Attribute, Bins, Interval, Range, Values
+from voile.schema.attribute import ordinal
+from voile.schema.hierarchy import Levels
+from voile.schema.words import number_in_words, value_words
+
+LARGEST = 2**62
+FEWEST_RANGES = 12
+"""Of the finest level that is made by default."""
+LAST_RANGES = 4
+"""By default, a level with as few ranges as this is the last one below '*'."""
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """The values of a numeric domain as points/per, in the order of their codes."""
+
+    points: Numbers
+    per: int
+
+
+def points_of(attribute: Attribute) -> Points:
+    """The values of the domain, without NULL; bins are the middles they are published as."""
+    domain = attribute.domain
+    match domain:
+        case Range(low) if attribute.kind == "integer":
+            return Points(np.arange(domain.size, dtype=np.int64) + ordinal(low), 1)
+        case Interval():
+            codes = np.arange(domain.size, dtype=np.int64)
+            return Points(codes * domain.stride + domain.first, domain.per)
+        case Values() | Bins() if attribute.kind in ("integer", "numeric"):
+            return decimal_points(attribute, [Decimal(repr(value)) for value in domain])
+    raise UsageError(
+        f"{attribute.name!r} is of kind {attribute.kind}, not a number",
+        hint="use --dates for dates, --mask or --prefixes for text, --mapping for categories",
+    )
+
+
+def decimal_points(attribute: Attribute, values: Sequence[Decimal]) -> Points:
+    digits = max(0, *(-int(v.normalize().as_tuple().exponent) for v in values))
+    scaled = [int(value.scaleb(digits)) for value in values]
+    if max(map(abs, scaled)) >= LARGEST:
+        raise SchemaError(
+            f"the values of {attribute.name!r} have too many digits for ranges by arithmetic",
+            hint="give a hierarchy in a file, or bins in the schema",
+        )
+    return Points(np.array(scaled, dtype=np.int64), 10**digits)
+
+
+# ---------------------------------------------------------------------- multiples
+
+
+def multiples(attribute: Attribute, widths: Sequence[float]) -> Levels:
+    """Ranges that begin at multiples of a width: 20-24 for 5, 20-29 for 10."""
+    exact = [Fraction(Decimal(repr(width))) for width in widths]
+    check_widths(widths, exact)
+    points = points_of(attribute)
+    partitions = (of_width(attribute, points, width) for width in exact)
+    return stacked(attribute, partitions, places=points.points)
+
+
+def check_widths(widths: Sequence[float], exact: Sequence[Fraction]) -> None:
+    if not widths:
+        raise UsageError("no multiples are given", hint="--multiples 5,10,20")
+    for width in widths:
+        if not math.isfinite(width) or width <= 0:
+            raise UsageError(f"{width} is no width of a range", hint="--multiples 5,10,20")
+    for (width, fine), (wider, coarse) in zip(
+        zip(widths, exact, strict=True), zip(widths[1:], exact[1:], strict=True), strict=False
+    ):
+        if coarse <= fine or (coarse / fine).denominator != 1:
+            raise UsageError(
+                f"ranges of {width:g} do not fit into ranges of {wider:g}",
+                hint=f"let each width be a multiple of the one before, as {width:g}, {2 * width:g}",
+            )
+
+
+def of_width(attribute: Attribute, points: Points, width: Fraction) -> Partition:
+    """One level: ⌊value/width⌋ in whole numbers."""
+    units = width * points.per
+    if int(np.abs(points.points).max()) * units.denominator >= LARGEST:
+        raise SchemaError(
+            f"{attribute.name!r}: ranges of {float(width):g} are too fine for its numbers",
+            hint="give a larger width",
+        )
+    groups, numbers = renumbered(points.points * units.denominator // units.numerator)
+    if isinstance(attribute.domain, Bins):
+        return Partition(numbers, bin_ranges(attribute.domain, numbers))
+    if attribute.kind == "integer" and width.denominator == 1:
+        return Partition(numbers, whole_ranges([int(g) for g in groups], int(width)))
+    edges = [(float(int(g) * width), float((int(g) + 1) * width)) for g in groups]
+    words = [f"[{number_in_words(low)}, {number_in_words(high)})" for low, high in edges]
+    return Partition(numbers, words)
+
+
+def whole_ranges(groups: Sequence[int], width: int) -> list[str]:
+    """20-24; with 'to' where a number is negative, as a minus is no good between two of them."""
+    ends = [(group * width, (group + 1) * width - 1) for group in groups]
+    between = " to " if groups[0] < 0 else "-"
+    return [f"{low}{between}{high}" if low < high else str(low) for low, high in ends]
+
+
+def bin_ranges(bins: Bins, numbers: Numbers) -> list[str]:
+    """Groups of neighbouring bins, by the edges that they really have."""
+    starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+    ends = np.append(starts[1:], bins.size)
+    words = [number_in_words(edge) for edge in bins.edges]
+    return [
+        f"[{words[start]}, {words[end]}" + ("]" if end == bins.size else ")")
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
+
+def usual_widths(attribute: Attribute) -> list[float]:
+    """Widths that suit a number's range: of 1, 2 or 5 times a power of ten, then doubled."""
+    points = points_of(attribute)
+    low, high = int(points.points.min()), int(points.points.max())
+    if len(points.points) <= LAST_RANGES:
+        return []
+    least = Decimal(2 if points.per == 1 else 1) / points.per
+    span = Decimal(high - low + (points.per == 1)) / points.per
+    width = max(round_width(span / FEWEST_RANGES), least)
+    widths = [width]
+    while span / widths[-1] > LAST_RANGES:
+        widths.append(widths[-1] * 2)
+    return [float(width) for width in widths]
+
+
+def round_width(width: Decimal) -> Decimal:
+    """The largest of 1, 2, 5, 10, 20, … that is not above it."""
+    power = Decimal(1).scaleb(width.adjusted())
+    return max(factor * power for factor in (1, 2, 5) if factor * power <= width)
+
+
+# ---------------------------------------------------------------------- a number of ranges
+
+
+def equal_width(attribute: Attribute, number: int, fanout: int = 2) -> Levels:
+    """So many ranges that are equally wide, then joined by the fanout until one is left."""
+    check_ranges(number, fanout)
+    points = places_of(attribute)
+    low, high = int(points.min()), int(points.max())
+    if high - low >= LARGEST // number:
+        raise SchemaError(
+            f"{attribute.name!r} runs too far for {number} ranges by arithmetic",
+            hint="use --multiples",
+        )
+    return joined(attribute, (points - low) * number // (high - low + 1), fanout)
+
+
+def equal_depth(
+    attribute: Attribute, counts: npt.NDArray[np.int64], number: int, fanout: int = 2
+) -> Levels:
+    """So many ranges with about the same number of rows, then joined by the fanout.
+
+    `counts` are the rows of each code. The ranges are computed from them: they tell about rows.
+    """
+    check_ranges(number, fanout)
+    rows = np.asarray(counts[: attribute.domain.size], dtype=np.int64)
+    order = np.argsort(places_of(attribute), kind="stable")
+    total = max(int(rows.sum()), 1)
+    ordered = rows[order]
+    middles = 2 * np.cumsum(ordered) - ordered  # twice the rows below the middle of each value
+    groups = np.empty(len(rows), dtype=np.int64)
+    groups[order] = np.minimum(middles * number // (2 * total), number - 1)
+    return joined(attribute, groups, fanout, derived=True)
+
+
+def check_ranges(number: int, fanout: int) -> None:
+    if number < 1:
+        raise UsageError(f"{number} ranges are none", hint="--equal-width 8")
+    if fanout < 2:
+        raise UsageError(f"--fanout {fanout} joins nothing", hint="--fanout 2")
+
+
+def places_of(attribute: Attribute) -> Numbers:
+    """Where each value stands: numbers by their size, days by date, others by the schema."""
+    domain = attribute.domain
+    if attribute.kind == "date":
+        if isinstance(domain, Range):
+            return np.arange(domain.size, dtype=np.int64)
+        days = [ordinal(value) for value in domain]  # type: ignore[arg-type]
+        return np.array(days, dtype=np.int64)
+    if attribute.kind in ("integer", "numeric"):
+        return points_of(attribute).points
+    if not attribute.ordered:
+        raise UsageError(
+            f"the values of {attribute.name!r} have no order that could be cut into ranges",
+            hint="use --mapping or --suggest-by, or set 'ordered: true' in the schema",
+        )
+    return np.arange(domain.size, dtype=np.int64)
+
+
+def joined(attribute: Attribute, groups: Numbers, fanout: int, *, derived: bool = False) -> Levels:
+    """The groups, `fanout` neighbours of them as one, and so on."""
+    ranges = growing_ranges(attribute, groups, fanout)
+    return stacked(attribute, ranges, places=places_of(attribute), derived=derived)
+
+
+def growing_ranges(attribute: Attribute, groups: Numbers, fanout: int) -> Iterator[Partition]:
+    _, numbers = renumbered(groups)
+    while int(numbers.max()) > 0:
+        yield Partition(numbers, extents(attribute, numbers))
+        numbers = numbers // fanout
+
+
+def extents(attribute: Attribute, numbers: Numbers) -> list[str]:
+    """Each group by its least and its largest value."""
+    order = np.lexsort((places_of(attribute), numbers))
+    starts = np.flatnonzero(np.diff(numbers[order], prepend=-1))
+    lowest = order[starts]
+    highest = order[np.append(starts[1:], len(order)) - 1]
+    if isinstance(attribute.domain, Bins):
+        return bin_ranges(attribute.domain, numbers)
+    words = value_words(attribute)
+    pairs = [(words[a], words[b]) for a, b in zip(lowest.tolist(), highest.tolist(), strict=True)]
+    negative = any(low.startswith("-") for low, _ in pairs)
+    return [extent_words(attribute, low, high, negative=negative) for low, high in pairs]
+
+
+def extent_words(attribute: Attribute, low: str, high: str, *, negative: bool) -> str:
+    if low == high:
+        return low
+    if attribute.kind == "numeric":
+        return f"[{low}, {high}]"
+    if attribute.kind == "integer" and not negative:
+        return f"{low}-{high}"
+    return f"{low} to {high}"
