@@ -71,13 +71,18 @@ def shown(units: Units, grouping: Grouping, recode: Recode) -> Shown:
     if recode == "generalize":
         return Shown(recode, units.sizes, grouping.low, grouping.high, histograms)
     here = units.weights > 0
-    stacked = np.vstack([grouping.classes[here], units.codes[:, here]])
-    order = np.lexsort(stacked[::-1])
-    ordered, weights = stacked[:, order], units.weights[here][order]
-    new = np.concatenate([[True], (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)])
-    rows = np.add.reduceat(weights, np.flatnonzero(new)) if len(weights) else weights
-    found = ordered[:, new]
     return Shown(
         recode, units.sizes, grouping.low, grouping.high, histograms,
-        np.ascontiguousarray(found[1:]), found[0], rows,
+        *cells_by_class(grouping.classes[here], units.codes[:, here], units.weights[here]),
     )  # fmt: skip
+
+
+def cells_by_class(classes: Codes, codes: Codes, weights: Counts) -> tuple[Codes, Codes, Counts]:
+    """The different combinations of quasi-identifiers in each class, their class and their rows."""
+    stacked = np.vstack([classes, codes])
+    order = np.lexsort(stacked[::-1])
+    ordered = stacked[:, order]
+    new = np.concatenate([[True], (ordered[:, 1:] != ordered[:, :-1]).any(axis=0)])
+    rows = np.add.reduceat(weights[order], np.flatnonzero(new))
+    found = ordered[:, new]
+    return np.ascontiguousarray(found[1:]), found[0], rows

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from voile.privacy.requirements import Histograms
+from voile.schema import TupleIndex
 
 Codes = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
@@ -57,3 +61,35 @@ class Units:
         if population is not None:
             population = np.bincount(classes, population, number).astype(np.int64)
         return Histograms(rows, counts, self.overall, population)
+
+
+DENSE = 2**25
+"""Domains up to this are counted in one array; larger ones are sorted."""
+
+
+def units_of_rows(
+    codes: Sequence[npt.NDArray[Any]],
+    sizes: Sequence[int],
+    sensitive: Sequence[npt.NDArray[Any]],
+    sensitive_sizes: Sequence[int],
+) -> tuple[Units, Codes]:
+    """Rows as units, and which unit each row is."""
+    index = TupleIndex([*sizes, *sensitive_sizes])
+    keys = index.encode([*codes, *sensitive])
+    if math.prod(index.sizes) <= DENSE:
+        count = np.bincount(keys.astype(np.int64))
+        found = np.flatnonzero(count)
+        place = np.empty(len(count), dtype=np.int32)
+        place[found] = np.arange(len(found), dtype=np.int32)
+        of_row, weights, unique = place[keys], count[found], found.astype(keys.dtype)
+    else:
+        unique, of_row, weights = np.unique(keys, return_inverse=True, return_counts=True)
+    parts = np.array(index.decode(unique), dtype=np.int32).reshape(len(index.sizes), -1)
+    units = Units(
+        codes=np.ascontiguousarray(parts[: len(sizes)]),
+        sizes=tuple(sizes),
+        sensitive=np.ascontiguousarray(parts[len(sizes) :]),
+        sensitive_sizes=tuple(sensitive_sizes),
+        weights=weights.astype(np.int64),
+    )
+    return units, of_row.astype(np.int32)

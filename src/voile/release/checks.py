@@ -11,7 +11,7 @@ from voile.engines.parquet import sha256
 from voile.errors import ReleaseError
 from voile.mechanisms.alphabeta import distinct
 from voile.release.histories import Histories
-from voile.release.manifest import HISTORY_FILES, MANIFEST
+from voile.release.manifest import MANIFEST
 from voile.release.opened import Release
 from voile.release.published import ViewRelease
 
@@ -55,7 +55,6 @@ def check_rows(release: Release) -> None:
     for file in release.manifest.files:
         if file.rows is None:
             continue
-        history = file.path.startswith(HISTORY_FILES)
         wanted = release.columns_of(file.path)
         metadata = pq.read_metadata(release.path / file.path)
         columns = metadata.schema.to_arrow_schema()
@@ -63,7 +62,7 @@ def check_rows(release: Release) -> None:
             raise ReleaseError(f"{file.path} does not have the columns of the schema")
         if metadata.num_rows != file.rows:
             raise ReleaseError(f"{file.path} has {metadata.num_rows} rows, not {file.rows}")
-        total += 0 if history else file.rows
+        total += file.rows if release.counts_rows(file.path) else 0
     if total != release.manifest.rows:
         raise ReleaseError(f"the release has {total} rows, not {release.manifest.rows}")
     if outside := release.foreign_attribute():

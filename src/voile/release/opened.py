@@ -27,7 +27,7 @@ from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer
 from voile.query import DomainSums
 from voile.query.bind import Tables
-from voile.release.manifest import MANIFEST, PARTIAL, Manifest
+from voile.release.manifest import HISTORY_FILES, MANIFEST, PARTIAL, Manifest
 from voile.schema import Keys, Schema, TupleIndex
 from voile.units import byte_count
 
@@ -210,6 +210,10 @@ class Release(ABC):
     def columns_of(self, path: str) -> Any:  # noqa: ARG002  (for those that have others)
         """The Arrow schema that one of its Parquet files must have."""
         return arrow_schema(self.schema)
+
+    def counts_rows(self, path: str) -> bool:
+        """Whether the rows of that file are counted as rows of the release."""
+        return not path.startswith(HISTORY_FILES)
 
     def foreign_attribute(self) -> str | None:
         """An attribute with values outside its domain, which no sound release has."""

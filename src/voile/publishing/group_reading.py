@@ -1,0 +1,89 @@
+"""Reading a table that is to be grouped: columns as codes, and what classes must have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.engines.table import Table
+from voile.errors import TableError, UsageError
+from voile.hierarchies import read_hierarchies
+from voile.privacy.requirements import Requirement, requirements_of
+from voile.publishing.group_schema import grouping_schema
+from voile.publishing.group_wish import GroupWish, check_roles
+from voile.publishing.progress import Progress
+from voile.publishing.wish import check_name
+from voile.schema import Schema
+from voile.schema.hierarchy import Levels
+
+Codes = npt.NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A table that has been read: its columns as codes, and what its classes must have."""
+
+    name: str
+    rows: int
+    schema: Schema
+    codes: dict[str, Codes]
+    """Codes of the schema, by column."""
+    levels: dict[str, Levels]
+    orders: dict[str, Codes]
+    """The order of a quasi-identifier's codes, where it is not the schema's."""
+    requirements: list[Requirement]
+    notes: tuple[str, ...]
+
+    @property
+    def used(self) -> int:
+        return len(next(iter(self.codes.values())))
+
+
+def prepare(table: Table, wish: GroupWish, progress: Progress) -> Prepared:
+    """Read and check the table."""
+    rows = len(table)
+    if not rows:
+        raise TableError("the table has no rows to publish", hint="see `voile inspect TABLE`")
+    check_roles(table, wish)
+    name = wish.name or table.name
+    check_name(name)
+    schema, notes = grouping_schema(table, wish)
+    levels = read_hierarchies(wish.hierarchies or {}, schema, table.name)
+    requirements = requirements_of(
+        wish.sensitive, [schema[s].size for s in wish.sensitive], levels=levels, **wish.requires
+    )
+    if not requirements and wish.method != "trivial":
+        raise UsageError("nothing was asked of the classes", hint="such as --k 10, --l 3, --t 0.2")
+    progress.start("reading", rows)
+    coded, _ = table.columns_of_codes(
+        schema, drop_nulls=wish.nulls == "drop", progress=progress.advance
+    )
+    codes = dict(zip(schema.names, coded, strict=True))
+    return Prepared(
+        name, rows, schema, codes, levels, orders_for(schema, levels, wish), requirements,
+        (*notes, *derived(levels)),
+    )  # fmt: skip
+
+
+def derived(levels: Mapping[str, Levels]) -> list[str]:
+    """Hierarchies that tell about the rows that they were computed from."""
+    names = [name for name, found in levels.items() if found.derived]
+    return [f"the hierarchy of {name} was computed from the rows themselves" for name in names]
+
+
+def orders_for(
+    schema: Schema, levels: Mapping[str, Levels], wish: GroupWish
+) -> dict[str, Codes]:
+    """Along which order each quasi-identifier is cut: its hierarchy's, else its domain's."""
+    nested = wish.method == "fulldomain" or wish.cuts == "hierarchy"
+    found = {}
+    for name in wish.qi:
+        if name in levels:
+            order = levels[name].nested if nested else levels[name].leaves
+            if not np.array_equal(order, np.arange(schema[name].size)):
+                found[name] = order
+    return found

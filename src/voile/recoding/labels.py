@@ -1,0 +1,110 @@
+"""Ranges of values in words: what a generalized cell shows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.schema import Attribute, Bins
+from voile.schema.hierarchy import EVERYTHING, Levels
+from voile.schema.words import NULL, number_in_words, value_words
+
+Places = npt.NDArray[np.int32]
+
+LISTED = 12
+"""Longer sets of unordered values are told by their first and last."""
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """The distinct ranges of a column, each with one text that no other has."""
+
+    texts: tuple[str, ...]
+    of_class: Places
+    """(classes,): which of the texts each class shows."""
+
+
+def labels(
+    attribute: Attribute,
+    levels: Levels | None,
+    order: Places | None,
+    low: Places,
+    high: Places,
+) -> Labels:
+    """Words for the range of each class; `order` where it is not that of the domain."""
+    keys = low.astype(np.int64) * attribute.size + high
+    unique, of_class = np.unique(keys, return_inverse=True)
+    say = Wording(attribute, levels, order)
+    texts = [say(int(key // attribute.size), int(key % attribute.size)) for key in unique]
+    seen: dict[str, int] = {}
+    for i, text in enumerate(texts):
+        if text in seen:  # two ranges that read alike, as where a value is called like a group
+            texts[i] = f"{text} ({int(unique[i]) // attribute.size}–"
+            texts[i] += f"{int(unique[i]) % attribute.size})"
+        seen[texts[i]] = i
+    return Labels(tuple(texts), of_class.astype(np.int32))
+
+
+class Wording:
+    """One column's ranges in words."""
+
+    def __init__(
+        self, attribute: Attribute, levels: Levels | None, order: Places | None
+    ) -> None:
+        self._attribute = attribute
+        self._order = order
+        self._words = value_words(attribute)
+        self._nodes = {} if levels is None else intervals_of(levels, order)
+
+    def __call__(self, low: int, high: int) -> str:
+        attribute = self._attribute
+        if low == high:
+            return self._words[self._code(low)]
+        if high - low + 1 == attribute.size:
+            return EVERYTHING
+        if (node := self._nodes.get((low, high))) is not None:
+            return node
+        if self._order is None and attribute.ordered:
+            return self._interval(low, high)
+        codes = [self._code(place) for place in range(low, high + 1)]
+        if len(codes) <= LISTED:
+            return " | ".join(self._words[code] for code in codes)
+        return f"{self._words[codes[0]]} … {self._words[codes[-1]]} ({len(codes):,} values)"
+
+    def _code(self, place: int) -> int:
+        return place if self._order is None else int(self._order[place])
+
+    def _interval(self, low: int, high: int) -> str:
+        """Of an ordered column in its own order: from … to …, as its kind is written."""
+        attribute = self._attribute
+        ending = ""
+        if attribute.null and high == attribute.size - 1:
+            high, ending = high - 1, f" or {NULL}"
+            if low == high:
+                return self._words[low] + ending
+        if isinstance(attribute.domain, Bins):
+            edges = attribute.domain.edges
+            close = "]" if high + 2 == len(edges) else ")"
+            first, last = number_in_words(edges[low]), number_in_words(edges[high + 1])
+            return f"[{first}, {last}{close}{ending}"
+        first, last = self._words[low], self._words[high]
+        short = attribute.kind == "integer" and not first.startswith("-")
+        return f"{first}-{last}{ending}" if short else f"{first} to {last}{ending}"
+
+
+def intervals_of(levels: Levels, order: Places | None) -> dict[tuple[int, int], str]:
+    """The inner nodes of a hierarchy that are intervals of places; finer levels come first."""
+    place = np.arange(levels.size)
+    if order is not None:
+        place[order] = np.arange(levels.size)
+    found: dict[tuple[int, int], str] = {}
+    for nodes, texts in zip(levels.nodes[1:-1], levels.labels[1:-1], strict=True):
+        first, last = np.full(len(texts), levels.size), np.full(len(texts), -1)
+        np.minimum.at(first, nodes, place)
+        np.maximum.at(last, nodes, place)
+        whole = last - first + 1 == np.bincount(nodes, minlength=len(texts))
+        for node in np.flatnonzero(whole & (last > first)):
+            found.setdefault((int(first[node]), int(last[node])), texts[node])
+    return found

@@ -1,0 +1,371 @@
+"""Rows that were grouped into classes, and what can be counted from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from voile.answering.classes.explain import explain_classes
+from voile.answering.classes.source import Box, ClassSource, Hidden, Method
+from voile.answering.classes.work import answer_classes
+from voile.engines.encode import codes as codes_of
+from voile.engines.parquet import arrow_schema
+from voile.engines.view import View
+from voile.errors import ReleaseError, UsageError
+from voile.estimate import Answer, checked_confidence
+from voile.privacy.requirements import Histograms, Requirement
+from voile.query import parse
+from voile.recoding import Shown
+from voile.recoding.grouping import cells_by_class
+from voile.release.class_manifest import (
+    CLASS_FILES,
+    ROWS,
+    SENSITIVE_FILES,
+    ClassManifest,
+    grouped_disclosed,
+)
+from voile.release.describe_classes import describe_classes
+from voile.release.opened import MEMORY, Release
+from voile.schema import Attribute, Schema, Values
+
+Codes = npt.NDArray[np.int32]
+METHODS: tuple[str, ...] = get_args(Method)
+TOLERANCE = 1e-9
+"""By which what is measured again may differ: sums of floats in another order."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """What one generalized column shows of each class."""
+
+    texts: tuple[str, ...]
+    text: Codes
+    """(classes,): the number of the class's text."""
+    low: Codes
+    high: Codes
+
+
+class ClassRelease(Release):
+    """A table of which rows that are alike were made a class."""
+
+    kind = "a table of classes"
+    instead = "`voile risk` and `voile loss` measure it; `voile query` counts from it"
+    manifest: ClassManifest
+
+    @property
+    def rows(self) -> int:
+        return self.manifest.rows
+
+    @property
+    def qi(self) -> list[str]:
+        return self.manifest.parameters.qi
+
+    @property
+    def sensitive(self) -> list[str]:
+        return self.manifest.parameters.sensitive
+
+    @property
+    def requirements(self) -> list[Requirement]:
+        return self.manifest.requirements
+
+    def describe(self) -> str:
+        return describe_classes(self.manifest)
+
+    # ------------------------------------------------------------------ its files
+
+    def columns_of(self, path: str) -> Any:
+        p, number = self.manifest.parameters, arrow_schema(Schema((self.manifest.class_attribute,)))
+        if path.startswith(CLASS_FILES):
+            fields = [pa.field(ROWS, pa.int64(), nullable=False)]
+            for name in self.manifest.generalized:
+                fields.append(pa.field(name, pa.string(), nullable=False))
+                fields += [pa.field(f"{name}:{end}", pa.int32(), nullable=False)
+                           for end in ("low", "high")]  # fmt: skip
+            return pa.schema([*number, *fields])
+        if path.startswith(SENSITIVE_FILES):
+            listed = arrow_schema(self.schema.select(p.sensitive))
+            return pa.schema([*number, *listed, pa.field(ROWS, pa.int64(), nullable=False)])
+        return arrow_schema(self.shown_schema)
+
+    def counts_rows(self, path: str) -> bool:
+        return not path.startswith((CLASS_FILES, SENSITIVE_FILES))
+
+    @cached_property
+    def shown_schema(self) -> Schema:
+        """The columns of data/: the class, and what is shown of the table's columns."""
+        p = self.manifest.parameters
+        names = [*p.qi, *p.insensitive, *(p.sensitive if p.recode == "generalize" else ())]
+        return shown_schema(self.manifest, {n: r.texts for n, r in self.ranges.items()}, names)
+
+    @cached_property
+    def ranges(self) -> dict[str, Ranges]:
+        """What is shown of generalized columns, by name."""
+        if not self.manifest.generalized:
+            return {}
+        table = pq.read_table(self._parquet(CLASS_FILES)[0], partitioning=None)
+        numbers = table.column(0).to_numpy()
+        if not np.array_equal(numbers, np.arange(self.manifest.parameters.classes)):
+            raise ReleaseError("classes/ does not list every class once, in order")
+        found = {}
+        for name in self.manifest.generalized:
+            shown = table.column(name).combine_chunks().dictionary_encode()
+            low, high = (table.column(f"{name}:{end}").to_numpy() for end in ("low", "high"))
+            texts = tuple(shown.dictionary.to_pylist())
+            found[name] = Ranges(texts, shown.indices.to_numpy(), low, high)
+        return found
+
+    @cached_property
+    def _shown_codes(self) -> dict[str, Codes]:
+        """Every row's class, and its place in what each column shows."""
+        view = View(self._parts, self.shown_schema)
+        return dict(zip(self.shown_schema.names, view.codes(), strict=True))
+
+    @property
+    def of_row(self) -> Codes:
+        """The class of every row."""
+        return self._shown_codes[self.manifest.parameters.class_column]
+
+    @cached_property
+    def known(self) -> dict[str, Codes]:
+        """Columns that are shown as they are, as codes of the schema."""
+        coded = self._shown_codes
+        column, hidden = self.manifest.parameters.class_column, self.manifest.generalized
+        return {name: code for name, code in coded.items() if name != column and name not in hidden}
+
+    @cached_property
+    def hidden(self) -> Hidden | None:
+        """The sensitive records of every class, where it is not told whose they are."""
+        p = self.manifest.parameters
+        if p.recode == "generalize":
+            return None
+        tables = [pq.read_table(f, partitioning=None) for f in self._parquet(SENSITIVE_FILES)]
+        table = pa.concat_tables(tables).combine_chunks()
+        return Hidden(
+            of_class=table.column(p.class_column).to_numpy().astype(np.int32),
+            codes={
+                name: codes_of(table.column(name).combine_chunks(), self.schema[name]).astype(
+                    np.int32
+                )
+                for name in p.sensitive
+            },
+            rows=table.column(ROWS).to_numpy(),
+        )
+
+    def order(self, name: str) -> Codes:
+        """The codes of a column in its order: position → code."""
+        listed = self.manifest.parameters.orders.get(name)
+        return np.array(
+            np.arange(self.schema[name].size) if listed is None else listed, dtype=np.int32
+        )
+
+    # ------------------------------------------------------------------ what it shows, as numbers
+
+    @cached_property
+    def histograms(self) -> Histograms:
+        """Rows and sensitive values of every class."""
+        p, number = self.manifest.parameters, self.manifest.parameters.classes
+        rows = np.bincount(self.of_row, minlength=number)
+        if (hidden := self.hidden) is None:
+            classes, weights = self.of_row, None
+            columns = [self.known[name] for name in p.sensitive]
+        else:
+            classes, weights = hidden.of_class, hidden.rows
+            columns = [hidden.codes[name] for name in p.sensitive]
+        counts = tuple(
+            np.bincount(classes.astype(np.int64) * size + codes, weights, number * size)
+            .astype(np.int64)
+            .reshape(number, size)
+            for codes, size in zip(
+                columns, (self.schema[name].size for name in p.sensitive), strict=True
+            )
+        )
+        return Histograms(rows, counts, tuple(c.sum(axis=0) for c in counts))
+
+    @cached_property
+    def places(self) -> dict[str, Codes]:
+        """Quasi-identifiers that are shown as they are, as positions in their order, by row."""
+        found = {}
+        for name in self.qi:
+            if name in self.known:
+                place = np.empty(self.schema[name].size, dtype=np.int32)
+                place[self.order(name)] = np.arange(len(place), dtype=np.int32)
+                found[name] = place[self.known[name]]
+        return found
+
+    def boxes(self) -> tuple[Codes, Codes]:
+        """(classes, quasi-identifiers): the first and last position of every class."""
+        number = self.manifest.parameters.classes
+        low = np.empty((number, len(self.qi)), dtype=np.int32)
+        high = np.empty_like(low)
+        starts = np.searchsorted(self.of_row, np.arange(number))  # rows are in order of class
+        for j, name in enumerate(self.qi):
+            if name in self.ranges:
+                low[:, j], high[:, j] = self.ranges[name].low, self.ranges[name].high
+            else:
+                low[:, j] = np.minimum.reduceat(self.places[name], starts)
+                high[:, j] = np.maximum.reduceat(self.places[name], starts)
+        return low, high
+
+    def shown(self) -> Shown:
+        """For measuring losses: positions are those of `order`."""
+        p = self.manifest.parameters
+        low, high = self.boxes()
+        sizes = tuple(self.schema[name].size for name in p.qi)
+        if p.recode == "generalize":
+            return Shown(p.recode, sizes, low, high, self.histograms)
+        places = np.stack([self.places[name] for name in p.qi])
+        return Shown(
+            p.recode, sizes, low, high, self.histograms,
+            *cells_by_class(self.of_row, places, np.ones(self.rows, dtype=np.int64)),
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------ checking it
+
+    def foreign_attribute(self) -> str | None:
+        return View(self._parts, self.shown_schema).outside()
+
+    def check_terms(self) -> None:
+        """Everything that is promised, measured again on what is shown."""
+        manifest, p = self.manifest, self.manifest.parameters
+        self._check_classes()
+        for entry, requirement in zip(
+            manifest.guarantee.requirements, manifest.requirements, strict=True
+        ):
+            if not requirement.met(self.histograms).all():
+                worst = int(np.flatnonzero(~requirement.met(self.histograms))[0])
+                raise ReleaseError(f"class {worst} does not meet {requirement.spelling}")
+            measured = requirement.worst(requirement.measured(self.histograms))
+            if abs(measured - entry.measured) > TOLERANCE:
+                raise ReleaseError(
+                    f"manifest.json: {requirement.spelling}: the classes have {measured:.6g}, not "
+                    f"{entry.measured:.6g}"
+                )
+        if manifest.disclosed != grouped_disclosed(self.schema, p, manifest.nulls):
+            raise ReleaseError("manifest.json does not say all that the release discloses")
+        if manifest.public_rows != manifest.rows:
+            raise ReleaseError("manifest.json: every row that is shown is one of the table's")
+
+    def _check_classes(self) -> None:
+        """Classes are whole and in order, and a class shows one range of each column."""
+        p, rows = self.manifest.parameters, self.histograms.rows
+        if (np.diff(self.of_row) < 0).any() or not rows.all():
+            raise ReleaseError("data/ is not in the order of the classes, or leaves one out")
+        for name, ranges in self.ranges.items():
+            if not np.array_equal(ranges.text[self.of_row], self._shown_codes[name]):
+                raise ReleaseError(f"data/: {name!r} does not show what classes/ says")
+            inside = (ranges.low >= 0) & (ranges.low <= ranges.high)
+            if not (inside & (ranges.high < self.schema[name].size)).all():
+                raise ReleaseError(f"classes/: a range of {name!r} is not one of its domain")
+            pairs = np.unique(np.stack([ranges.text, ranges.low, ranges.high]), axis=1)
+            if pairs.shape[1] != len(ranges.texts):
+                raise ReleaseError(f"classes/: a text of {name!r} stands for several ranges")
+        if self.manifest.generalized:
+            table = pq.read_table(self._parquet(CLASS_FILES)[0], partitioning=None, columns=[ROWS])
+            if not np.array_equal(table.column(0).to_numpy(), rows):
+                raise ReleaseError("classes/ does not agree with the rows in data/")
+        hidden = self.hidden
+        if hidden is not None:
+            told = np.bincount(hidden.of_class, hidden.rows, p.classes)
+            if len(told) != p.classes or not np.array_equal(told, rows):
+                raise ReleaseError("sensitive/ does not agree with the rows in data/")
+
+    # ------------------------------------------------------------------ counting from it
+
+    def query(
+        self,
+        sql: str,
+        confidence: float = 0.95,
+        *,
+        tables: Mapping[str, object] | None = None,
+        simultaneous: bool = False,
+        refine: bool = False,
+        method: str | None = None,
+        memory: int | str = MEMORY,
+        exact: bool = False,  # noqa: ARG002  (nothing is ever sampled)
+    ) -> Answer:
+        checked_confidence(confidence)
+        if refine:
+            raise UsageError("a table of classes is not refined", hint="try --method entropy")
+        view, columns = self._with_tables(tables or {})
+        query = parse(sql, self.schema, columns)
+        source = self._source(view, checked_method(method), memory)
+        return answer_classes(query, source, confidence, simultaneous=simultaneous)
+
+    def explain(
+        self,
+        sql: str,
+        *,
+        tables: Mapping[str, object] | None = None,
+        memory: int | str = MEMORY,
+        exact: bool = False,  # noqa: ARG002
+    ) -> dict[str, Any]:
+        view, columns = self._with_tables(tables or {})
+        return explain_classes(
+            parse(sql, self.schema, columns), self._source(view, "uniform", memory)
+        )
+
+    def _opened_view(self, which: str = "current") -> View:  # noqa: ARG002
+        return View([], self.schema)  # its rows are ranges: only the domain can be asked
+
+    def _source(self, view: View, method: Method, memory: int | str) -> ClassSource:
+        p = self.manifest.parameters
+        return ClassSource(
+            engine=view,
+            domain=self._sums(view, memory, exact=True),
+            schema=self.schema,
+            rows=self.rows,
+            recode=p.recode,
+            classes=p.classes,
+            of_row=self.of_row,
+            known=self.known,
+            boxes={n: Box(self.order(n), r.low, r.high) for n, r in self.ranges.items()},
+            hidden=self.hidden,
+            method=method,
+            kept=self._kept,
+        )
+
+    @cached_property
+    def _kept(self) -> dict[str, Any]:
+        """What was fitted once is kept as long as the release is open."""
+        return {}
+
+    # ------------------------------------------------------------------ its rows
+
+    def to_arrow(self) -> Any:
+        """The rows as they are shown, without the numbers of their classes."""
+        wanted = arrow_schema(self.shown_schema)
+        tables = [pq.read_table(part, partitioning=None).cast(wanted) for part in self._parts]
+        return pa.concat_tables(tables).drop_columns([self.manifest.parameters.class_column])
+
+    @property
+    def files(self) -> list[Path]:
+        return self._parts
+
+
+def shown_schema(
+    manifest: ClassManifest, texts: Mapping[str, tuple[str, ...]], names: list[str]
+) -> Schema:
+    """The columns that data/ has: ranges are texts."""
+    schema = manifest.schema_
+    shown = [
+        Attribute(name, "categorical", Values(texts[name])) if name in texts else schema[name]
+        for name in names
+    ]
+    return Schema((manifest.class_attribute, *shown))
+
+
+def checked_method(method: str | None) -> Method:
+    for known in get_args(Method):
+        if method == known:
+            return known  # type: ignore[no-any-return]
+    if method is None:
+        return "uniform"
+    raise UsageError(f"method {method!r} is not known", hint=f"use {' or '.join(METHODS)}")
