@@ -11,7 +11,7 @@ import numpy as np
 from voile.compiled import compiled
 from voile.privacy.requirements.kernels import meets
 from voile.privacy.requirements.rules import Rules
-from voile.recoding.nodes import Floats, Lines, Room, extent, in_order, weight
+from voile.recoding.nodes import Floats, Lines, Room, extent, in_order
 from voile.recoding.units import Counts
 
 INFORMATION = 1
@@ -21,13 +21,19 @@ CERTAINTY = 2
 
 
 @compiled
+def weight(lines: Lines, i: int) -> int:
+    """How many rows line i stands for."""
+    return 1 if lines.weights.size == 0 else lines.weights[i]
+
+
+@compiled
 def surprise(count: int) -> float:
     """count·ln(count): sums of it are what entropies of counts are made of."""
     return count * np.log(count) if count > 0 else 0.0
 
 
 @compiled
-def information_gains(lines: Lines, order: Counts, column: int, room: Room) -> Floats:
+def information_gains(lines: Lines, order: Counts, room: Room) -> Floats:
     """Before each line of the order, by how much Σ rows·H(sensitive | part) falls if cut there.
 
     Summed over the sensitive attributes. For one of them rows·H = g(rows) − Σ g(count) with
@@ -50,7 +56,7 @@ def information_gains(lines: Lines, order: Counts, column: int, room: Room) -> F
         count = weight(lines, i)
         rows += count
         for a in range(attributes):
-            value = lines.starts[a] + np.int64(lines.records[i, columns + a])
+            value = lines.starts[a] + np.int64(lines.columns[columns + a, i])
             sides += surprise(room.part[value]) + surprise(room.rest[value])
             room.part[value] += count
             room.rest[value] -= count
@@ -83,7 +89,7 @@ def uncertainties(lines: Lines, order: Counts, backwards: bool) -> Floats:
         rows += count
         if count > 0:
             for column in range(lines.sizes.size):
-                code = np.int64(lines.records[i, column])
+                code = np.int64(lines.columns[column, i])
                 low[column] = min(low[column], code)
                 high[column] = max(high[column], code)
         if backwards:
@@ -109,7 +115,7 @@ def best_cut(
             continue
         order = in_order(lines, start, stop, column, low[column], high[column])
         if way == INFORMATION:
-            gains = information_gains(lines, order, column, room)
+            gains = information_gains(lines, order, room)
         else:
             gains = -uncertainties(lines, order, False) - uncertainties(lines, order, True)
         best, position = best_position_of(lines, order, column, gains, best, room, rules)
@@ -133,21 +139,22 @@ def best_position_of(
             all_population += lines.population[i]
     for place in range(order.size):
         i = order[place]
-        code = np.int64(lines.records[i, column])
+        code = np.int64(lines.columns[column, i])
         if (
             0 < rows < all_rows
-            and code != lines.records[order[place - 1], column]
+            and code != lines.columns[column, order[place - 1]]
             and gains[place] > best + 1e-9
             and meets(rules, room.part, rows, population)
             and meets(rules, room.rest, all_rows - rows, all_population - population)
         ):
-            best, found = gains[place], np.int64(lines.records[order[place - 1], column])
+            best = gains[place]
+            found = int(np.int64(lines.columns[column, order[place - 1]]))
         count = weight(lines, i)
         rows += count
         if lines.population.size > 0:
             population += lines.population[i]
         for a in range(lines.starts.size - 1):
-            value = lines.starts[a] + np.int64(lines.records[i, columns + a])
+            value = lines.starts[a] + np.int64(lines.columns[columns + a, i])
             room.part[value] += count
             room.rest[value] -= count
     return best, found

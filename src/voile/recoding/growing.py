@@ -73,7 +73,7 @@ def child_cuts(lines: Lines, start: int, stop: int, column: int, breaks: Codes, 
     room.positions[: high - low + 1] = 0
     for i in range(start, stop):
         if lines.weights.size == 0 or lines.weights[i] > 0:
-            room.positions[np.int64(lines.records[i, column]) - low] = 1
+            room.positions[np.int64(lines.columns[column, i]) - low] = 1
     number, seen = 0, False
     for position in range(low + 1, high + 1):
         seen = seen or room.positions[position - 1 - low] > 0
@@ -111,8 +111,8 @@ def halve(
     lines: Lines, start: int, stop: int, column: int, cut: int, rules: Rules, room: Room
 ) -> int:
     """Order the lines around the median and part them in the middle; 0 if that is not allowed."""
-    equal = divide(lines, start, stop, column, cut - 1)
-    divide(lines, equal, stop, column, cut)
+    equal = divide(lines, start, stop, column, cut - 1, room.misplaced)
+    divide(lines, equal, stop, column, cut, room.misplaced)
     middle = start + (stop - start) // 2
     first, _ = tally(lines, start, middle, room.part)
     if not meets(rules, room.part, first, 0):
@@ -173,7 +173,7 @@ def grow(lines: Lines, rules: Rules, way: int, least: int, breaks: Codes) -> tup
     tree, used = np.empty((4, 64), dtype=np.int64), 1
     stops, classes = np.empty((1, 64), dtype=np.int64), 0
     stack, depth = np.empty((3, 64), dtype=np.int64), 1
-    stack[:, 0] = 0, len(lines.index), 0
+    stack[:, 0] = 0, len(lines.unit), 0
     while depth > 0:
         depth -= 1
         start, stop, node = stack[0, depth], stack[1, depth], stack[2, depth]
@@ -198,7 +198,7 @@ def grow(lines: Lines, rules: Rules, way: int, least: int, breaks: Codes) -> tup
         top = depth + number
         for c in range(number):
             cut = room.cuts[c]
-            begin = middle if middle else divide(lines, start, stop, column, cut)
+            begin = middle or divide(lines, start, stop, column, cut, room.misplaced)
             if middle and cut == room.high[column]:
                 cut -= 1
             tree[:, node] = column, cut, used, used + 1

@@ -14,8 +14,8 @@ from voile.errors import UsageError
 from voile.privacy.requirements import AlphaK, K, Requirement
 from voile.privacy.requirements.rules import rules_of
 from voile.recoding.best_cut import CERTAINTY, INFORMATION
-from voile.recoding.growing import MEDIAN, RELAXED, boxes, grow
 from voile.recoding.grouping import Grouping
+from voile.recoding.growing import MEDIAN, RELAXED, boxes, grow
 from voile.recoding.nodes import Lines
 from voile.recoding.partition import Partition
 from voile.recoding.refusing import check_whole
@@ -69,8 +69,8 @@ def mondrian(
     low, high = boxes(lines, stops)
     for column in np.flatnonzero(breaks[:, :1] >= 0):
         _widen(low[:, column], high[:, column], breaks[column])
-    classes = np.empty(len(lines.index), dtype=np.int32)
-    classes[lines.index] = np.repeat(
+    classes = np.empty(len(lines.unit), dtype=np.int32)
+    classes[lines.unit] = np.repeat(
         np.arange(len(stops), dtype=np.int32), np.diff(stops, prepend=0)
     )
     return Partition(Grouping(classes, low, high), tree, units.sizes)
@@ -88,19 +88,20 @@ def _lines(units: Units, requirements: Sequence[Requirement], cuts: Cuts) -> Lin
         (units.sensitive, units.sensitive_sizes) if used else (units.sensitive[:0], ())
     )
     narrow = max([1, *units.sizes, *sensitive_sizes]) <= 1 << 16
-    columns = len(units.sizes)
-    records = np.empty(
-        (len(units.weights), columns + len(sensitive)), np.uint16 if narrow else np.uint32
+    columns = np.empty(
+        (len(units.sizes) + len(sensitive), len(units.weights)), np.uint16 if narrow else np.int32
     )
-    for j, codes in enumerate((*units.codes, *sensitive)):
-        records[:, j] = codes
+    for column, codes in zip(columns, (*units.codes, *sensitive), strict=True):
+        column[:] = codes
     alike = bool((units.weights == 1).all())
     population = units.population
+    if population is None:
+        population = np.zeros(0 if units.weights.all() else len(units.weights), dtype=np.int64)
     return Lines(
-        records,
-        np.arange(len(records), dtype=np.int32),
-        np.empty(0, dtype=np.int64) if alike else units.weights.copy(),
-        np.empty(0, dtype=np.int64) if population is None else population.copy(),
+        columns,
+        np.arange(len(units.weights), dtype=np.int32),
+        np.empty(0, dtype=np.int64) if alike and not len(population) else units.weights.copy(),
+        population.copy(),
         np.array(units.sizes, dtype=np.int64),
         np.cumsum([0, *sensitive_sizes], dtype=np.int64),
     )

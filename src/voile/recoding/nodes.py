@@ -1,8 +1,9 @@
-"""The compiled loops over the rows of one node of Mondrian's tree.
+"""The compiled loops over the units of one node of Mondrian's tree.
 
-Units lie in a table of records, one line each: the positions of the quasi-identifiers, then the
-codes of the sensitive attributes. A node is a run of lines. Cutting a node moves lines, so that
-each node's lines stay together: every pass reads memory in order, however deep the node is.
+Units lie in narrow columns: the positions of the quasi-identifiers, then the codes of the
+sensitive attributes. A unit's place in all columns is a line, and a node is a run of lines. Cutting
+a node moves lines, so that each node's lines stay together: every pass reads memory in order,
+however deep the node is.
 """
 
 from __future__ import annotations
@@ -15,25 +16,24 @@ import numpy.typing as npt
 from voile.compiled import compiled
 from voile.recoding.units import Codes, Counts
 
-Records = npt.NDArray[Any]
-"""(units, quasi-identifiers + sensitive attributes): uint16 where all domains allow it."""
 Floats = npt.NDArray[np.float64]
 
 SPARSE = 8
 """A range of positions that is wider than this many times the node's units is sorted, not
-counted: narrow nodes of wide columns would else pay for positions that nobody has."""
+counted: small nodes of wide columns would else pay for positions that nobody has."""
 
 
 class Lines(NamedTuple):
     """The units, in the order in which the cuts have put them so far."""
 
-    records: Records
-    index: Codes
+    columns: npt.NDArray[Any]
+    """(quasi-identifiers + sensitive attributes, units): uint16 where all domains allow it."""
+    unit: Codes
     """Which unit each line is."""
     weights: Counts
     """Rows of each unit; empty where every unit is one row."""
     population: Counts
-    """Public rows of each unit; empty where no public table is given."""
+    """Public rows of each unit; empty where there are none and every unit has rows."""
     sizes: Counts
     """(quasi-identifiers,): how many positions each has."""
     starts: Counts
@@ -44,92 +44,115 @@ class Room(NamedTuple):
     """Arrays that every node uses anew."""
 
     node: Counts
+    """The histogram of the node's sensitive values, one attribute after the other."""
     part: Counts
+    """That of a part of it."""
     rest: Counts
-    """Histograms: of the node, of a part of it, and of what is left."""
+    """That of the rest."""
     low: Counts
+    """(quasi-identifiers,): the least position of the node's rows."""
     high: Counts
     order: Counts
+    """The columns to be tried, the first first."""
     cuts: Counts
+    """The last position of each part but the last."""
     positions: Counts
+    """Rows at each position of a column."""
+    misplaced: Codes
+    """(2, half of the units): pairs of lines to be exchanged."""
 
 
 @compiled
 def room_for(lines: Lines) -> Room:
+    """Enough for every node."""
     values, columns, widest = lines.starts[-1], lines.sizes.size, lines.sizes.max()
     return Room(
         np.zeros(values, dtype=np.int64), np.zeros(values, dtype=np.int64),
         np.zeros(values, dtype=np.int64), np.zeros(columns, dtype=np.int64),
         np.zeros(columns, dtype=np.int64), np.zeros(columns, dtype=np.int64),
         np.zeros(widest, dtype=np.int64), np.zeros(widest, dtype=np.int64),
+        np.empty((2, lines.unit.size // 2 + 1), dtype=np.int32),
     )  # fmt: skip
 
 
 @compiled
-def weight(lines: Lines, i: int) -> int:
-    """How many rows line i stands for."""
-    return 1 if lines.weights.size == 0 else lines.weights[i]
+def exchange(values: npt.NDArray[Any], pairs: Codes, number: int) -> None:
+    """Swap values in pairs of places."""
+    first, second = pairs[0], pairs[1]
+    for k in range(number):
+        held = values[first[k]]
+        values[first[k]] = values[second[k]]
+        values[second[k]] = held
 
 
 @compiled
-def exchange(lines: Lines, i: int, j: int) -> None:
-    """Swap two lines."""
-    for column in range(lines.records.shape[1]):
-        held = lines.records[i, column]
-        lines.records[i, column] = lines.records[j, column]
-        lines.records[j, column] = held
-    lines.index[i], lines.index[j] = lines.index[j], lines.index[i]
+def divide(lines: Lines, start: int, stop: int, column: int, cut: int, pairs: Codes) -> int:
+    """Put the lines up to the cut first; where the others begin.
+
+    Lists of what is on the wrong side are made without branches, which nobody could predict.
+    """
+    codes = lines.columns[column, start:stop]
+    below = 0
+    for i in range(codes.size):
+        below += int(codes[i] <= cut)
+    found = 0
+    for i in range(below):
+        pairs[0, found] = i
+        found += int(codes[i] > cut)
+    number = found
+    found = 0
+    for i in range(below, codes.size):
+        if found == number:
+            break
+        pairs[1, found] = i
+        found += int(codes[i] <= cut)
+    for other in range(lines.columns.shape[0]):
+        exchange(lines.columns[other, start:stop], pairs, number)
+    exchange(lines.unit[start:stop], pairs, number)
     if lines.weights.size > 0:
-        lines.weights[i], lines.weights[j] = lines.weights[j], lines.weights[i]
+        exchange(lines.weights[start:stop], pairs, number)
     if lines.population.size > 0:
-        lines.population[i], lines.population[j] = lines.population[j], lines.population[i]
-
-
-@compiled
-def divide(lines: Lines, start: int, stop: int, column: int, cut: int) -> int:
-    """Put the lines up to the cut first; where the others begin."""
-    i, j = start, stop - 1
-    while True:
-        while i <= j and lines.records[i, column] <= cut:
-            i += 1
-        while i <= j and lines.records[j, column] > cut:
-            j -= 1
-        if i >= j:
-            return i
-        exchange(lines, i, j)
-        i += 1
-        j -= 1
+        exchange(lines.population[start:stop], pairs, number)
+    return start + below
 
 
 @compiled
 def extent(lines: Lines, start: int, stop: int, counted: bool, low: Counts, high: Counts) -> None:
     """The least and largest position in each column, of all lines or of those that count rows."""
     for column in range(lines.sizes.size):
-        low[column] = lines.sizes[column]
-        high[column] = -1
-    some = counted and lines.weights.size > 0
-    for i in range(start, stop):
-        if some and lines.weights[i] == 0:
-            continue
-        for column in range(lines.sizes.size):
-            code = np.int64(lines.records[i, column])
-            low[column] = min(low[column], code)
-            high[column] = max(high[column], code)
+        codes = lines.columns[column, start:stop]
+        if counted and lines.population.size > 0:
+            weights = lines.weights[start:stop]
+            low[column], high[column] = lines.sizes[column], -1
+            for i in range(codes.size):
+                if weights[i] > 0:
+                    low[column] = min(low[column], np.int64(codes[i]))
+                    high[column] = max(high[column], np.int64(codes[i]))
+        else:
+            least, largest = codes[0], codes[0]
+            for i in range(codes.size):
+                least = min(least, codes[i])
+                largest = max(largest, codes[i])
+            low[column], high[column] = least, largest
 
 
 @compiled
 def tally(lines: Lines, start: int, stop: int, histogram: Counts) -> tuple[int, int]:
     """Fill the histogram of all sensitive attributes; rows and public rows of these lines."""
     histogram[:] = 0
-    columns, rows, population = lines.sizes.size, 0, 0
-    for i in range(start, stop):
-        count = weight(lines, i)
-        rows += count
-        if lines.population.size > 0:
-            population += lines.population[i]
-        for a in range(lines.starts.size - 1):
-            histogram[lines.starts[a] + np.int64(lines.records[i, columns + a])] += count
-    return rows, population
+    columns = lines.sizes.size
+    for a in range(lines.starts.size - 1):
+        codes = lines.columns[columns + a, start:stop]
+        counts = histogram[lines.starts[a] : lines.starts[a + 1]]
+        if lines.weights.size > 0:
+            weights = lines.weights[start:stop]
+            for i in range(codes.size):
+                counts[codes[i]] += weights[i]
+        else:
+            for i in range(codes.size):
+                counts[codes[i]] += 1
+    rows = stop - start if lines.weights.size == 0 else lines.weights[start:stop].sum()
+    return rows, 0 if lines.population.size == 0 else lines.population[start:stop].sum()
 
 
 @compiled
@@ -138,36 +161,39 @@ def tally_between(
 ) -> tuple[int, int]:
     """As `tally`, of the lines whose position in the column is above one and up to another."""
     histogram[:] = 0
-    columns, rows, population = lines.sizes.size, 0, 0
-    for i in range(start, stop):
-        code = np.int64(lines.records[i, column])
-        if code <= above or code > upto:
-            continue
-        count = weight(lines, i)
-        rows += count
-        if lines.population.size > 0:
-            population += lines.population[i]
-        for a in range(lines.starts.size - 1):
-            histogram[lines.starts[a] + np.int64(lines.records[i, columns + a])] += count
+    places = lines.columns[column, start:stop]
+    weights, public = lines.weights[start:stop], lines.population[start:stop]
+    for a in range(lines.starts.size - 1):
+        codes = lines.columns[lines.sizes.size + a, start:stop]
+        counts = histogram[lines.starts[a] : lines.starts[a + 1]]
+        for i in range(places.size):
+            inside = int(places[i] <= upto) & int(places[i] > above)
+            counts[codes[i]] += inside * weights[i] if weights.size > 0 else inside
+    rows, population = 0, 0
+    for i in range(places.size):
+        inside = int(places[i] <= upto) & int(places[i] > above)
+        rows += inside * weights[i] if weights.size > 0 else inside
+        if public.size > 0:
+            population += inside * public[i]
     return rows, population
 
 
 @compiled
 def in_order(lines: Lines, start: int, stop: int, column: int, low: int, high: int) -> Counts:
     """The lines' numbers in the order of their positions in the column, which lie in low … high."""
-    count = stop - start
-    if high - low > SPARSE * count:
-        return np.argsort(lines.records[start:stop, column].copy(), kind="mergesort") + start
+    codes = lines.columns[column, start:stop]
+    if high - low > SPARSE * codes.size:
+        return np.argsort(codes, kind="mergesort") + start
     place = np.zeros(high - low + 2, dtype=np.int64)
-    for i in range(start, stop):
-        place[np.int64(lines.records[i, column]) - low + 1] += 1
-    for value in range(1, place.size):
-        place[value] += place[value - 1]
-    ordered = np.empty(count, dtype=np.int64)
-    for i in range(start, stop):
-        value = np.int64(lines.records[i, column]) - low
-        ordered[place[value]] = i
-        place[value] += 1
+    for i in range(codes.size):
+        place[np.int64(codes[i]) - low + 1] += 1
+    for position in range(1, place.size):
+        place[position] += place[position - 1]
+    ordered = np.empty(codes.size, dtype=np.int64)
+    for i in range(codes.size):
+        code = np.int64(codes[i]) - low
+        ordered[place[code]] = start + i
+        place[code] += 1
     return ordered
 
 
@@ -180,13 +206,17 @@ def median(
     If that is the largest present one, the next lower present one. `counts` is room for the
     column's positions. Lines that count no rows have no say.
     """
-    if high - low > SPARSE * (stop - start):
-        return sorted_median(lines, start, stop, column, high, rows)
+    codes, weights = lines.columns[column, start:stop], lines.weights[start:stop]
+    if high - low > SPARSE * codes.size:
+        return sorted_median(codes, weights, high, rows)
     counts[: high - low + 1] = 0
-    for i in range(start, stop):
-        code = np.int64(lines.records[i, column]) - low
-        if 0 <= code <= high - low:
-            counts[code] += weight(lines, i)
+    if weights.size == 0:
+        for i in range(codes.size):
+            counts[np.int64(codes[i]) - low] += 1
+    else:
+        for i in range(codes.size):
+            if weights[i] > 0:
+                counts[np.int64(codes[i]) - low] += weights[i]
     below, last = 0, low
     for position in range(low, high):
         if counts[position - low] == 0:
@@ -199,16 +229,15 @@ def median(
 
 
 @compiled
-def sorted_median(lines: Lines, start: int, stop: int, column: int, high: int, rows: int) -> int:
+def sorted_median(codes: npt.NDArray[Any], weights: Counts, high: int, rows: int) -> int:
     """`median` by sorting, for few units in a wide range."""
-    order = np.argsort(lines.records[start:stop, column].copy(), kind="mergesort") + start
     below, last = 0, -1
-    for i in order:
-        position = np.int64(lines.records[i, column])
-        count = weight(lines, i)
+    for i in np.argsort(codes, kind="mergesort"):
+        position = int(np.int64(codes[i]))
+        count = 1 if weights.size == 0 else weights[i]
         if count == 0 or position >= high:
             continue
-        if position != last and last >= 0 and 2 * below >= rows:
+        if position != last and 2 * below >= rows:
             break
         below += count
         last = position

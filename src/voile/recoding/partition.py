@@ -8,8 +8,8 @@ from functools import cached_property
 import numpy as np
 
 from voile.compiled import compiled
-from voile.recoding.growing import Tree
 from voile.recoding.grouping import Grouping
+from voile.recoding.growing import Tree
 from voile.recoding.units import Codes
 
 
