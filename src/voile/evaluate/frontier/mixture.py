@@ -1,0 +1,193 @@
+"""The search behind the certified frontier: simplicial decomposition in parts.
+
+Every atom a of the populations (cells that no population tells apart) gets a distribution p_a in
+the ball JS(Q, p) ≤ τ. The distributions are held as mixtures of *corners*, tables that are each in
+the ball: one more corner in each step, the one that falls fastest, and then the best mixture.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from voile.evaluate.frontier.kernels import (
+    LN2,
+    Floats,
+    least_in_balls,
+    quadratic_step,
+    sums_by_part,
+)
+from voile.evaluate.losses import Populations, jensen_shannon
+from voile.evaluate.losses.divergence import shares
+from voile.recoding.units import Codes
+
+PARTS, CORNERS = 6, 12
+"""Atoms are dealt into parts, each a mixture of its own of so many corners."""
+NEWTON_STEPS, SWEEPS, HALVINGS = 2, 300, 40
+"""How far a mixture is improved before the next corner."""
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Which distributions of the atoms give which estimates, and how wrong those are."""
+
+    populations: Populations
+
+    @cached_property
+    def present(self) -> Codes:
+        """The sensitive values that some row has: no class has any other."""
+        return np.flatnonzero(self.populations.overall > 0).astype(np.int32)
+
+    @cached_property
+    def overall(self) -> Floats:
+        return np.ascontiguousarray(self.populations.overall[self.present])
+
+    @cached_property
+    def true(self) -> Floats:
+        """(populations, values)"""
+        return np.ascontiguousarray(self.populations.true[:, self.present])
+
+    @cached_property
+    def rows(self) -> Floats:
+        """(atoms, 1)"""
+        return self.populations.counts.sum(axis=1, keepdims=True).astype(np.float64)
+
+    @cached_property
+    def support(self) -> Floats:
+        """(populations, 1)"""
+        return self.populations.support[:, None].astype(np.float64)
+
+    @cached_property
+    def part(self) -> Codes:
+        """(atoms,): neighbours are in one part."""
+        atoms = len(self.rows)
+        return (np.arange(atoms) * PARTS // max(atoms, 1)).astype(np.int32)
+
+    @property
+    def trivial(self) -> Floats:
+        """(atoms, values): Q for everybody."""
+        return np.tile(self.overall, (len(self.rows), 1))
+
+    def shrunk(self, radius: float) -> Floats:
+        """(atoms, values): the truth, moved towards Q into the ball; a place to start from."""
+        truth = shares(self.populations.counts[:, self.present])
+        distance = jensen_shannon(self.overall, truth)
+        way = np.minimum(1.0, radius / np.maximum(distance, radius))
+        return self.overall + way[:, None] * (truth - self.overall)
+
+    def images(self, points: Floats) -> Floats:
+        """(parts, populations · values): what the atoms of each part are in the estimates."""
+        found = np.zeros((PARTS, *self.true.shape))
+        members = self.populations.members
+        sums_by_part(self.populations.starts, members, self.part, points * self.rows, found)
+        return (found / self.support).reshape(PARTS, -1)
+
+    def loss(self, estimates: Floats) -> float:
+        """U_loss."""
+        return float(jensen_shannon(self.true, estimates.reshape(self.true.shape)).mean())
+
+    def slopes(self, estimates: Floats) -> Floats:
+        """How U_loss changes with the estimates: ½ ln(2z/(z + P)) of each, over their number."""
+        z = estimates.reshape(self.true.shape)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = np.where(self.true > 0, np.log(2 * z / (z + self.true)), LN2)
+        return found / (2 * len(self.true))
+
+    def curvatures(self, estimates: Floats) -> Floats:
+        """How the slopes change: P/(2z(z + P)), 0 where the population lacks the value."""
+        z = estimates.reshape(self.true.shape)
+        found = np.zeros(z.shape)
+        np.divide(self.true, 2 * z * (z + self.true), out=found, where=self.true > 0)
+        return found / len(self.true)
+
+    def inside(self, estimates: Floats) -> bool:
+        """Whether slopes are finite there."""
+        return bool((estimates.reshape(self.true.shape)[self.true > 0] > 0).all())
+
+    def atom_slopes(self, slopes: Floats) -> Floats:
+        """(atoms, values): how U_loss changes with the distributions of the atoms."""
+        return self.populations.spread(slopes / self.support) * self.rows
+
+
+@dataclass(frozen=True)
+class Bound:
+    """No bucketization is below intercept − slope·τ, whatever its P_loss τ."""
+
+    intercept: float
+    slope: float
+
+    def at(self, p_loss: float) -> float:
+        return self.intercept - self.slope * p_loss
+
+
+class Mixture:
+    """Each part's distributions: weights of its corners. Corners of a ball are in larger ones."""
+
+    def __init__(self, problem: Problem, start: Floats) -> None:
+        self.problem = problem
+        self.corners = np.repeat(start[None], CORNERS, axis=0)
+        self.images = np.repeat(problem.images(start)[:, None], CORNERS, axis=1)
+        self.weights = np.zeros((PARTS, CORNERS))
+        self.weights[:, 0] = 1.0
+
+    @property
+    def estimates(self) -> Floats:
+        """(populations · values,)"""
+        return np.einsum("pc,pcz->z", self.weights, self.images)
+
+    @property
+    def points(self) -> Floats:
+        """(atoms, values)"""
+        found: Floats = np.einsum("ac,cas->as", self.weights[self.problem.part], self.corners)
+        return found
+
+    def bound(self, radius: float) -> tuple[Bound, Floats]:
+        """A line below U_loss, and the corner that makes it: where U_loss falls fastest.
+
+        U_loss is convex, so it is above its tangent at the estimates z: U(z) + ⟨∇U, z' − z⟩. The
+        tangent is least where each atom's share of it is, and each least has its own dual bound.
+        """
+        problem, z = self.problem, self.estimates
+        slopes = problem.slopes(z)
+        corner = np.empty(problem.trivial.shape)
+        least, price = least_in_balls(problem.atom_slopes(slopes), problem.overall, radius, corner)
+        tangent = problem.loss(z) - float(slopes.ravel() @ z)
+        return Bound(tangent + least + price * radius, price), corner
+
+    def add(self, corner: Floats) -> None:
+        """One more corner for each part, with no weight yet, in the place of the two lightest."""
+        images = self.problem.images(corner)
+        for part in range(PARTS):
+            here = self.problem.part == part
+            light, next_light = np.argsort(self.weights[part], kind="stable")[:2]
+            held = self.weights[part, [light, next_light]]
+            if held[0] > 0:
+                mixed = held / held.sum()
+                pair = [light, next_light]
+                self.images[part, next_light] = mixed @ self.images[part, pair]
+                self.corners[next_light, here] = np.tensordot(
+                    mixed, self.corners[pair][:, here], axes=1
+                )
+                self.weights[part, next_light] = held.sum()
+            self.images[part, light] = images[part]
+            self.corners[light, here] = corner[here]
+            self.weights[part, light] = 0.0
+
+    def improve(self) -> None:
+        """Better weights, by Newton's method within the weights that there can be."""
+        problem, images = self.problem, self.images.reshape(PARTS * CORNERS, -1)
+        for _ in range(NEWTON_STEPS):
+            z = self.estimates
+            slope = images @ problem.slopes(z).ravel()
+            curvature = (images * problem.curvatures(z).ravel()) @ images.T
+            step = quadratic_step(curvature, slope, self.weights, SWEEPS) - self.weights
+            falls = float(slope @ step.ravel())
+            moved, before = step.ravel() @ images, problem.loss(z)
+            for halving in range(HALVINGS):
+                share = 0.5**halving
+                there = z + share * moved
+                if problem.inside(there) and problem.loss(there) <= before + 0.1 * share * falls:
+                    self.weights = self.weights + share * step
+                    break
