@@ -47,6 +47,9 @@ class Table:
         weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
         self._con.execute(f"SET temp_directory = {literal(spill)}")
         self.name = attach(self._con, source, null_text=null_text)
+        text = str(source) if isinstance(source, str) else ""
+        self.dataset = text if text.startswith("dataset:") else ""
+        """dataset:NAME where it is a shipped one, whose hierarchies are shipped too."""
         described = self._con.execute(f"DESCRIBE {SOURCE}").fetchall()
         self.columns: dict[str, str] = {name: kind for name, kind, *_ in described}
 
@@ -163,6 +166,37 @@ class Table:
         found.set("this", sqlglot.to_identifier(SOURCE))
         rows: list[tuple[Any, ...]] = self._con.execute(found.root().sql("duckdb")).fetchall()
         return rows
+
+    def combinations(self, names: Sequence[str]) -> pa.Table:
+        """The different combinations of values, as texts; the last column says how many rows.
+
+        NULL is a value of its own. Columns are numbered: a name of ours could be one of the
+        table's.
+        """
+        listed = ", ".join(f"{self._raw(name)} AS c{i}" for i, name in enumerate(names))
+        texts = ", ".join(f"CAST(c{i} AS VARCHAR) AS c{i}" for i in range(len(names)))
+        grouped = f"SELECT {listed}, count(*) AS n FROM {SOURCE} GROUP BY ALL"
+        try:
+            return self._con.sql(f"SELECT {texts}, n FROM ({grouped})").to_arrow_table()
+        except duckdb.Error as error:
+            raise TableError(f"table {self.name!r} cannot be read: {first_line(error)}") from None
+
+    def rows(self, names: Sequence[str], *, drop_nulls: bool) -> tuple[Any, npt.NDArray[np.int64]]:
+        """The columns as they are, of the rows that are published; and which rows those are."""
+        listed = ", ".join(quote_identifier(name) for name in names)
+        place = quote_identifier("row of the table")
+        where = self._complete(names) if drop_nulls else "TRUE"
+        found = self._con.sql(
+            f"SELECT * FROM (SELECT {listed}, row_number() OVER () - 1 AS {place} FROM {SOURCE}) "
+            f"WHERE {where} ORDER BY {place}"
+        ).to_arrow_table()
+        return found.select(list(names)), found.column(len(names)).to_numpy()
+
+    def of(self, rows: Any) -> Table:
+        """The same table with these rows."""
+        found = Table(rows)
+        found.name, found.dataset = self.name, self.dataset
+        return found
 
     def complete_rows(self, names: Sequence[str]) -> int:
         return self._one(f"SELECT count(*) FROM {SOURCE} WHERE {self._complete(names)}")

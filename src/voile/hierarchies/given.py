@@ -15,11 +15,12 @@ Given = str | Path | Hierarchy | Levels
 
 
 def read_hierarchies(
-    given: Mapping[str, Given], schema: Schema, table_name: str = ""
+    given: Mapping[str, Given], schema: Schema, dataset: str = ""
 ) -> dict[str, Levels]:
     """By column, the hierarchies that are given; of a shipped table, also those shipped with it.
 
-    Columns without one are not in the answer: see `default_levels`.
+    `dataset` is `Table.dataset`, as 'dataset:adult'. Columns without a hierarchy are not in the
+    answer: see `default_levels`.
     """
     for name in given:
         if name not in schema.names:
@@ -27,14 +28,9 @@ def read_hierarchies(
                 f"a hierarchy is given for {name!r}, which is no column that is used",
                 hint=did_you_mean(name, schema.names),
             )
-    found: dict[str, Levels] = {}
-    ready = shipped(table_name) if table_name.startswith("dataset:") else {}
-    for attribute in schema:
-        if attribute.name in given:
-            found[attribute.name] = bound(given[attribute.name], attribute)
-        elif attribute.name in ready:
-            found[attribute.name] = bound(ready[attribute.name], attribute)
-    return found
+    ready = {name: path for name, path in shipped(dataset).items() if name not in given}
+    found = {name: bound(ready[name], schema[name]) for name in schema.names if name in ready}
+    return found | {name: bound(given[name], schema[name]) for name in given}
 
 
 def bound(given: Given, attribute: Attribute) -> Levels:

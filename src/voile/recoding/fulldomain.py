@@ -1,0 +1,175 @@
+"""Full-domain generalization: one level for each column, the best that meets the requirements.
+
+Every row shows the nodes that its values lie in at the chosen levels. Rows of classes that fail
+may be suppressed, up to a limit. The search is exact: see docs/mathematics.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.errors import PromiseError, UsageError
+from voile.privacy.requirements import Requirement
+from voile.recoding.feasible import Judge, Verdict
+from voile.recoding.grouping import Grouping
+from voile.recoding.lattice import Search
+from voile.recoding.level_costs import Loss, costs_of
+from voile.recoding.refusing import check_whole
+from voile.recoding.rollup import Node, RollUp
+from voile.recoding.units import Codes, Units
+from voile.schema.hierarchy import Levels
+
+Suppressed = Literal["removed", "shown"]
+MOST_NODES = 10_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class FullDomain:
+    """The chosen levels, which are the recoding, and the classes that they make of these rows."""
+
+    levels: Node
+    """The level of each quasi-identifier, in their order."""
+    units: Units
+    """The units, with positions in each column's nested order."""
+    grouping: Grouping
+    """Their classes; suppressed rows, where there are any, are the last class."""
+    shown: npt.NDArray[np.bool_]
+    """(classes,): those that are shown; not the removed rows, nor places that have no rows."""
+    suppressed_rows: int
+    loss: float
+    nodes: int
+    """How many combinations of levels there are."""
+    checked: int
+    """For how many of them classes were counted."""
+
+
+def full_domain(
+    units: Units,
+    levels: Sequence[Levels],
+    requirements: Sequence[Requirement],
+    *,
+    suppression: float = 0.0,
+    loss: Loss = "ncp",
+    suppressed: Suppressed = "removed",
+) -> FullDomain:
+    """The levels with the least loss whose classes meet the requirements.
+
+    `units` are given by the codes of the schema, not by positions. Up to a share `suppression` of
+    the rows may be in classes that fail. They are 'removed', and the rest must meet the
+    requirements as a table of its own; or 'shown' as one class with '*' everywhere, which must
+    then meet the requirements as any other. Levels that lose equally little: those that are
+    lower, then those that keep earlier columns finer.
+    """
+    check_arguments(units, levels, suppression, suppressed)
+    if suppression == 0:
+        monotone = [requirement for requirement in requirements if requirement.monotone]
+        check_whole(units, monotone)
+    counting = RollUp(units, levels)
+    judge = Judge(units, requirements, suppression, shown=suppressed == "shown")
+    costs = costs_of(loss, units, levels)
+    search = Search(tuple(found.height + 1 for found in levels), counting, judge, costs)
+    best = search.run()
+    if best is None:
+        raise refusal(requirements, suppression)
+    cells = counting.cells(best)
+    verdict = judge(cells)
+    grouping, shown = classes_at(counting, levels, best, verdict, shown=suppressed == "shown")
+    return FullDomain(
+        levels=best,
+        units=replace(units, codes=in_nested_order(units, levels)),
+        grouping=grouping,
+        shown=shown,
+        suppressed_rows=int(cells.rows[~verdict.kept].sum()),
+        loss=search.best_key[0],
+        nodes=math.prod(found.height + 1 for found in levels),
+        checked=search.checked,
+    )
+
+
+def check_arguments(
+    units: Units, levels: Sequence[Levels], suppression: float, suppressed: str
+) -> None:
+    if not 0 <= suppression < 1:
+        raise UsageError(
+            f"suppression {suppression:g} is no share of the rows",
+            hint="give a number from 0 up to, but below 1, such as 0.01",
+        )
+    if suppressed not in get_args(Suppressed):
+        raise UsageError(f"suppressed {suppressed!r} is not known", hint="use 'removed' or 'shown'")
+    if not levels:
+        raise UsageError("no quasi-identifiers are given", hint="--qi age,sex")
+    if [found.size for found in levels] != list(units.sizes):
+        raise UsageError(
+            "the levels are not those of the quasi-identifiers", hint="give one for each, in order"
+        )
+    nodes = math.prod(found.height + 1 for found in levels)
+    if nodes > MOST_NODES:
+        raise UsageError(
+            f"there are {nodes:,} combinations of levels, more than can be searched",
+            hint="use fewer quasi-identifiers or hierarchies with fewer levels, "
+            "or group by --method mondrian",
+        )
+    if not units.rows:
+        raise PromiseError("there are no rows to group", hint="give a table that has rows")
+
+
+def refusal(requirements: Sequence[Requirement], suppression: float) -> PromiseError:
+    asked = ", ".join(requirement.spelling for requirement in requirements)
+    return PromiseError(
+        f"no combination of levels meets {asked}"
+        + (f" with at most {suppression:.6g} of the rows suppressed" if suppression else ""),
+        hint="ask for less, allow more suppression, or group by --method mondrian",
+    )
+
+
+def classes_at(
+    counting: RollUp, levels: Sequence[Levels], node: Node, verdict: Verdict, *, shown: bool
+) -> tuple[Grouping, npt.NDArray[np.bool_]]:
+    """The classes at these levels, those that are suppressed as one; and which are shown."""
+    nodes, classes = counting.class_of_unit(node)
+    ends = [extents(found, level) for found, level in zip(levels, node, strict=True)]
+    low = np.array([first[line] for (first, _), line in zip(ends, nodes, strict=True)])
+    high = np.array([last[line] for (_, last), line in zip(ends, nodes, strict=True)])
+    visible = verdict.kept & (counting.cells(node).rows > 0)
+    if verdict.kept.all():
+        return Grouping(classes, rows_first(low), rows_first(high)), visible
+    kept = verdict.kept
+    number = int(kept.sum())
+    renumbered = np.where(kept, np.cumsum(kept) - 1, number).astype(np.int32)
+    everything = np.array([[found.size - 1] for found in levels])
+    grouping = Grouping(
+        renumbered[classes],
+        rows_first(np.hstack([low[:, kept], np.zeros_like(everything)])),
+        rows_first(np.hstack([high[:, kept], everything])),
+    )
+    return grouping, np.append(visible[kept], shown)
+
+
+def extents(levels: Levels, level: int) -> tuple[Codes, Codes]:
+    """Of every node of a level, the first and the last position in the nested order."""
+    nodes = levels.nodes[level][levels.nested]
+    starts = np.flatnonzero(np.diff(nodes, prepend=-1))  # every node is one run
+    first, last = (np.empty(len(starts), dtype=np.int32) for _ in range(2))
+    first[nodes[starts]] = starts
+    last[nodes[starts]] = np.append(starts[1:], len(nodes)) - 1
+    return first, last
+
+
+def rows_first(columns: npt.NDArray[np.int32]) -> Codes:
+    return np.ascontiguousarray(columns.T, dtype=np.int32)
+
+
+def in_nested_order(units: Units, levels: Sequence[Levels]) -> Codes:
+    """The units' codes as positions in each column's nested order."""
+    found = np.empty_like(units.codes)
+    for line, codes, column in zip(found, units.codes, levels, strict=True):
+        place = np.empty(column.size, dtype=np.int32)
+        place[column.nested] = np.arange(column.size, dtype=np.int32)
+        line[:] = place[codes]
+    return found
