@@ -1,0 +1,6 @@
+"""What can be found out about people from a table as it is; what it says is not publishable."""
+
+from voile.evaluate.risk.assess import risk
+from voile.evaluate.risk.found import Risk
+
+__all__ = ["Risk", "risk"]

@@ -1,0 +1,141 @@
+"""Finding out a table's risk: whatever it holds, made by Voile or not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from voile.engines.table import Table
+from voile.errors import UsageError, did_you_mean
+from voile.evaluate.risk.disclosure import disclosures
+from voile.evaluate.risk.found import Risk
+from voile.evaluate.risk.reading import Cells, Read, cells_of, read
+from voile.evaluate.risk.reidentification import journalist, presence, prosecutor
+from voile.evaluate.risk.unique_sets import feasible, unique_sets
+from voile.evaluate.risk.uniqueness import uniqueness
+from voile.privacy.guarantees.parameters import Number
+
+SUPPRESSED_ROWS = ("count", "leave-out")
+
+
+def risk(
+    table: object,
+    *,
+    qi: Sequence[str] | None = None,
+    sensitive: Sequence[str] | str = (),
+    population: object | None = None,
+    threshold: float = 0.2,
+    sampling_fraction: float | None = None,
+    largest: int = 3,
+    suppressed: Sequence[str] = ("*",),
+    suppressed_rows: str = "count",
+    null_text: Sequence[str] = (),
+) -> Risk:
+    """k, ℓ, t, δ and the risk that rows are found again, of a file, frame or Arrow table.
+
+    Without `qi` all columns but the sensitive ones are quasi-identifiers. A suppressed cell is a
+    value of its own that matches only other suppressed cells; so is NULL.
+    """
+    _check(threshold, sampling_fraction, largest, suppressed_rows)
+    private = Table(table, null_text=null_text)
+    own = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
+    names = _columns(private, qi, own)
+    public = None if population is None else Table(population, null_text=null_text)
+    rows = read(private, names, own, public, suppressed)
+    seen = rows.without_suppressed_rows() if suppressed_rows == "leave-out" else rows
+    cells = cells_of(seen.units)
+    outside = _outside(cells)
+    looked = feasible(len(names), int((cells.rows > 0).sum()), largest)
+    return Risk(
+        table=private.name,
+        rows=seen.units.rows,
+        qi=names,
+        qi_given=qi is not None,
+        sensitive=own,
+        classes=cells.rows[cells.rows > 0],
+        disclosures=disclosures(seen.units, cells, own),
+        prosecutor=prosecutor(cells, threshold),
+        journalist=journalist(cells, threshold),
+        presence=presence(cells),
+        uniqueness=uniqueness(cells.rows, cells.population, sampling_fraction),
+        unique_sets=unique_sets(cells, names, looked),
+        population=None if cells.population is None else int(cells.population.sum()),
+        outside=outside,
+        suppressed_cells=rows.suppressed_cells,
+        suppressed_rows=rows.suppressed_rows,
+        rows_left_out=rows.units.rows - seen.units.rows,
+        notes=tuple(_notes(rows, seen, outside, largest, looked, names, qi)),
+    )
+
+
+def _check(
+    threshold: float, sampling_fraction: float | None, largest: int, suppressed_rows: str
+) -> None:
+    """Refuse before the table is read."""
+    share = Number(0, 1, with_high=True)
+    share.check("threshold", threshold)
+    if sampling_fraction is not None:
+        share.check("sampling fraction", sampling_fraction)
+    Number(1, with_low=True, whole=True).check("largest", largest)
+    if suppressed_rows not in SUPPRESSED_ROWS:
+        raise UsageError(
+            f"what to do with suppressed rows, {suppressed_rows!r}, is not known",
+            hint=did_you_mean(suppressed_rows, list(SUPPRESSED_ROWS)),
+        )
+
+
+def _columns(table: Table, qi: Sequence[str] | None, sensitive: tuple[str, ...]) -> tuple[str, ...]:
+    """The quasi-identifiers; no column is both."""
+    if sensitive:
+        table.check_columns(sensitive)
+    chosen = [name for name in table.columns if name not in sensitive] if qi is None else list(qi)
+    both = [name for name in chosen if name in sensitive]
+    if both:
+        raise UsageError(f"{both[0]!r} is a quasi-identifier and sensitive", hint="name it once")
+    return tuple(table.check_columns(chosen))
+
+
+def _outside(cells: Cells) -> int:
+    """Rows that the population, which should have them all, does not have."""
+    if cells.population is None:
+        return 0
+    missing = np.maximum(cells.rows - cells.population, 0)
+    if int(missing.sum()) == int(cells.rows.sum()):
+        raise UsageError(
+            "no row of the table has the same quasi-identifiers as a row of the population",
+            hint="values must be written alike in both; a generalized table needs a population "
+            "that is generalized likewise",
+        )
+    return int(missing.sum())
+
+
+def _notes(
+    rows: Read,
+    seen: Read,
+    outside: int,
+    largest: int,
+    looked: int,
+    names: Sequence[str],
+    qi: Sequence[str] | None,
+) -> list[str]:
+    """What a reader should know before believing the numbers."""
+    found = []
+    if qi is None:
+        found.append(
+            f"all {len(names)} columns were taken for quasi-identifiers ({', '.join(names)}): "
+            "name those that others may know with --qi"
+        )
+    if rows.suppressed_cells and seen is rows:
+        found.append(
+            f"{rows.suppressed_cells:,} cells are suppressed: each counts as a value of its own, "
+            "so that a class of such rows may look smaller than the people it may be about"
+        )
+    if outside:
+        found.append(
+            f"{outside:,} rows are not in the population: the journalist's classes are taken to be "
+            "at least as large as the table's"
+        )
+    if looked < min(largest, len(names)):
+        found.append(f"sets of more than {looked} columns were not looked at: there are too many")
+    return found
