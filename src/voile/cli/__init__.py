@@ -18,7 +18,9 @@ from typer.models import CommandInfo
 from voile.cli import (
     attacks,
     collecting,
+    grouping,
     guarantees,
+    losses,
     mining,
     perturbing,
     planning,
@@ -29,17 +31,17 @@ from voile.cli.common import app, is_released
 from voile.terminal import complain, say
 
 __all__ = [
-    "app", "attacks", "collecting", "guarantees", "main", "mining", "perturbing", "planning",
-    "releases", "tables",
+    "app", "attacks", "collecting", "grouping", "guarantees", "losses", "main", "mining", "perturbing",
+    "planning", "releases", "tables",
 ]  # fmt: skip
 
 PANELS = {
     "Before publishing": ("inspect", "schema", "plan", "boundary"),
-    "Releases": ("publish", "verify", "describe"),
+    "Releases": ("publish", "verify", "describe", "generalize"),
     "Local perturbation": ("perturb", "spec", "collect", "combine"),
     "Questions": ("query", "explain", "refine", "shell"),
     "Mining": ("tree", "rules"),
-    "Privacy": ("guarantees", "convert", "exposure", "attack", "audit"),
+    "Privacy": ("guarantees", "convert", "exposure", "attack", "audit", "loss"),
     "To begin with": ("datasets", "demo"),
 }
 """The commands as --help shows them."""

@@ -1,5 +1,6 @@
 """What a release costs: privacy lost, utility lost, on the same axes for every kind of release."""
 
+from voile.evaluate.losses.blocks import told_by
 from voile.evaluate.losses.divergence import jensen_shannon, kullback_leibler
 from voile.evaluate.losses.populations import Populations, populations
 from voile.evaluate.losses.privacy_loss import class_losses, p_loss
@@ -7,5 +8,5 @@ from voile.evaluate.losses.utility_loss import estimated, u_loss
 
 __all__ = [
     "Populations", "class_losses", "estimated", "jensen_shannon", "kullback_leibler", "p_loss",
-    "populations", "u_loss",
+    "populations", "told_by", "u_loss",
 ]  # fmt: skip

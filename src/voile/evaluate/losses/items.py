@@ -6,14 +6,13 @@ two. A node that is the whole column says nothing and is no item.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from voile.recoding.units import Codes, Counts
-from voile.schema.hierarchy import EVERYTHING, Levels
+from voile.schema.hierarchy import Levels
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,13 +28,6 @@ class Items:
     @property
     def number(self) -> int:
         return len(self.level)
-
-
-def flat(size: int, labels: Sequence[str] | None = None) -> Levels:
-    """The hierarchy of a column that has none: its values, and everything."""
-    codes = np.arange(size, dtype=np.int32)
-    words = tuple(labels) if labels is not None else tuple(map(str, range(size)))
-    return Levels((codes, np.zeros(size, dtype=np.int32)), (words, (EVERYTHING,)), codes)
 
 
 def frequent_items(levels: Levels, codes: Codes, weights: Counts, least: int) -> Items:
@@ -61,6 +53,7 @@ def children(levels: Levels, level: int) -> npt.NDArray[np.int64]:
     nodes = levels.nodes[level]
     if level == 0:
         return np.full(int(nodes.max()) + 1, 2)
-    finer = levels.nodes[level - 1]
-    pairs = np.unique(np.stack([nodes, finer]), axis=1)
-    return np.bincount(pairs[0], minlength=int(nodes.max()) + 1)
+    finer = levels.nodes[level - 1].astype(np.int64)
+    number = int(finer.max()) + 1
+    pairs = np.unique(nodes * number + finer)
+    return np.bincount(pairs // number, minlength=int(nodes.max()) + 1)

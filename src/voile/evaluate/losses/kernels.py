@@ -130,21 +130,50 @@ def spread_over(starts: Counts, members: Codes, values: Floats, found: Floats) -
 
 
 @compiled
-def sums_of_boxes(
+def sums_of_blocks(
     column: Codes, item: Codes, size: Codes, overlap: Floats, counts: Floats, found: Floats
 ) -> None:
-    """Into found[y]: Σ over boxes of their counts times the share of the box that lies in y.
+    """Add to found[y]: Σ over blocks of their rows times the share of the block that lies in y.
 
-    overlap[j, i, box] is the share of the box's positions in column j that item i has. In the
-    order of `mine` a population's share is that of the one before it in the search, times one.
+    overlap[j, i, block] is the share of the block that has item i of column j. In the order of
+    `mine` a population's share is that of the one which it narrows, times one more.
     """
     share = np.ones((overlap.shape[0] + 1, overlap.shape[2]))
     for y in range(column.size):
         above, here = share[size[y] - 1], share[size[y]]
         factor, into = overlap[column[y], item[y]], found[y]
-        for box in range(here.size):
-            here[box] = above[box] * factor[box]
-        for box in range(here.size):
-            if here[box] > 0.0:
+        for block in range(here.size):
+            here[block] = above[block] * factor[block]
+        for block in range(here.size):
+            if here[block] != 0.0:
                 for s in range(into.size):
-                    into[s] += here[box] * counts[box, s]
+                    into[s] += here[block] * counts[block, s]
+
+
+@compiled
+def box_densities(
+    cells: Codes,
+    low: Codes,
+    high: Codes,
+    counts: Floats,
+    first: Counts,
+    last: Counts,
+    found: Floats,
+) -> None:
+    """Add to found[c, s]: Σ of the rows of boxes that have the cell, divided by their positions.
+
+    The cells that can be in box b are those in [first[b], last[b]).
+    """
+    for b in range(low.shape[0]):
+        size = 1.0
+        for j in range(low.shape[1]):
+            size *= high[b, j] - low[b, j] + 1
+        for c in range(first[b], last[b]):
+            inside = True
+            for j in range(low.shape[1]):
+                if cells[j, c] < low[b, j] or cells[j, c] > high[b, j]:
+                    inside = False
+                    break
+            if inside:
+                for s in range(found.shape[1]):
+                    found[c, s] += counts[b, s] / size

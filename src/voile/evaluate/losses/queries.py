@@ -1,0 +1,148 @@
+"""Counts that analysts ask for, and how wrong a release answers them on average.
+
+A query asks how many rows have one of b values in each of qd quasi-identifiers, and one of b
+sensitive values. As in Anatomy, b = ⌈|A| · sel^(1/(qd+1))⌉ values are drawn of an attribute A, so
+that a query asks for a share of about `sel` of the domain whatever its dimension is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from voile.errors import UsageError
+from voile.evaluate.losses.blocks import Sets, Told, in_parts
+from voile.evaluate.losses.divergence import Floats
+from voile.noise import Key, Stream
+
+SEED = 20060912
+ROUNDS = 20
+"""How often queries that no row meets are drawn anew."""
+MOST_VALUES = 2**16
+"""Of a column that queries are drawn about."""
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """Count queries, each with a set of values for every column."""
+
+    qi: tuple[Sets, ...]
+    """For each quasi-identifier (queries, codes); all values where the query does not ask."""
+    sensitive: Sets
+
+    @property
+    def number(self) -> int:
+        return len(self.sensitive)
+
+    def chosen(self, which: Sets) -> Queries:
+        return Queries(tuple(sets[which] for sets in self.qi), self.sensitive[which])
+
+    def joined(self, other: Queries) -> Queries:
+        both = zip(self.qi, other.qi, strict=True)
+        return Queries(
+            tuple(np.concatenate(pair) for pair in both),
+            np.concatenate([self.sensitive, other.sensitive]),
+        )
+
+
+def draw_queries(
+    sizes: Sequence[int],
+    values: int,
+    *,
+    dimension: int,
+    selectivity: float,
+    number: int,
+    stream: Stream,
+) -> Queries:
+    """So many queries about `dimension` columns each; columns and values are drawn evenly."""
+    share = selectivity ** (1 / (dimension + 1))
+    ranks = np.argsort(np.argsort(table_of_words(stream, number, len(sizes)), axis=1), axis=1)
+    qi = []
+    for j, size in enumerate(sizes):
+        sets = drawn_sets(stream, number, size, share)
+        sets[ranks[:, j] >= dimension] = True
+        qi.append(sets)
+    return Queries(tuple(qi), drawn_sets(stream, number, values, share))
+
+
+def drawn_sets(stream: Stream, number: int, size: int, share: float) -> Sets:
+    """⌈size · share⌉ different values for each query."""
+    chosen = min(size, math.ceil(size * share - 1e-9))
+    order = np.argsort(table_of_words(stream, number, size), axis=1)[:, :chosen]
+    sets = np.zeros((number, size), dtype=np.bool_)
+    np.put_along_axis(sets, order, True, axis=1)
+    return sets
+
+
+def table_of_words(stream: Stream, rows: int, columns: int) -> Floats:
+    return stream.words(rows * columns).reshape(rows, columns)  # type: ignore[return-value]
+
+
+def answers(told: Told, queries: Queries) -> Floats:
+    """(queries,): the counts that a release gives."""
+    found = np.zeros(queries.sensitive.shape)
+    for blocks in told:
+        for part in in_parts(blocks):
+            share = np.ones((queries.number, len(part.counts)))
+            for j, sets in enumerate(queries.qi):
+                asked = np.flatnonzero(~sets.all(axis=1))
+                share[asked] *= part.shares(j, sets[asked])
+            found += share @ part.counts
+    total: Floats = (found * queries.sensitive).sum(axis=1)
+    return total
+
+
+def workload(
+    truth: Told,
+    sizes: Sequence[int],
+    *,
+    dimension: int,
+    selectivity: float,
+    number: int,
+    seed: int = SEED,
+) -> tuple[Queries, Floats]:
+    """Queries that some rows meet, and their true counts; those that none meets are redrawn.
+
+    There may be fewer than asked for where nearly all are met by none.
+    """
+    check_queries(len(sizes), dimension, selectivity, number)
+    values = truth[0].counts.shape[1]
+    stream = Key.from_seed(seed).stream("queries")
+    found: Queries | None = None
+    counts = np.empty(0)
+    for _ in range(ROUNDS):
+        drawn = draw_queries(
+            sizes, values, dimension=dimension, selectivity=selectivity, number=number,
+            stream=stream,
+        )  # fmt: skip
+        true = answers(truth, drawn)
+        kept = drawn.chosen(true > 0)
+        found = kept if found is None else found.joined(kept)
+        counts = np.concatenate([counts, true[true > 0]])
+        if len(counts) >= number:
+            break
+    assert found is not None  # noqa: S101
+    first = np.arange(len(counts)) < number
+    return found.chosen(first), counts[first]
+
+
+def check_queries(columns: int, dimension: int, selectivity: float, number: int) -> None:
+    if not 1 <= dimension <= columns:
+        raise UsageError(
+            f"queries about {dimension} of {columns} quasi-identifiers cannot be drawn",
+            hint=f"give a dimension from 1 to {columns}",
+        )
+    if not 0 < selectivity <= 1:
+        raise UsageError(f"selectivity {selectivity} must lie in (0, 1]", hint="0.05 is usual")
+    if number < 1:
+        raise UsageError(f"{number} queries are none", hint="1000 are usual")
+
+
+def relative_error(told: Told, queries: Queries, counts: Floats) -> float:
+    """The mean of |answer − count| / count."""
+    if not len(counts):
+        return math.nan
+    return float((np.abs(answers(told, queries) - counts) / counts).mean())
