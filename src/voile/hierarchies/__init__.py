@@ -8,11 +8,14 @@ from voile.hierarchies.csvfile import (
 )
 from voile.hierarchies.dates import calendar
 from voile.hierarchies.given import hierarchy_options, read_hierarchies
+from voile.hierarchies.mapping import mapped, read_mapping
 from voile.hierarchies.numbers import equal_depth, equal_width, multiples
+from voile.hierarchies.suggest import suggested
+from voile.hierarchies.texts import masked, prefixes
 from voile.hierarchies.usual import default_levels
 
 __all__ = [
     "calendar", "default_levels", "equal_depth", "equal_width", "hierarchy_from_csv",
-    "hierarchy_options", "hierarchy_to_csv", "multiples", "read_hierarchies", "read_hierarchy",
-    "write_hierarchy",
+    "hierarchy_options", "hierarchy_to_csv", "mapped", "masked", "multiples", "prefixes",
+    "read_hierarchies", "read_hierarchy", "read_mapping", "suggested", "write_hierarchy",
 ]  # fmt: skip

@@ -28,9 +28,19 @@ def read_hierarchies(
                 f"a hierarchy is given for {name!r}, which is no column that is used",
                 hint=did_you_mean(name, schema.names),
             )
-    ready = {name: path for name, path in shipped(dataset).items() if name not in given}
-    found = {name: bound(ready[name], schema[name]) for name in schema.names if name in ready}
-    return found | {name: bound(given[name], schema[name]) for name in given}
+    ready = {name: path for name, path in shipped(dataset).items() if name in schema.names}
+    found = {name: fitting(path, schema[name]) for name, path in ready.items()}
+    return {name: levels for name, levels in found.items() if levels is not None} | {
+        name: bound(hierarchy, schema[name]) for name, hierarchy in given.items()
+    }
+
+
+def fitting(path: Path, attribute: Attribute) -> Levels | None:
+    """A shipped hierarchy, unless the schema has values that it does not know."""
+    try:
+        return read_hierarchy(path).bind(attribute)
+    except SchemaError:
+        return None
 
 
 def bound(given: Given, attribute: Attribute) -> Levels:

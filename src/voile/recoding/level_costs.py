@@ -126,7 +126,7 @@ def rows_by_node(
     """For each level, the rows of every node."""
     by_code = np.bincount(codes, units.weights, levels.size)
     return [
-        np.bincount(nodes, by_code, len(labels))
+        np.bincount(nodes, by_code, len(labels)).astype(np.float64)
         for nodes, labels in zip(levels.nodes, levels.labels, strict=True)
     ]
 
@@ -140,9 +140,9 @@ def gaps_of(loss: str, levels: Levels, rows: Sequence[Floats]) -> list[Floats]:
         height = max(levels.height, 1)
         return [np.full(len(there), 1 - level / height) for level, there in enumerate(rows)]
     if levels.size == 1:  # hiding the only value loses nothing
-        return [np.zeros(len(there)) for there in rows]
-    leaves = [np.bincount(nodes) for nodes in levels.nodes]
-    return [1 - (here - 1) / (levels.size - 1) for here in leaves]
+        return [np.zeros_like(there) for there in rows]
+    leaves = [np.bincount(nodes).astype(np.float64) for nodes in levels.nodes]
+    return [1 - (number - 1) / (levels.size - 1) for number in leaves]
 
 
 def whole_loss(loss: str, levels: Levels, rows: Sequence[Floats]) -> float:
