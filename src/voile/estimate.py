@@ -41,6 +41,8 @@ class Estimate:
     bound: Bound | None = None
     plain: Estimate | None = None
     """The unbiased estimate, where this one was refined."""
+    certain: tuple[float, float] | None = None
+    """Where values were grouped: what no table that agrees with the release lies beyond."""
 
     def interval(self, confidence: float | None = None) -> tuple[float, float]:
         return self._interval(
@@ -55,6 +57,11 @@ class Estimate:
             "low": finite(low),
             "high": finite(high),
         }
+        if self.certain:
+            entry |= {
+                "certain_low": finite(self.certain[0]),
+                "certain_high": finite(self.certain[1]),
+            }
         if self.bound:
             entry["bound"] = {
                 "rho": self.bound.rho,
@@ -68,10 +75,14 @@ class Estimate:
 
     def __str__(self) -> str:
         low, high = self.interval()
-        return (
+        told = (
             f"{number(self.value, self.stderr)} ± {number(self.stderr, self.stderr)} "
             f"[{number(low, self.stderr)}, {number(high, self.stderr)}] at {self.confidence:.12g}"
         )
+        if self.certain:
+            least, most = (number(x, self.stderr) for x in self.certain)
+            told += f", certainly in [{least}, {most}]"
+        return told
 
     def __rich__(self) -> str:
         from rich.markup import escape  # noqa: PLC0415  (only when printed)
@@ -134,6 +145,8 @@ class Answer:
     notes: tuple[str, ...] = ()
     columns: Mapping[str, bool] = field(default_factory=dict)
     """The names of the columns, and which hold estimates: known also where there is no row."""
+    assumption: str = ""
+    """What the estimates rest on besides the release; then certain bounds stand beside them."""
 
     @property
     def scalar(self) -> Estimate:
@@ -166,18 +179,23 @@ class Answer:
             "confidence": self.confidence,
             "covers": self.covers,
         }
+        answer |= {"assumption": self.assumption} if self.assumption else {}
         return answer | ({"notes": list(self.notes)} if self.notes else {})
 
     def flat(self) -> list[dict[str, Any]]:
-        """One row for each group with plain columns: NAME, NAME_stderr, NAME_low, NAME_high."""
+        """One row for each group with plain columns: NAME, NAME_stderr, NAME_low, NAME_high.
+
+        Where values were grouped, NAME_certain_low and NAME_certain_high stand beside them.
+        """
         return [flattened(row) for row in self.rows]
 
     def _names(self) -> list[str]:
         if self.rows:
             return list(flattened(self.rows[0]))
-        ends = ("", "_stderr", "_low", "_high")
+        ends = ["", "_stderr", "_low", "_high"]
+        ends += ["_certain_low", "_certain_high"] if self.assumption else []
         return [name + end for name, numbers in self.columns.items()
-                for end in (ends if numbers else ("",))]  # fmt: skip
+                for end in (ends if numbers else [""])]  # fmt: skip
 
     def to_arrow(self) -> Any:
         import pyarrow as pa  # noqa: PLC0415  (only when asked for)
@@ -229,6 +247,8 @@ class Answer:
             if isinstance(value, Estimate) and not narrow:
                 table.add_column("± stderr", justify="right", style="dim")
                 table.add_column(f"{self.confidence:.12g} interval", justify="right", style="dim")
+                if self.assumption:
+                    table.add_column("certain", justify="right", style="dim")
         for row in self.rows:
             parts = [cells(value) for value in row.values()]
             table.add_row(*(stacked(p) for p in parts) if narrow else (c for p in parts for c in p))
@@ -240,7 +260,8 @@ class Answer:
         from rich.table import Table  # noqa: PLC0415
 
         table = Table()
-        for heading in ("", "estimate", "± stderr", f"{self.confidence:.12g} interval"):
+        headings = ["", "estimate", "± stderr", f"{self.confidence:.12g} interval"]
+        for heading in [*headings, "certain"] if self.assumption else headings:
             table.add_column(heading, justify="right" if heading else "left")
         for row in self.rows:
             for name, value in row.items():
@@ -255,7 +276,8 @@ class Answer:
             for row in self.rows
         )
         notes = "".join(f"<p>note: {html.escape(note)}</p>" for note in self.notes)
-        told = html.escape(f"Intervals cover {self.covers}.")
+        assumed = f" Assumed: {self.assumption}." if self.assumption else ""
+        told = html.escape(f"Intervals cover {self.covers}.{assumed}")
         return f"<table><caption>{told}</caption><tr>{head}</tr>{body}</table>{notes}"
 
 
@@ -264,16 +286,18 @@ def cells(value: Any) -> tuple[str, ...]:
 
     if not isinstance(value, Estimate):
         return (escape(shown(value)),)
-    low, high = value.interval()
-    shown_ = [number(x, value.stderr) for x in (value.value, value.stderr, low, high)]
-    return shown_[0], shown_[1], f"{shown_[2]} … {shown_[3]}"
+    found = [value.value, value.stderr, *value.interval(), *(value.certain or ())]
+    shown_ = [number(x, value.stderr) for x in found]
+    ends = [f"{low} … {high}" for low, high in zip(shown_[2::2], shown_[3::2], strict=True)]
+    return shown_[0], shown_[1], *ends
 
 
 def stacked(parts: tuple[str, ...]) -> str:
     if len(parts) == 1:
         return parts[0]
-    value, stderr, interval = parts
-    return f"{value} ± {stderr}\n[dim]{interval}[/dim]"
+    value, stderr, interval, *certain = parts
+    found = f"{value} ± {stderr}\n[dim]{interval}[/dim]"
+    return found + (f"\n[dim]certain {certain[0]}[/dim]" if certain else "")
 
 
 def flattened(row: dict[str, Any]) -> dict[str, Any]:
@@ -289,6 +313,11 @@ def flattened(row: dict[str, Any]) -> dict[str, Any]:
             f"{name}_low": low,
             f"{name}_high": high,
         }
+        if value.certain:
+            flat |= {
+                f"{name}_certain_low": value.certain[0],
+                f"{name}_certain_high": value.certain[1],
+            }
         if value.plain:
             flat[f"{name}_plain"] = value.plain.value
     return flat

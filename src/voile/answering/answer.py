@@ -74,11 +74,14 @@ def answered(work: Work, confidence: float, *, simultaneous: bool) -> Answer:
     rows = [work.row(int(i), at_once, confidence) for i in kept]
     covers = work.covers(simultaneous=simultaneous)
     names = {c.name: not isinstance(c.source, int) for c in query.columns}
-    return Answer(tuple(rows), confidence, covers, work.notes(), names)
+    return Answer(tuple(rows), confidence, covers, work.notes(), names, work.assumption)
 
 
 class Work:
     """One query being answered."""
+
+    assumption = ""
+    """What estimates rest on besides the release."""
 
     def __init__(self, query: Query, source: Source) -> None:
         self.query, self.source = query, source
@@ -238,6 +241,7 @@ class Work:
             low, high = column.interval(1 - (1 - asked) / at_once if at_once > 1 else asked)
             return float(low[i]), float(high[i])
 
+        ends = column.certain
         counts = isinstance(formula, Total) and not formula.term.values and not self.query.groups
         return Estimate(
             value=float(column.value[i]),
@@ -246,6 +250,7 @@ class Work:
             covers=column.covers,
             _interval=interval,
             bound=self.source.bound if counts else None,
+            certain=None if ends is None else (float(ends[0][i]), float(ends[1][i])),
         )
 
     def covers(self, *, simultaneous: bool) -> str:

@@ -48,6 +48,8 @@ class Column:
     stderr: Floats
     interval: Intervals
     covers: str = VALID
+    certain: tuple[Floats, Floats] | None = None
+    """Beyond which no table lies that agrees with the release, where that is known."""
 
 
 @dataclass(frozen=True)
@@ -174,6 +176,16 @@ class Formulas(ABC):
         """A sum of what is never negative is never negative."""
         never = all(factor > 0 and self.ranges[term][0] >= 0 for term, factor in form.parts)
         return form.constant if never else -math.inf
+
+    def largest_weight(self, used: tuple[Term, ...], slope: Floats) -> Floats:
+        """The largest |Σ slope·weight| of a row; what is averaged is that much off its average."""
+        ends = np.array([self.ranges[term] for term in used])
+        both = sorted(range(len(used)), key=lambda i: len(used[i].values))
+        if len(used) == 2 and averages(used[both[1]], used[both[0]]):
+            rows, values = both
+            off = [np.abs(slope[:, values] * end + slope[:, rows]) for end in ends[values]]
+            return np.asarray(np.maximum(*off))
+        return np.asarray(np.abs(slope) @ np.abs(ends).max(axis=1))
 
     # ------------------------------------------------------------------ ratios
 

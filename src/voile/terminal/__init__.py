@@ -99,6 +99,8 @@ def show_answer(answer: Answer, *, output: Path | None, as_csv: bool, as_json: b
         print(answer.to_csv(), end="")
     elif not output:
         show(None, lambda: answer)
+    if answer.assumption:
+        say(f"assumed: {answer.assumption}")
     together = answer.covers.startswith("all ")
     one = "the interval covers" if len(answer.rows) == 1 else "each interval covers"
     say(f"{'together the intervals cover' if together else one} {answer.covers}")
@@ -145,6 +147,10 @@ def explanation_view(found: dict[str, Any]) -> Any:
     from rich.console import Group
     from rich.markup import escape
 
+    if "recode" in found:
+        from voile.terminal.class_answers import class_explanation_view
+
+        return class_explanation_view(found)
     if "axes" in found:
         from voile.terminal.perturbing import local_explanation_view
 

@@ -20,7 +20,7 @@ from statistics import NormalDist
 import numpy as np
 
 from voile.answering.arithmetic import Affine, Dual
-from voile.answering.columns import Column, Flags, Formulas, Intervals, averages, terms_of
+from voile.answering.columns import Column, Flags, Formulas, Intervals, terms_of
 from voile.answering.local.totals import CountLaw, LocalTotals
 from voile.estimate import Floats
 from voile.mechanisms.alphabeta import AlphaBeta
@@ -117,17 +117,7 @@ class LocalEstimator(Formulas):
         """The most that one row can do to Σ slope·total: the smaller of two bounds."""
         places = [self.order.index(term) for term in used]
         apart = (np.abs(slope) * self.totals.largest[:, places]).sum(axis=1)
-        return np.asarray(np.fmin(apart, self.totals.unit * self._largest_weight(used, slope)))
-
-    def _largest_weight(self, used: tuple[Term, ...], slope: Floats) -> Floats:
-        """The largest |Σ slope·weight| of a row; what is averaged is that much off its average."""
-        ends = np.array([self.ranges[term] for term in used])
-        both = sorted(range(len(used)), key=lambda i: len(used[i].values))
-        if len(used) == 2 and averages(used[both[1]], used[both[0]]):
-            rows, values = both
-            off = [np.abs(slope[:, values] * end + slope[:, rows]) for end in ends[values]]
-            return np.asarray(np.maximum(*off))
-        return np.asarray(np.abs(slope) @ np.abs(ends).max(axis=1))
+        return np.asarray(np.fmin(apart, self.totals.unit * self.largest_weight(used, slope)))
 
     def surely_nothing(self, used: tuple[Term, ...], slope: Floats) -> Flags:  # noqa: ARG002
         return np.full(len(slope), not self.totals.possible)

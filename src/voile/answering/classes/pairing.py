@@ -1,0 +1,192 @@
+"""What rows and records of buckets can add up to at least and at most, however they are paired.
+
+In each bucket that is a transportation problem: n_x rows of cell x meet m_s records of cell s, and
+a pair pays w_xs. It has an exact solution
+
+  where w_xs = u_x + v_s + α_x·β_s: rows in the order of α meet records in the order of β, or in
+  the opposite order (the rearrangement inequality). That is so for conditions that are a product,
+  a sum or an 'or' of one on the row and one on the record, and whenever only two kinds of rows,
+  or of records, are told apart;
+  where a pair pays all or nothing, and few kinds of rows or records are told apart: the most is a
+  flow, as large as the smallest cut, and all cuts are tried.
+
+Otherwise w is taken apart into layers that pay all or nothing, and the sum of their bounds is one
+that holds but need not be reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from voile.answering.columns import Flags
+from voile.answering.local.axes import Ints
+from voile.estimate import Floats
+
+MOST_KINDS = 10
+"""Kinds of rows, or of records, of which all subsets are tried."""
+MOST_LAYERS = 64
+SAME = 1e-9
+CHUNK = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class Units:
+    """Rows, or records, of one bucket and one cell; ascending by bucket."""
+
+    bucket: Ints
+    cell: Ints
+    rows: Floats
+    starts: Ints
+    """Of every bucket."""
+
+    def by_bucket(self, values: Floats) -> Floats:
+        """Σ rows·value of the cell, for each bucket."""
+        return np.bincount(self.bucket, self.rows * values[self.cell], len(self.starts) - 1)
+
+    def kinds(self, kind: Ints, count: int) -> Floats:
+        """(buckets, kinds): rows of each kind of cell."""
+        key = self.bucket * count + kind[self.cell]
+        size = (len(self.starts) - 1) * count
+        return np.bincount(key, self.rows, size).reshape(-1, count)
+
+    def ordered(self, rank: Ints) -> Ints:
+        """The cell of every row, in each bucket by the rank of the cells."""
+        key = self.bucket * (int(rank.max(initial=0)) + 1) + rank[self.cell]
+        order = np.argsort(key, kind="stable")
+        return np.repeat(self.cell[order], self.rows[order].astype(np.int64))
+
+
+def units_of(bucket: Ints, cell: Ints, rows: Floats, cells: int, buckets: int) -> Units:
+    """Rows or records of each bucket and cell, taken together."""
+    key = bucket.astype(np.int64) * cells + cell
+    found, index = np.unique(key, return_inverse=True)
+    of_bucket, of_cell = np.divmod(found, cells)
+    return Units(
+        bucket=of_bucket,
+        cell=of_cell,
+        rows=np.bincount(index, rows, len(found)),
+        starts=np.searchsorted(of_bucket, np.arange(buckets + 1)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Ends:
+    """The least and the most, and what each of several payoffs adds up to there."""
+
+    ends: tuple[float, float]
+    terms: Floats
+    """(2, payoffs); unknown where the ends need not be reached."""
+    tight: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing:
+    lines: Units
+    columns: Units
+    sizes: Floats
+
+    def extremes(self, weight: Floats, payoffs: Sequence[Floats]) -> Ends:
+        """Of Σ weight over all pairs; `payoffs` are the sums of which it is made."""
+        curved = weight - weight[:1] - weight[:, :1] + weight[0, 0]
+        most = np.abs(curved).max(initial=0.0)
+        if most <= SAME * np.abs(weight).max(initial=0.0):
+            curved, most = np.zeros_like(curved), 0.0
+        i, j = np.unravel_index(np.abs(curved).argmax(), curved.shape)
+        alpha, beta = curved[:, j], curved[i] / (curved[i, j] or 1.0)
+        if np.abs(curved - np.outer(alpha, beta)).max(initial=0.0) > SAME * most:
+            return self._layered(weight, len(payoffs))
+        if len(payoffs) == 1 and two_valued(alpha) and two_valued(beta):
+            return self._counted(weight, alpha, beta, payoffs[0])
+        return self._rearranged(alpha, beta, weight, payoffs)
+
+    def _counted(self, weight: Floats, alpha: Floats, beta: Floats, payoff: Floats) -> Ends:
+        """Where a of the rows meet b of the records: from max(0, a+b−n) to min(a, b) of them."""
+        base = (
+            self.lines.by_bucket(weight[:, 0]).sum()
+            + self.columns.by_bucket(weight[0]).sum()
+            - self.sizes.sum() * weight[0, 0]
+        )
+        a = self.lines.by_bucket((alpha != 0).astype(np.float64))
+        b = self.columns.by_bucket((beta != 0).astype(np.float64))
+        largest = np.abs(alpha).argmax()
+        step = alpha[largest] * beta[np.abs(beta).argmax()]
+        found = [base + step * x.sum() for x in (np.maximum(a + b - self.sizes, 0.0),
+                                                 np.minimum(a, b))]  # fmt: skip
+        low, high = float(min(found)), float(max(found))
+        at = np.unravel_index(np.abs(weight).argmax(), weight.shape)
+        factor = weight[at] / payoff[at] if weight[at] else 1.0
+        return Ends((low, high), np.array([[low / factor], [high / factor]]), tight=True)
+
+    def _rearranged(
+        self, alpha: Floats, beta: Floats, weight: Floats, payoffs: Sequence[Floats]
+    ) -> Ends:
+        rows, rising = self.lines.ordered(ranks(alpha)), self.columns.ordered(ranks(beta))
+        falling = self.columns.ordered(ranks(-beta))
+        met = [(rows, falling), (rows, rising)]
+        low, high = (float(weight[pair].sum()) for pair in met)
+        terms = np.array([[payoff[pair].sum() for payoff in payoffs] for pair in met])
+        return Ends((low, high), terms.reshape(2, len(payoffs)), tight=True)
+
+    # ------------------------------------------------------------------ what is no product
+
+    def _layered(self, weight: Floats, payoffs: int) -> Ends:
+        """Σ over the levels of weight of what pairs above each can be at least and at most."""
+        levels = np.unique(weight)
+        unknown = np.full((2, payoffs), np.nan)
+        rows = self.sizes.sum()
+        if len(levels) - 1 > MOST_LAYERS:
+            return Ends(self._sides(weight), unknown, tight=False)
+        low = high = rows * levels[0]
+        tight = len(levels) == 2
+        for below, level in zip(levels, levels[1:], strict=False):
+            pays = weight >= level
+            most, exact = self._flow(pays)
+            least, exact_too = self._flow(~pays)
+            low += (level - below) * (rows - least)
+            high += (level - below) * most
+            tight &= exact and exact_too
+        return Ends((float(low), float(high)), unknown, tight)
+
+    def _sides(self, weight: Floats) -> tuple[float, float]:
+        """Every row, or every record, with the partner that suits it best."""
+        lows, highs = (
+            [
+                self.lines.by_bucket(best(weight, axis=1)).sum(),
+                self.columns.by_bucket(best(weight, axis=0)).sum(),
+            ]
+            for best in (np.min, np.max)
+        )
+        return float(max(lows)), float(min(highs))
+
+    def _flow(self, pays: Flags) -> tuple[float, bool]:
+        """The most pairs that pay, over all buckets, and whether they can be reached."""
+        rows, of_row = np.unique(pays, axis=0, return_inverse=True)
+        kinds, of_record = np.unique(rows, axis=1, return_inverse=True)
+        n = self.lines.kinds(of_row.reshape(-1), len(kinds))
+        m = self.columns.kinds(of_record.reshape(-1), kinds.shape[1])
+        if len(kinds) > kinds.shape[1]:
+            kinds, n, m = kinds.T, m, n
+        if len(kinds) > MOST_KINDS:
+            some, other = kinds.any(axis=1), kinds.any(axis=0)
+            return float(np.minimum(n @ some, m @ other).sum()), False
+        subsets = (np.arange(2 ** len(kinds))[:, None] >> np.arange(len(kinds))) & 1
+        reached = (subsets @ kinds) > 0
+        total, step = 0.0, max(1, CHUNK // len(subsets))
+        for first in range(0, len(n), step):
+            some = slice(first, first + step)
+            cuts = n[some] @ (1.0 - subsets).T + m[some] @ reached.T.astype(np.float64)
+            total += float(cuts.min(axis=1).sum())
+        return total, True
+
+
+def two_valued(values: Floats) -> bool:
+    """Whether there is but one value besides 0."""
+    other = values[values != 0]
+    return len(other) == 0 or bool((other == other[0]).all())
+
+
+def ranks(values: Floats) -> Ints:
+    return np.unique(values, return_inverse=True)[1].astype(np.int64)

@@ -1,0 +1,167 @@
+"""One query being answered from a generalized or bucketized release."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from voile.answering.answer import MOST_TERMS, Work, answered, helped
+from voile.answering.classes.boxes import Boxes
+from voile.answering.classes.buckets import Buckets
+from voile.answering.classes.cells import Asked, Cutting
+from voile.answering.classes.entropy import fitted_boxes, fitted_buckets
+from voile.answering.classes.estimator import APPROXIMATES, COVERS, ClassEstimator, bounded
+from voile.answering.classes.law import Law
+from voile.answering.classes.quantiles import quantile_column
+from voile.answering.classes.source import ClassSource
+from voile.answering.columns import APPROXIMATE, Column, terms_of
+from voile.answering.mixed import bounds, has_quantile
+from voile.answering.source import check, weight_range
+from voile.answering.totals import Groups, check_lookups
+from voile.errors import QueryError
+from voile.estimate import Answer
+from voile.query.formula import Formula, Quantile, leaves
+from voile.query.parse import Query
+from voile.query.predicate import Atom, Expression, Term
+
+MOST_GROUPS = 5_000
+ASSUMED = {
+    ("generalize", "uniform"): "every value of the interval that a class shows is equally likely, "
+    "for each of its rows and columns on its own",
+    ("bucketize", "uniform"): "the sensitive records of a class are equally likely to be any of "
+    "its rows'",
+    ("generalize", "entropy"): "values are spread within the interval that a class shows as the "
+    "intervals of all classes together make most likely, for each of its rows and columns on its "
+    "own",
+    ("bucketize", "entropy"): "the sensitive records of a class belong to its rows as a model of "
+    "all classes together, of which each column has a part, makes most likely",
+}
+EXACT = "every column that the query reads is shown exactly: the answer is exact"
+LOOSE = "the certain bounds hold, but no data may reach them: the condition pairs too many values"
+
+
+def answer_classes(
+    query: Query, source: ClassSource, confidence: float, *, simultaneous: bool = False
+) -> Answer:
+    """Estimate what the query would give on the rows before they were grouped."""
+    check(query, source.engine)
+    try:
+        return answered(ClassWork(query, source), confidence, simultaneous=simultaneous)
+    except QueryError as error:
+        raise error if error.hint else helped(error) from None
+
+
+class ClassWork(Work):
+    """Totals from classes; everything else as for any release."""
+
+    source: ClassSource  # type: ignore[assignment]
+    estimator: ClassEstimator  # type: ignore[assignment]
+
+    def __init__(self, query: Query, source: ClassSource) -> None:
+        self.query, self.source = query, source
+        sets = [terms_of(f) for f in dict.fromkeys(query.formulas)]
+        if max(map(len, sets), default=0) > MOST_TERMS:
+            raise QueryError(f"one formula combines more than {MOST_TERMS} aggregates",
+                             hint="ask for them one by one")  # fmt: skip
+        self.sets = [*sets, (Term(),)]
+        self.terms = tuple(dict.fromkeys(term for some in self.sets for term in some))
+        check_lookups(self.terms)
+        self.ranges = {t: weight_range(t, query.predicate, source, query.sql) for t in self.terms}
+        self.asked = self.cutting(self.terms).asked()[0]
+        if len(self.asked.groups) > MOST_GROUPS:
+            raise QueryError(
+                f"GROUP BY makes {len(self.asked.groups):,} groups, more than {MOST_GROUPS:,}",
+                hint="group by fewer columns, or by coarser ones, as in floor(age / 10)",
+            )
+        law = self.law_of(self.asked)
+        self.estimator = ClassEstimator(self.ranges, law, law.moments(self._pairs()))
+        self.refiner = None
+        self.plain_columns: dict[Formula, Column] = {}
+        self.columns: dict[Formula, Column] = {}
+
+    @property
+    def groups(self) -> Groups:
+        return self.asked.groups
+
+    @property
+    def assumption(self) -> str:  # type: ignore[override]
+        return ASSUMED[self.source.recode, self.source.method]
+
+    # ------------------------------------------------------------------ totals
+
+    def cutting(self, terms: tuple[Term, ...], more: Sequence[Expression] = ()) -> Cutting:
+        """The cells of the query; `more` are expressions that cut them as groups do."""
+        query, source = self.query, self.source
+        groups = (*query.groups, *more)
+        likely = None
+        if source.recode == "generalize" and source.method == "entropy":
+            likely = fitted_boxes(source)
+        return Cutting(query.predicate, groups, terms, source, likely)
+
+    def law_of(self, asked: Asked) -> Law:
+        source = self.source
+        if source.recode == "generalize":
+            return Boxes(asked, source)
+        return Buckets(
+            asked, source, fitted_buckets(source) if source.method == "entropy" else None
+        )
+
+    def _pairs(self) -> list[tuple[int, int]]:
+        place = {term: i for i, term in enumerate(self.terms)}
+        found = [(place[a], place[b]) for some in self.sets for a in some for b in some]
+        return [pair for pair in dict.fromkeys(found) if pair[0] <= pair[1]]
+
+    # ------------------------------------------------------------------ the rest
+
+    def _surely_empty(self) -> Any:
+        slope = np.zeros((len(self.groups), len(self.terms)))
+        slope[:, self.terms.index(Term())] = 1.0
+        return self.estimator.extremes(slope).high <= 0
+
+    def _quantile(self, formula: Quantile) -> Column:
+        return quantile_column(self, formula)
+
+    def _plain(self, formula: Formula) -> Column:
+        found = super()._plain(formula)
+        if isinstance(formula, Quantile) or not has_quantile(formula):
+            return found
+        ends = {leaf: self.plain_column(leaf).certain for leaf in leaves(formula)}
+        certain = bounds(formula, {k: v for k, v in ends.items() if v}, len(self.groups))
+        return bounded(found, certain)
+
+    def covers(self, *, simultaneous: bool) -> str:
+        told = [self.column(c.source) for c in self.query.columns if not isinstance(c.source, int)]
+        if all(not column.stderr.any() for column in told):
+            return "the statistic itself: the release leaves nothing of it open"
+        stated = {c.covers for c in told}
+        covers = APPROXIMATES if stated & {APPROXIMATE, APPROXIMATES} else COVERS
+        if simultaneous:
+            groups = f"all {len(self.groups):,} groups at once: the statistics"
+            covers = covers.replace("the statistic", groups, 1)
+        return covers
+
+    def unmodelled(self) -> list[str]:
+        return []
+
+    def notes(self) -> tuple[str, ...]:
+        query, source, notes = self.query, self.source, list[str]()
+        if not (self.asked.number >= 0).any():
+            notes.append("no row that agrees with the release satisfies the condition")
+        notes += query.remarks
+        if query.atoms and not any(atom.attributes for atom in query.atoms):
+            notes.append("the condition reads no column; names go in double quotes, text in single")
+        notes += self._bin_notes()
+        parts: list[Atom | Expression] = [*query.conditions, *query.values, *query.groups]
+        read = {name for part in parts for name in part.attributes}
+        if read and read <= set(source.known):
+            notes.append(EXACT)
+        if any(not found.tight for found in self.estimator.kept.values()):
+            notes.append(LOOSE)
+        notes += [text for name, text in source.remarks.items() if name in read]
+        if query.having:
+            notes.append(
+                "HAVING compares estimates: a group near the limit may be on its wrong side"
+            )
+        return tuple(notes)
