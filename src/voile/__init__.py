@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from voile.engines.table import Table
     from voile.errors import VoileError
     from voile.estimate import Answer, Estimate
-    from voile.publishing import perturb, publish
+    from voile.publishing import generalize, perturb, publish
     from voile.release import Release, verify
     from voile.schema import Schema
 
@@ -22,6 +22,7 @@ _HOMES = {
     "Schema": "voile.schema",
     "Table": "voile.engines.table",
     "VoileError": "voile.errors",
+    "generalize": "voile.publishing",
     "perturb": "voile.publishing",
     "publish": "voile.publishing",
     "verify": "voile.release",
@@ -29,7 +30,7 @@ _HOMES = {
 
 __all__ = [
     "Answer", "Estimate", "Release", "Schema", "Table", "VoileError",
-    "open", "perturb", "publish", "read", "verify",
+    "generalize", "open", "perturb", "publish", "read", "verify",
 ]  # fmt: skip
 
 

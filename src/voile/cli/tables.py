@@ -18,6 +18,31 @@ from voile.cli.common import (
     inode,
     split_names,
 )
+from voile.cli.grouping_options import (
+    AbsentOpt,
+    AlphaOpt,
+    COpt,
+    CutsOpt,
+    HierarchyOpt,
+    IdentifiersOpt,
+    InsensitiveOpt,
+    KOpt,
+    LMeasureOpt,
+    LOpt,
+    LossOpt,
+    PopulationOpt,
+    PresenceOpt,
+    QiOpt,
+    RecodeOpt,
+    RelaxedOpt,
+    SemanticOpt,
+    SensitiveOpt,
+    SuppressionOpt,
+    TDistanceOpt,
+    TOpt,
+    check_belong,
+    grouping_wish,
+)
 from voile.terminal import (
     inspection_view,
     progress_bar,
@@ -26,6 +51,7 @@ from voile.terminal import (
     show,
     table_of,
 )
+from voile.terminal.grouping import grouped_view
 
 
 @app.command()
@@ -72,12 +98,19 @@ def schema(
 
 @app.command()
 def publish(
+    context: typer.Context,
     table: TableArg,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="The release's folder (NAME.voile if not given)."),
     ] = None,
-    method: Annotated[str, typer.Option(help="How the view is made.")] = "alphabeta",
+    method: Annotated[
+        str,
+        typer.Option(
+            help="alphabeta (a noisy view); mondrian, anatomy, fulldomain, suppress, freeshape or "
+            "trivial (classes of rows)."
+        ),
+    ] = "alphabeta",
     prior_factor: Annotated[
         float | None, typer.Option(help="k: protect beliefs up to d = k·n/m (10 if not given).")
     ] = None,
@@ -133,6 +166,27 @@ def publish(
         Path | None,
         typer.Option(help="With --series: its secret file (NAME.series beside the release)."),
     ] = None,
+    qi: QiOpt = None,
+    sensitive: SensitiveOpt = None,
+    insensitive: InsensitiveOpt = None,
+    identifiers: IdentifiersOpt = None,
+    recode: RecodeOpt = None,
+    k: KOpt = None,
+    l: LOpt = None,  # noqa: E741  (the requirement's name)
+    l_measure: LMeasureOpt = "frequency",
+    c: COpt = None,
+    t: TOpt = None,
+    t_distance: TDistanceOpt = "js",
+    semantic: SemanticOpt = None,
+    absent: AbsentOpt = "forbidden",
+    alpha: AlphaOpt = None,
+    presence: PresenceOpt = None,
+    population: PopulationOpt = None,
+    cuts: CutsOpt = None,
+    relaxed: RelaxedOpt = False,
+    suppression: SuppressionOpt = 0.0,
+    loss: LossOpt = None,
+    hierarchy: HierarchyOpt = None,
     name: Annotated[str | None, typer.Option(help="The table's name in SQL.")] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a release of that name.")
@@ -146,10 +200,29 @@ def publish(
     """Turn a private table into a release that keeps a promise."""
     import voile
     from voile.publishing import publish_table
+    from voile.publishing.group_wish import GROUPINGS
+    from voile.publishing.grouping import group_table
 
+    own = check_belong(context, method)
     source = voile.read(table, null_text=tuple(null_text or ()))
     target = output or Path(f"{source.name}.voile")
     PLACES.append((target, inode(target)))
+    if method in GROUPINGS:
+        wish = grouping_wish(**{option: context.params[option] for option in own})
+        with progress_bar() as progress:
+            grouped = group_table(
+                source,
+                to=target,
+                method=method,
+                schema=schema,
+                name=name,
+                overwrite=overwrite,
+                simulate_seed=simulate_seed,
+                progress=progress,
+                **wish,
+            )
+        show(grouped.to_dict() if as_json else None, lambda: grouped_view(grouped))
+        return
     with progress_bar() as progress:
         done = publish_table(
             source,

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from voile.query.rows import HISTORY
+from voile.release.class_manifest import ClassManifest
 from voile.release.manifest import (
     DATA_PACKAGE,
     HISTORY_FILES,
@@ -37,9 +38,13 @@ def write_descriptions(folder: Path, manifest: M, describe: Callable[[M], str]) 
 
 def data_package(manifest: Manifest) -> dict[str, Any]:
     """The rows as a Frictionless data package."""
-    kind = "a noisy view" if isinstance(manifest, ViewManifest) else "perturbed rows"
+    kind = "perturbed rows"
+    if isinstance(manifest, ViewManifest):
+        kind = "a noisy view"
+    if isinstance(manifest, ClassManifest):
+        return class_package(manifest)
     types = {"categorical": "string", "numeric": "number"}
-    slug = re.sub(r"[^a-z0-9._-]+", "-", manifest.name.lower()).strip("-") or "view"
+    slug = slug_of(manifest)
     fields = [
         {"name": a["name"], "type": types.get(a["kind"], a["kind"])} for a in manifest.attributes
     ]
@@ -56,6 +61,31 @@ def data_package(manifest: Manifest) -> dict[str, Any]:
         "description": "See README.md and manifest.json. Counts must be corrected for the noise.",
         "resources": [resource, *history_resource(manifest, slug, resource)],
     }
+
+
+def class_package(manifest: ClassManifest) -> dict[str, Any]:
+    """Classes of rows, each folder of files as one table of the package."""
+    slug = slug_of(manifest)
+    folders = sorted({f.path.split("/")[0] for f in manifest.files if f.rows is not None})
+    resources = [
+        {
+            "name": f"{slug}-{folder}",
+            "path": [f.path for f in manifest.files if f.path.startswith(f"{folder}/")],
+            "format": "parquet",
+            "mediatype": "application/vnd.apache.parquet",
+        }
+        for folder in folders
+    ]
+    return {
+        "name": slug,
+        "title": f"{manifest.name}: classes of rows, published with Voile",
+        "description": "See README.md and manifest.json. Ranges stand for one value each.",
+        "resources": resources,
+    }
+
+
+def slug_of(manifest: Manifest) -> str:
+    return re.sub(r"[^a-z0-9._-]+", "-", manifest.name.lower()).strip("-") or "view"
 
 
 def history_resource(manifest: Manifest, slug: str, view: dict[str, Any]) -> list[dict[str, Any]]:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from voile.engines.table import Table
-from voile.errors import PromiseError
-from voile.hierarchies import default_levels
+from voile.errors import PromiseError, UsageError
 from voile.noise import Key
 from voile.privacy.requirements import L
 from voile.publishing.group_reading import Prepared
@@ -19,10 +18,13 @@ from voile.publishing.group_wish import GroupWish
 from voile.recoding import Grouping, Units
 from voile.recoding.anatomy import anatomy
 from voile.recoding.fulldomain import full_domain
+from voile.recoding.joining import trivial
+from voile.recoding.level_costs import Loss
 from voile.recoding.mondrian import Cuts, mondrian
 from voile.recoding.partition import Partition
 from voile.recoding.units import units_of_rows
 from voile.schema import Schema
+from voile.schema.words import value_words
 
 Codes = npt.NDArray[Any]
 
@@ -50,8 +52,14 @@ class Found:
 
 def find(prepared: Prepared, wish: GroupWish) -> Found:
     """Classes that meet every requirement, by the method that was asked for."""
-    method = {"fulldomain": by_level, "anatomy": by_anatomy, "trivial": by_nothing}
-    return method.get(wish.method, by_cuts)(prepared, wish)
+    methods: dict[str, Callable[[Prepared, GroupWish], Found]] = {
+        "mondrian": by_cuts,
+        "anatomy": by_dealing,
+        "fulldomain": by_levels,
+        "suppress": by_levels,
+        "trivial": in_one,
+    }
+    return methods[wish.method](prepared, wish)
 
 
 def by_cuts(prepared: Prepared, wish: GroupWish) -> Found:
@@ -60,11 +68,52 @@ def by_cuts(prepared: Prepared, wish: GroupWish) -> Found:
         units = with_population(units, prepared.schema, prepared.orders, wish)
     tree = wish.cuts == "hierarchy"
     levels = [prepared.levels.get(name) for name in wish.qi] if tree else None
-    cuts: Cuts = "median"
-    if wish.cuts == "information" or wish.cuts == "certainty":
-        cuts = wish.cuts
-    cut = mondrian(units, prepared.requirements, relaxed=wish.relaxed, cuts=cuts, levels=levels)
+    cuts = wish.cuts if wish.cuts in ("information", "certainty") else "median"
+    cut = mondrian(
+        units, prepared.requirements, relaxed=wish.relaxed, cuts=cast(Cuts, cuts), levels=levels
+    )
     return Found(units, of_row, cut.grouping, partition=cut)
+
+
+def by_dealing(prepared: Prepared, wish: GroupWish) -> Found:
+    """Anatomy's buckets, for the strictest ℓ-diversity by frequency that was asked for."""
+    asked = [r for r in prepared.requirements if isinstance(r, L) and r.measure == "frequency"]
+    if not asked:
+        raise UsageError("Anatomy makes buckets of ℓ rows", hint="say --l 4")
+    strictest = max(asked, key=lambda r: r.l)
+    units, of_row = units_for(prepared, wish, each=True)
+    key = Key.fresh() if wish.simulate_seed is None else Key.from_seed(wish.simulate_seed)
+    sensitive = prepared.schema[wish.sensitive[strictest.attribute]]
+    buckets = anatomy(
+        units,
+        strictest.l,
+        key.stream("anatomy"),
+        attribute=strictest.attribute,
+        requirements=prepared.requirements,
+        labels=value_words(sensitive),
+    )
+    return Found(units, of_row, buckets)
+
+
+def by_levels(prepared: Prepared, wish: GroupWish) -> Found:
+    """Every column at one level of its hierarchy; rows that would fail are left out."""
+    units, of_row = units_for(replace(prepared, orders={}), wish)
+    best = full_domain(
+        units,
+        [prepared.levels[name] for name in wish.qi],
+        prepared.requirements,
+        suppression=wish.suppression,
+        loss=cast(Loss, wish.loss or "ncp"),
+    )
+    shown = None if best.shown.all() else best.shown
+    chosen = dict(zip(wish.qi, map(int, best.levels), strict=True))
+    return Found(best.units, of_row, best.grouping, chosen=chosen, shown=shown)
+
+
+def in_one(prepared: Prepared, wish: GroupWish) -> Found:
+    """All rows as one class, whose quasi-identifiers tell nothing."""
+    units, of_row = units_for(prepared, wish)
+    return Found(units, of_row, trivial(units, prepared.requirements))
 
 
 def places(order: Codes | None, codes: Codes) -> Codes:

@@ -11,12 +11,13 @@ import numpy.typing as npt
 
 from voile.engines.table import Table
 from voile.errors import TableError, UsageError
-from voile.hierarchies import read_hierarchies
+from voile.hierarchies import default_levels, read_hierarchies
+from voile.hierarchies.stacking import stacked
 from voile.privacy.requirements import Requirement, requirements_of
 from voile.publishing.group_schema import grouping_schema
 from voile.publishing.group_wish import GroupWish, check_roles
 from voile.publishing.progress import Progress
-from voile.publishing.wish import check_name
+from voile.publishing.wish import check_name, check_nulls
 from voile.schema import Schema
 from voile.schema.hierarchy import Levels
 
@@ -52,7 +53,7 @@ def prepare(table: Table, wish: GroupWish, progress: Progress) -> Prepared:
     name = wish.name or table.name
     check_name(name)
     schema, notes = grouping_schema(table, wish)
-    levels = read_hierarchies(wish.hierarchies or {}, schema, table.name)
+    levels = levels_for(table, schema, wish)
     requirements = requirements_of(
         wish.sensitive, [schema[s].size for s in wish.sensitive], levels=levels, **wish.requires
     )
@@ -69,17 +70,39 @@ def prepare(table: Table, wish: GroupWish, progress: Progress) -> Prepared:
     )  # fmt: skip
 
 
+def prepared_with(
+    table: Table, schema: Schema, requirements: list[Requirement], wish: GroupWish
+) -> Prepared:
+    """A table read by a domain that is known, for requirements that are."""
+    if not len(table):
+        raise TableError("the table has no rows", hint="see `voile inspect TABLE`")
+    table.check_kinds(schema)
+    check_nulls(table, schema, wish.nulls)
+    coded, _ = table.columns_of_codes(schema, drop_nulls=wish.nulls == "drop")
+    codes = dict(zip(schema.names, coded, strict=True))
+    return Prepared(table.name, len(table), schema, codes, {}, {}, requirements, ())
+
+
+def levels_for(table: Table, schema: Schema, wish: GroupWish) -> dict[str, Levels]:
+    """Hierarchies that are given or shipped; for full-domain generalization, of every column."""
+    if wish.method == "suppress":
+        return {name: stacked(schema[name], ()) for name in wish.qi}
+    found = read_hierarchies(wish.hierarchies or {}, schema, table.dataset)
+    if wish.method == "fulldomain":
+        for name in wish.qi:
+            found.setdefault(name, default_levels(schema[name]))
+    return found
+
+
 def derived(levels: Mapping[str, Levels]) -> list[str]:
     """Hierarchies that tell about the rows that they were computed from."""
     names = [name for name, found in levels.items() if found.derived]
     return [f"the hierarchy of {name} was computed from the rows themselves" for name in names]
 
 
-def orders_for(
-    schema: Schema, levels: Mapping[str, Levels], wish: GroupWish
-) -> dict[str, Codes]:
+def orders_for(schema: Schema, levels: Mapping[str, Levels], wish: GroupWish) -> dict[str, Codes]:
     """Along which order each quasi-identifier is cut: its hierarchy's, else its domain's."""
-    nested = wish.method == "fulldomain" or wish.cuts == "hierarchy"
+    nested = wish.method in ("fulldomain", "suppress") or wish.cuts == "hierarchy"
     found = {}
     for name in wish.qi:
         if name in levels:

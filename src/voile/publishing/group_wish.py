@@ -13,9 +13,9 @@ from voile.publishing.wish import columns_option
 from voile.recoding import Recode
 from voile.schema import Schema
 
-Grouping = Literal["mondrian", "anatomy", "fulldomain", "freeshape", "trivial"]
+Grouping = Literal["mondrian", "anatomy", "fulldomain", "suppress", "freeshape", "trivial"]
 GROUPINGS: tuple[str, ...] = get_args(Grouping)
-Cuts = Literal["median", "information", "hierarchy"]
+Cuts = Literal["median", "information", "certainty", "hierarchy"]
 ByAttribute = float | Mapping[str, float]
 
 
@@ -26,7 +26,7 @@ class GroupWish:
     l, t, semantic and alpha are numbers for all sensitive attributes, or by attribute.
     """
 
-    method: str = "mondrian"
+    method: Grouping = "mondrian"
     qi: Sequence[str] = ()
     sensitive: Sequence[str] = ()
     insensitive: Sequence[str] = ()
@@ -70,7 +70,8 @@ class GroupWish:
     def __post_init__(self) -> None:
         if self.method not in GROUPINGS:
             raise UsageError(
-                f"method {self.method!r} is not known", hint=did_you_mean(self.method, GROUPINGS)
+                f"method {self.method!r} is not known",
+                hint=did_you_mean(self.method, list(GROUPINGS)),
             )
         if self.nulls not in NULLS:
             raise UsageError(f"nulls {self.nulls!r} is not known", hint=f"use {', '.join(NULLS)}")
@@ -102,15 +103,15 @@ class GroupWish:
 
     def _check_method(self) -> None:
         own = {
-            "--cuts": (self.cuts, "mondrian"),
-            "--relaxed": (self.relaxed or None, "mondrian"),
-            "--suppression": (self.suppression or None, "fulldomain"),
-            "--loss": (self.loss, "fulldomain"),
+            "--cuts": (self.cuts, ["mondrian"]),
+            "--relaxed": (self.relaxed or None, ["mondrian"]),
+            "--suppression": (self.suppression or None, ["fulldomain", "suppress"]),
+            "--loss": (self.loss, ["fulldomain", "suppress"]),
         }
-        for option, (value, method) in own.items():
-            if value is not None and self.method != method:
+        for option, (value, methods) in own.items():
+            if value is not None and self.method not in methods:
                 raise UsageError(
-                    f"{option} belongs to --method {method}", hint=f"leave {option} out"
+                    f"{option} belongs to --method {methods[0]}", hint=f"leave {option} out"
                 )
         if self.cuts not in (None, *get_args(Cuts)):
             raise UsageError(
@@ -132,7 +133,8 @@ class GroupWish:
                 )
             if not self.sensitive:
                 raise UsageError(
-                    f"--method {self.method} needs a sensitive attribute", hint="--sensitive disease"
+                    f"--method {self.method} needs a sensitive attribute",
+                    hint="--sensitive disease",
                 )
         if self.recoded == "bucketize" and not self.sensitive:
             raise UsageError(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 from voile import __version__
 from voile.engines.table import Table
@@ -18,6 +18,8 @@ from voile.privacy import DGamma, Form, plan
 from voile.privacy.shape import plan_shaped
 from voile.publishing.descriptions import write_descriptions
 from voile.publishing.done import Done
+from voile.publishing.group_wish import GROUPINGS, Grouping
+from voile.publishing.grouping import group_table
 from voile.publishing.noise_prior import is_learnt, noise_prior
 from voile.publishing.progress import Progress, Silent
 from voile.publishing.view import ViewWriter
@@ -34,7 +36,7 @@ from voile.publishing.wish import (
     weak_prior,
     weakened,
 )
-from voile.release import ViewRelease
+from voile.release import ClassRelease, Release, ViewRelease
 from voile.release.describe import describe
 from voile.release.manifest import File, Parameters, ViewManifest
 from voile.release.staging import Staging, check_target, place_for, removed_with
@@ -56,6 +58,12 @@ class Publication(Done):
         return {**super().to_dict(), "series": self.series}
 
 
+@overload
+def publish(
+    table: Any, method: Literal["alphabeta"] = "alphabeta", *given: Any, **more: Any
+) -> ViewRelease: ...
+@overload
+def publish(table: Any, method: Grouping, **more: Any) -> ClassRelease: ...
 def publish(
     table: Any,
     method: str = "alphabeta",
@@ -66,14 +74,19 @@ def publish(
     rows: Form | None = None,
     simulate_seed: int | None = None,
     **more: Any,
-) -> ViewRelease:
+) -> Release:
     """Publish a table: a path, a data frame, or what `voile.read` returned.
 
     Promises (d, γ)-privacy with d = prior_factor·n/m (default 10) and γ = posterior. `more` are
     the other options of `Wish`: prior, schema, nulls, distinct, adversary, max_view_ratio, name;
     series, views, changes_at_most, always_fresh, ledger; and `to`, the release's folder, which a
     series needs. Without it the release lives in a temporary folder until `release.save(path)`.
+
+    Methods mondrian, anatomy, fulldomain, suppress, freeshape and trivial group rows into classes:
+    their options are those of `GroupWish`: qi, sensitive, k, l, t, semantic, recode, ….
     """
+    if method in GROUPINGS:
+        return published_classes(table, method, columns, simulate_seed, more)
     wish: dict[str, Any] = {
         "method": method,
         "prior_factor": prior_factor,
@@ -84,6 +97,21 @@ def publish(
         "simulate_seed": simulate_seed,
     }
     return publish_table(table, **wish, **more).release
+
+
+def published_classes(
+    table: Any,
+    method: str,
+    columns: Sequence[str] | None,
+    simulate_seed: int | None,
+    more: dict[str, Any],
+) -> ClassRelease:
+    if columns is not None:
+        raise UsageError(
+            f"columns are for method alphabeta, not for {method}",
+            hint="name qi, sensitive, insensitive and identifiers",
+        )
+    return group_table(table, method=method, simulate_seed=simulate_seed, **more).release
 
 
 def publish_table(

@@ -1,8 +1,9 @@
 """The on-disk format of releases: opening, checking, describing and querying them."""
 
 from voile.release.checks import verify
+from voile.release.classes import ClassRelease
 from voile.release.local import LocalRelease
 from voile.release.opened import Release
 from voile.release.published import ViewRelease
 
-__all__ = ["LocalRelease", "Release", "ViewRelease", "verify"]
+__all__ = ["ClassRelease", "LocalRelease", "Release", "ViewRelease", "verify"]

@@ -13,10 +13,10 @@ from voile.release.terms import read_off
 from voile.schema import Range, Schema
 from voile.schema.attribute import Attribute
 
-Grouped = Literal["mondrian", "anatomy", "fulldomain", "freeshape", "trivial"]
+Grouped = Literal["mondrian", "anatomy", "fulldomain", "suppress", "freeshape", "trivial"]
 CLASS_FILES, SENSITIVE_FILES = "classes/", "sensitive/"
 """Where a generalized release keeps its boxes, and a bucketized one its sensitive values."""
-ROWS = "rows"
+ROWS, POPULATION = "rows", "population"
 
 
 class ClassParameters(Part):
@@ -127,7 +127,8 @@ def grouped_disclosed(schema: Schema, parameters: ClassParameters, nulls: str) -
         found += [Disclosed(what=f"{name} of every row", why=why) for name in p.qi]
     else:
         found += [
-            Disclosed(what=f"{name} of every row", why="no class needed a range") for name in p.exact
+            Disclosed(what=f"{name} of every row", why="no class needed a range")
+            for name in p.exact
         ]
     found += [
         Disclosed(what=f"{name} of every row", why="it was declared insensitive")

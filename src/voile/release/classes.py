@@ -13,9 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from voile.answering.classes.explain import explain_classes
 from voile.answering.classes.source import Box, ClassSource, Hidden, Method
-from voile.answering.classes.work import answer_classes
 from voile.engines.encode import codes as codes_of
 from voile.engines.parquet import arrow_schema
 from voile.engines.view import View
@@ -27,6 +25,7 @@ from voile.recoding import Shown
 from voile.recoding.grouping import cells_by_class
 from voile.release.class_manifest import (
     CLASS_FILES,
+    POPULATION,
     ROWS,
     SENSITIVE_FILES,
     ClassManifest,
@@ -82,17 +81,14 @@ class ClassRelease(Release):
     # ------------------------------------------------------------------ its files
 
     def columns_of(self, path: str) -> Any:
-        p, number = self.manifest.parameters, arrow_schema(Schema((self.manifest.class_attribute,)))
         if path.startswith(CLASS_FILES):
-            fields = [pa.field(ROWS, pa.int64(), nullable=False)]
-            for name in self.manifest.generalized:
-                fields.append(pa.field(name, pa.string(), nullable=False))
-                fields += [pa.field(f"{name}:{end}", pa.int32(), nullable=False)
-                           for end in ("low", "high")]  # fmt: skip
-            return pa.schema([*number, *fields])
+            return class_columns(self.manifest)
         if path.startswith(SENSITIVE_FILES):
-            listed = arrow_schema(self.schema.select(p.sensitive))
-            return pa.schema([*number, *listed, pa.field(ROWS, pa.int64(), nullable=False)])
+            names = self.manifest.parameters.sensitive
+            listed = arrow_schema(
+                Schema((self.manifest.class_attribute, *self.schema.select(names)))
+            )
+            return pa.schema([*listed, pa.field(ROWS, pa.int64(), nullable=False)])
         return arrow_schema(self.shown_schema)
 
     def counts_rows(self, path: str) -> bool:
@@ -101,16 +97,14 @@ class ClassRelease(Release):
     @cached_property
     def shown_schema(self) -> Schema:
         """The columns of data/: the class, and what is shown of the table's columns."""
-        p = self.manifest.parameters
-        names = [*p.qi, *p.insensitive, *(p.sensitive if p.recode == "generalize" else ())]
-        return shown_schema(self.manifest, {n: r.texts for n, r in self.ranges.items()}, names)
+        return shown_schema(self.manifest, {n: r.texts for n, r in self.ranges.items()})
 
     @cached_property
     def ranges(self) -> dict[str, Ranges]:
         """What is shown of generalized columns, by name."""
         if not self.manifest.generalized:
             return {}
-        table = pq.read_table(self._parquet(CLASS_FILES)[0], partitioning=None)
+        table = self._class_table
         numbers = table.column(0).to_numpy()
         if not np.array_equal(numbers, np.arange(self.manifest.parameters.classes)):
             raise ReleaseError("classes/ does not list every class once, in order")
@@ -121,6 +115,11 @@ class ClassRelease(Release):
             texts = tuple(shown.dictionary.to_pylist())
             found[name] = Ranges(texts, shown.indices.to_numpy(), low, high)
         return found
+
+    @cached_property
+    def _class_table(self) -> Any:
+        """Every class of a generalized release: its rows, its ranges in words and in places."""
+        return pq.read_table(self._parquet(CLASS_FILES)[0], partitioning=None)
 
     @cached_property
     def _shown_codes(self) -> dict[str, Codes]:
@@ -187,7 +186,10 @@ class ClassRelease(Release):
                 columns, (self.schema[name].size for name in p.sensitive), strict=True
             )
         )
-        return Histograms(rows, counts, tuple(c.sum(axis=0) for c in counts))
+        population = None
+        if p.population:
+            population = self._class_table.column(POPULATION).to_numpy()
+        return Histograms(rows, counts, tuple(c.sum(axis=0) for c in counts), population)
 
     @cached_property
     def places(self) -> dict[str, Codes]:
@@ -267,10 +269,10 @@ class ClassRelease(Release):
             pairs = np.unique(np.stack([ranges.text, ranges.low, ranges.high]), axis=1)
             if pairs.shape[1] != len(ranges.texts):
                 raise ReleaseError(f"classes/: a text of {name!r} stands for several ranges")
-        if self.manifest.generalized:
-            table = pq.read_table(self._parquet(CLASS_FILES)[0], partitioning=None, columns=[ROWS])
-            if not np.array_equal(table.column(0).to_numpy(), rows):
-                raise ReleaseError("classes/ does not agree with the rows in data/")
+        if p.recode == "generalize" and not np.array_equal(
+            self._class_table.column(ROWS).to_numpy(), rows
+        ):
+            raise ReleaseError("classes/ does not agree with the rows in data/")
         hidden = self.hidden
         if hidden is not None:
             told = np.bincount(hidden.of_class, hidden.rows, p.classes)
@@ -294,6 +296,8 @@ class ClassRelease(Release):
         checked_confidence(confidence)
         if refine:
             raise UsageError("a table of classes is not refined", hint="try --method entropy")
+        from voile.answering.classes.work import answer_classes  # noqa: PLC0415
+
         view, columns = self._with_tables(tables or {})
         query = parse(sql, self.schema, columns)
         source = self._source(view, checked_method(method), memory)
@@ -307,6 +311,8 @@ class ClassRelease(Release):
         memory: int | str = MEMORY,
         exact: bool = False,  # noqa: ARG002
     ) -> dict[str, Any]:
+        from voile.answering.classes.explain import explain_classes  # noqa: PLC0415
+
         view, columns = self._with_tables(tables or {})
         return explain_classes(
             parse(sql, self.schema, columns), self._source(view, "uniform", memory)
@@ -350,11 +356,21 @@ class ClassRelease(Release):
         return self._parts
 
 
-def shown_schema(
-    manifest: ClassManifest, texts: Mapping[str, tuple[str, ...]], names: list[str]
-) -> Schema:
+def class_columns(manifest: ClassManifest) -> Any:
+    """The columns of classes/."""
+    fields = [pa.field(ROWS, pa.int64(), nullable=False)]
+    if manifest.parameters.population:
+        fields.append(pa.field(POPULATION, pa.int64(), nullable=False))
+    for name in manifest.generalized:
+        fields.append(pa.field(name, pa.string(), nullable=False))
+        fields += [pa.field(f"{name}:{end}", pa.int32(), nullable=False) for end in ("low", "high")]
+    return pa.schema([*arrow_schema(Schema((manifest.class_attribute,))), *fields])
+
+
+def shown_schema(manifest: ClassManifest, texts: Mapping[str, tuple[str, ...]]) -> Schema:
     """The columns that data/ has: ranges are texts."""
-    schema = manifest.schema_
+    schema, p = manifest.schema_, manifest.parameters
+    names = [*p.qi, *p.insensitive, *(p.sensitive if p.recode == "generalize" else ())]
     shown = [
         Attribute(name, "categorical", Values(texts[name])) if name in texts else schema[name]
         for name in names

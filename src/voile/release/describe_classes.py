@@ -10,6 +10,8 @@ METHODS = {
     "what is promised",
     "anatomy": "Anatomy: rows were put together so that their sensitive values differ",
     "fulldomain": "full-domain generalization: each column is shown at one level of its hierarchy",
+    "suppress": "suppression: a column is shown as it is, or not at all; rows that would stand out "
+    "are left out",
     "freeshape": "free-shape buckets: rows were put together by what they have in common, in any "
     "shape",
     "trivial": "trivially: all rows are one class",
@@ -84,7 +86,7 @@ def counting(manifest: ClassManifest) -> list[str]:
             "equally likely; certain are only max(0, a + m − n) and min(a, m)."
         ]
     return [
-        f"data/ shows ranges; classes/ has their first and last values as places (0, 1, …) in the "
+        "data/ shows ranges; classes/ has their first and last values as places (0, 1, …) in the "
         "column's order. For a condition on quasi-identifiers, sum over the rows the product, over "
         "the columns, of the share of the range's values that meet it. That takes every value of a "
         "range to be equally likely; certain is only that rows whose whole range meets the "

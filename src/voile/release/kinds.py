@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import TypeAdapter, ValidationError
 
 from voile.errors import ReleaseError, VoileError
+from voile.release.class_manifest import ClassManifest, Grouped
+from voile.release.classes import ClassRelease
 from voile.release.local import LocalRelease
 from voile.release.local_manifest import LocalManifest
 from voile.release.manifest import FORMAT, VERSION, Manifest, ViewManifest
@@ -18,16 +20,18 @@ METHODS: dict[str, type[Manifest]] = {
     "alphabeta": ViewManifest,
     "retention": LocalManifest,
     "frapp": LocalManifest,
+    **dict.fromkeys(get_args(Grouped), ClassManifest),
 }
 KINDS: dict[type[Manifest], type[Release]] = {
     ViewManifest: ViewRelease,
     LocalManifest: LocalRelease,
+    ClassManifest: ClassRelease,
 }
 
 
 def manifest_schema() -> dict[str, Any]:
     """The JSON Schema of all kinds of manifests."""
-    return TypeAdapter(ViewManifest | LocalManifest).json_schema()
+    return TypeAdapter(ViewManifest | LocalManifest | ClassManifest).json_schema()
 
 
 def read_manifest(raw: bytes) -> Manifest:

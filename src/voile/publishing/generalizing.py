@@ -1,0 +1,300 @@
+"""A table with coarser values, as a table: for those who want no release around it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from voile.engines.table import Table
+from voile.errors import PromiseError, UsageError
+from voile.files import write_whole
+from voile.privacy.requirements import Presence, Requirement
+from voile.publishing.group_finding import Found, find, units_for
+from voile.publishing.group_reading import Prepared, prepare, prepared_with
+from voile.publishing.group_wish import GroupWish, check_roles
+from voile.publishing.progress import Progress, Silent
+from voile.publishing.recoding_file import Recoding, Texts, read_recoding, recoding_of
+from voile.recoding.labels import labels
+
+Codes = npt.NDArray[Any]
+RANGES = {"voile": "ranges"}
+"""By which columns that were made coarser are known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Generalized:
+    """A table whose quasi-identifiers were made coarser, and what its classes have."""
+
+    table: pa.Table
+    """The columns as they were, in their order, but for identifiers; ranges as texts."""
+    classes: int
+    requirements: dict[str, float]
+    """What was asked for, as it was measured."""
+    rows_in: int
+    recoding: Recoding | None
+    notes: tuple[str, ...]
+    positions: npt.NDArray[np.int64]
+    """The row of the table that was given which each row is."""
+
+    def to_pandas(self) -> Any:
+        return self.table.to_pandas()
+
+    def like(self, frame: Any) -> Any:
+        """The same as a data frame of the library that the table came from, with its types."""
+        library = type(frame).__module__.partition(".")[0]
+        changed = [n for n in self.table.column_names if self.table.field(n).metadata]
+        if library == "pandas":
+            found = frame.iloc[self.positions][self.table.column_names].copy()
+            for name in changed:
+                found[name] = self.table.column(name).to_numpy(zero_copy_only=False)
+            return found
+        if library == "polars":
+            import polars  # noqa: PLC0415  (an optional package)
+
+            picked = frame[self.positions.tolist()].select(self.table.column_names)
+            texts: dict[str, Any] = {n: polars.from_arrow(self.table.column(n)) for n in changed}
+            return picked.with_columns(**texts)
+        return self.table
+
+    def write(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """To a CSV or Parquet file, in one step."""
+        target, buffer = Path(path), io.BytesIO()
+        plain = self.table.replace_schema_metadata(None)
+        check_file(target, overwrite=overwrite)
+        if target.suffix.lower() == ".csv":
+            pacsv.write_csv(plain, buffer)
+        else:
+            pq.write_table(plain, buffer, compression="zstd")
+        return write_whole(target, buffer.getvalue(), overwrite=overwrite)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "rows_in": self.rows_in,
+            "rows_out": self.table.num_rows,
+            "classes": self.classes,
+            "requirements": self.requirements,
+            "notes": list(self.notes),
+        }
+
+
+def generalize(
+    table: Any,
+    qi: Any = (),
+    sensitive: Any = (),
+    *,
+    apply: Any = None,
+    reusable: bool = False,
+    keep_order: bool = False,
+    progress: Progress | None = None,
+    **wish: Any,
+) -> Generalized:
+    """Make the quasi-identifiers of a table coarser until every class meets what is asked.
+
+    `wish` are the options of GroupWish: k, l, t, …, method, hierarchies, insensitive, identifiers.
+    `apply` is a saved recoding (or its file) that is applied instead; what it promised is checked
+    anew on these rows. `reusable` shows the regions between cuts, which new rows can be given to,
+    not the smallest ranges. Rows are sorted by class unless `keep_order`: their order may tell.
+    """
+    source = table if isinstance(table, Table) else Table(table)
+    given = {"qi": listed(qi), "sensitive": listed(sensitive), **wish}
+    if apply is not None:
+        recoding = apply if isinstance(apply, Recoding) else read_recoding(apply)
+        made = applied(source, recoding, given)
+    else:
+        made = fitted(source, GroupWish.of(given), progress or Silent(), reusable=reusable)
+    return assembled(made, len(source), keep_order=keep_order)
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """Rows that were given classes."""
+
+    rows: pa.Table
+    positions: npt.NDArray[np.int64]
+    classes: Codes
+    texts: Texts
+    kept: npt.NDArray[np.bool_]
+    """The rows that are shown."""
+    measured: dict[str, float]
+    recoding: Recoding | None
+    notes: tuple[str, ...]
+
+
+def fitted(source: Table, wish: GroupWish, progress: Progress, *, reusable: bool) -> Made:
+    if wish.recoded == "bucketize":
+        raise UsageError(
+            "buckets are two tables, and no table with coarser values",
+            hint="use `voile publish`, which writes both, or --method mondrian",
+        )
+    check_roles(source, wish)
+    rows, positions = source.rows(wish.listed, drop_nulls=wish.nulls == "drop")
+    cut = replace(wish, insensitive=(), identifiers=())  # those need no domain
+    prepared = prepare(source.of(rows.select(cut.listed)), cut, progress)
+    found = find(prepared, wish)
+    recoding = recoding_of(prepared, found, wish) if reusable else None
+    if recoding is None:
+        texts = texts_of(prepared, found, wish)
+    else:
+        _, texts = recoding.applied(prepared.codes)
+    classes = found.classes
+    kept = np.ones(len(classes), bool) if found.shown is None else found.shown[classes]
+    has = measured(prepared.requirements, prepared, classes, kept, wish)
+    return Made(rows, positions, classes, texts, kept, has, recoding, prepared.notes)
+
+
+def applied(source: Table, recoding: Recoding, given: Mapping[str, Any]) -> Made:
+    """A saved recoding on new rows. Those whose class fails are left out, if that is allowed."""
+    file, allowed = recoding.file, {"insensitive", "identifiers", "suppression", "name"}
+    if other := [name for name, value in given.items() if value and name not in allowed]:
+        raise UsageError(
+            f"{other[0]!r} is part of the saved recoding",
+            hint="with --apply only --insensitive, --identifiers and --suppression may be given",
+        )
+    most = float(given.get("suppression") or 0)
+    roles = GroupWish(
+        qi=file.qi,
+        sensitive=file.sensitive,
+        insensitive=given.get("insensitive") or file.insensitive,
+        identifiers=given.get("identifiers")
+        or [name for name in file.identifiers if name in source.columns],
+        nulls=file.nulls,
+    )
+    check_roles(source, roles)
+    rows, positions = source.rows(roles.listed, drop_nulls=roles.nulls == "drop")
+    prepared = prepared_with(source.of(rows), recoding.schema, recoding.requirements, roles)
+    classes, texts = recoding.applied(prepared.codes)
+    kept = without_failing(prepared, classes, roles, most)
+    has = measured(prepared.requirements, prepared, classes, kept, roles)
+    return Made(rows, positions, classes, texts, kept, has, recoding, ())
+
+
+def without_failing(
+    prepared: Prepared, classes: Codes, wish: GroupWish, most: float
+) -> npt.NDArray[np.bool_]:
+    """Which rows may be shown: again and again without the classes that fail, as those count."""
+    units, _ = units_for(prepared, wish, each=True)
+    number = int(classes.max(initial=-1)) + 1
+    kept = np.ones(len(classes), dtype=bool)
+    while True:
+        histograms = replace(units, weights=kept.astype(np.int64)).histograms(classes, number)
+        failing = np.zeros(number, dtype=bool)
+        for requirement in prepared.requirements:
+            wrong = ~requirement.met(histograms) & (histograms.rows > 0)
+            failing |= wrong
+            if wrong.any() and 1 - kept.mean() + histograms.rows[wrong].sum() / len(kept) > most:
+                has = requirement.worst(requirement.measured(histograms)[wrong])
+                raise PromiseError(
+                    f"{int(wrong.sum()):,} of the classes of these rows do not meet "
+                    f"{requirement.spelling}: the worst has {has:.6g}",
+                    hint="--suppression 0.1 leaves out up to a tenth of the rows; or fit a "
+                    "recoding to these rows",
+                )
+        if not failing.any():
+            return kept
+        kept &= ~failing[classes]
+
+
+def measured(
+    requirements: Sequence[Requirement],
+    prepared: Prepared,
+    classes: Codes,
+    kept: npt.NDArray[np.bool_],
+    wish: GroupWish,
+) -> dict[str, float]:
+    """What the classes that are shown have; every requirement must be met."""
+    units, _ = units_for(prepared, wish, each=True)
+    _, numbers = np.unique(classes[kept], return_inverse=True)
+    shown = replace(
+        units,
+        codes=units.codes[:, kept],
+        sensitive=units.sensitive[:, kept],
+        weights=units.weights[kept],
+    )
+    histograms = shown.histograms(numbers.astype(np.int32), int(numbers.max(initial=-1)) + 1)
+    found = {}
+    for requirement in requirements:
+        if isinstance(requirement, Presence):
+            continue  # about a public table: checked where classes were found
+        if not requirement.met(histograms).all():
+            raise PromiseError(f"the classes do not meet {requirement.spelling}", hint="report it")
+        number = requirement.attribute
+        several = number is not None and len(wish.sensitive) > 1
+        name = f"{requirement.kind}:{wish.sensitive[number or 0]}" if several else requirement.kind
+        found[name] = requirement.worst(requirement.measured(histograms))
+    return found
+
+
+def texts_of(prepared: Prepared, found: Found, wish: GroupWish) -> Texts:
+    """What each class shows of the columns of which some class has a range."""
+    grouping, texts = found.grouping, {}
+    for j, name in enumerate(wish.qi):
+        if (grouping.low[:, j] < grouping.high[:, j]).any():
+            shown = labels(
+                prepared.schema[name],
+                prepared.levels.get(name),
+                prepared.orders.get(name),
+                grouping.low[:, j],
+                grouping.high[:, j],
+            )
+            texts[name] = (shown.texts, shown.of_class[found.classes])
+    return texts
+
+
+def assembled(made: Made, rows_in: int, *, keep_order: bool) -> Generalized:
+    """The table with its ranges, in the order that was asked for."""
+    table = made.rows
+    for name, (texts, which) in made.texts.items():
+        column = pa.DictionaryArray.from_arrays(pa.array(which), pa.array(texts, pa.string()))
+        field = pa.field(name, column.type, metadata=RANGES)
+        table = table.set_column(table.schema.get_field_index(name), field, column)
+    order = np.flatnonzero(made.kept)
+    if not keep_order:
+        numbered = table.append_column("class of the row", pa.array(made.classes)).take(order)
+        keys = ["class of the row", *(n for n in table.column_names if n not in made.texts)]
+        order = order[pc.sort_indices(numbered, [(key, "ascending") for key in keys]).to_numpy()]
+    table = table.take(pa.array(order))
+    for name in made.texts:
+        place = table.schema.get_field_index(name)
+        field = pa.field(name, pa.string(), metadata=RANGES)
+        table = table.set_column(place, field, table.column(name).cast(pa.string()))
+    left = int(len(made.kept) - made.kept.sum())
+    notes = made.notes
+    if left:
+        notes = (*notes, f"{left:,} rows were left out, for no class could hold them")
+    return Generalized(
+        table,
+        len(np.unique(made.classes[made.kept])),
+        made.measured,
+        rows_in,
+        made.recoding,
+        notes,
+        made.positions[order],
+    )
+
+
+def check_file(path: Path, *, overwrite: bool) -> None:
+    """Refuse before any work is done."""
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        raise UsageError(f"{str(path)!r} is neither a .csv nor a .parquet file", hint="name it so")
+    if path.exists() and not overwrite:
+        raise UsageError(
+            f"{str(path)!r} exists already", hint="choose another name, or pass --overwrite"
+        )
+    if not path.absolute().parent.is_dir():
+        raise UsageError(
+            f"there is no folder {str(path.absolute().parent)!r}", hint="make it first"
+        )
+
+
+def listed(names: Any) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)
