@@ -20,28 +20,30 @@ from voile.cli import (
     collecting,
     grouping,
     guarantees,
+    hierarchy,
     losses,
     mining,
     perturbing,
     planning,
     releases,
+    risk,
     tables,
 )
 from voile.cli.common import app, is_released
 from voile.terminal import complain, say
 
 __all__ = [
-    "app", "attacks", "collecting", "grouping", "guarantees", "losses", "main", "mining", "perturbing",
-    "planning", "releases", "tables",
+    "app", "attacks", "collecting", "grouping", "guarantees", "hierarchy", "losses", "main",
+    "mining", "perturbing", "planning", "releases", "risk", "tables",
 ]  # fmt: skip
 
 PANELS = {
-    "Before publishing": ("inspect", "schema", "plan", "boundary"),
+    "Before publishing": ("inspect", "schema", "hierarchy", "plan", "boundary"),
     "Releases": ("publish", "verify", "describe", "generalize"),
     "Local perturbation": ("perturb", "spec", "collect", "combine"),
     "Questions": ("query", "explain", "refine", "shell"),
     "Mining": ("tree", "rules"),
-    "Privacy": ("guarantees", "convert", "exposure", "attack", "audit", "loss"),
+    "Privacy": ("guarantees", "convert", "risk", "exposure", "attack", "audit", "loss"),
     "To begin with": ("datasets", "demo"),
 }
 """The commands as --help shows them."""
