@@ -10,6 +10,7 @@ from voile.recoding.units import Codes, Counts
 
 Floats = npt.NDArray[np.float64]
 Truths = npt.NDArray[np.bool_]
+Words = npt.NDArray[np.uint64]
 
 
 @compiled
@@ -177,3 +178,30 @@ def box_densities(
             if inside:
                 for s in range(found.shape[1]):
                     found[c, s] += counts[b, s] / size
+
+
+@compiled
+def answers_of_points(
+    codes: Codes, counts: Floats, asked: Words, starts: Counts, found: Floats
+) -> None:
+    """Add to found[query]: the rows of the points that the query selects.
+
+    asked[starts[j] + code] has a bit for each query: whether it selects that value of column j.
+    The last column is the sensitive one.
+    """
+    selected = np.empty(asked.shape[1], dtype=np.uint64)
+    for b in range(codes.shape[1]):
+        selected[:] = asked[starts[0] + codes[0, b]]
+        for j in range(1, codes.shape[0]):
+            selected &= asked[starts[j] + codes[j, b]]
+        for s in range(counts.shape[1]):
+            if counts[b, s] == 0.0:
+                continue
+            for w in range(selected.size):
+                word = selected[w] & asked[starts[-1] + s, w]
+                query = 64 * w
+                while word:
+                    if word & np.uint64(1):
+                        found[query] += counts[b, s]
+                    word >>= np.uint64(1)
+                    query += 1

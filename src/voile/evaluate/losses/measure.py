@@ -22,8 +22,13 @@ from voile.evaluate.losses.accuracy import (
 from voile.evaluate.losses.blocks import Points, Told, told_by
 from voile.evaluate.losses.divergence import Floats, shares
 from voile.evaluate.losses.joint import joint_divergence
-from voile.evaluate.losses.measured import Accuracy, ClassMeasures, Losses, Workload
-from voile.evaluate.losses.measured import Told as ToldPopulation
+from voile.evaluate.losses.measured import (
+    Accuracy,
+    ClassMeasures,
+    Losses,
+    Workload,
+    WorstPopulation,
+)
 from voile.evaluate.losses.other_kinds import points, told_by_rows, told_by_view
 from voile.evaluate.losses.populations import Populations, populations
 from voile.evaluate.losses.posteriors import Posterior, revealed, row_posterior, view_posterior
@@ -280,10 +285,10 @@ def posterior_of(release: Release, shown: Shown | None, truth: Truth) -> Posteri
 
 def told_worst(
     large: Populations, estimates: Floats, names: Sequence[str]
-) -> tuple[ToldPopulation, ...]:
+) -> tuple[WorstPopulation, ...]:
     found = population_losses(large, estimates)
     return tuple(
-        ToldPopulation(large.words(int(y), names), int(large.support[y]), float(found[y]))
+        WorstPopulation(large.words(int(y), names), int(large.support[y]), float(found[y]))
         for y in np.argsort(-found, kind="stable")[:WORST]
     )
 

@@ -45,7 +45,7 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
-class Told:
+class WorstPopulation:
     """A large population whose sensitive values are told worst."""
 
     population: str
@@ -72,7 +72,7 @@ class Losses:
     """U_loss of telling the whole table's distribution and no more."""
     min_support: float
     populations: int
-    worst: tuple[Told, ...]
+    worst: tuple[WorstPopulation, ...]
     classes: ClassMeasures | None
     workload: Workload | None
     accuracy: Accuracy

@@ -74,8 +74,12 @@ class Populations:
         """(populations, quasi-identifiers): the item of each condition, −1 where there is none."""
         found = np.full((self.number, len(self.items)), -1, dtype=np.int32)
         path = np.full(len(self.items), -1, dtype=np.int32)
-        for y, (column, item) in enumerate(zip(self.column, self.item, strict=True)):
-            path[column:] = -1
+        columns: list[int] = []
+        for y, (column, item, size) in enumerate(
+            zip(self.column, self.item, self.size, strict=True)
+        ):
+            path[columns[size - 1 :]] = -1
+            columns[size - 1 :] = [int(column)]
             path[column] = item
             found[y] = path
         return found

@@ -14,9 +14,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from voile.errors import UsageError
-from voile.evaluate.losses.blocks import Sets, Told, in_parts
+from voile.evaluate.losses.blocks import Blocks, Points, Sets, Told, in_parts
 from voile.evaluate.losses.divergence import Floats
+from voile.evaluate.losses.kernels import Words, answers_of_points
 from voile.noise import Key, Stream
+from voile.recoding.units import Counts
 
 SEED = 20060912
 ROUNDS = 20
@@ -83,16 +85,41 @@ def table_of_words(stream: Stream, rows: int, columns: int) -> Floats:
 
 def answers(told: Told, queries: Queries) -> Floats:
     """(queries,): the counts that a release gives."""
-    found = np.zeros(queries.sensitive.shape)
+    found = np.zeros(queries.number)
     for blocks in told:
-        for part in in_parts(blocks):
-            share = np.ones((queries.number, len(part.counts)))
-            for j, sets in enumerate(queries.qi):
-                asked = np.flatnonzero(~sets.all(axis=1))
-                share[asked] *= part.shares(j, sets[asked])
-            found += share @ part.counts
+        if isinstance(blocks, Points) and not any(blocks.undone):
+            asked, starts = bits_of(queries)
+            answers_of_points(blocks.codes, blocks.counts, asked, starts, found)
+        else:
+            found += answers_of_shares(blocks, queries)
+    return found
+
+
+def answers_of_shares(blocks: Blocks, queries: Queries) -> Floats:
+    found = np.zeros(queries.sensitive.shape)
+    for part in in_parts(blocks):
+        share = np.ones((queries.number, len(part.counts)))
+        for j, sets in enumerate(queries.qi):
+            asked = np.flatnonzero(~sets.all(axis=1))
+            share[asked] *= part.shares(j, sets[asked])
+        found += share @ part.counts
     total: Floats = (found * queries.sensitive).sum(axis=1)
     return total
+
+
+def bits_of(queries: Queries) -> tuple[Words, Counts]:
+    """Which queries select each value of each column, 64 to a word; and where columns start.
+
+    The last column is the sensitive one.
+    """
+    size = -(-queries.number // 64) * 64
+    found = []
+    for sets in (*queries.qi, queries.sensitive):
+        padded = np.zeros((sets.shape[1], size), dtype=np.bool_)
+        padded[:, : len(sets)] = sets.T
+        found.append(np.packbits(padded, axis=1, bitorder="little").view("<u8"))
+    starts = np.cumsum([0, *(len(of) for of in found[:-1])])
+    return np.concatenate(found).astype(np.uint64, copy=False), starts.astype(np.int64)
 
 
 def workload(
