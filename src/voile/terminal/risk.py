@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from voile.evaluate.risk import Risk
 
 SETS_SHOWN = 8
+WIDE = 100
+"""Columns from which on there is room to say what numbers mean."""
 
 
 def risk_view(risk: Risk) -> Any:
@@ -39,10 +41,10 @@ def numbers_view(rows: list[list[str]]) -> Any:
     table = Table(box=box.SIMPLE_HEAD, show_header=False)
     for style in ("", "bold"):
         table.add_column(style=style, no_wrap=True)
-    if not is_narrow():
+    if not is_narrow(WIDE):
         table.add_column(style="dim")
     for name, value, meant in rows:
-        table.add_row(*((name, value) if is_narrow() else (name, value, meant)))
+        table.add_row(*((name, value) if is_narrow(WIDE) else (name, value, meant)))
     return table
 
 
