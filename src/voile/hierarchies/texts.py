@@ -22,7 +22,7 @@ LONGEST = 64
 """Texts longer than this would make a level for each character: prefixes suit them better."""
 
 
-def masked(attribute: Attribute, side: Side = "right") -> Levels:
+def masked(attribute: Attribute, side: str = "right") -> Levels:
     """12345 → 1234* → 123** → … → '*': one more character hidden at each level.
 
     All values have the same number of stars at a level, so that it does not tell their length.

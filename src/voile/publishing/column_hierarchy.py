@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.engines.table import Table
-from voile.errors import UsageError
+from voile.errors import SchemaError, UsageError
 from voile.hierarchies import (
     calendar,
     default_levels,
@@ -169,28 +169,34 @@ def joint_counts(table: Table, used: Schema) -> npt.NDArray[np.int64]:
 
 def built(attribute: Attribute, wish: HierarchyWish, joint: npt.NDArray[np.int64]) -> Levels:
     """The hierarchy by the one way that is asked for."""
+    fanout = 2 if wish.fanout is None else wish.fanout
     if wish.equal_width is not None:
-        return equal_width(attribute, wish.equal_width, 2 if wish.fanout is None else wish.fanout)
-    if wish.equal_depth is not None:
-        return equal_depth(
-            attribute,
-            joint.sum(axis=1),
-            wish.equal_depth,
-            2 if wish.fanout is None else wish.fanout,
-        )
-    if wish.multiples is not None:
-        return multiples(attribute, wish.multiples)
-    if wish.mask is not None:
-        return masked(attribute, wish.mask)
-    if wish.prefixes is not None:
-        return prefixes(attribute, wish.prefixes)
-    if wish.suggest_by is not None:
-        return suggested(attribute, joint, 2 if wish.fanout is None else wish.fanout)
-    if wish.mapping is not None:
-        return read_mapping(wish.mapping).bind(attribute)
-    if wish.file is not None:
-        return read_hierarchy(wish.file).bind(attribute)
-    return calendar(attribute)
+        found = equal_width(attribute, wish.equal_width, fanout)
+    elif wish.equal_depth is not None:
+        found = equal_depth(attribute, joint.sum(axis=1), wish.equal_depth, fanout)
+    elif wish.multiples is not None:
+        found = multiples(attribute, wish.multiples)
+    elif wish.mask is not None:
+        found = masked(attribute, wish.mask)
+    elif wish.prefixes is not None:
+        found = prefixes(attribute, wish.prefixes)
+    elif wish.suggest_by is not None:
+        found = suggested(attribute, joint, fanout)
+    elif wish.mapping is not None:
+        found = bound(read_mapping(wish.mapping), attribute, wish.mapping)
+    elif wish.file is not None:
+        found = bound(read_hierarchy(wish.file), attribute, wish.file)
+    else:
+        found = calendar(attribute)
+    return found
+
+
+def bound(hierarchy: Hierarchy, attribute: Attribute, path: str | Path) -> Levels:
+    """On the column's values; an error names the file."""
+    try:
+        return hierarchy.bind(attribute)
+    except SchemaError as error:
+        raise SchemaError(f"{path}: {error.message}", hint=error.hint) from None
 
 
 def check_target(path: Path, *, overwrite: bool) -> None:
