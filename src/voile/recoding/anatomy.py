@@ -88,8 +88,9 @@ def deal(counts: Counts, l: int) -> tuple[Codes, int]:  # noqa: E741
 
     Rows are numbered by value, those of a value one after the other; the bucket of each, −1 for
     those left over, and how many buckets there are. Values are kept in the order of what is left
-    of them (as negative numbers, the most frequent first). Of those that tie at the ℓ-th place the last in that order are taken: then it stays
-    sorted, and a bucket costs ℓ steps however many values there are.
+    of them (as negative numbers, the most frequent first). Of those that tie at the ℓ-th place
+    the last in that order are taken: then it stays sorted, and a bucket costs ℓ steps however
+    many values there are.
     """
     order = np.argsort(-counts, kind="mergesort")
     negative = -counts[order]

@@ -45,6 +45,8 @@ def mondrian(
 
     Raises PromiseError if the class of all rows does not meet the requirements.
     """
+    if not units.sizes:
+        raise UsageError("there is no quasi-identifier to cut", hint="name one or more")
     if relaxed and ((units.weights != 1).any() or units.population is not None):
         raise UsageError(
             "relaxed cuts divide rows that are alike, and some units stand for several or none",

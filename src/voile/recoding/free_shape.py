@@ -1,0 +1,195 @@
+"""Buckets of any shape, found by local search: for bucketizing only.
+
+Two kinds of steps. Exchanging two rows with the same sensitive record between two buckets leaves
+all histograms as they are, and with them every requirement. Moving a row to another bucket changes
+two histograms, so both buckets are checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.errors import UsageError
+from voile.privacy.requirements import Requirement
+from voile.recoding.grouping import Grouping, bounding
+from voile.recoding.mondrian import mondrian
+from voile.recoding.nodes import Floats
+from voile.recoding.questions import Buckets, Questions, Scoring, values_and_pairs
+from voile.recoding.refusing import check_classes
+from voile.recoding.units import Units
+
+Integers = npt.NDArray[np.int64]
+
+TINY = 1e-15
+"""A step must promise more than this."""
+MOVED = 0.05
+"""At most this share of the rows of two buckets moves between them in a round, times the pace."""
+
+
+def free_shape(
+    units: Units,
+    requirements: Sequence[Requirement],
+    questions: Questions | None = None,
+    *,
+    start: Grouping | None = None,
+    rounds: int = 200,
+) -> Grouping:
+    """Buckets that meet the requirements and answer the questions well.
+
+    One unit for each row. Starts from `start`, by default Mondrian's classes by certainty, and from
+    then on the loss never grows. Without questions those of `values_and_pairs` are asked. The
+    result depends on the units and the number of rounds alone, not on the clock.
+    """
+    if (units.weights != 1).any() or units.population is not None:
+        raise UsageError(
+            "free shapes deal rows one by one, and some units stand for several or none",
+            hint="give one unit for each row, and no public table",
+        )
+    if not len(units.sensitive):
+        raise UsageError(
+            "free shapes are for bucketizing, and there is no sensitive attribute",
+            hint="name one, or group by --method mondrian",
+        )
+    if start is None:
+        start = mondrian(units, requirements, cuts="certainty").grouping
+    _, values = np.unique(units.sensitive, axis=1, return_inverse=True)
+    asked = questions or values_and_pairs(units)
+    scoring = Scoring(asked, values.ravel().astype(np.int64), start.number)
+    found = scoring.buckets(start.classes.astype(np.int64))
+    pace = [0.3, 0.3]
+    for turn in range(rounds if start.number > 1 else 0):
+        partner = paired(start.number, turn // 2)
+        slope = scoring.slope(found)
+        if turn % 2:
+            classes = move(units, requirements, scoring, found, slope, partner, pace[1])
+        else:
+            classes = exchange(scoring, found, slope, partner, pace[0])
+        tried = scoring.buckets(classes)
+        better = tried.loss < found.loss
+        pace[turn % 2] = min(1.0, 1.2 * pace[turn % 2]) if better else max(0.01, pace[turn % 2] / 2)
+        if better:
+            found = tried
+    grouping = bounding(units, found.classes.astype(np.int32), start.number)
+    check_classes(units, grouping, requirements)
+    return grouping
+
+
+def paired(number: int, turn: int) -> Integers:
+    """(buckets,): each one's partner in this round of a tournament, or −1; in the end all meet."""
+    even = number + number % 2
+    ring = np.concatenate([[0], 1 + (np.arange(even - 1) + turn) % (even - 1)])
+    partner = np.empty(even, dtype=np.int64)
+    partner[ring] = ring[::-1]
+    return np.where(partner < number, partner, -1)[:number]
+
+
+def exchange(
+    scoring: Scoring, found: Buckets, slope: Floats, partner: Integers, pace: float
+) -> Integers:
+    """Exchange rows with the same sensitive record where that promises a smaller loss.
+
+    For two buckets the best is known: those who would gain most by going change places with each
+    other, one by one, until the next pair would lose.
+    """
+    here, there = found.classes, partner[found.classes]
+    costs = slope @ found.shares.T
+    atom = scoring.questions.atom
+    rows = np.flatnonzero(there >= 0)
+    here, there, atom = here[rows], there[rows], atom[rows]
+    gain = costs[atom, here] - costs[atom, there]
+    group = np.minimum(here, there) * scoring.records + scoring.values[rows]
+    first, second = here < there, here > there
+    one, rank_one = _ranked(np.flatnonzero(first), group, gain)
+    two, rank_two = _ranked(np.flatnonzero(second), group, gain)
+    room = len(group) + 1
+    _, a, b = np.intersect1d(
+        group[one] * room + rank_one, group[two] * room + rank_two, return_indices=True
+    )
+    one, two = one[a], two[b]
+    both = gain[one] + gain[two]
+    best = np.argsort(-both, kind="stable")[: int(np.ceil(pace * np.count_nonzero(both > TINY)))]
+    classes = found.classes.copy()
+    classes[rows[one[best]]] = there[one[best]]
+    classes[rows[two[best]]] = there[two[best]]
+    return classes
+
+
+def _ranked(rows: Integers, group: Integers, gain: Floats) -> tuple[Integers, Integers]:
+    """The rows by group, in each the largest gain first, and their ranks in it."""
+    ordered = rows[np.lexsort((-gain[rows], group[rows]))]
+    return ordered, _ranks(group[ordered])
+
+
+def _ranks(sorted_groups: Integers) -> Integers:
+    """0, 1, 2, … in each run of equal numbers."""
+    return np.arange(len(sorted_groups)) - np.searchsorted(sorted_groups, sorted_groups)
+
+
+def move(
+    units: Units,
+    requirements: Sequence[Requirement],
+    scoring: Scoring,
+    found: Buckets,
+    slope: Floats,
+    partner: Integers,
+    pace: float,
+) -> Integers:
+    """Move rows to the partner of their bucket where that promises a smaller loss.
+
+    Of each two buckets the best moves are made; half as many, again and again, until both meet
+    the requirements.
+    """
+    here, there = found.classes, partner[found.classes]
+    promise = promises(scoring, found, slope, here, there)
+    rows = np.flatnonzero(promise < -TINY)
+    pair = np.minimum(here, there)[rows]
+    order = np.lexsort((promise[rows], pair))
+    rows, pair = rows[order], pair[order]
+    rank = _ranks(pair)
+    both = found.rows + np.where(partner >= 0, found.rows[partner], 0)
+    quota = np.maximum(1, MOVED * pace * both).astype(np.int64)
+    while True:
+        moved = rows[rank < quota[pair]]
+        classes = here.copy()
+        classes[moved] = there[moved]
+        wrong = _failing(units, requirements, classes, scoring.number)
+        if not len(wrong) or not len(moved):
+            return classes
+        quota[np.minimum(wrong, partner[wrong])] //= 2
+
+
+def promises(
+    scoring: Scoring, found: Buckets, slope: Floats, here: Integers, there: Integers
+) -> Floats:
+    """(units,): by how much the loss would change, to first order, if one row moved.
+
+    A bucket's part of the first-order loss is g·p, where g is the sum of its rows' slopes; the
+    move changes both.
+    """
+    atom, values, rows, counts = scoring.questions.atom, scoring.values, found.rows, found.counts
+    pulls = np.zeros((scoring.number, slope.shape[1]))
+    for record in range(slope.shape[1]):
+        pulls[:, record] = np.bincount(here, slope[atom, record], scoring.number)
+    whole = (pulls * counts).sum(axis=1)
+    costs = slope @ counts.T
+    own = slope[atom, values]
+    left = (whole[here] - costs[atom, here] - pulls[here, values] + own) / np.maximum(
+        rows[here] - 1, 1
+    )
+    joined = (whole[there] + costs[atom, there] + pulls[there, values] + own) / (rows[there] + 1)
+    before = whole[here] / rows[here] + whole[there] / rows[there]
+    allowed = (there >= 0) & (rows[here] > 1)
+    return np.where(allowed, left + joined - before, 0.0)
+
+
+def _failing(
+    units: Units, requirements: Sequence[Requirement], classes: Integers, number: int
+) -> Integers:
+    histograms = units.histograms(classes.astype(np.int32), number)
+    fails = histograms.rows == 0
+    for requirement in requirements:
+        fails |= ~requirement.met(histograms)
+    return np.flatnonzero(fails)
