@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from voile.engines.table import Table
-from voile.errors import TableError, UsageError, did_you_mean
+from voile.errors import TableError, UsageError
 from voile.evaluate.losses import class_measures
 from voile.evaluate.losses.accuracy import (
     class_majority_accuracy,
     majority_accuracy,
     naive_bayes_accuracy,
 )
-from voile.evaluate.losses.blocks import Points, Told, told_by
-from voile.evaluate.losses.divergence import Floats, shares
+from voile.evaluate.losses.blocks import Told, told_by
+from voile.evaluate.losses.divergence import Floats
 from voile.evaluate.losses.joint import joint_divergence
 from voile.evaluate.losses.measured import (
     Accuracy,
@@ -29,57 +28,22 @@ from voile.evaluate.losses.measured import (
     Workload,
     WorstPopulation,
 )
-from voile.evaluate.losses.other_kinds import points, told_by_rows, told_by_view
+from voile.evaluate.losses.other_kinds import told_by_rows, told_by_view
 from voile.evaluate.losses.populations import Populations, populations
 from voile.evaluate.losses.posteriors import Posterior, revealed, row_posterior, view_posterior
 from voile.evaluate.losses.privacy_loss import p_loss
 from voile.evaluate.losses.queries import MOST_VALUES, check_queries, relative_error, workload
+from voile.evaluate.losses.truth import Truth, columns_asked, levels_of, read_truth
 from voile.evaluate.losses.utility_loss import estimated, mean_divergence, population_losses
-from voile.hierarchies import default_levels, read_hierarchies
 from voile.recoding.grouping import Shown
-from voile.recoding.units import Codes, Counts
+from voile.recoding.units import Codes
 from voile.release import ClassRelease, LocalRelease, Release, ViewRelease
-from voile.schema import Schema
 from voile.schema.hierarchy import Levels
 
 WORST = 5
 """Populations that are listed."""
 DIMENSION, SELECTIVITY, QUERIES = 4, 0.05, 1000
 """Of the queries that are asked where nothing is said."""
-
-
-@dataclass(frozen=True, eq=False)
-class Truth:
-    """The private table: its different combinations of quasi-identifiers, with their rows."""
-
-    schema: Schema
-    """Of the quasi-identifiers, then the sensitive column."""
-    cells: Codes
-    counts: Counts
-    """(cells, sensitive values)"""
-    others: Codes
-    """(columns, people): different combinations of all columns but the sensitive one."""
-
-    @property
-    def qi(self) -> tuple[str, ...]:
-        return tuple(self.schema.names[:-1])
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return tuple(self.schema.sizes[:-1])
-
-    @property
-    def rows(self) -> int:
-        return int(self.counts.sum())
-
-    @property
-    def overall(self) -> Floats:
-        return shares(self.counts.sum(axis=0))
-
-    @property
-    def told(self) -> Told:
-        """What the table itself tells."""
-        return (Points(self.counts.astype(np.float64), self.cells),)
 
 
 def losses(
@@ -137,97 +101,6 @@ def losses(
     )
 
 
-# ---------------------------------------------------------------------- what is asked for
-
-
-def columns_asked(
-    release: Release, sensitive: str | None, qi: Sequence[str] | None
-) -> tuple[str, list[str]]:
-    """The sensitive column and the quasi-identifiers, by what the release has."""
-    names = release.schema.names
-    classes = isinstance(release, ClassRelease)
-    candidates = release.sensitive if isinstance(release, ClassRelease) else names
-    if sensitive is None and classes and len(candidates) == 1:
-        sensitive = candidates[0]
-    if sensitive is None:
-        raise UsageError(
-            "which column is sensitive was not said", hint=f"--sensitive: {', '.join(candidates)}"
-        )
-    if sensitive not in candidates:
-        raise UsageError(
-            f"{sensitive!r} is no sensitive column of the release"
-            if classes
-            else f"the release has no column {sensitive!r}",
-            hint=did_you_mean(sensitive, candidates),
-        )
-    possible = release.qi if isinstance(release, ClassRelease) else names
-    possible = [name for name in possible if name != sensitive]
-    for name in qi or ():
-        if name == sensitive:
-            raise UsageError(f"{name!r} is in --qi and in --sensitive", hint="it is one of them")
-        if name not in possible:
-            raise UsageError(
-                f"{name!r} is no quasi-identifier of the release"
-                if classes
-                else f"the release has no column {name!r}",
-                hint=did_you_mean(name, possible),
-            )
-    chosen = list(possible if qi is None else qi)
-    if len(set(chosen)) < len(chosen):
-        raise UsageError(
-            f"a column is named twice: {', '.join(chosen)}", hint="name each column once"
-        )
-    if not chosen:
-        raise UsageError("no quasi-identifiers were named", hint=f"--qi {','.join(possible)}")
-    return sensitive, chosen
-
-
-def read_truth(table: Table, release: Release, qi: Sequence[str], sensitive: str) -> Truth:
-    """The table by the release's own domain; refused where it cannot be the one behind it."""
-    schema, manifest = release.schema, release.manifest
-    table.check_columns(schema.names)
-    codes, _ = table.columns_of_codes(schema, drop_nulls=manifest.nulls == "drop")
-    found = len(codes[0])
-    expected = manifest.public_rows
-    if isinstance(release, ClassRelease) and expected is not None:
-        expected += manifest_removed(release)
-    if expected is not None and expected != found:
-        raise TableError(
-            f"table {table.name!r} has {found:,} rows, and the release was made of {expected:,}",
-            hint="give the table that the release was made of",
-        )
-    if not found:
-        raise TableError(f"table {table.name!r} has no rows", hint="nothing can be measured")
-    by_name = dict(zip(schema.names, codes, strict=True))
-    rows = np.stack([by_name[name].astype(np.int32) for name in [*qi, sensitive]])
-    cells = points(rows, schema[sensitive].size, np.ones(found))
-    others = [by_name[name].astype(np.int32) for name in schema.names if name != sensitive]
-    return Truth(
-        schema.select([*qi, sensitive]),
-        cells.codes,
-        np.rint(cells.counts).astype(np.int64),
-        distinct(others) if isinstance(release, ViewRelease) else cells.codes,
-    )
-
-
-def manifest_removed(release: ClassRelease) -> int:
-    """Rows that no class could hold."""
-    return release.manifest.parameters.removed
-
-
-def distinct(codes: Sequence[Codes]) -> Codes:
-    """The different combinations."""
-    rows = np.stack([*codes, np.zeros(len(codes[0]), dtype=np.int32)])
-    return points(rows, 1, np.ones(rows.shape[1])).codes
-
-
-def levels_of(truth: Truth, given: Mapping[str, Any], table_name: str) -> list[Levels]:
-    """The hierarchies of the quasi-identifiers: those given, those shipped, the usual ones."""
-    schema = truth.schema.select(truth.qi)
-    known = read_hierarchies(given, schema, table_name)
-    return [known.get(attribute.name) or default_levels(attribute) for attribute in schema]
-
-
 # ---------------------------------------------------------------------- what the release tells
 
 
@@ -239,7 +112,7 @@ def shown_of(release: ClassRelease, truth: Truth) -> Shown:
     all_of = shown.histograms
     told = all_of.overall[attribute]
     true = truth.counts.sum(axis=0)
-    if (told > true).any() or (not manifest_removed(release) and (told != true).any()):
+    if (told > true).any() or (not release.manifest.parameters.removed and (told != true).any()):
         raise TableError(
             f"the release does not have the table's values of {truth.schema.names[-1]!r}",
             hint="give the table that the release was made of",
@@ -304,18 +177,9 @@ def measures_of(
         average_class_size=class_measures.average_class_size(shown),
         normalised_class_size=class_measures.normalised_class_size(shown),
         precision=class_measures.precision(shown, levels, orders),
-        non_uniform_entropy=class_measures.non_uniform_entropy(shown, by_position(truth, orders)),
+        non_uniform_entropy=class_measures.non_uniform_entropy(shown, truth.by_position(orders)),
         kl=joint_divergence(told, truth.cells, truth.counts, truth.sizes),
     )
-
-
-def by_position(truth: Truth, orders: Sequence[Codes]) -> list[npt.NDArray[np.int64]]:
-    """For each quasi-identifier the rows that have each value, in the column's order."""
-    rows = truth.counts.sum(axis=1)
-    return [
-        np.bincount(codes, rows, len(order)).astype(np.int64)[order]
-        for codes, order in zip(truth.cells, orders, strict=True)
-    ]
 
 
 def asked_of(

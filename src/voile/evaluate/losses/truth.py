@@ -1,0 +1,148 @@
+"""The private table, as losses are measured against it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from voile.engines.table import Table
+from voile.errors import TableError, UsageError, did_you_mean
+from voile.evaluate.losses.blocks import Points, Told
+from voile.evaluate.losses.divergence import Floats, shares
+from voile.evaluate.losses.other_kinds import points
+from voile.hierarchies import default_levels, read_hierarchies
+from voile.recoding.units import Codes, Counts
+from voile.release import ClassRelease, Release, ViewRelease
+from voile.schema import Schema
+from voile.schema.hierarchy import Levels
+
+
+@dataclass(frozen=True, eq=False)
+class Truth:
+    """The private table: its different combinations of quasi-identifiers, with their rows."""
+
+    schema: Schema
+    """Of the quasi-identifiers, then the sensitive column."""
+    cells: Codes
+    counts: Counts
+    """(cells, sensitive values)"""
+    others: Codes
+    """(columns, people): different combinations of all columns but the sensitive one."""
+
+    @property
+    def qi(self) -> tuple[str, ...]:
+        return tuple(self.schema.names[:-1])
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        return tuple(self.schema.sizes[:-1])
+
+    @property
+    def rows(self) -> int:
+        return int(self.counts.sum())
+
+    @property
+    def overall(self) -> Floats:
+        return shares(self.counts.sum(axis=0))
+
+    @property
+    def told(self) -> Told:
+        """What the table itself tells."""
+        return (Points(self.counts.astype(np.float64), self.cells),)
+
+    def by_position(self, orders: Sequence[Codes]) -> list[Counts]:
+        """For each quasi-identifier the rows that have each value, in the column's order."""
+        rows = self.counts.sum(axis=1)
+        return [
+            np.bincount(codes, rows, len(order)).astype(np.int64)[order]
+            for codes, order in zip(self.cells, orders, strict=True)
+        ]
+
+
+def columns_asked(
+    release: Release, sensitive: str | None, qi: Sequence[str] | None
+) -> tuple[str, list[str]]:
+    """The sensitive column and the quasi-identifiers, by what the release has."""
+    value = sensitive_asked(release, sensitive)
+    possible = release.qi if isinstance(release, ClassRelease) else release.schema.names
+    possible = [name for name in possible if name != value]
+    chosen = list(possible if qi is None else qi)
+    for name in chosen:
+        if name == value:
+            raise UsageError(f"{name!r} is in --qi and in --sensitive", hint="it is one of them")
+        if name not in possible:
+            raise UsageError(
+                f"the release has no quasi-identifier {name!r}",
+                hint=did_you_mean(name, possible),
+            )
+    if len(set(chosen)) < len(chosen):
+        raise UsageError(
+            f"a column is named twice: {', '.join(chosen)}", hint="name each column once"
+        )
+    if not chosen:
+        raise UsageError("no quasi-identifiers were named", hint=f"--qi {','.join(possible)}")
+    return value, chosen
+
+
+def sensitive_asked(release: Release, sensitive: str | None) -> str:
+    """The column that is named, or the only one that the release calls sensitive."""
+    known = release.sensitive if isinstance(release, ClassRelease) else release.schema.names
+    if sensitive is None and isinstance(release, ClassRelease) and len(known) == 1:
+        return known[0]
+    if sensitive is None:
+        raise UsageError(
+            "it was not said which column is sensitive",
+            hint=f"--sensitive {known[-1]}: one of {', '.join(known)}"
+            if known
+            else "the release has no sensitive column, and so no losses",
+        )
+    if sensitive not in known:
+        raise UsageError(
+            f"the release has no sensitive column {sensitive!r}",
+            hint=did_you_mean(sensitive, known),
+        )
+    return sensitive
+
+
+def read_truth(table: Table, release: Release, qi: Sequence[str], sensitive: str) -> Truth:
+    """The table by the release's own domain; refused where it cannot be the one behind it."""
+    schema, manifest = release.schema, release.manifest
+    table.check_columns(schema.names)
+    codes, _ = table.columns_of_codes(schema, drop_nulls=manifest.nulls == "drop")
+    found = len(codes[0])
+    expected = manifest.public_rows
+    if isinstance(release, ClassRelease):
+        expected = release.rows + release.manifest.parameters.removed
+    if expected is not None and expected != found:
+        raise TableError(
+            f"table {table.name!r} has {found:,} rows, and the release was made of {expected:,}",
+            hint="give the table that the release was made of",
+        )
+    if not found:
+        raise TableError(f"table {table.name!r} has no rows", hint="nothing can be measured")
+    by_name = dict(zip(schema.names, codes, strict=True))
+    rows = np.stack([by_name[name].astype(np.int32) for name in [*qi, sensitive]])
+    cells = points(rows, schema[sensitive].size, np.ones(found))
+    others = [by_name[name].astype(np.int32) for name in schema.names if name != sensitive]
+    return Truth(
+        schema.select([*qi, sensitive]),
+        cells.codes,
+        np.rint(cells.counts).astype(np.int64),
+        distinct(others) if isinstance(release, ViewRelease) else cells.codes,
+    )
+
+
+def distinct(codes: Sequence[Codes]) -> Codes:
+    """The different combinations."""
+    rows = np.stack([*codes, np.zeros(len(codes[0]), dtype=np.int32)])
+    return points(rows, 1, np.ones(rows.shape[1])).codes
+
+
+def levels_of(truth: Truth, given: Mapping[str, Any], table_name: str) -> list[Levels]:
+    """The hierarchies of the quasi-identifiers: those given, those shipped, the usual ones."""
+    schema = truth.schema.select(truth.qi)
+    known = read_hierarchies(given, schema, table_name)
+    return [known.get(attribute.name) or default_levels(attribute) for attribute in schema]
