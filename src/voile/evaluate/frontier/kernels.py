@@ -141,7 +141,7 @@ def sums_by_part(
 
 @compiled
 def quadratic_step(curvature: Floats, slope: Floats, weights: Floats, sweeps: int) -> Floats:
-    """Weights (parts, corners) that minimise a quadratic model, each part's summing to what it does.
+    """Weights (parts, corners) that minimise a quadratic model; the sum of each part is kept.
 
     Weight is moved between the two corners of a part that gain most, part by part.
     """

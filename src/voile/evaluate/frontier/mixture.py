@@ -52,7 +52,8 @@ class Problem:
     @cached_property
     def rows(self) -> Floats:
         """(atoms, 1)"""
-        return self.populations.counts.sum(axis=1, keepdims=True).astype(np.float64)
+        found: Floats = self.populations.counts.sum(axis=1, keepdims=True).astype(np.float64)
+        return found
 
     @cached_property
     def support(self) -> Floats:
@@ -75,7 +76,8 @@ class Problem:
         truth = shares(self.populations.counts[:, self.present])
         distance = jensen_shannon(self.overall, truth)
         way = np.minimum(1.0, radius / np.maximum(distance, radius))
-        return self.overall + way[:, None] * (truth - self.overall)
+        found: Floats = self.overall + way[:, None] * (truth - self.overall)
+        return found
 
     def images(self, points: Floats) -> Floats:
         """(parts, populations · values): what the atoms of each part are in the estimates."""
@@ -135,7 +137,8 @@ class Mixture:
     @property
     def estimates(self) -> Floats:
         """(populations · values,)"""
-        return np.einsum("pc,pcz->z", self.weights, self.images)
+        found: Floats = np.einsum("pc,pcz->z", self.weights, self.images)
+        return found
 
     @property
     def points(self) -> Floats:

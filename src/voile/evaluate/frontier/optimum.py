@@ -72,12 +72,13 @@ def certify(
     *,
     gap: float = 0.02,
     steps: int = 100,
-    told: Callable[[int], None] = lambda _: None,
+    told: Callable[[Certified], None] = lambda _: None,
 ) -> CertifiedFrontier:
-    """The frontier at these P_losses, each until the bound is within `gap` of what is reached.
+    """The frontier at these P_losses.
 
-    Or within a thousandth of the trivial U_loss, or so many steps were made. Each τ starts from what the one before it found, since that is in every larger ball. `told` is
-    called with 1 after each.
+    Each until the bound is within `gap` of what is reached, or within a thousandth of the trivial
+    U_loss, or so many steps were made. Each τ starts from what the one before it found, since that
+    is in every larger ball. `told` is called with each as it is ready.
     """
     for p_loss in p_losses:
         if not p_loss > 0:
@@ -94,7 +95,7 @@ def certify(
     for p_loss in sorted(p_losses):
         mixture = mixture or Mixture(problem, problem.shrunk(min(p_loss, LN2)))
         found.append(certified(mixture, p_loss, gap=gap, enough=ENOUGH * trivial, steps=steps))
-        told(1)
+        told(found[-1])
     return CertifiedFrontier(tuple(found), trivial)
 
 
@@ -105,8 +106,8 @@ def certified(
     begun, problem = time.perf_counter(), mixture.problem
     mixture.add(problem.shrunk(min(p_loss, LN2)))
     mixture.improve()
-    reached, best = problem.loss(mixture.estimates), Bound(0.0, 0.0)
-    for step in range(1, steps + 1):
+    reached, best, made = problem.loss(mixture.estimates), Bound(0.0, 0.0), 0
+    for made in range(1, steps + 1):  # noqa: B007  (how many is told)
         line, corner = mixture.bound(p_loss)
         if line.at(p_loss) > best.at(p_loss):
             best = Bound(line.intercept - ROUNDING, line.slope)
@@ -115,4 +116,4 @@ def certified(
         mixture.add(corner)
         mixture.improve()
         reached = problem.loss(mixture.estimates)
-    return Certified(p_loss, reached, best, step, time.perf_counter() - begun)
+    return Certified(p_loss, reached, best, made, time.perf_counter() - begun)

@@ -1,0 +1,101 @@
+"""What is measured is kept at once, so that an interrupted run goes on where it stopped."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import threading
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any
+
+from voile.errors import UsageError
+
+NAME = "points.jsonl"
+
+
+class Journal:
+    """Lines of JSON, each durable when `keep` returns; the first says what they are about.
+
+    A line that was cut off by a crash is dropped. Two runs cannot write to one folder.
+    """
+
+    def __init__(self, folder: Path, digest: str, *, overwrite: bool = False) -> None:
+        self.path, self.digest, self.overwrite = folder / NAME, digest, overwrite
+        self.known: dict[str, Any] = {}
+        self._lock = threading.Lock()
+        self._file: IO[bytes]
+
+    def __enter__(self) -> Journal:
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._file = self.path.open("a+b")
+        except OSError as error:
+            raise UsageError(
+                f"cannot write {str(self.path)!r}: {error.strerror}", hint="choose another folder"
+            ) from None
+        try:
+            self._open()
+        except BaseException:
+            self._file.close()
+            raise
+        return self
+
+    def _open(self) -> None:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UsageError(
+                f"another run writes to {str(self.path.parent)!r}", hint="choose another folder"
+            ) from None
+        self._file.seek(0)
+        content = self._file.read()
+        if self.overwrite:
+            content = b""
+        lines = content[: content.rfind(b"\n") + 1].splitlines(keepends=True)
+        if lines and head_of(lines[0]) != self.digest:
+            raise UsageError(
+                f"{str(self.path)!r} holds points of another table, or of other columns, "
+                "hierarchies or support",
+                hint="choose another folder, or pass --overwrite to start anew",
+            )
+        self._file.truncate(sum(map(len, lines)))
+        for line in lines[1:]:
+            entry = json.loads(line)
+            self.known[entry["key"]] = entry["found"]
+        if not lines:
+            self._write({"frontier": self.digest})
+
+    def keep(self, key: str, found: Any) -> None:
+        with self._lock:
+            self._write({"key": key, "found": found})
+            self.known[key] = found
+
+    def _write(self, entry: dict[str, Any]) -> None:
+        self._file.write(json.dumps(entry, ensure_ascii=False).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:  # fmt: skip
+        self._file.close()
+
+
+def head_of(line: bytes) -> str:
+    try:
+        return str(json.loads(line)["frontier"])
+    except (ValueError, KeyError, TypeError):
+        return ""
+
+
+class Forgetful:
+    """The journal of a run that keeps nothing."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, Any] = {}
+
+    def keep(self, key: str, found: Any) -> None:
+        self.known[key] = found

@@ -1,0 +1,98 @@
+"""Measuring one candidate of the portfolio: its classes found, both losses of each way to show."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.evaluate.frontier.command import publishing_command
+from voile.evaluate.frontier.portfolio import Candidate
+from voile.evaluate.frontier.subject import Subject
+from voile.evaluate.losses import p_loss, u_loss
+from voile.privacy.requirements import Histograms
+from voile.publishing.group_finding import find
+from voile.recoding import Recode, Shown, shown
+
+
+@dataclass(frozen=True)
+class Point:
+    """A release that could be published, on the two axes."""
+
+    method: str
+    parameters: Mapping[str, Any]
+    """The options of publishing that make it: what is required, how it is shown."""
+    requirement: str
+    """What its classes have, in words."""
+    p_loss: float
+    u_loss: float
+    classes: int
+    rows: int
+    """That are shown; some methods leave rows out."""
+    seconds: float
+    command: str
+
+    @property
+    def recode(self) -> str:
+        return str(self.parameters["recode"])
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def parameters_of(candidate: Candidate, recode: Recode) -> dict[str, Any]:
+    """What tells one point from every other, besides its method."""
+    own = {k: v for k, v in candidate.how.options.items() if k != "method"}
+    return {**candidate.asked, **own, "recode": recode}
+
+
+def measure(subject: Subject, candidate: Candidate) -> list[Point]:
+    """Raises PromiseError where no grouping of this kind meets what is asked."""
+    begun = time.perf_counter()
+    recodes = candidate.how.recodes
+    wish = subject.wish_for({**candidate.options, "recode": recodes[0]})
+    prepared = subject.prepared_for(wish)
+    found = find(prepared, wish)
+    orders = [
+        prepared.orders.get(name, np.arange(size, dtype=np.int32))
+        for name, size in zip(wish.qi, found.units.sizes, strict=True)
+    ]
+    words = " and ".join(r.spelling for r in prepared.requirements) or "nothing is told of anyone"
+    points = []
+    for recode in recodes:
+        seen = kept(shown(found.units, found.grouping, recode), found.shown)
+        losses = p_loss(seen), u_loss(seen, subject.populations, orders)
+        points.append(
+            Point(
+                candidate.method,
+                parameters_of(candidate, recode),
+                words,
+                *losses,
+                len(seen.histograms.rows),
+                int(seen.histograms.rows.sum()),
+                (time.perf_counter() - begun) / len(recodes),
+                publishing_command(subject, {**candidate.options, "recode": recode}),
+            )  # fmt: skip
+        )
+    return points
+
+
+def kept(seen: Shown, classes: npt.NDArray[np.bool_] | None) -> Shown:
+    """Only these classes are shown; beliefs are still compared with the whole table."""
+    if classes is None:
+        return seen
+    of = seen.histograms
+    histograms = Histograms(of.rows[classes], tuple(c[classes] for c in of.counts), of.overall)
+    left = replace(seen, low=seen.low[classes], high=seen.high[classes], histograms=histograms)
+    if seen.cells is None or seen.cell_class is None or seen.cell_rows is None:
+        return left
+    here = classes[seen.cell_class]
+    numbers = (np.cumsum(classes) - 1).astype(np.int32)
+    return replace(
+        left, cells=np.ascontiguousarray(seen.cells[:, here]),
+        cell_class=numbers[seen.cell_class[here]], cell_rows=seen.cell_rows[here],
+    )  # fmt: skip

@@ -1,0 +1,167 @@
+"""The frontier of a table: its points, which are efficient, and which one to publish."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.evaluate.frontier.measuring import Point
+from voile.evaluate.frontier.optimum import CertifiedFrontier
+from voile.evaluate.frontier.portfolio import METHODS
+from voile.evaluate.frontier.running import Refused
+
+RULE = (
+    "Of the efficient points, the one nearest to no loss at all, where P_loss is counted in parts "
+    "of what the exact table loses and U_loss in parts of what trivial anonymization loses."
+)
+RECODED = {"generalize": "generalization", "bucketize": "bucketization"}
+
+
+def efficient(losses: Sequence[tuple[float, float]]) -> npt.NDArray[np.bool_]:
+    """(points,): those that no other is at least as good as in both losses and better in one."""
+    values = np.array(losses, dtype=np.float64).reshape(-1, 2)
+    found = np.ones(len(values), dtype=np.bool_)
+    for i, point in enumerate(values):
+        found[i] = not ((values <= point).all(axis=1) & (values < point).any(axis=1)).any()
+    return found
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """What was measured of a table. Computed from the private table: not for publishing."""
+
+    name: str
+    rows: int
+    qi: tuple[str, ...]
+    sensitive: str
+    min_support: float
+    populations: int
+    revealed: tuple[float, float]
+    """P_loss of someone whose value is known outright: the commonest value, the rarest."""
+    raw_p_loss: float
+    """P_loss of the table as it is; its U_loss is 0."""
+    points: tuple[Point, ...]
+    refused: tuple[Refused, ...]
+    certified: CertifiedFrontier
+    most_p_loss: float | None = None
+    notes: tuple[str, ...] = ()
+
+    @cached_property
+    def efficient(self) -> tuple[bool, ...]:
+        losses = [(point.p_loss, point.u_loss) for point in self.points]
+        return tuple(map(bool, efficient(losses)))
+
+    @cached_property
+    def recommended(self) -> Point | None:
+        """See RULE; None where nothing is within the P_loss that was allowed."""
+        most = np.inf if self.most_p_loss is None else self.most_p_loss + 1e-12
+        allowed = [
+            point
+            for point, best in zip(self.points, self.efficient, strict=True)
+            if best and point.p_loss <= most
+        ]
+        return min(allowed, key=self.remoteness, default=None)
+
+    def remoteness(self, point: Point) -> float:
+        """How far from no loss at all."""
+        trivial = self.certified.trivial or 1.0
+        return float(np.hypot(point.p_loss / (self.raw_p_loss or 1.0), point.u_loss / trivial))
+
+    def above(self, point: Point) -> float:
+        """How far its U_loss is above what no bucketization with its P_loss is below."""
+        return point.u_loss - self.certified.lower(point.p_loss)
+
+    def in_words(self) -> str:
+        """The recommendation."""
+        best = self.recommended
+        if best is None:
+            return f"Nothing that was measured has a P_loss of at most {self.most_p_loss:g}."
+        part = best.u_loss / self.certified.trivial if self.certified.trivial else 0.0
+        least = self.certified.lower(best.p_loss)
+        return (
+            f"Publish {best.requirement} by {RECODED[best.recode]}, {METHODS[best.method].about}, "
+            f"{best.classes:,} classes: P_loss {best.p_loss:.3f} and U_loss {best.u_loss:.4f}, "
+            f"{part:.0%} of trivial anonymization's {self.certified.trivial:.4f}; no bucketization "
+            f"with that P_loss has a U_loss below {least:.4f}."
+        )
+
+    @property
+    def meaning(self) -> str:
+        """What a P_loss means."""
+        low, high = self.revealed
+        return (
+            f"P_loss is how far the release moves a belief about the person it tells most about: 0 "
+            f"is what everybody knows of all rows, and knowing the {self.sensitive} outright is "
+            f"{low:.3f} for the commonest value and {high:.3f} for the rarest. It measures, and "
+            "promises nothing by itself: the promise is the requirement."
+        )
+
+    def record(self, point: Point) -> dict[str, Any]:
+        least = self.certified.lower(point.p_loss)
+        return {
+            **point.to_dict(),
+            "parameters": dict(point.parameters),
+            "recode": point.recode,
+            "efficient": self.efficient[self.points.index(point)],
+            "certified": least,
+            "above": self.above(point),
+            "ratio": point.u_loss / least if least > 0 else None,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        best = self.recommended
+        return {
+            "table": self.name,
+            "rows": self.rows,
+            "qi": list(self.qi),
+            "sensitive": self.sensitive,
+            "min_support": self.min_support,
+            "populations": self.populations,
+            "points": [self.record(point) for point in self.points],
+            "certified": [
+                {"p_loss": p.p_loss, "u_loss": p.u_loss, "lower": self.certified.lower(p.p_loss),
+                 "steps": p.steps, "seconds": p.seconds}
+                for p in self.certified.points
+            ],
+            "trivial": {"p_loss": 0.0, "u_loss": self.certified.trivial},
+            "raw": {"p_loss": self.raw_p_loss, "u_loss": 0.0},
+            "revealed": list(self.revealed),
+            "refused": [
+                {"method": r.method, "parameters": r.parameters, "why": r.why}
+                for r in self.refused
+            ],
+            "recommended": None if best is None else {
+                **self.record(best), "words": self.in_words(), "rule": RULE,
+            },
+            "notes": list(self.notes),
+        }  # fmt: skip
+
+    def rows_of_table(self) -> list[dict[str, Any]]:
+        """One flat record for each point, for CSV and data frames."""
+        names = dict.fromkeys(name for point in self.points for name in point.parameters)
+        found = []
+        for point in self.points:
+            record = self.record(point)
+            parameters = record.pop("parameters")
+            record.pop("recode")
+            own = {name: parameters.get(name) for name in names}
+            found.append({
+                "method": record.pop("method"), **own, **record,
+                "recommended": point is self.recommended,
+            })  # fmt: skip
+        return found
+
+    def csv(self) -> bytes:
+        rows = self.rows_of_table()
+        text = io.StringIO()
+        writer = csv.DictWriter(text, list(rows[0]) if rows else ["method"], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return text.getvalue().encode()

@@ -1,0 +1,131 @@
+"""Running the portfolio on all cores, and the certified frontier beside it."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+from voile.errors import PromiseError, UsageError
+from voile.evaluate.frontier.measuring import Point, measure
+from voile.evaluate.frontier.mixture import Bound
+from voile.evaluate.frontier.optimum import Certified, CertifiedFrontier, certify
+from voile.evaluate.frontier.portfolio import Candidate
+from voile.evaluate.frontier.subject import Subject
+from voile.publishing.progress import Progress
+
+P_LOSSES = (0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.075, 0.1, 0.125, 0.15)
+"""Where the frontier is certified; its lines bound it everywhere else."""
+
+
+class Keeper(Protocol):
+    """Where what is found is kept: a journal, or nowhere."""
+
+    known: dict[str, Any]
+
+    def keep(self, key: str, found: Any) -> None: ...
+
+
+class StoppedError(Exception):
+    """The run was interrupted, and so this thread ends."""
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A candidate that no grouping can be: why."""
+
+    method: str
+    parameters: dict[str, Any]
+    why: str
+
+
+@dataclass(frozen=True)
+class Measured:
+    points: tuple[Point, ...]
+    refused: tuple[Refused, ...]
+    certified: CertifiedFrontier
+
+
+def run(
+    subject: Subject,
+    candidates: Sequence[Candidate],
+    keeper: Keeper,
+    progress: Progress,
+    *,
+    jobs: int | None = None,
+    p_losses: Sequence[float] = P_LOSSES,
+) -> Measured:
+    """Measure what is not known yet. What is finished is kept, also if the run is interrupted."""
+    number = jobs if jobs is not None else os.cpu_count() or 1
+    if number < 1:
+        raise UsageError(f"jobs {number} is too few", hint="1 or more, or leave it out")
+    stop = threading.Event()
+    certifying = [p for p in p_losses if certified_key(p) not in keeper.known]
+    measuring = [c for c in candidates if key_of(c) not in keeper.known]
+    progress.start("measuring", len(p_losses) + len(candidates))
+    progress.advance(len(p_losses) - len(certifying) + len(candidates) - len(measuring))
+
+    def keep_certified(found: Certified) -> None:
+        keeper.keep(certified_key(found.p_loss), asdict(found))
+        progress.advance(1)
+        stopping(stop)
+
+    def measure_one(candidate: Candidate) -> None:
+        stopping(stop)
+        keeper.keep(key_of(candidate), measured_or_refused(subject, candidate))
+        progress.advance(1)
+
+    with ThreadPoolExecutor(number) as pool:
+        work = [pool.submit(certify, subject.populations, certifying, told=keep_certified)]
+        work += [pool.submit(measure_one, candidate) for candidate in measuring]  # type: ignore[arg-type]
+        try:
+            for done in as_completed(work):
+                done.result()
+        except BaseException:
+            stop.set()
+            pool.shutdown(cancel_futures=True)
+            raise
+    return collected(subject, candidates, p_losses, keeper)
+
+
+def stopping(stop: threading.Event) -> None:
+    if stop.is_set():
+        raise StoppedError
+
+
+def measured_or_refused(subject: Subject, candidate: Candidate) -> Any:
+    """As JSON: points, or why there are none."""
+    try:
+        return [point.to_dict() for point in measure(subject, candidate)]
+    except PromiseError as error:
+        return error.message
+
+
+def collected(
+    subject: Subject, candidates: Sequence[Candidate], p_losses: Sequence[float], keeper: Keeper
+) -> Measured:
+    """What was asked for, from all that is known."""
+    points: list[Point] = []
+    refused: list[Refused] = []
+    for candidate in candidates:
+        found = keeper.known[key_of(candidate)]
+        if isinstance(found, str):
+            refused.append(Refused(candidate.method, dict(candidate.asked), found))
+        else:
+            points += [Point(**entry) for entry in found]
+    lines = [keeper.known[certified_key(p)] for p in sorted(p_losses)]
+    certified = [Certified(**{**line, "bound": Bound(**line["bound"])}) for line in lines]
+    trivial = CertifiedFrontier(tuple(certified), certify(subject.populations, []).trivial)
+    return Measured(tuple(points), tuple(refused), trivial)
+
+
+def key_of(candidate: Candidate) -> str:
+    return json.dumps([candidate.method, candidate.options], sort_keys=True)
+
+
+def certified_key(p_loss: float) -> str:
+    return f"certified {p_loss!r}"

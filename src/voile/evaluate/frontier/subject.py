@@ -1,0 +1,134 @@
+"""The table that releases are measured against: read once, with its large populations."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from voile.engines.table import Table
+from voile.errors import UsageError
+from voile.evaluate.losses import Populations, jensen_shannon, populations
+from voile.evaluate.losses.divergence import shares
+from voile.hierarchies import default_levels
+from voile.privacy.requirements import requirements_of
+from voile.publishing.group_finding import units_for
+from voile.publishing.group_reading import Prepared, orders_for, prepare
+from voile.publishing.group_wish import GroupWish
+from voile.publishing.progress import Progress, Silent
+from voile.recoding import Units
+
+FORMAT = 1
+"""Of the digest: raised when the same settings would measure something else."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """A table, its columns' parts, and the populations that U_loss is about."""
+
+    source: str
+    """How a command names the table."""
+    wish: GroupWish
+    """Everything but how rows are grouped."""
+    prepared: Prepared
+    units: Units
+    """Positions are codes of the schema."""
+    populations: Populations
+    min_support: float
+
+    @property
+    def overall(self) -> Any:
+        return shares(self.units.overall[0])
+
+    @cached_property
+    def revealed(self) -> tuple[float, float]:
+        """P_loss of a person whose value is known outright: for the commonest and rarest value."""
+        values = np.flatnonzero(self.overall)
+        known = jensen_shannon(self.overall, np.eye(len(self.overall))[values])
+        return float(known.min()), float(known.max())
+
+    @cached_property
+    def raw_p_loss(self) -> float:
+        """P_loss of the table as it is: each combination of quasi-identifiers is a class."""
+        _, cell = np.unique(self.units.codes, axis=1, return_inverse=True)
+        counts = self.units.histograms(cell.ravel().astype(np.int32), int(cell.max()) + 1).counts[0]
+        return float(jensen_shannon(self.overall, shares(counts)).max())
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all that a measured point depends on, besides its own method and requirements."""
+        found = hashlib.sha256()
+        settings = {
+            "format": FORMAT, "qi": list(self.wish.qi), "sensitive": list(self.wish.sensitive),
+            "min_support": self.min_support, "schema": self.prepared.schema.to_dict(),
+        }  # fmt: skip
+        found.update(json.dumps(settings, sort_keys=True, default=str).encode())
+        for name in self.wish.qi:
+            if (levels := self.prepared.levels.get(name)) is not None:
+                for nodes in (*levels.nodes, levels.leaves):
+                    found.update(nodes.tobytes())
+        for array in (self.units.codes, self.units.sensitive, self.units.weights):
+            found.update(array.tobytes())
+        return found.hexdigest()
+
+    def wish_for(self, options: Mapping[str, Any]) -> GroupWish:
+        return replace(self.wish, **options)
+
+    def prepared_for(self, wish: GroupWish) -> Prepared:
+        """The same rows in the order, and with the requirements, that this wish has."""
+        schema, levels = self.prepared.schema, self.prepared.levels
+        sizes = [schema[name].size for name in wish.sensitive]
+        return replace(
+            self.prepared,
+            orders=orders_for(schema, levels, wish),
+            requirements=requirements_of(wish.sensitive, sizes, levels=levels, **wish.requires),
+        )
+
+
+def read_subject(
+    table: Any,
+    *,
+    source: str | None = None,
+    sensitive: str,
+    qi: Sequence[str],
+    min_support: float = 0.05,
+    hierarchies: Mapping[str, Any] | None = None,
+    schema: Any = None,
+    nulls: Any = "error",
+    progress: Progress | None = None,
+) -> Subject:
+    """Read the table; columns that are neither quasi-identifiers nor sensitive are left out."""
+    if not 0 < min_support <= 1:
+        raise UsageError(
+            f"minimum support {min_support:g} is not a share of the rows",
+            hint="choose one above 0 and at most 1, such as 0.05",
+        )
+    read = table if isinstance(table, Table) else Table(table)
+    read.check_columns([*qi, sensitive])
+    wish = GroupWish(
+        method="trivial", qi=tuple(qi), sensitive=(sensitive,),
+        identifiers=tuple(c for c in read.columns if c not in {*qi, sensitive}),
+        hierarchies=hierarchies, schema=schema, nulls=nulls, simulate_seed=0,
+    )  # fmt: skip
+    prepared = prepare(read, wish, progress or Silent())
+    units, _ = units_for(replace(prepared, orders={}), wish)
+    levels = [
+        prepared.levels[name] if name in prepared.levels else default_levels(prepared.schema[name])
+        for name in qi
+    ]
+    counts = np.zeros((len(units.weights), units.sensitive_sizes[0]), dtype=np.int64)
+    counts[np.arange(len(counts)), units.sensitive[0]] = units.weights
+    least = math.ceil(min_support * units.rows - 1e-9)
+    found = populations(units.codes, levels, least, counts)
+    if not found.number:
+        raise UsageError(
+            f"no population has {least:,} rows, {min_support:g} of the table",
+            hint="lower --min-support",
+        )
+    return Subject(source or read.name, wish, prepared, units, found, min_support)
