@@ -45,7 +45,7 @@ class Grouped:
         return np.argsort(self.classes, kind="stable")
 
     def column(self, name: str) -> Whole:
-        return self.codes[self.schema.names.index(name)]
+        return np.asarray(self.codes[self.schema.names.index(name)])
 
     @cached_property
     def known(self) -> dict[str, Any]:
@@ -122,7 +122,8 @@ class Grouped:
         for orders in itertools.product(*(itertools.permutations(m) for m in members)):
             codes = self.codes.copy()
             for some, order in zip(members, orders, strict=True):
-                codes[np.ix_(places, some)] = self.codes[np.ix_(places, list(order))]
+                for place in places:
+                    codes[place, some] = self.codes[place, list(order)]
             yield codes
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 from functools import lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from voile.reconstruct.axes import Floats
 
-STEPS = 100
+STEPS = 50
 
 
 def spread_in_intervals(

@@ -25,7 +25,7 @@ from voile.reconstruct.axes import Floats
 
 Ints = npt.NDArray[np.int64]
 
-STEPS = 150
+STEPS = 50
 SCALINGS = 3
 LAST_SCALINGS = 50
 PRIOR = 20.0
@@ -67,11 +67,14 @@ def hand_out(groups: Groups, steps: int = STEPS, prior: float = PRIOR) -> Floats
     model = np.broadcast_to(overall, (kinds, groups.records)).copy()
     handed = scaled(model.ravel()[place], groups, SCALINGS)
     for _ in range(steps):
-        found = np.bincount(place, handed, kinds * groups.records).reshape(kinds, -1)
+        found = np.bincount(place, handed, kinds * groups.records).astype(np.float64)
         expected = weights[:, None] * model
         for values, effect in zip(groups.attributes, effects, strict=True):
-            seen, told = (by_value(values, len(effect), x) for x in (found, expected))
-            effect += np.log((seen + prior * overall) / (told + prior * overall)) / len(effects)
+            seen, told = (
+                by_value(values, len(effect), x) + prior * overall
+                for x in (found.reshape(kinds, -1), expected)
+            )
+            np.add(effect, np.log(seen / told) / len(effects), out=effect)
         logits = base + sum(
             effect[values] for values, effect in zip(groups.attributes, effects, strict=True)
         )

@@ -10,7 +10,9 @@ assumption that all that is open is equally likely, and an extreme over all that
   cells.py       the cells of a query, and what is asked as functions of them
   boxes.py       sums where values lie in boxes
   buckets.py     sums where sensitive records are permuted in buckets
-  extremes.py    the certain bounds of those
+  pairs.py       pairs of rows and records of a bucket
+  pairing.py     what those can add up to at least and at most
+  entropy.py     what all classes together tell about the values within each
   estimator.py   formulas of totals: standard errors, intervals, certain bounds
   quantiles.py   quantiles, by inverting the distribution
   work.py        one query being answered

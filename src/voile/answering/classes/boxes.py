@@ -24,7 +24,9 @@ from voile.estimate import Floats
 CHUNK = 2**21
 """Units times open cells at a time."""
 MOST_WORK = 2**32
-KEPT = 2**23
+"""Units times open cells of one query."""
+KEPT = 2**24
+"""Units times open cells that are kept from one use to the next."""
 ROUNDING = 1e-12
 
 
@@ -83,15 +85,16 @@ class Boxes(Law):
             found[np.abs(found) <= ROUNDING * sizes[pair]] = 0.0
         return Moments(means, (covariances,))
 
-    def extremes(self, slope: Floats, *, terms: bool = False) -> Extremes:  # noqa: ARG002
+    def extremes(self, slope: Floats, *, terms: bool = False) -> Extremes:
         asked = self.asked
         ends = [np.zeros(slope.shape) for _ in range(2)]
+        used = range(slope.shape[1]) if terms else np.flatnonzero(slope.any(axis=0))
         for block in self.blocks():
-            payoffs = [w[block.line, block.columns] for w in asked.payoffs]
             weight = self._weight(block, slope)
             for side, sign in enumerate((1.0, -1.0)):
                 at, taken = self._lowest(block, sign * weight)
-                for t, payoff in enumerate(payoffs):
+                for t in used:
+                    payoff = asked.payoffs[t][block.line, block.columns]
                     ends[side][block.groups, t] += block.rows @ np.where(taken, payoff[at], 0.0)
         low, high = ((slope * end).sum(axis=1) for end in ends)
         return Extremes(low, high, ends[0], ends[1])
@@ -109,9 +112,11 @@ class Boxes(Law):
 
     def _weight(self, block: Block, slope: Floats) -> Floats:
         """Σ slope·payoff at every cell of a block."""
-        by_column = np.repeat(slope[block.groups].T, lengths(block), axis=1)
-        payoffs = [w[block.line, block.columns] for w in self.asked.payoffs]
-        return np.asarray((by_column * np.stack(payoffs)).sum(axis=0))
+        found = np.zeros(len(block.columns))
+        for t in np.flatnonzero(slope.any(axis=0)):
+            by_column = np.repeat(slope[block.groups, t], lengths(block))
+            found += by_column * self.asked.payoffs[t][block.line, block.columns]
+        return found
 
     # ------------------------------------------------------------------ units
 

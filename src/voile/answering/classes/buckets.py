@@ -7,107 +7,31 @@ n! ways to hand out the records are alike. So f_xs = n_x·m_s/n rows are expecte
   n/(n−1) · [Σ f·v·w − Σ_x V_x·W_x/n_x − Σ_s V_s·W_s/m_s + V·W/n]
 
 with V_x, V_s, V the sums of f·v over a line, a column and the whole bucket. Buckets are
-independent. Under a fitted model f is another table with the same margins (see entropy.py); then
-Σ f·v·w − Σ_x V_x·W_x/n_x, rows taken as independent, bounds the variance from above, and so does
-the same with columns.
+independent. Under a fitted model f is another table with the same margins (see entropy.py). Then
+the least of several figures is stated that are too large rather than too small: the variance
+Σ f·v·w − Σ_x V_x·W_x/n_x of rows that draw their records independently, the same of records that
+draw their rows, and both of what v and w have besides a part of the row and a part of the record.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
 from voile.answering.classes.cells import Asked
 from voile.answering.classes.law import Covariances, Extremes, Law, Moments, Pairs, ratio_ends
-from voile.answering.classes.pairing import Pairing, Units, units_of
+from voile.answering.classes.pairing import Pairing, units_of
+from voile.answering.classes.pairs import DENSE, Chunk, Fitted, Owners, owners, pairs_of
 from voile.answering.classes.source import ClassSource
-from voile.answering.local.axes import Ints
 from voile.errors import QueryError
 from voile.estimate import Floats
 
 CHUNK = 2**22
 """Pairs of shown and open cells at a time."""
 MOST_PAIRS = 2**30
-MOST_FITTED = 2**25
-DENSE = 2**23
 ROUNDING = 1e-12
-
-
-@dataclass(frozen=True, eq=False)
-class Fitted:
-    """How many rows of each unit are expected to have each record of their bucket.
-
-    A unit is what rows of one bucket that are alike in all shown columns have in common.
-    """
-
-    row_unit: Ints
-    """(rows,): which unit each row belongs to."""
-    unit_bucket: Ints
-    unit: Ints
-    """(pairs,)"""
-    record: Ints
-    rows: Floats
-
-
-@dataclass(frozen=True, eq=False)
-class Owners:
-    """Lines, columns or buckets of pairs."""
-
-    rows: Floats
-    bucket: Ints
-    """Numbered over the chunk."""
-
-    def products(self, scale: Floats, owner: Ints, group: Ints, groups: int) -> Products:
-        """Ready to sum products of pairs, by owner and group."""
-        key = owner * groups + group
-        span = len(self.rows) * groups
-        if span <= DENSE:
-            found, index = np.arange(span), key
-        else:
-            found, index = np.unique(key, return_inverse=True)
-        at, of_group = np.divmod(found, groups)
-        return Products(index, scale[self.bucket[at]] / self.rows[at], of_group, groups)
-
-
-@dataclass(frozen=True, eq=False)
-class Products:
-    """Sums over the pairs of an owner and a group."""
-
-    index: Ints
-    """Of every pair: which sum it belongs to."""
-    factor: Floats
-    """Of every sum."""
-    group: Ints
-    groups: int
-
-    def of(self, left: Floats, right: Floats) -> Floats:
-        """Σ factor·V·W of each group."""
-        v = np.bincount(self.index, left, len(self.factor))
-        w = np.bincount(self.index, right, len(self.factor))
-        return np.bincount(self.group, self.factor * v * w, self.groups)
-
-
-@dataclass(frozen=True, eq=False)
-class Chunk:
-    """Pairs of units and records of some buckets."""
-
-    bucket: Ints
-    unit: Ints
-    """The line within the bucket, numbered over the chunk."""
-    record: Ints
-    shown: Ints
-    """The shown cell."""
-    open: Ints
-    expected: Floats
-    """f"""
-    lines: Owners
-    """What the pairs of a line have in common: n_x and the bucket."""
-    columns: Owners
-    """m_s"""
-    buckets: Owners
-    """n"""
+PASSES = 20
 
 
 class Buckets(Law):
@@ -169,11 +93,38 @@ class Buckets(Law):
                 by_column[t, u] += whole - over_columns
                 if self.fitted is None:
                     by_line[t, u] += buckets.of(v, w) - over_columns
-        alternatives = (by_line,) if self.fitted is None else (by_line, by_column)
+        alternatives = [by_line] if self.fitted is None else [by_line, by_column]
+        if self.fitted is not None and count == 1 and asked.number.size <= DENSE:
+            alternatives += self._curved(pairs)
         for found in alternatives:
             for pair, values in found.items():
                 values[np.abs(values) <= ROUNDING * sizes[pair]] = 0.0
-        return Moments(means, alternatives)
+        return Moments(means, tuple(alternatives))
+
+    def _curved(self, pairs: Pairs) -> list[Covariances]:
+        """The same two bounds, of what a payoff has besides a part of rows and a part of records.
+
+        Such parts add up to the same however records are handed out, so they have no variance.
+        """
+        asked, (chunk,) = self.asked, self.chunks()
+        shape = asked.number.shape
+        at = chunk.shown * shape[1] + chunk.open
+        table = np.bincount(at, chunk.expected, shape[0] * shape[1]).astype(np.float64)
+        left = [uneven(np.where(asked.number == 0, w, 0.0), table.reshape(shape)).ravel()[at]
+                for w in asked.payoffs]  # fmt: skip
+        group, scale = np.zeros(len(at), np.int64), np.ones(self.classes)
+        sides = [
+            owners.products(scale, owner, group, 1)
+            for owners, owner in ((chunk.lines, chunk.unit), (chunk.columns, chunk.record))
+        ]
+        found: list[Covariances] = []
+        for side in sides:
+            whole = {(t, u): (chunk.expected * left[t] * left[u]).sum() for t, u in pairs}
+            found.append({
+                (t, u): whole[t, u] - side.of(chunk.expected * left[t], chunk.expected * left[u])
+                for t, u in pairs
+            })  # fmt: skip
+        return found
 
     def _scale(self, sizes: Floats) -> Floats:
         """n/(n−1) of every bucket; a bucket of one row is known."""
@@ -267,20 +218,10 @@ class Buckets(Law):
         return low, high
 
 
-def owners(units: Units, first: int, last: int) -> Owners:
-    """The units of the buckets from first to before last."""
-    some = slice(units.starts[first], units.starts[last])
-    return Owners(units.rows[some], units.bucket[some] - first)
-
-
-def pairs_of(lines: Ints, columns: Ints, first: int, last: int) -> tuple[Ints, Ints, Ints]:
-    """Bucket, unit and record of every pair, of the buckets from first to before last.
-
-    `lines` and `columns` are where the units and the records of each bucket begin.
-    """
-    tall, wide = np.diff(lines)[first:last], np.diff(columns)[first:last]
-    many = tall * wide
-    bucket = np.repeat(np.arange(first, last), many)
-    place = np.arange(len(bucket)) - np.repeat(np.cumsum(many) - many, many)
-    across = np.repeat(wide, many)
-    return bucket, lines[bucket] + place // across, columns[bucket] + place % across
+def uneven(payoff: Floats, table: Floats) -> Floats:
+    """What is left of a payoff besides a part of the line and a part of the column."""
+    lines, columns = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
+    for _ in range(PASSES):
+        payoff = payoff - (table * payoff).sum(axis=1, keepdims=True) / lines
+        payoff = payoff - (table * payoff).sum(axis=0, keepdims=True) / columns
+    return payoff

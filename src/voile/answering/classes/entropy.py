@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from voile.answering.classes.buckets import MOST_FITTED, Fitted, pairs_of
+from voile.answering.classes.pairs import MOST_FITTED, Fitted, pairs_of
 from voile.answering.classes.source import ClassSource, Codes
 from voile.answering.local.axes import Ints
 from voile.errors import QueryError

@@ -24,7 +24,7 @@ from voile.answering.classes.law import Extremes, Law, Moments
 from voile.answering.columns import Column, Flags, Formulas, terms_of
 from voile.answering.mixed import bounds
 from voile.estimate import Floats
-from voile.query.formula import Call, Formula, Number, Quantile, leaves
+from voile.query.formula import Call, Formula, Number, leaves
 from voile.query.predicate import Term
 
 MOST_STEPS = 50
@@ -88,7 +88,7 @@ class ClassEstimator(Formulas):
                     both = of[a, b] if (a, b) in of else of[b, a]
                     variance += slope[:, i] * slope[:, j] * both
             found.append(np.maximum(variance, 0.0))
-        return np.minimum.reduce(found)
+        return np.asarray(np.minimum.reduce(found))
 
     @np.errstate(all="ignore")
     def deviation(self, used: tuple[Term, ...], slope: Floats, miss: float) -> Floats:
@@ -134,9 +134,7 @@ class ClassEstimator(Formulas):
 
     def _parts(self, formula: Formula) -> Sides:
         """From the bounds of every part."""
-        ends = {
-            leaf: self.certain(leaf) for leaf in leaves(formula) if not isinstance(leaf, Quantile)
-        }
+        ends = {leaf: self.certain(leaf) for leaf in leaves(formula)}
         return bounds(formula, ends, len(self.estimates))
 
     def _ratio(self, ratio: Ratio) -> Sides:

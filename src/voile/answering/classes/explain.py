@@ -14,7 +14,7 @@ from voile.answering.mixed import has_quantile
 from voile.answering.source import check
 from voile.estimate import finite
 from voile.query.parse import Column, Query
-from voile.query.predicate import Term, wording
+from voile.query.predicate import Atom, Expression, Term, wording
 
 
 def explain_classes(query: Query, source: ClassSource) -> dict[str, Any]:
@@ -23,7 +23,7 @@ def explain_classes(query: Query, source: ClassSource) -> dict[str, Any]:
     whole = ungrouped(query)
     work = ClassWork(whole, source)
     columns = [_column(work, column) for column in whole.columns]
-    parts = [*query.conditions, *query.values, *query.groups]
+    parts: list[Atom | Expression] = [*query.conditions, *query.values, *query.groups]
     read = [n for n in source.schema.names if any(n in part.attributes for part in parts)]
     return {
         "name": columns[0]["name"],

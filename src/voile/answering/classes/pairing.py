@@ -18,8 +18,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from voile.answering.columns import Flags
 from voile.answering.local.axes import Ints
@@ -44,13 +46,14 @@ class Units:
 
     def by_bucket(self, values: Floats) -> Floats:
         """Σ rows·value of the cell, for each bucket."""
-        return np.bincount(self.bucket, self.rows * values[self.cell], len(self.starts) - 1)
+        found = np.bincount(self.bucket, self.rows * values[self.cell], len(self.starts) - 1)
+        return found.astype(np.float64)
 
     def kinds(self, kind: Ints, count: int) -> Floats:
         """(buckets, kinds): rows of each kind of cell."""
         key = self.bucket * count + kind[self.cell]
         size = (len(self.starts) - 1) * count
-        return np.bincount(key, self.rows, size).reshape(-1, count)
+        return np.bincount(key, self.rows, size).astype(np.float64).reshape(-1, count)
 
     def ordered(self, rank: Ints) -> Ints:
         """The cell of every row, in each bucket by the rank of the cells."""
@@ -59,7 +62,9 @@ class Units:
         return np.repeat(self.cell[order], self.rows[order].astype(np.int64))
 
 
-def units_of(bucket: Ints, cell: Ints, rows: Floats, cells: int, buckets: int) -> Units:
+def units_of(
+    bucket: npt.NDArray[np.integer], cell: Ints, rows: npt.ArrayLike, cells: int, buckets: int
+) -> Units:
     """Rows or records of each bucket and cell, taken together."""
     key = bucket.astype(np.int64) * cells + cell
     found, index = np.unique(key, return_inverse=True)
@@ -67,7 +72,7 @@ def units_of(bucket: Ints, cell: Ints, rows: Floats, cells: int, buckets: int) -
     return Units(
         bucket=of_bucket,
         cell=of_cell,
-        rows=np.bincount(index, rows, len(found)),
+        rows=np.bincount(index, rows, len(found)).astype(np.float64),
         starts=np.searchsorted(of_bucket, np.arange(buckets + 1)),
     )
 
@@ -141,7 +146,7 @@ class Pairing:
             return Ends(self._sides(weight), unknown, tight=False)
         low = high = rows * levels[0]
         tight = len(levels) == 2
-        for below, level in zip(levels, levels[1:], strict=False):
+        for below, level in pairwise(levels):
             pays = weight >= level
             most, exact = self._flow(pays)
             least, exact_too = self._flow(~pays)
@@ -170,8 +175,8 @@ class Pairing:
         if len(kinds) > kinds.shape[1]:
             kinds, n, m = kinds.T, m, n
         if len(kinds) > MOST_KINDS:
-            some, other = kinds.any(axis=1), kinds.any(axis=0)
-            return float(np.minimum(n @ some, m @ other).sum()), False
+            pay, paid = kinds.any(axis=1), kinds.any(axis=0)
+            return float(np.minimum(n @ pay, m @ paid).sum()), False
         subsets = (np.arange(2 ** len(kinds))[:, None] >> np.arange(len(kinds))) & 1
         reached = (subsets @ kinds) > 0
         total, step = 0.0, max(1, CHUNK // len(subsets))
