@@ -42,9 +42,9 @@ class Judge:
             self._lasting = [part for r in requirements for part in closed_part(r)]
 
     @property
-    def monotone(self) -> bool:
-        """Whether a coarser combination of levels is feasible wherever a finer one is."""
-        return self._limit == 0 and all(r.monotone for r in (*self._others, *self._presence))
+    def suppresses(self) -> bool:
+        """Whether any row may be suppressed."""
+        return self._limit > 0
 
     def __call__(self, cells: Cells) -> Verdict:
         """Suppress the classes that fail, and see whether that is allowed and enough."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from voile.recoding.feasible import Judge, Verdict
-from voile.recoding.level_costs import Costs, outer_sum
+from voile.recoding.level_costs import Costs, outer_sum, rounded
 from voile.recoding.rollup import Node, RollUp
 
 Key = tuple[float, int, int]
@@ -69,7 +69,7 @@ class Search:
         return tuple(int(level) for level in np.unravel_index(number, self._shape))
 
     def _key(self, node: Node, loss: float) -> Key:
-        return loss, sum(node), int(np.ravel_multi_index(node, self._shape))
+        return rounded(loss), sum(node), int(np.ravel_multi_index(node, self._shape))
 
     def _look_from_above(self, node: Node) -> None:
         """Find where the chain above the combination stops to be hopeless.
@@ -112,8 +112,8 @@ class Search:
         if found.hopeless:
             self._closed[below] = True
         elif found.feasible:
-            if self._judge.monotone:
-                self._closed[above] = True
+            if not self._judge.suppresses:
+                self._closed[above] = True  # they lose as much or more
             key = self._key(node, self._costs.loss(cells, found.kept))
             if key < self.best_key:
                 self.best, self.best_key = node, key

@@ -24,6 +24,9 @@ Truths = npt.NDArray[np.bool_]
 Loss = Literal["ncp", "discernibility", "levels", "entropy"]
 LOSSES: tuple[str, ...] = get_args(Loss)
 
+DIGITS = 14
+"""Losses that agree in so many digits are equal: the rest is the rounding of sums."""
+
 Scalar = TypeVar("Scalar", np.int64, np.float64)
 
 
@@ -66,10 +69,10 @@ class ByColumn(Costs):
         self._bounds = outer_sum(columns) / self._whole
 
     def bounds(self) -> Floats:
-        return self._bounds.copy()
+        return np.round(self._bounds, DIGITS)
 
     def bound(self, cells: Cells) -> float:
-        return float(self._bounds[cells.levels])
+        return rounded(float(self._bounds[cells.levels]))
 
     def loss(self, cells: Cells, kept: Truths) -> float:
         lost = np.flatnonzero(~kept)
@@ -77,7 +80,7 @@ class ByColumn(Costs):
             float(cells.rows[lost] @ self._gaps[j][level][cells.nodes[j, lost]])
             for j, level in enumerate(cells.levels)
         )
-        return self.bound(cells) + more / self._whole
+        return float(self._bounds[cells.levels]) + more / self._whole
 
 
 class Discernibility(Costs):
@@ -91,11 +94,15 @@ class Discernibility(Costs):
         return np.zeros(self._shape)
 
     def bound(self, cells: Cells) -> float:
-        return squares(cells.rows) / self._rows**2
+        return rounded(squares(cells.rows) / self._rows**2)
 
     def loss(self, cells: Cells, kept: Truths) -> float:
         suppressed = int(cells.rows[~kept].sum())
         return (squares(cells.rows[kept]) + self._rows * suppressed) / self._rows**2
+
+
+def rounded(loss: float) -> float:
+    return float(np.round(loss, DIGITS))
 
 
 def outer_sum(columns: Sequence[npt.NDArray[Scalar]]) -> npt.NDArray[Scalar]:
