@@ -255,7 +255,8 @@ def published(seed: int | None = None, **options: Any) -> ViewRelease:
     wish: dict[str, Any] = {
         "prior": 0.35, "posterior": 0.5, "schema": SCHEMA, "noise_prior": CHANCES, "name": "t",
     }  # fmt: skip
-    return voile.publish(table(), simulate_seed=seed, **(wish | options))
+    release: ViewRelease = voile.publish(table(), simulate_seed=seed, **(wish | options))
+    return release
 
 
 def test_sums_over_the_domain_are_those_of_brute_force() -> None:

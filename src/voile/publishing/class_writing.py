@@ -88,7 +88,7 @@ def write_classes(
     """Write beside, verify, put in place. Rows are sorted: their order tells nothing."""
     shown = showing(found)
     ranges = {} if wish.recoded == "bucketize" else ranges_of(prepared, shown, wish)
-    parameters = parameters_of(prepared, found, shown, wish, list(ranges))
+    parameters = parameters_of(prepared, found, shown, wish, ranges)
     with Staging(target, overwrite=overwrite) as staging:
         manifest = manifest_of(prepared, shown, wish, parameters)
         files = [*write_rows(staging.folder, manifest, prepared, shown, ranges)]
@@ -118,7 +118,11 @@ def ranges_of(prepared: Prepared, shown: Showing, wish: GroupWish) -> dict[str, 
 
 
 def parameters_of(
-    prepared: Prepared, found: Found, shown: Showing, wish: GroupWish, ranges: list[str]
+    prepared: Prepared,
+    found: Found,
+    shown: Showing,
+    wish: GroupWish,
+    ranges: Mapping[str, Labels],
 ) -> ClassParameters:
     generalized = wish.recoded == "generalize"
     mondrian = wish.method == "mondrian"
@@ -131,6 +135,11 @@ def parameters_of(
         classes=len(shown.low),
         class_column=class_column(prepared.schema.names),
         orders={name: order.tolist() for name, order in prepared.orders.items()},
+        groups={
+            name: {text: list(ends) for text, ends in range_.groups.items()}
+            for name, range_ in ranges.items()
+            if range_.groups
+        },
         cuts=(wish.cuts or "median") if mondrian else None,
         relaxed=wish.relaxed,
         levels=found.chosen,

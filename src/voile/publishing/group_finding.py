@@ -9,11 +9,11 @@ from typing import Any, cast
 import numpy as np
 import numpy.typing as npt
 
-from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError
 from voile.noise import Key
 from voile.privacy.requirements import L
 from voile.publishing.group_reading import Prepared
+from voile.publishing.group_schema import as_table
 from voile.publishing.group_wish import GroupWish
 from voile.recoding import Grouping, Units
 from voile.recoding.anatomy import anatomy
@@ -72,7 +72,13 @@ def by_cuts(prepared: Prepared, wish: GroupWish) -> Found:
     cut = mondrian(
         units, prepared.requirements, relaxed=wish.relaxed, cuts=cast(Cuts, cuts), levels=levels
     )
-    return Found(units, of_row, cut.grouping, partition=cut)
+    if wish.presence is None:
+        return Found(units, of_row, cut.grouping, partition=cut)
+    # Whoever has the public table counts its rows in the range that is shown: it must be the whole
+    # region, in which they were counted here, and not the smallest range around the rows.
+    regions = cut.regions
+    shown = Grouping(cut.grouping.classes, regions.low, regions.high)
+    return Found(units, of_row, shown, partition=cut)
 
 
 def by_dealing(prepared: Prepared, wish: GroupWish) -> Found:
@@ -149,7 +155,7 @@ def with_population(
     units: Units, schema: Schema, orders: Mapping[str, Codes], wish: GroupWish
 ) -> Units:
     """The same units, and those of a public table, which count as population only."""
-    table = wish.population if isinstance(wish.population, Table) else Table(wish.population)
+    table = as_table(wish.population)
     table.check_columns(list(wish.qi))
     coded, _ = table.columns_of_codes(schema.select(wish.qi), drop_nulls=wish.nulls == "drop")
     qi = [places(orders.get(name), code) for name, code in zip(wish.qi, coded, strict=True)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from decimal import Decimal
+from typing import Any
 
 from voile.engines.table import Table
 from voile.errors import TableError
@@ -33,9 +34,13 @@ def grouping_schema(table: Table, wish: GroupWish) -> tuple[Schema, list[str]]:
             raise TableError(
                 "no row is without NULLs", hint="use --nulls as-value, or leave columns out"
             )
-        profiles = table.profiles(names, drop_nulls=drop)
         null = wish.nulls == "as-value"
-        schema = Schema(tuple(attribute_for(p, wish, null=null) for p in profiles))
+        profiles = {p.name: p for p in table.profiles(names, drop_nulls=drop)}
+        if wish.population is not None:  # a public table: its domain tells nothing
+            public = as_table(wish.population)
+            public.check_columns(list(wish.qi))
+            profiles |= {p.name: p for p in public.profiles(list(wish.qi), drop_nulls=drop)}
+        schema = Schema(tuple(attribute_for(profiles[n], wish, null=null) for n in names))
         table.check_kinds(schema)
         notes = dropped_times(table, names)
     check_nulls(table, schema, wish.nulls)
@@ -75,6 +80,10 @@ def cuttable(attribute: Attribute, profile: ColumnProfile) -> Attribute:
     if ordinal(high) - ordinal(low) >= LARGEST_QI:
         return attribute
     return replace(attribute, domain=Range(low, high))
+
+
+def as_table(given: Any) -> Table:
+    return given if isinstance(given, Table) else Table(given)
 
 
 def check_sizes(schema: Schema, wish: GroupWish) -> None:

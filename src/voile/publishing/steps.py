@@ -24,6 +24,7 @@ from voile.publishing.noise_prior import is_learnt, noise_prior
 from voile.publishing.progress import Progress, Silent
 from voile.publishing.view import ViewWriter
 from voile.publishing.wish import (
+    METHODS,
     POSTERIOR,
     Wish,
     check_domain,
@@ -85,6 +86,10 @@ def publish(
     Methods mondrian, anatomy, fulldomain, suppress, freeshape and trivial group rows into classes:
     their options are those of `GroupWish`: qi, sensitive, k, l, t, semantic, recode, ….
     """
+    if method not in (*METHODS, *GROUPINGS):
+        raise UsageError(
+            f"method {method!r} is not known", hint=did_you_mean(method, [*METHODS, *GROUPINGS])
+        )
     if method in GROUPINGS:
         return published_classes(table, method, columns, simulate_seed, more)
     wish: dict[str, Any] = {

@@ -87,7 +87,8 @@ class Wish:
     def _check_words(self) -> None:
         if self.method not in METHODS:
             raise UsageError(
-                f"method {self.method!r} is not known", hint=f"there is {', '.join(METHODS)}"
+                f"method {self.method!r} is not known",
+                hint=f"there is {', '.join(METHODS)}, and those that group rows: see --help",
             )
         if self.rows not in (None, "set", "multiset"):
             raise UsageError(f"rows {self.rows!r} is not known", hint="use 'multiset' or 'set'")

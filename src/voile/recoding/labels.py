@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,6 +25,8 @@ class Labels:
     texts: tuple[str, ...]
     of_class: Places
     """(classes,): which of the texts each class shows."""
+    groups: dict[str, tuple[int, int]]
+    """The texts that are names of a hierarchy, with their first and last place."""
 
 
 def labels(
@@ -37,26 +40,41 @@ def labels(
     keys = low.astype(np.int64) * attribute.size + high
     unique, of_class = np.unique(keys, return_inverse=True)
     say = Wording(attribute, levels, order)
-    texts = [say(int(key // attribute.size), int(key % attribute.size)) for key in unique]
-    seen: dict[str, int] = {}
-    for i, text in enumerate(texts):
-        if text in seen:  # two ranges that read alike, as where a value is called like a group
-            texts[i] = f"{text} ({int(unique[i]) // attribute.size}–"
-            texts[i] += f"{int(unique[i]) % attribute.size})"
-        seen[texts[i]] = i
-    return Labels(tuple(texts), of_class.astype(np.int32))
+    ends = [(int(key // attribute.size), int(key % attribute.size)) for key in unique]
+    texts: dict[str, tuple[int, int]] = {}
+    for low_end, high_end in ends:
+        text = say(low_end, high_end)
+        if text in texts:  # two ranges that read alike, as where a value is called like a group
+            text += f" (places {low_end} to {high_end})"
+        texts[text] = (low_end, high_end)
+    named = {text: found for text, found in texts.items() if text in say.groups}
+    return Labels(tuple(texts), of_class.astype(np.int32), named)
+
+
+def agrees(
+    text: str,
+    ends: tuple[int, int],
+    attribute: Attribute,
+    order: Places | None,
+    groups: Mapping[str, Sequence[int]],
+) -> bool:
+    """Whether a text is what is said of a range, or a name that stands for it."""
+    if text in groups:
+        return tuple(groups[text]) == ends
+    low, high = ends
+    plain = Wording(attribute, None, order)(low, high)
+    return text in (plain, f"{plain} (places {low} to {high})")
 
 
 class Wording:
     """One column's ranges in words."""
 
-    def __init__(
-        self, attribute: Attribute, levels: Levels | None, order: Places | None
-    ) -> None:
+    def __init__(self, attribute: Attribute, levels: Levels | None, order: Places | None) -> None:
         self._attribute = attribute
         self._order = order
         self._words = value_words(attribute)
         self._nodes = {} if levels is None else intervals_of(levels, order)
+        self.groups = frozenset(self._nodes.values())
 
     def __call__(self, low: int, high: int) -> str:
         attribute = self._attribute
@@ -106,5 +124,5 @@ def intervals_of(levels: Levels, order: Places | None) -> dict[tuple[int, int], 
         np.maximum.at(last, nodes, place)
         whole = last - first + 1 == np.bincount(nodes, minlength=len(texts))
         for node in np.flatnonzero(whole & (last > first)):
-            found.setdefault((int(first[node]), int(last[node])), texts[node])
+            found.setdefault((int(first[node]), int(last[node])), texts[int(node)])
     return found

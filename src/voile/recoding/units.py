@@ -83,7 +83,8 @@ def units_of_rows(
         place[found] = np.arange(len(found), dtype=np.int32)
         of_row, weights, unique = place[keys], count[found], found.astype(keys.dtype)
     else:
-        unique, of_row, weights = np.unique(keys, return_inverse=True, return_counts=True)
+        unique, inverse, weights = np.unique(keys, return_inverse=True, return_counts=True)
+        of_row = inverse.astype(np.int32)
     parts = np.array(index.decode(unique), dtype=np.int32).reshape(len(index.sizes), -1)
     units = Units(
         codes=np.ascontiguousarray(parts[: len(sizes)]),
@@ -92,4 +93,4 @@ def units_of_rows(
         sensitive_sizes=tuple(sensitive_sizes),
         weights=weights.astype(np.int64),
     )
-    return units, of_row.astype(np.int32)
+    return units, of_row

@@ -35,6 +35,10 @@ class ClassParameters(Part):
     orders: dict[str, list[int]] = Field(
         description="The order of a column's values, as places in its domain, where it is another"
     )
+    groups: dict[str, dict[str, list[int]]] = Field(
+        description="By column, names that stand for several values, with their first and last "
+        "place in the column's order"
+    )
     cuts: str | None = Field(description="mondrian: which cuts were tried first")
     relaxed: bool = Field(description="mondrian: True where rows with equal values were divided")
     levels: dict[str, int] | None = Field(

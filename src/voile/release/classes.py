@@ -23,6 +23,7 @@ from voile.privacy.requirements import Histograms, Requirement
 from voile.query import parse
 from voile.recoding import Shown
 from voile.recoding.grouping import cells_by_class
+from voile.recoding.labels import agrees
 from voile.release.class_manifest import (
     CLASS_FILES,
     POPULATION,
@@ -269,6 +270,7 @@ class ClassRelease(Release):
             pairs = np.unique(np.stack([ranges.text, ranges.low, ranges.high]), axis=1)
             if pairs.shape[1] != len(ranges.texts):
                 raise ReleaseError(f"classes/: a text of {name!r} stands for several ranges")
+            self._check_texts(name, [ranges.texts[i] for i in pairs[0]], pairs[1:].T.tolist())
         if p.recode == "generalize" and not np.array_equal(
             self._class_table.column(ROWS).to_numpy(), rows
         ):
@@ -278,6 +280,16 @@ class ClassRelease(Release):
             told = np.bincount(hidden.of_class, hidden.rows, p.classes)
             if len(told) != p.classes or not np.array_equal(told, rows):
                 raise ReleaseError("sensitive/ does not agree with the rows in data/")
+
+    def _check_texts(self, name: str, texts: list[str], ends: list[list[int]]) -> None:
+        """Every text says which range it is, or is a name that the manifest explains."""
+        p, listed = self.manifest.parameters, self.manifest.parameters.orders.get(name)
+        order = None if listed is None else self.order(name)
+        for text, (low, high) in zip(texts, ends, strict=True):
+            if not agrees(text, (low, high), self.schema[name], order, p.groups.get(name, {})):
+                raise ReleaseError(
+                    f"classes/: {text!r} of {name!r} is not the range {low} … {high}"
+                )
 
     # ------------------------------------------------------------------ counting from it
 
