@@ -72,9 +72,9 @@ def losses(
     asked = min(DIMENSION, len(known)) if dimension is None else dimension
     if queries:
         check_queries(len(known), asked, selectivity, queries)
-    source = Table(table)
+    source = table if isinstance(table, Table) else Table(table)
     truth = read_truth(source, opened, known, value)
-    levels = levels_of(truth, hierarchies or {}, str(table))
+    levels = levels_of(truth, hierarchies or {}, table if isinstance(table, str) else "")
     least = math.ceil(min_support * truth.rows - 1e-9)
     large = populations(truth.cells, levels, least, truth.counts)
     shown = shown_of(opened, truth) if isinstance(opened, ClassRelease) else None
