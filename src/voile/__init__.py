@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from voile.engines.table import Table
     from voile.errors import VoileError
     from voile.estimate import Answer, Estimate
+    from voile.evaluate.frontier import frontier
     from voile.publishing import generalize, perturb, publish
     from voile.release import Release, verify
     from voile.schema import Schema
@@ -22,6 +23,7 @@ _HOMES = {
     "Schema": "voile.schema",
     "Table": "voile.engines.table",
     "VoileError": "voile.errors",
+    "frontier": "voile.evaluate.frontier",
     "generalize": "voile.publishing",
     "perturb": "voile.publishing",
     "publish": "voile.publishing",
@@ -30,7 +32,7 @@ _HOMES = {
 
 __all__ = [
     "Answer", "Estimate", "Release", "Schema", "Table", "VoileError",
-    "generalize", "open", "perturb", "publish", "read", "verify",
+    "frontier", "generalize", "open", "perturb", "publish", "read", "verify",
 ]  # fmt: skip
 
 

@@ -18,6 +18,7 @@ from typer.models import CommandInfo
 from voile.cli import (
     attacks,
     collecting,
+    frontier,
     grouping,
     guarantees,
     hierarchy,
@@ -33,12 +34,12 @@ from voile.cli.common import app, is_released
 from voile.terminal import complain, say
 
 __all__ = [
-    "app", "attacks", "collecting", "grouping", "guarantees", "hierarchy", "losses", "main",
+    "app", "attacks", "collecting", "frontier", "grouping", "guarantees", "hierarchy", "losses", "main",
     "mining", "perturbing", "planning", "releases", "risk", "tables",
 ]  # fmt: skip
 
 PANELS = {
-    "Before publishing": ("inspect", "schema", "hierarchy", "plan", "boundary"),
+    "Before publishing": ("inspect", "schema", "hierarchy", "plan", "boundary", "frontier"),
     "Releases": ("publish", "verify", "describe", "generalize"),
     "Local perturbation": ("perturb", "spec", "collect", "combine"),
     "Questions": ("query", "explain", "refine", "shell"),

@@ -105,7 +105,7 @@ def _config() -> dict[str, Any]:
     }
 
 
-class _ScriptSafe(json.JSONEncoder):
+class ScriptSafe(json.JSONEncoder):
     """A label is a value of someone's table, and must not end the script that it stands in."""
 
     def encode(self, o: Any) -> str:
@@ -119,7 +119,7 @@ def render(chart: alt.TopLevelMixin, kind: str) -> bytes:
         # No link to the online editor: one click on it would send what is drawn to another site.
         actions = {"export": True, "source": False, "compiled": False, "editor": False}
         page: str = chart.to_html(
-            inline=True, embed_options={"actions": actions}, json_kwds={"cls": _ScriptSafe}
+            inline=True, embed_options={"actions": actions}, json_kwds={"cls": ScriptSafe}
         )
         return page.encode()
     if kind == "svg":
@@ -129,6 +129,16 @@ def render(chart: alt.TopLevelMixin, kind: str) -> bytes:
     content = io.BytesIO()
     chart.save(content, format=kind, **({"scale_factor": 2} if kind == "png" else {}))
     return content.getvalue()
+
+
+def javascript() -> str:
+    """What draws a picture in a page of our own, to stand in the page itself."""
+    load_altair()
+    import vl_convert  # noqa: PLC0415  (an optional extra)
+    from altair.utils._importers import vl_version_for_vl_convert  # noqa: PLC0415
+
+    bundle: str = vl_convert.javascript_bundle(vl_version=vl_version_for_vl_convert())
+    return bundle
 
 
 def write(path: Path, content: bytes) -> Path:

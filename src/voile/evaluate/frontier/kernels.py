@@ -140,6 +140,23 @@ def sums_by_part(
 
 
 @compiled
+def weighted_products(columns: Floats, weights: Floats) -> Floats:
+    """Σ_z weight_z · column_i(z) · column_j(z) for all columns i and j; `columns` is (z, columns).
+
+    On one thread: the portfolio has the others, and a linear algebra library would take them all.
+    """
+    found = np.zeros((columns.shape[1], columns.shape[1]))
+    for z in range(columns.shape[0]):
+        row = columns[z]
+        for i in range(row.size):
+            scaled = weights[z] * row[i]
+            if scaled != 0.0:
+                for j in range(row.size):
+                    found[i, j] += scaled * row[j]
+    return found
+
+
+@compiled
 def quadratic_step(curvature: Floats, slope: Floats, weights: Floats, sweeps: int) -> Floats:
     """Weights (parts, corners) that minimise a quadratic model; the sum of each part is kept.
 

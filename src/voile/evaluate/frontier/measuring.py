@@ -66,18 +66,13 @@ def measure(subject: Subject, candidate: Candidate) -> list[Point]:
     for recode in recodes:
         seen = kept(shown(found.units, found.grouping, recode), found.shown)
         losses = p_loss(seen), u_loss(seen, subject.populations, orders)
-        points.append(
-            Point(
-                candidate.method,
-                parameters_of(candidate, recode),
-                words,
-                *losses,
-                len(seen.histograms.rows),
-                int(seen.histograms.rows.sum()),
-                (time.perf_counter() - begun) / len(recodes),
-                publishing_command(subject, {**candidate.options, "recode": recode}),
-            )  # fmt: skip
-        )
+        point = Point(
+            candidate.method, parameters_of(candidate, recode), words, *losses,
+            len(seen.histograms.rows), int(seen.histograms.rows.sum()),
+            (time.perf_counter() - begun) / len(recodes),
+            publishing_command(subject, {**candidate.options, "recode": recode}),
+        )  # fmt: skip
+        points.append(point)
     return points
 
 

@@ -18,6 +18,7 @@ from voile.evaluate.frontier.kernels import (
     least_in_balls,
     quadratic_step,
     sums_by_part,
+    weighted_products,
 )
 from voile.evaluate.losses import Populations, jensen_shannon
 from voile.evaluate.losses.divergence import shares
@@ -181,13 +182,15 @@ class Mixture:
     def improve(self) -> None:
         """Better weights, by Newton's method within the weights that there can be."""
         problem, images = self.problem, self.images.reshape(PARTS * CORNERS, -1)
+        columns = np.ascontiguousarray(images.T)
         for _ in range(NEWTON_STEPS):
             z = self.estimates
-            slope = images @ problem.slopes(z).ravel()
-            curvature = (images * problem.curvatures(z).ravel()) @ images.T
+            slope = np.einsum("cz,z->c", images, problem.slopes(z).ravel())
+            curvature = weighted_products(columns, problem.curvatures(z).ravel())
             step = quadratic_step(curvature, slope, self.weights, SWEEPS) - self.weights
             falls = float(slope @ step.ravel())
-            moved, before = step.ravel() @ images, problem.loss(z)
+            moved = np.einsum("c,cz->z", step.ravel(), images)
+            before = problem.loss(z)
             for halving in range(HALVINGS):
                 share = 0.5**halving
                 there = z + share * moved

@@ -71,7 +71,7 @@ def certify(
     p_losses: Sequence[float],
     *,
     gap: float = 0.02,
-    steps: int = 100,
+    steps: int = 60,
     told: Callable[[Certified], None] = lambda _: None,
 ) -> CertifiedFrontier:
     """The frontier at these P_losses.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass
 from typing import Any, Protocol
@@ -18,7 +18,7 @@ from voile.evaluate.frontier.portfolio import Candidate
 from voile.evaluate.frontier.subject import Subject
 from voile.publishing.progress import Progress
 
-P_LOSSES = (0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.075, 0.1, 0.125, 0.15)
+P_LOSSES = (0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.075, 0.1, 0.125)
 """Where the frontier is certified; its lines bound it everywhere else."""
 
 

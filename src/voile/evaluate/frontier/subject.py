@@ -23,6 +23,7 @@ from voile.publishing.group_reading import Prepared, orders_for, prepare
 from voile.publishing.group_wish import GroupWish
 from voile.publishing.progress import Progress, Silent
 from voile.recoding import Units
+from voile.schema.hierarchy import Levels
 
 FORMAT = 1
 """Of the digest: raised when the same settings would measure something else."""
@@ -37,6 +38,8 @@ class Subject:
     wish: GroupWish
     """Everything but how rows are grouped."""
     prepared: Prepared
+    levels: dict[str, Levels]
+    """Of every quasi-identifier: what is given or shipped, else the usual ones."""
     units: Units
     """Positions are codes of the schema."""
     populations: Populations
@@ -82,10 +85,12 @@ class Subject:
 
     def prepared_for(self, wish: GroupWish) -> Prepared:
         """The same rows in the order, and with the requirements, that this wish has."""
-        schema, levels = self.prepared.schema, self.prepared.levels
+        schema = self.prepared.schema
+        levels = {**self.prepared.levels, **(self.levels if wish.method == "fulldomain" else {})}
         sizes = [schema[name].size for name in wish.sensitive]
         return replace(
             self.prepared,
+            levels=levels,
             orders=orders_for(schema, levels, wish),
             requirements=requirements_of(wish.sensitive, sizes, levels=levels, **wish.requires),
         )
@@ -118,17 +123,16 @@ def read_subject(
     )  # fmt: skip
     prepared = prepare(read, wish, progress or Silent())
     units, _ = units_for(replace(prepared, orders={}), wish)
-    levels = [
-        prepared.levels[name] if name in prepared.levels else default_levels(prepared.schema[name])
-        for name in qi
-    ]
+    levels = {
+        name: prepared.levels.get(name) or default_levels(prepared.schema[name]) for name in qi
+    }
     counts = np.zeros((len(units.weights), units.sensitive_sizes[0]), dtype=np.int64)
     counts[np.arange(len(counts)), units.sensitive[0]] = units.weights
     least = math.ceil(min_support * units.rows - 1e-9)
-    found = populations(units.codes, levels, least, counts)
+    found = populations(units.codes, list(levels.values()), least, counts)
     if not found.number:
         raise UsageError(
             f"no population has {least:,} rows, {min_support:g} of the table",
             hint="lower --min-support",
         )
-    return Subject(source or read.name, wish, prepared, units, found, min_support)
+    return Subject(source or read.name, wish, prepared, levels, units, found, min_support)
