@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
 from typing import Any
@@ -35,6 +35,7 @@ class Grouped:
     hidden: tuple[str, ...]
     """The columns that are generalized, or bucketized."""
     orders: Mapping[str, Whole]
+    kept: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def view(self) -> View:
@@ -90,6 +91,7 @@ class Grouped:
             boxes=self.boxes() if general else {},
             hidden=None if general else self.records(),
             method=method,
+            kept=self.kept,
         )
 
     def answer(self, sql: str, recode: str, method: Method = "uniform", **options: Any) -> Answer:
