@@ -41,8 +41,9 @@ def information_gains(lines: Lines, order: Counts, room: Room) -> Floats:
     """
     gains = np.zeros(order.size)
     attributes, columns = lines.starts.size - 1, lines.sizes.size
-    room.part[:] = 0
-    room.rest[:] = room.node
+    for value in range(room.node.size):
+        room.part[value] = 0
+        room.rest[value] = room.node[value]
     total = 0
     for value in range(lines.starts[0], lines.starts[1] if attributes else 0):
         total += room.node[value]
@@ -78,7 +79,9 @@ def uncertainty(lines: Lines, low: Counts, high: Counts) -> float:
 def uncertainties(lines: Lines, order: Counts, backwards: bool) -> Floats:
     """Before each line of the order, rows·uncertainty of the lines before it; or from it on."""
     out = np.zeros(order.size)
-    low, high = lines.sizes.copy(), np.full(lines.sizes.size, -1)
+    low, high = np.empty_like(lines.sizes), np.empty_like(lines.sizes)
+    for column in range(lines.sizes.size):
+        low[column], high[column] = lines.sizes[column], -1
     rows = 0
     for step in range(order.size):
         place = order.size - 1 - step if backwards else step
@@ -117,7 +120,9 @@ def best_cut(
         if way == INFORMATION:
             gains = information_gains(lines, order, room)
         else:
-            gains = -uncertainties(lines, order, False) - uncertainties(lines, order, True)
+            gains, after = uncertainties(lines, order, False), uncertainties(lines, order, True)
+            for place in range(gains.size):
+                gains[place] = -gains[place] - after[place]
         best, position = best_position_of(lines, order, column, gains, best, room, rules)
         if position >= 0:
             best_column, best_position = column, position
@@ -130,8 +135,9 @@ def best_position_of(
 ) -> tuple[float, int]:
     """The best allowed cut of one column, if it is better than the best so far; else −1."""
     columns, found = lines.sizes.size, -1
-    room.part[:] = 0
-    room.rest[:] = room.node
+    for value in range(room.node.size):
+        room.part[value] = 0
+        room.rest[value] = room.node[value]
     rows, population, all_rows, all_population = 0, 0, 0, 0
     for i in order:
         all_rows += weight(lines, i)

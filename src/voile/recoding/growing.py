@@ -9,10 +9,11 @@ import numpy as np
 from voile.compiled import compiled
 from voile.privacy.requirements.kernels import meets
 from voile.privacy.requirements.rules import Rules
-from voile.recoding.best_cut import CERTAINTY, INFORMATION, best_cut
+from voile.recoding.best_cut import best_cut
 from voile.recoding.nodes import (
     Lines,
     Room,
+    clear,
     divide,
     extent,
     median,
@@ -22,23 +23,17 @@ from voile.recoding.nodes import (
 )
 from voile.recoding.units import Codes, Counts
 
-MEDIAN = 0
-"""How cuts are chosen: at the median of the widest column. The others are in best_cut.py."""
-RELAXED = 3
-"""At the median, whose rows are divided so that both halves have as many."""
-
 
 class Tree(NamedTuple):
     """A tree of cuts; its leaves, from left to right, are the classes 0, 1, ….
 
-    Node i sends positions up to cut[i] of column[i] to node left[i] and others to node right[i].
-    A leaf has column −1 and its class in left.
+    Node i sends positions up to cut[i] of column[i] to node child[i], and others to the node after
+    that. A leaf has column −1, and its class for a child.
     """
 
     column: Codes
     cut: Codes
-    left: Codes
-    right: Codes
+    child: Codes
 
 
 @compiled
@@ -69,8 +64,10 @@ def child_cuts(lines: Lines, start: int, stop: int, column: int, breaks: Codes, 
     without rows stay with the one before. Writes the cuts, and returns how many they are.
     """
     low, high = room.low[column], room.high[column]
-    level = breaks[low + 1 : high + 1].max()
-    room.positions[: high - low + 1] = 0
+    level = 0
+    for position in range(low + 1, high + 1):
+        level = max(level, breaks[position])
+    clear(room.positions, high - low + 1)
     for i in range(start, stop):
         if lines.weights.size == 0 or lines.weights[i] > 0:
             room.positions[np.int64(lines.columns[column, i]) - low] = 1
@@ -90,7 +87,8 @@ def all_meet(
     rules: Rules, room: Room,
 ) -> bool:  # fmt: skip
     """Whether every part of a cut into number + 1 parts meets the requirements."""
-    room.rest[:] = room.node
+    for value in range(room.node.size):
+        room.rest[value] = room.node[value]
     above = -1
     for c in range(number):
         part_rows, part_population = tally_between(
@@ -123,15 +121,16 @@ def halve(
 
 @compiled
 def propose(
-    lines: Lines, start: int, stop: int, rows: int, population: int, rules: Rules, way: int,
-    breaks: Codes, room: Room,
+    lines: Lines, start: int, stop: int, rows: int, population: int, rules: Rules,
+    best: int | None, relaxed: bool, breaks: Codes, room: Room,
 ) -> tuple[int, int, int]:  # fmt: skip
     """The cut to make: column, number of cuts (in room.cuts), and the middle where it is relaxed.
 
-    Column −1 if no cut leaves parts that all meet the requirements.
+    Column −1 if no cut leaves parts that all meet the requirements. What the best cut is, if it is
+    not the median of the widest column, is said by `best`, a constant of best_cut.py.
     """
-    if way in (INFORMATION, CERTAINTY):
-        column, cut = best_cut(lines, start, stop, room, rules, way)
+    if best is not None:  # where it is None the compiler leaves best_cut out
+        column, cut = best_cut(lines, start, stop, room, rules, best)
         room.cuts[0] = cut
         return column, 1, 0
     for place in range(by_width(lines, room)):
@@ -144,7 +143,7 @@ def propose(
                 lines, start, stop, column, room.low[column], room.high[column], rows,
                 room.positions,
             )  # fmt: skip
-        if way == RELAXED:
+        if relaxed:
             middle = halve(lines, start, stop, column, room.cuts[0], rules, room)
             if middle:
                 return column, 1, middle
@@ -157,23 +156,35 @@ def propose(
 def longer(values: Counts) -> Counts:
     """The same numbers with room for as many again."""
     out = np.empty((values.shape[0], 2 * values.shape[1]), dtype=values.dtype)
-    out[:, : values.shape[1]] = values
+    for row in range(values.shape[0]):
+        for place in range(values.shape[1]):
+            out[row, place] = values[row, place]
     return out
 
 
 @compiled
-def grow(lines: Lines, rules: Rules, way: int, least: int, breaks: Codes) -> tuple[Tree, Counts]:
-    """Cut until no cut is allowed; the tree, and where each class's lines end.
+def put(table: Counts, place: int, first: int, second: int, third: int) -> None:
+    """Fill a column of three numbers."""
+    table[0, place] = first
+    table[1, place] = second
+    table[2, place] = third
+
+
+@compiled
+def grow(
+    lines: Lines, rules: Rules, best: int | None, relaxed: bool, least: int, breaks: Codes
+) -> tuple[Counts, Counts]:
+    """Cut until no cut is allowed; the tree's columns, and where each class's lines end.
 
     A node of fewer than 2·least rows is not tried: each side needs `least`. `breaks` has a row for
     each column, −1 at the first position of a column that is cut without a hierarchy; it is empty
     if all are.
     """
     room = room_for(lines)
-    tree, used = np.empty((4, 64), dtype=np.int64), 1
+    tree, used = np.empty((3, 64), dtype=np.int64), 1
     stops, classes = np.empty((1, 64), dtype=np.int64), 0
     stack, depth = np.empty((3, 64), dtype=np.int64), 1
-    stack[:, 0] = 0, len(lines.unit), 0
+    put(stack, 0, 0, len(lines.unit), 0)
     while depth > 0:
         depth -= 1
         start, stop, node = stack[0, depth], stack[1, depth], stack[2, depth]
@@ -182,10 +193,10 @@ def grow(lines: Lines, rules: Rules, way: int, least: int, breaks: Codes) -> tup
         if rows >= 2 * least:
             extent(lines, start, stop, True, room.low, room.high)
             column, number, middle = propose(
-                lines, start, stop, rows, population, rules, way, breaks, room
+                lines, start, stop, rows, population, rules, best, relaxed, breaks, room
             )
         if column < 0:
-            tree[:, node] = -1, -1, classes, -1
+            put(tree, node, -1, -1, classes)
             if classes == stops.shape[1]:
                 stops = longer(stops)
             stops[0, classes] = stop
@@ -201,13 +212,12 @@ def grow(lines: Lines, rules: Rules, way: int, least: int, breaks: Codes) -> tup
             begin = middle or divide(lines, start, stop, column, cut, room.misplaced)
             if middle and cut == room.high[column]:
                 cut -= 1
-            tree[:, node] = column, cut, used, used + 1
-            stack[:, top] = start, begin, used
+            put(tree, node, column, cut, used)
+            put(stack, top, start, begin, used)
             start, node, top, used = begin, used + 1, top - 1, used + 2
-        stack[:, top] = start, stop, node
+        put(stack, top, start, stop, node)
         depth += number + 1
-    narrow = tree[:, :used].astype(np.int32)
-    return Tree(narrow[0], narrow[1], narrow[2], narrow[3]), stops[0, :classes].copy()
+    return tree[:, :used], stops[0, :classes]
 
 
 @compiled
@@ -219,7 +229,8 @@ def boxes(lines: Lines, stops: Counts) -> tuple[Codes, Codes]:
     start = 0
     for number in range(stops.size):
         extent(lines, start, stops[number], False, least, largest)
-        low[number] = least
-        high[number] = largest
+        for column in range(lines.sizes.size):
+            low[number, column] = least[column]
+            high[number, column] = largest[column]
         start = stops[number]
     return low, high

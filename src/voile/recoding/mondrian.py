@@ -15,7 +15,7 @@ from voile.privacy.requirements import AlphaK, K, Requirement
 from voile.privacy.requirements.rules import rules_of
 from voile.recoding.best_cut import CERTAINTY, INFORMATION
 from voile.recoding.grouping import Grouping
-from voile.recoding.growing import MEDIAN, RELAXED, boxes, grow
+from voile.recoding.growing import Tree, boxes, grow
 from voile.recoding.nodes import Lines
 from voile.recoding.partition import Partition
 from voile.recoding.refusing import check_whole
@@ -23,7 +23,7 @@ from voile.recoding.units import Codes, Counts, Units
 from voile.schema.hierarchy import Levels
 
 Cuts = Literal["median", "information", "certainty"]
-WAYS = {"median": MEDIAN, "information": INFORMATION, "certainty": CERTAINTY}
+BEST = {"median": None, "information": INFORMATION, "certainty": CERTAINTY}
 
 
 def mondrian(
@@ -64,8 +64,8 @@ def mondrian(
     check_whole(units, requirements)
     lines = _lines(units, requirements, cuts)
     breaks = _breaks(units, levels)
-    tree, stops = grow(
-        lines, rules_of(requirements, units.overall), RELAXED if relaxed else WAYS[cuts],
+    nodes, stops = grow(
+        lines, rules_of(requirements, units.overall), BEST[cuts], relaxed,
         _least_rows(requirements), breaks,
     )  # fmt: skip
     low, high = boxes(lines, stops)
@@ -75,6 +75,7 @@ def mondrian(
     classes[lines.unit] = np.repeat(
         np.arange(len(stops), dtype=np.int32), np.diff(stops, prepend=0)
     )
+    tree = Tree(*nodes.astype(np.int32))
     return Partition(Grouping(classes, low, high), tree, units.sizes)
 
 

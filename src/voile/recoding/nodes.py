@@ -65,7 +65,9 @@ class Room(NamedTuple):
 @compiled
 def room_for(lines: Lines) -> Room:
     """Enough for every node."""
-    values, columns, widest = lines.starts[-1], lines.sizes.size, lines.sizes.max()
+    values, columns, widest = lines.starts[-1], lines.sizes.size, 0
+    for size in lines.sizes:
+        widest = max(widest, size)
     return Room(
         np.zeros(values, dtype=np.int64), np.zeros(values, dtype=np.int64),
         np.zeros(values, dtype=np.int64), np.zeros(columns, dtype=np.int64),
@@ -139,7 +141,7 @@ def extent(lines: Lines, start: int, stop: int, counted: bool, low: Counts, high
 @compiled
 def tally(lines: Lines, start: int, stop: int, histogram: Counts) -> tuple[int, int]:
     """Fill the histogram of all sensitive attributes; rows and public rows of these lines."""
-    histogram[:] = 0
+    clear(histogram, histogram.size)
     columns = lines.sizes.size
     for a in range(lines.starts.size - 1):
         codes = lines.columns[columns + a, start:stop]
@@ -151,8 +153,8 @@ def tally(lines: Lines, start: int, stop: int, histogram: Counts) -> tuple[int, 
         else:
             for i in range(codes.size):
                 counts[codes[i]] += 1
-    rows = stop - start if lines.weights.size == 0 else lines.weights[start:stop].sum()
-    return rows, 0 if lines.population.size == 0 else lines.population[start:stop].sum()
+    rows = stop - start if lines.weights.size == 0 else total(lines.weights[start:stop])
+    return rows, 0 if lines.population.size == 0 else total(lines.population[start:stop])
 
 
 @compiled
@@ -160,7 +162,7 @@ def tally_between(
     lines: Lines, start: int, stop: int, column: int, above: int, upto: int, histogram: Counts
 ) -> tuple[int, int]:
     """As `tally`, of the lines whose position in the column is above one and up to another."""
-    histogram[:] = 0
+    clear(histogram, histogram.size)
     places = lines.columns[column, start:stop]
     weights, public = lines.weights[start:stop], lines.population[start:stop]
     for a in range(lines.starts.size - 1):
@@ -179,11 +181,50 @@ def tally_between(
 
 
 @compiled
+def clear(values: Counts, upto: int) -> None:
+    """Set the first values to 0."""
+    for i in range(upto):
+        values[i] = 0
+
+
+@compiled
+def total(values: Counts) -> int:
+    """Their sum."""
+    found = 0
+    for value in values:
+        found += value
+    return found
+
+
+@compiled
+def sorted_order(codes: npt.NDArray[Any]) -> Counts:
+    """The numbers of the codes in ascending order, by Shell's sort: short, and quick to compile."""
+    order = np.empty(codes.size, dtype=np.int64)
+    for i in range(codes.size):
+        order[i] = i
+    gap = 1
+    while gap < codes.size // 3:
+        gap = 3 * gap + 1
+    while gap > 0:
+        for i in range(gap, codes.size):
+            held, place = order[i], i
+            while place >= gap and codes[order[place - gap]] > codes[held]:
+                order[place] = order[place - gap]
+                place -= gap
+            order[place] = held
+        gap //= 3
+    return order
+
+
+@compiled
 def in_order(lines: Lines, start: int, stop: int, column: int, low: int, high: int) -> Counts:
     """The lines' numbers in the order of their positions in the column, which lie in low … high."""
     codes = lines.columns[column, start:stop]
     if high - low > SPARSE * codes.size:
-        return np.argsort(codes, kind="mergesort") + start
+        ordered = sorted_order(codes)
+        for i in range(codes.size):
+            ordered[i] += start
+        return ordered
     place = np.zeros(high - low + 2, dtype=np.int64)
     for i in range(codes.size):
         place[np.int64(codes[i]) - low + 1] += 1
@@ -209,7 +250,7 @@ def median(
     codes, weights = lines.columns[column, start:stop], lines.weights[start:stop]
     if high - low > SPARSE * codes.size:
         return sorted_median(codes, weights, high, rows)
-    counts[: high - low + 1] = 0
+    clear(counts, high - low + 1)
     if weights.size == 0:
         for i in range(codes.size):
             counts[np.int64(codes[i]) - low] += 1
@@ -232,7 +273,7 @@ def median(
 def sorted_median(codes: npt.NDArray[Any], weights: Counts, high: int, rows: int) -> int:
     """`median` by sorting, for few units in a wide range."""
     below, last = 0, -1
-    for i in np.argsort(codes, kind="mergesort"):
+    for i in sorted_order(codes):
         position = int(np.int64(codes[i]))
         count = 1 if weights.size == 0 else weights[i]
         if count == 0 or position >= high:

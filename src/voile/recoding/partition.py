@@ -41,7 +41,7 @@ class Partition:
     def regions(self) -> Regions:
         low, high = regions_of(self.tree, np.array(self.sizes, dtype=np.int32))
         here = self.tree.column < 0
-        order = np.argsort(self.tree.left[here])
+        order = np.argsort(self.tree.child[here])
         return Regions(low[here][order], high[here][order])
 
     def locate(self, codes: Codes) -> Codes:
@@ -54,14 +54,16 @@ def regions_of(tree: Tree, sizes: Codes) -> tuple[Codes, Codes]:
     """(nodes, columns): the box of every node. A node comes before its children."""
     low = np.zeros((tree.column.size, sizes.size), dtype=np.int32)
     high = np.empty_like(low)
-    high[0] = sizes - 1
+    for j in range(sizes.size):
+        high[0, j] = sizes[j] - 1
     for node in range(tree.column.size):
         column = tree.column[node]
         if column < 0:
             continue
-        left, right = tree.left[node], tree.right[node]
-        low[left], high[left] = low[node], high[node]
-        low[right], high[right] = low[node], high[node]
+        left, right = tree.child[node], tree.child[node] + 1
+        for j in range(sizes.size):
+            low[left, j] = low[right, j] = low[node, j]
+            high[left, j] = high[right, j] = high[node, j]
         high[left, column] = min(high[node, column], tree.cut[node])
         low[right, column] = max(low[node, column], tree.cut[node] + 1)
     return low, high
@@ -75,6 +77,6 @@ def located(tree: Tree, codes: Codes) -> Codes:
         node = 0
         while tree.column[node] >= 0:
             below = codes[tree.column[node], i] <= tree.cut[node]
-            node = tree.left[node] if below else tree.right[node]
-        out[i] = tree.left[node]
+            node = tree.child[node] if below else tree.child[node] + 1
+        out[i] = tree.child[node]
     return out
