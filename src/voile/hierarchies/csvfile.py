@@ -63,9 +63,15 @@ def split_rows(text: str, separator: str) -> list[list[str]]:
 
 
 def hierarchy_to_csv(hierarchy: Hierarchy) -> bytes:
-    buffer = io.StringIO(newline="")
-    csv.writer(buffer, delimiter=";", lineterminator="\n").writerows(hierarchy.paths)
-    return buffer.getvalue().encode("utf-8")
+    lines = (";".join(map(quoted, path)) + "\n" for path in hierarchy.paths)
+    return "".join(lines).encode("utf-8")
+
+
+def quoted(text: str) -> str:
+    """In quotes where it would be read as something else; csv.writer lets a lone \\r pass."""
+    if text.startswith("\ufeff") or any(character in text for character in ';"\r\n'):
+        return '"' + text.replace('"', '""') + '"'
+    return text
 
 
 def write_hierarchy(hierarchy: Hierarchy, path: str | Path, *, overwrite: bool = False) -> None:

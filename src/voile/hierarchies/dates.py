@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import datetime as dt
+
 import numpy as np
 import numpy.typing as npt
 
 from voile.errors import UsageError
-from voile.hierarchies.stacking import Partition, renumbered, stacked
+from voile.hierarchies.stacking import Partition, check_size, renumbered, stacked
 from voile.schema import Attribute, Range
 from voile.schema.attribute import ordinal
 from voile.schema.hierarchy import Levels
 
-EPOCH = np.datetime64("1970-01-01").astype("M8[D]")
-EPOCH_ORDINAL = 719_163
+EPOCH = dt.date(1970, 1, 1).toordinal()
 
 
 def calendar(attribute: Attribute) -> Levels:
@@ -27,12 +28,13 @@ def days_of(attribute: Attribute) -> npt.NDArray[np.datetime64]:
             f"{attribute.name!r} is of kind {attribute.kind}, not date",
             hint="use --multiples for numbers, --mask for text, or kind: date in the schema",
         )
+    check_size(attribute)
     domain = attribute.domain
     if isinstance(domain, Range):
         ordinals = np.arange(domain.size, dtype=np.int64) + ordinal(domain.low)
     else:
         ordinals = np.array([ordinal(day) for day in domain], dtype=np.int64)  # type: ignore[arg-type]
-    return (ordinals - EPOCH_ORDINAL).astype("M8[D]")
+    return (ordinals - EPOCH).astype("M8[D]")
 
 
 def by_months(months: npt.NDArray[np.int64], length: int) -> Partition:

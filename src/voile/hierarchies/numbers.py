@@ -6,6 +6,7 @@ range a value is in, and by arithmetic on arrays, so that a million values are n
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.errors import SchemaError, UsageError
-from voile.hierarchies.stacking import Numbers, Partition, renumbered, stacked
+from voile.hierarchies.stacking import Numbers, Partition, check_size, renumbered, stacked
 from voile.schema import Attribute, Bins, Interval, Range, Values
 from voile.schema.attribute import ordinal
 from voile.schema.hierarchy import Levels
@@ -39,6 +40,7 @@ class Points:
 
 def points_of(attribute: Attribute) -> Points:
     """The values of the domain, without NULL; bins are the middles they are published as."""
+    check_size(attribute)
     domain = attribute.domain
     match domain:
         case Range(low) if attribute.kind == "integer":
@@ -70,27 +72,28 @@ def decimal_points(attribute: Attribute, values: Sequence[Decimal]) -> Points:
 
 def multiples(attribute: Attribute, widths: Sequence[float]) -> Levels:
     """Ranges that begin at multiples of a width: 20-24 for 5, 20-29 for 10."""
-    exact = [Fraction(Decimal(repr(width))) for width in widths]
-    check_widths(widths, exact)
+    exact = exact_widths(widths)
     points = points_of(attribute)
     partitions = (of_width(attribute, points, width) for width in exact)
     return stacked(attribute, partitions, places=points.points)
 
 
-def check_widths(widths: Sequence[float], exact: Sequence[Fraction]) -> None:
+def exact_widths(widths: Sequence[float]) -> list[Fraction]:
+    """The widths as they were written, each a multiple of the one before."""
     if not widths:
         raise UsageError("no multiples are given", hint="--multiples 5,10,20")
     for width in widths:
         if not math.isfinite(width) or width <= 0:
             raise UsageError(f"{width} is no width of a range", hint="--multiples 5,10,20")
-    for (width, fine), (wider, coarse) in zip(
-        zip(widths, exact, strict=True), zip(widths[1:], exact[1:], strict=True), strict=False
-    ):
+    exact = [Fraction(Decimal(repr(width))) for width in widths]
+    for fine, coarse in itertools.pairwise(exact):
         if coarse <= fine or (coarse / fine).denominator != 1:
+            narrow, wide = float(fine), float(coarse)
             raise UsageError(
-                f"ranges of {width:g} do not fit into ranges of {wider:g}",
-                hint=f"let each width be a multiple of the one before, as {width:g}, {2 * width:g}",
+                f"ranges of {narrow:g} do not fit into ranges of {wide:g}",
+                hint=f"let each width be a multiple of the one before: {narrow:g},{2 * narrow:g}",
             )
+    return exact
 
 
 def of_width(attribute: Attribute, points: Points, width: Fraction) -> Partition:
@@ -193,6 +196,7 @@ def check_ranges(number: int, fanout: int) -> None:
 
 def places_of(attribute: Attribute) -> Numbers:
     """Where each value stands: numbers by their size, days by date, others by the schema."""
+    check_size(attribute)
     domain = attribute.domain
     if attribute.kind == "date":
         if isinstance(domain, Range):

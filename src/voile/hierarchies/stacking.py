@@ -8,9 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from voile.errors import UsageError
 from voile.schema import Attribute
 from voile.schema.hierarchy import EVERYTHING, Levels, Nodes
 from voile.schema.words import NULL, value_words
+
+MOST_VALUES = 20_000_000
 
 Numbers = npt.NDArray[np.int64]
 
@@ -38,6 +41,7 @@ def stacked(
     A partition that is the same as the one below it is left out. `places` says where each value
     stands, if that is not the schema's order.
     """
+    check_size(attribute)
     size = attribute.size
     nodes: list[Nodes] = [np.arange(size, dtype=np.int32)]
     labels: list[Sequence[str]] = [value_words(attribute)]
@@ -57,6 +61,15 @@ def stacked(
     if places is not None:
         leaves[: attribute.domain.size] = np.argsort(places, kind="stable")
     return Levels(tuple(nodes), tuple(labels), leaves, derived)
+
+
+def check_size(attribute: Attribute) -> None:
+    """Refuse domains whose values cannot be numbered one by one."""
+    if attribute.size > MOST_VALUES:
+        raise UsageError(
+            f"{attribute.name!r} has {attribute.size:,} possible values, too many for a hierarchy",
+            hint="declare bins, or a smaller range or larger step, in a codebook: `voile schema`",
+        )
 
 
 def renumbered(groups: npt.NDArray[np.generic]) -> tuple[npt.NDArray[np.generic], Numbers]:
