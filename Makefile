@@ -7,9 +7,10 @@ STAMP := .venv/.ready
 
 setup: $(STAMP)
 
-$(STAMP): constraints.txt pyproject.toml
+$(STAMP): constraints.txt tests/peers.txt pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check --require-hashes -r constraints.txt
+	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r tests/peers.txt
 	$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
 	touch $(STAMP)
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from bench import (
     collect,
     domain_count,
+    groupings,
     local,
     noise_1e8,
     privacy,
@@ -40,6 +41,7 @@ BENCHMARKS = {
         reconstruct,
         collect,
         trees,
+        groupings,
     )
 }
 

@@ -1,0 +1,111 @@
+"""Classes of rows at 45 thousand, 500 thousand and 5 million rows, beside the peers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bench.child import Outcome, TaskError, run
+from bench.result import Result
+
+NAME = "groupings"
+SIZES: tuple[int | None, ...] = (None, 500_000, 5_000_000)
+"""None: the complete rows of Adult."""
+ASKED: dict[str, dict[str, Any]] = {
+    "k = 10": {"k": 10},
+    "k = 10, ℓ = 3": {"k": 10, "l": 3},
+    "k = 10, t = 0.2": {"k": 10, "t": 0.2, "t_distance": "emd-equal"},
+}
+AIMS = {None: 0.09, 500_000: 0.75, 5_000_000: 6.0}
+"""CPU seconds for k = 10: one and a half times those of a vectorised prototype."""
+RISK_AIMS = {None: 0.045, 500_000: 0.3, 5_000_000: 4.35}
+
+
+def benchmark(*, quick: bool, rounds: int) -> list[Result]:
+    sizes = SIZES[:1] if quick else SIZES
+    times = 1 if quick else rounds
+    found = []
+    for rows in sizes:
+        for name, asked in ASKED.items():
+            found += grouped(rows, name, asked, times=times, quick=quick)
+        found += risked(rows, times=times, quick=quick)
+    found.append(frontier(times=times))
+    return found
+
+
+def grouped(
+    rows: int | None, name: str, asked: dict[str, Any], *, times: int, quick: bool
+) -> list[Result]:
+    whole = run("groupings_work:ours", rows=rows, times=times, **asked)
+    alone = run("groupings_work:mondrian_alone", rows=rows, times=times, **asked)
+    plain = {key: value for key, value in asked.items() if key in ("k", "l", "t")}
+    peers = {"anjana": ("groupings_work:anjana", {"rows": rows, **plain})}
+    if rows is None and asked == ASKED["k = 10"] and not quick:
+        peers["anonypy"] = ("groupings_work:anonypy", {"rows": rows, "k": 10})
+    count = f"{whole.value['rows']:,} rows, {name}"
+    aim = AIMS[rows] if name == "k = 10" else None
+    found = [
+        Result(
+            name=NAME, what=f"Mondrian alone, {count} ({alone.value['classes']:,} classes), CPU",
+            unit="s", ours=alone.value["cpu"], peak_memory=alone.peak, others=alone.others,
+            details=alone.value,
+        )
+    ]  # fmt: skip
+    for peer, (task, wish) in peers.items():
+        try:
+            theirs = run(task, **wish)
+        except TaskError:
+            found.append(line(whole, None, f"{peer} failed", f"generalize, {count}, CPU", aim))
+            continue
+        found.append(line(whole, theirs, peer, f"generalize, {count}, CPU", aim))
+        found.append(loss_line(alone, theirs, peer, count))
+        aim = None
+    return found
+
+
+def line(ours: Outcome, peer: Outcome | None, name: str, what: str, aim: float | None) -> Result:
+    return Result(
+        name=NAME,
+        what=what,
+        unit="s",
+        ours=ours.value["cpu"],
+        peer=None if peer is None else peer.value["cpu"],
+        peer_name=name,
+        aim="" if aim is None else f"≤ {aim:g} s",
+        met=None if aim is None else ours.value["cpu"] <= aim,
+        peak_memory=ours.peak,
+        others=ours.others,
+        details={"ours": ours.value, "peer": None if peer is None else
+                 peer.value | {"peak": peer.peak}},
+    )  # fmt: skip
+
+
+def loss_line(alone: Outcome, peer: Outcome, name: str, count: str) -> Result:
+    return Result(
+        name=NAME,
+        what=f"GenILoss, {count}",
+        unit="%",
+        ours=100 * alone.value["gen_iloss"],
+        peer=100 * peer.value["gen_iloss"],
+        peer_name=f"{name} ({peer.value['classes']:,} classes)",
+        aim="≤ 1 ×",
+        met=alone.value["gen_iloss"] <= peer.value["gen_iloss"],
+        others=alone.others,
+    )
+
+
+def risked(rows: int | None, *, times: int, quick: bool) -> list[Result]:
+    ours = run("groupings_work:our_risk", rows=rows, times=times)
+    beside = rows is None and not quick
+    peer = run("groupings_work:pycanon", rows=rows) if beside else None
+    what = f"k, ℓ and t of {ours.value['rows']:,} rows, CPU"
+    return [line(ours, peer, "pycanon" if beside else "", what, RISK_AIMS[rows])]
+
+
+def frontier(*, times: int) -> Result:
+    ours = run("groupings_work:paper", times=times)
+    return Result(
+        name=NAME, what="the paper's 64 releases of Adult with both losses", unit="s",
+        ours=ours.value["wall"], peer=10.0, peer_name="the limit", aim="≤ 1 ×",
+        met=ours.value["wall"] <= 10, peak_memory=ours.peak, others=ours.others,
+        details=ours.value,
+    )  # fmt: skip

@@ -1,0 +1,246 @@
+"""Classes of rows: Mondrian, full-domain generalization and risk, ours and the peers'."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+import voile
+from voile.privacy.requirements import requirements_of
+from voile.recoding import Grouping, Units
+from voile.recoding.mondrian import mondrian
+from voile.recoding.units import units_of_rows
+
+QI = ("age", "workclass", "education", "marital_status", "race", "sex", "native_country")
+SENSITIVE = "occupation"
+CHANGED = 0.1
+"""Rows beyond Adult's are copies in which each value is drawn anew with this chance."""
+HERE = "dataset:adult"
+
+
+def adult(rows: int | None) -> pd.DataFrame:
+    """Complete rows of Adult, or as many that are like them."""
+    source = voile.read(HERE).rows([*QI, SENSITIVE], drop_nulls=True)[0].to_pandas()
+    if rows is None:
+        return source
+    rng = np.random.default_rng(1)
+    found = source.iloc[rng.integers(0, len(source), rows)].reset_index(drop=True)
+    for name in QI:
+        changed = rng.random(rows) < CHANGED
+        found.loc[changed, name] = source[name].to_numpy()[
+            rng.integers(0, len(source), int(changed.sum()))
+        ]
+    return found
+
+
+def timed(task: Callable[[], Any]) -> tuple[float, float, Any]:
+    """CPU seconds and seconds of a task, and what it gave."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    found = task()
+    return time.process_time() - cpu, time.perf_counter() - wall, found
+
+
+# ---------------------------------------------------------------------- ours
+
+
+def ours(*, rows: int | None, times: int, **asked: Any) -> dict[str, Any]:
+    """From a data frame to the generalized table; and Mondrian alone, on codes."""
+    frame = adult(rows)
+    wish = {"qi": list(QI), "sensitive": SENSITIVE, **asked}
+    voile.generalize(frame.iloc[:2000], **{**wish, "k": 50})  # compiled once, kept on disk
+    tries = [timed(lambda: voile.generalize(frame, **wish)) for _ in range(times)]
+    cpu, wall, made = min(tries, key=lambda found: found[0])
+    return {
+        "rows": len(frame),
+        "cpu": cpu,
+        "wall": wall,
+        "classes": made.classes,
+    }
+
+
+def mondrian_alone(*, rows: int | None, times: int, **asked: Any) -> dict[str, Any]:
+    frame = adult(rows)
+    codes = {name: pd.factorize(frame[name], sort=True) for name in (*QI, SENSITIVE)}
+    units, _ = units_of_rows(
+        [codes[name][0] for name in QI],
+        [len(codes[name][1]) for name in QI],
+        [codes[SENSITIVE][0]],
+        [len(codes[SENSITIVE][1])],
+    )
+    asked = {name: value for name, value in asked.items() if value is not None}
+    requirements = requirements_of([SENSITIVE], [len(codes[SENSITIVE][1])], **asked)
+    mondrian(units, requirements)
+    cpu, wall, found = min(
+        (timed(lambda: mondrian(units, requirements)) for _ in range(times)), key=lambda t: t[0]
+    )
+    return {
+        "rows": len(frame),
+        "cpu": cpu,
+        "wall": wall,
+        "classes": found.grouping.number,
+        "units": len(units.weights),
+        "gen_iloss": box_loss(units, found.grouping),
+    }
+
+
+def box_loss(units: Units, grouping: Grouping) -> float:
+    """Mean over cells of (high − low)/(size − 1)."""
+    rows = grouping.histograms(units).rows
+    wide = (grouping.high - grouping.low) / (np.array(units.sizes) - 1)
+    return float((wide * rows[:, None]).sum() / rows.sum() / len(units.sizes))
+
+
+def our_risk(*, rows: int | None, times: int) -> dict[str, Any]:
+    from voile.evaluate.risk import risk
+
+    frame = adult(rows)
+    wish: dict[str, Any] = {"qi": list(QI), "sensitive": [SENSITIVE], "largest": 0}
+    risk(frame.iloc[:2000], **wish)
+    cpu, wall, found = min(
+        (timed(lambda: risk(frame, **wish)) for _ in range(times)), key=lambda t: t[0]
+    )
+    return {"rows": len(frame), "cpu": cpu, "wall": wall, "k": found.to_dict()["k"]}
+
+
+# ---------------------------------------------------------------------- the peers
+
+
+def anjana(*, rows: int | None, k: int, l: int | None = None, t: float | None = None) -> dict[str, Any]:  # noqa: E741,E501  # fmt: skip
+    from anjana.anonymity import k_anonymity, l_diversity, t_closeness
+
+    frame = adult(rows)
+    ladder = hierarchies(frame)
+    first = [frame, [], list(QI)]
+
+    def run() -> pd.DataFrame:
+        if t is not None:
+            return t_closeness(*first, SENSITIVE, k, t, 0, ladder)
+        if l is not None:
+            return l_diversity(*first, SENSITIVE, k, l, 0, ladder)
+        return k_anonymity(*first, k, 0, ladder)
+
+    cpu, wall, made = timed(run)
+    leaves = {
+        name: {label: len(set(frame[name]) & members) for label, members in groups(steps).items()}
+        for name, steps in ladder.items()
+    }
+    loss = gen_iloss(frame, made, lambda name, text: leaves[name][text])
+    classes = len(made.groupby(list(QI), observed=True))
+    return {"rows": len(frame), "cpu": cpu, "wall": wall, "classes": classes, "gen_iloss": loss}
+
+
+def hierarchies(frame: pd.DataFrame) -> dict[str, dict[int, Any]]:
+    """Voile's hierarchies of Adult, as anjana takes them."""
+    from voile.hierarchies import read_hierarchies
+
+    schema = voile.read(frame).infer([*QI], "error")
+    levels = read_hierarchies({}, schema, HERE)
+    return {
+        name: {level: np.array(column, dtype=object) if level else typed(frame[name], column)
+               for level, column in enumerate(zip(*levels[name].paths(), strict=True))}
+        for name in QI
+    }  # fmt: skip
+
+
+def typed(values: pd.Series, texts: tuple[str, ...]) -> Any:
+    return np.array([int(t) for t in texts]) if values.dtype.kind == "i" else np.array(texts)
+
+
+def groups(steps: dict[int, Any]) -> dict[Any, set[Any]]:
+    found: dict[Any, set[Any]] = {}
+    for labels in steps.values():
+        for leaf, label in zip(steps[0], labels, strict=True):
+            found.setdefault(label, set()).add(leaf)
+    return found
+
+
+def anonypy(*, rows: int | None, k: int) -> dict[str, Any]:
+    from anonypy import Preserver
+
+    frame = adult(rows)
+    for name in (*QI, SENSITIVE):
+        if frame[name].dtype.kind != "i":
+            frame[name] = frame[name].astype("category")
+    preserver = Preserver(frame, list(QI), SENSITIVE)
+    cpu, wall, found = timed(lambda: preserver.anonymize_k_anonymity(k))
+    made = pd.DataFrame(found)
+    made = made.loc[made.index.repeat(made["count"])]
+    classes = len(made.groupby(list(QI), observed=True))
+    loss = gen_iloss(frame, made, lambda _, text: commas(text))
+    return {"rows": len(frame), "cpu": cpu, "wall": wall, "classes": classes, "gen_iloss": loss}
+
+
+def pycanon(*, rows: int | None) -> dict[str, Any]:
+    """k, ℓ and t of pycanon's report, one after the other."""
+    from pycanon import anonymity as measure
+
+    frame = adult(rows)
+    sides = (frame, list(QI), [SENSITIVE])
+
+    def run() -> int:
+        measure.l_diversity(*sides)
+        measure.entropy_l_diversity(*sides)
+        measure.t_closeness(*sides)
+        return int(measure.k_anonymity(frame, list(QI)))
+
+    cpu, wall, k = timed(run)
+    return {"rows": len(frame), "cpu": cpu, "wall": wall, "k": k}
+
+
+# ---------------------------------------------------------------------- the loss of any of them
+
+
+def gen_iloss(
+    frame: pd.DataFrame, made: pd.DataFrame, count: Callable[[str, Any], int]
+) -> float:
+    """Mean over cells of (values that a cell may stand for − 1)/(values of the column − 1).
+
+    Values of a number are all from the least to the largest; `count` gives a text's.
+    """
+    lost = []
+    for name in QI:
+        number = frame[name].dtype.kind == "i"
+        size = int(frame[name].max() - frame[name].min() + 1) if number else frame[name].nunique()
+        wide = made[name].map(lambda text, name=name: count(name, text))
+        if number:
+            wide = made[name].map(lambda text, size=size: spread(text, size))
+        lost.append(float((wide - 1).mean()) / (size - 1))
+    return sum(lost) / len(lost)
+
+
+def spread(text: Any, size: int) -> int:
+    """How many whole numbers a range has."""
+    if text == "*":
+        return size
+    first, _, last = str(text).partition("-")
+    return int(last or first) - int(first) + 1
+
+
+def commas(text: str) -> int:
+    return len(set(str(text).split(",")))
+
+
+# ---------------------------------------------------------------------- the paper's releases
+
+
+def paper(*, times: int) -> dict[str, Any]:
+    """All groupings of Figure 2 of Li and Li, both ways, with P_loss and U_loss."""
+    from voile.evaluate.frontier import frontier
+
+    wish: dict[str, Any] = {
+        "sensitive": SENSITIVE,
+        "qi": list(QI[:-1]),
+        "methods": ["mondrian"],
+        "grid": "paper",
+        "certified": False,
+    }
+    frontier("dataset:adult/frontier", **wish)  # compiled, and kept on disk
+    cpu, wall, found = min(
+        (timed(lambda: frontier("dataset:adult/frontier", **wish)) for _ in range(times)),
+        key=lambda t: t[1],
+    )
+    return {"cpu": cpu, "wall": wall, "releases": len(found)}
