@@ -93,8 +93,11 @@ def _coded(parts: list[pa.ChunkedArray]) -> tuple[Codes, pa.Array]:
     chunks = [chunk for part in parts for chunk in part.chunks]
     whole = pa.chunked_array(chunks, pa.string()).combine_chunks()
     encoded = pc.dictionary_encode(whole, null_encoding="encode")
-    codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int32)
-    return codes, encoded.dictionary
+    order = pc.sort_indices(encoded.dictionary).to_numpy()  # sums must not depend on the scan
+    place = np.empty(len(order), dtype=np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    codes: Codes = place[encoded.indices.to_numpy(zero_copy_only=False)]
+    return codes, encoded.dictionary.take(pa.array(order))
 
 
 def _count(found: pa.Table) -> Counts:
