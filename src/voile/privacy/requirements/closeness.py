@@ -132,7 +132,7 @@ def earth_mover_hierarchical(extra: Floats, tree: Tree) -> Floats:
 
     A tree in which every step up or down costs 1/(2·height) has two values whose lowest common
     node is of height h at a distance of h/height; and in a tree the earth mover's distance is
-    what must cross each edge, times its length (docs/mathematics.md).
+    what must cross each edge, times its length (docs/mathematics.md, section 29).
     """
     crossing = np.abs(extra).sum(axis=1)
     for nodes in tree:
