@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from voile.engines.table import Table
     from voile.errors import VoileError
     from voile.estimate import Answer, Estimate
-    from voile.evaluate.frontier import frontier
     from voile.publishing import generalize, perturb, publish
     from voile.release import Release, verify
     from voile.schema import Schema

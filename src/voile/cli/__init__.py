@@ -34,8 +34,8 @@ from voile.cli.common import app, is_released
 from voile.terminal import complain, say
 
 __all__ = [
-    "app", "attacks", "collecting", "frontier", "grouping", "guarantees", "hierarchy", "losses", "main",
-    "mining", "perturbing", "planning", "releases", "risk", "tables",
+    "app", "attacks", "collecting", "frontier", "grouping", "guarantees", "hierarchy", "losses",
+    "main", "mining", "perturbing", "planning", "releases", "risk", "tables",
 ]  # fmt: skip
 
 PANELS = {

@@ -137,7 +137,7 @@ def javascript() -> str:
     import vl_convert  # noqa: PLC0415  (an optional extra)
     from altair.utils._importers import vl_version_for_vl_convert  # noqa: PLC0415
 
-    bundle: str = vl_convert.javascript_bundle(vl_version=vl_version_for_vl_convert())
+    bundle: str = vl_convert.javascript_bundle(None, vl_version_for_vl_convert())
     return bundle
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from voile.terminal import table_of
 
 if TYPE_CHECKING:
+    from voile.evaluate.frontier.measuring import Point
     from voile.evaluate.frontier.result import Frontier
 
 
@@ -19,11 +20,11 @@ def frontier_view(found: Frontier) -> Any:
 
     best = [p for p, good in zip(found.points, found.efficient, strict=True) if good]
     rows = [
-        [escape(p.requirement), p.method, p.recode, f"{p.p_loss:.4f}", f"{p.u_loss:.5f}",
+        [escape(asked(p)), p.method, p.recode, f"{p.p_loss:.4f}", f"{p.u_loss:.5f}",
          f"{found.above(p):.5f}", f"{p.classes:,}"]
         for p in sorted(best, key=lambda p: p.p_loss)
     ]  # fmt: skip
-    headings = ["efficient", "method", "recode", "P_loss", "U_loss", "above certified", "classes"]
+    headings = ["efficient", "method", "recode", "P_loss", "U_loss", "above", "classes"]
     parts: list[Any] = [
         f"[bold]{escape(found.name)}[/bold]: {escape(found.sensitive)} given "
         f"{escape(', '.join(found.qi))}; {len(found.points)} releases measured, {len(best)} of "
@@ -39,6 +40,13 @@ def frontier_view(found: Frontier) -> Any:
             Text(f"{len(found.refused)} could not be: {found.refused[0].why}", style="dim")
         )
     return Group(*parts)
+
+
+def asked(point: Point) -> str:
+    """What its classes have, in few words."""
+    own = ("k", "l", "t", "semantic", "absent")
+    named = [f"{n} {point.parameters[n]}" for n in own if n in point.parameters]
+    return ", ".join(named) or "–"
 
 
 class points_bar:  # noqa: N801  (used as a function)

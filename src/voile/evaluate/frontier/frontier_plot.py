@@ -14,7 +14,7 @@ from voile.evaluate.look import INK, METHOD_COLOURS, SOFT, VERMILION, load_altai
 if TYPE_CHECKING:
     import altair as alt
 
-WIDTH, HEIGHT, LINE = 800, 470, 104
+WIDTH, HEIGHT, LINE = 880, 500, 110
 FORBIDDEN = "#E3E6EA"
 STEPS = 240
 """Of the line that bounds bucketizations."""
@@ -42,7 +42,8 @@ def draw(found: Frontier, *, titled: bool = True) -> alt.HConcatChart:
     ]  # fmt: skip
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
     if not titled:
-        return theme(alt.vconcat(chart), title="", subtitle="", caption=CAPTION)
+        none = {"fontSize": 1, "subtitleFontSize": 1, "offset": 0}
+        return theme(alt.vconcat(chart), title="", subtitle="", caption=CAPTION, heading=none)
     return theme(
         alt.vconcat(chart),
         title=f"What can be published of {found.name}",
@@ -70,13 +71,13 @@ def _certified(alt: Any, found: Frontier, x: Any, y: Any, right: float) -> list[
     rows = [{"p_loss": float(p), "u_loss": found.certified.lower(float(p)), "zero": 0}
             for p in grid]  # fmt: skip
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y)
-    words = {"p_loss": 0.0, "u_loss": found.certified.trivial * 0.012}
+    words = {"p_loss": 0.0, "u_loss": found.certified.trivial * 0.006}
     label = alt.Chart(alt.InlineData(values=[words])).encode(x=x, y=y)
     text = ["no bucketization", "can be below"]
     return [
         base.mark_area(color=FORBIDDEN, opacity=1, clip=True).encode(y2="zero:Q"),
         base.mark_line(color=SOFT, strokeWidth=1.6, clip=True),
-        label.mark_text(text=text, align="left", dx=9, dy=-8, fontSize=12, color=SOFT),
+        label.mark_text(text=text, align="left", dx=5, dy=-6, fontSize=11, color=SOFT),
     ]
 
 
@@ -89,10 +90,10 @@ def family(point: Any) -> str:
     """The curve that a point is of."""
     if point.method != "mondrian":
         return METHODS[point.method].about
-    names = {"semantic": "semantic privacy", "t": "t-closeness", "l": "ℓ-diversity"}
+    names = {"semantic": "semantic", "t": "t-closeness", "l": "ℓ-diversity"}
     own = next((words for name, words in names.items() if name in point.parameters), "k-anonymity")
     if "semantic" in point.parameters:
-        own += ", absent " + point.parameters["absent"]
+        own = f"semantic, absent {point.parameters['absent']}"
     return f"Mondrian, {own}"
 
 
@@ -119,12 +120,12 @@ def _points(alt: Any, found: Frontier, x: Any, y: Any) -> list[Any]:
     colour = alt.Color(
         "curve:N",
         scale=alt.Scale(domain=names, range=[colours[i % len(colours)] for i in range(len(names))]),
-        legend=alt.Legend(title=None, orient="right", labelLimit=260, symbolOpacity=1),
+        legend=alt.Legend(title=None, orient="bottom", columns=4, labelLimit=260, symbolOpacity=1),
     )
     shape = alt.Shape(
         "shown by:N",
         scale=alt.Scale(domain=list(RECODED.values()), range=["triangle-up", "circle"]),
-        legend=alt.Legend(title=None, orient="right"),
+        legend=alt.Legend(title=None, orient="top", symbolFillColor=SOFT),
     )
     tips = [
         alt.Tooltip("curve:N", title="method"),

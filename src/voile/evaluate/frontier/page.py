@@ -24,8 +24,8 @@ th, td { text-align: left; padding: .35rem .7rem; border-bottom: 1px solid #E8EC
 th { color: #5F6C7B; font-weight: 500; } .n { text-align: right; white-space: nowrap; }
 tr.best td { background: #FBE9E1; } code { font-size: .78rem; word-break: break-word; }
 small { color: #5F6C7B; } #picture { overflow-x: auto; }
-#vg-tooltip-element { max-width: 34rem; } #vg-tooltip-element td.value { max-width: none;
-  white-space: normal; overflow: visible; display: table-cell; }
+summary { cursor: pointer; color: #0072B2; } #vg-tooltip-element { max-width: 34rem; }
+#vg-tooltip-element td.value { max-width: none; white-space: normal; overflow: visible; }
 """
 SCRIPT = """
 vegaEmbed('#picture', SPEC, {actions: {export: true, source: false, compiled: false,
@@ -103,4 +103,5 @@ def row_of(found: Frontier, point: Any) -> str:
     cells = "".join(f"<td>{html.escape(word)}</td>" for word in words)
     cells += "".join(f'<td class="n">{number}</td>' for number in numbers)
     chosen = ' class="best"' if point is found.recommended else ""
-    return f"<tr{chosen}>{cells}<td><code>{html.escape(point.command)}</code></td></tr>"
+    command = f"<details><summary>show</summary><code>{html.escape(point.command)}</code></details>"
+    return f"<tr{chosen}>{cells}<td>{command}</td></tr>"
