@@ -65,7 +65,10 @@ def query(
     refine: RefineOpt = False,
     method: Annotated[
         str | None,
-        typer.Option(help="inversion or em, for rows that were perturbed one by one."),
+        typer.Option(
+            help="inversion or em, for rows that were perturbed one by one; uniform or entropy, for "
+            "classes."
+        ),
     ] = None,
     memory: MemoryOpt = "1GB",
     exact: ExactOpt = False,
