@@ -193,6 +193,10 @@ ATTRIBUTES = [
     Attribute("d", "date", Range(dt.date(2023, 11, 5), dt.date(2025, 2, 1))),
     Attribute("d", "date", Values((dt.date(1969, 12, 31), dt.date(1999, 1, 1))), null=True),
     COLOUR,
+    Attribute("x", "numeric", Values((1e-20, 1.0, 2.0, 3.0, 1e300))),
+    Attribute("x", "numeric", Bins((0.1, 0.2, 0.1 + 0.2, 0.7, 1e6, 3e6))),
+    Attribute("x", "integer", Values(()), null=True),
+    Attribute("x", "integer", Range(-3, -3)),
     Attribute("one", "categorical", Values(("only",))),
 ]
 
@@ -368,6 +372,7 @@ def test_suggesting_is_repeatable_and_works_without_rows() -> None:
         lambda: equal_width(AGE, 0),
         lambda: equal_width(AGE, 3, fanout=1),
         lambda: equal_width(COLOUR, 3),
+        lambda: multiples(Attribute("x", "integer", Values(()), null=True), [5]),
         lambda: calendar(AGE),
         lambda: masked(AGE, "middle"),
         lambda: masked(ATTRIBUTES[3]),

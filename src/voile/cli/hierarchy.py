@@ -32,7 +32,8 @@ def hierarchy(
         str | None, typer.Option(help="Keep the first so many characters: 3,2,1.")
     ] = None,
     mapping: Annotated[
-        Path | None, typer.Option(help="YAML or JSON: group: [value, …], or value: group.")
+        Path | None,
+        typer.Option(help="YAML or JSON: the values of each group, or the group of each value."),
     ] = None,
     suggest_by: Annotated[
         str | None,

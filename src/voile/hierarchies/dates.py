@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.errors import UsageError
-from voile.hierarchies.stacking import Partition, check_size, renumbered, stacked
+from voile.hierarchies.stacking import Partition, check_values, renumbered, stacked
 from voile.schema import Attribute, Range
 from voile.schema.attribute import ordinal
 from voile.schema.hierarchy import Levels
@@ -28,7 +28,7 @@ def days_of(attribute: Attribute) -> npt.NDArray[np.datetime64]:
             f"{attribute.name!r} is of kind {attribute.kind}, not date",
             hint="use --multiples for numbers, --mask for text, or kind: date in the schema",
         )
-    check_size(attribute)
+    check_values(attribute)
     domain = attribute.domain
     if isinstance(domain, Range):
         ordinals = np.arange(domain.size, dtype=np.int64) + ordinal(domain.low)

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.errors import SchemaError, UsageError
-from voile.hierarchies.stacking import Numbers, Partition, check_size, renumbered, stacked
+from voile.hierarchies.stacking import Numbers, Partition, check_values, renumbered, stacked
 from voile.schema import Attribute, Bins, Interval, Range, Values
 from voile.schema.attribute import ordinal
 from voile.schema.hierarchy import Levels
@@ -40,7 +40,7 @@ class Points:
 
 def points_of(attribute: Attribute) -> Points:
     """The values of the domain, without NULL; bins are the middles they are published as."""
-    check_size(attribute)
+    check_values(attribute)
     domain = attribute.domain
     match domain:
         case Range(low) if attribute.kind == "integer":
@@ -48,8 +48,10 @@ def points_of(attribute: Attribute) -> Points:
         case Interval():
             codes = np.arange(domain.size, dtype=np.int64)
             return Points(codes * domain.stride + domain.first, domain.per)
-        case Values() | Bins() if attribute.kind in ("integer", "numeric"):
+        case Values() if attribute.kind in ("integer", "numeric"):
             return decimal_points(attribute, [Decimal(repr(value)) for value in domain])
+        case Bins():  # a middle is a bin's only for us: its last digits are of no account
+            return decimal_points(attribute, [Decimal(f"{value:.12g}") for value in domain])
     raise UsageError(
         f"{attribute.name!r} is of kind {attribute.kind}, not a number",
         hint="use --dates for dates, --mask or --prefixes for text, --mapping for categories",
@@ -136,8 +138,6 @@ def usual_widths(attribute: Attribute) -> list[float]:
     """Widths that suit a number's range: of 1, 2 or 5 times a power of ten, then doubled."""
     points = points_of(attribute)
     low, high = int(points.points.min()), int(points.points.max())
-    if len(points.points) <= LAST_RANGES:
-        return []
     least = Decimal(2 if points.per == 1 else 1) / points.per
     span = Decimal(high - low + (points.per == 1)) / points.per
     width = max(round_width(span / FEWEST_RANGES), least)
@@ -196,7 +196,7 @@ def check_ranges(number: int, fanout: int) -> None:
 
 def places_of(attribute: Attribute) -> Numbers:
     """Where each value stands: numbers by their size, days by date, others by the schema."""
-    check_size(attribute)
+    check_values(attribute)
     domain = attribute.domain
     if attribute.kind == "date":
         if isinstance(domain, Range):

@@ -72,6 +72,16 @@ def check_size(attribute: Attribute) -> None:
         )
 
 
+def check_values(attribute: Attribute) -> None:
+    """Refuse domains that have nothing, or too much, to build from."""
+    check_size(attribute)
+    if not attribute.domain.size:
+        raise UsageError(
+            f"{attribute.name!r} has no value but NULL",
+            hint="leave the column out, or declare its values in a codebook",
+        )
+
+
 def renumbered(groups: npt.NDArray[np.generic]) -> tuple[npt.NDArray[np.generic], Numbers]:
     """The groups that occur, in increasing order, and for each value the number of its group."""
     found, numbers = np.unique(groups, return_inverse=True)

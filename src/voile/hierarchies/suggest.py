@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.errors import UsageError
-from voile.hierarchies.stacking import Numbers, Partition, renumbered, stacked
+from voile.hierarchies.stacking import Numbers, Partition, check_values, renumbered, stacked
 from voile.schema import Attribute
 from voile.schema.hierarchy import Levels
 from voile.schema.words import value_words
@@ -30,6 +30,7 @@ def suggested(attribute: Attribute, counts: npt.NDArray[np.int64], fanout: int =
 
     `counts[value, sensitive value]` are rows, by codes. Ties go to the values that come first.
     """
+    check_values(attribute)
     values = attribute.domain.size
     if values > MOST_VALUES:
         raise UsageError(

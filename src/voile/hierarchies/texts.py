@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.errors import UsageError
-from voile.hierarchies.stacking import Partition, check_size, renumbered, stacked
+from voile.hierarchies.stacking import Partition, check_values, renumbered, stacked
 from voile.schema import Attribute, Range
 from voile.schema.attribute import ordinal
 from voile.schema.hierarchy import EVERYTHING, Levels
@@ -66,7 +66,7 @@ def texts_of(attribute: Attribute) -> Texts:
             f"{attribute.name!r} is of kind {attribute.kind}: its characters are no categories",
             hint="use --dates for dates, --multiples or --equal-width for numbers",
         )
-    check_size(attribute)
+    check_values(attribute)
     if isinstance(domain, Range):
         return (np.arange(domain.size, dtype=np.int64) + ordinal(domain.low)).astype(np.str_)
     return np.array([in_words(value) for value in domain], dtype=np.str_)
