@@ -321,6 +321,38 @@ def test_suppressed_rows_look_like_all_others() -> None:
     assert discernibility(release) == 5 * 30 + 25 * 25
 
 
+def test_rows_that_were_left_out_count_as_suppressed() -> None:
+    """The same as one more class that shows nothing, but for P_loss and the classes themselves."""
+    units, grouping, _, orders = some_release(13, "generalize")
+    low, high = grouping.low.copy(), grouping.high.copy()
+    low[0], high[0] = 0, [size - 1 for size in units.sizes]
+    whole = shown(units, Grouping(grouping.classes, low, high), "generalize")
+    kept = grouping.classes != 0
+    number = int((~kept).sum())
+    part = Units(units.codes[:, kept], units.sizes, units.sensitive[:, kept],
+                 units.sensitive_sizes, units.weights[kept])  # fmt: skip
+    rest = Grouping(grouping.classes[kept] - 1, low[1:], high[1:])
+    release = shown(part, rest, "generalize")
+    by_value = [
+        np.bincount(of, minlength=n) for of, n in zip(units.codes, units.sizes, strict=True)
+    ]
+    assert gen_iloss(release, number) == pytest.approx(gen_iloss(whole))
+    assert non_uniform_entropy(release, by_value, number) == pytest.approx(
+        non_uniform_entropy(whole, by_value)
+    )
+    assert discernibility(release, number) == discernibility(whole)
+    left, right = (precision(one, TREES, orders, n) for one, n in ((release, number), (whole, 0)))
+    top = 1 - 1 / 12  # the second hierarchy is everything one level below its top
+    assert left == pytest.approx(right - number / units.rows * (1 - top))
+    cells, counts = distinct_cells(
+        np.stack([order[of] for order, of in zip(orders, units.codes, strict=True)]),
+        np.eye(3, dtype=np.int64)[units.sensitive[0]],
+    )
+    found = joint_divergence(told_by(release, orders), cells, counts, units.sizes, number)
+    assert 0 < found < math.inf
+    assert joint_divergence(told_by(release, orders), cells, counts, units.sizes) > found
+
+
 @pytest.mark.parametrize("seed", [8, 9])
 def test_accuracy_row_by_row(seed: int) -> None:
     units, grouping, release, _ = some_release(seed, "generalize")

@@ -2,7 +2,7 @@
 
 All need no more than what is shown and the table's own values: which row is in which class is not
 asked. Values that are shown as they are cost nothing, so what is about generalized values is 0 for
-bucketized rows.
+bucketized rows. Rows that were left out of the release (`left_out`) lost all that there is.
 """
 
 from __future__ import annotations
@@ -12,19 +12,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from voile.evaluate.losses.blocks import Orders
+from voile.evaluate.losses.divergence import Floats
 from voile.recoding.grouping import Shown
 from voile.recoding.units import Counts
 from voile.schema.hierarchy import Levels
 
 
-def discernibility(shown: Shown) -> int:
+def discernibility(shown: Shown, left_out: int = 0) -> int:
     """Σ over rows of how many rows look the same; a suppressed row looks like any other."""
     rows = shown.histograms.rows
-    if shown.recode == "bucketize":
-        return int((rows**2).sum())
+    every = int(rows.sum()) + left_out
     last = np.array(shown.sizes) - 1
     suppressed = ((shown.low == 0) & (shown.high == last)).all(axis=1)
-    return int((rows * np.where(suppressed, rows.sum(), rows)).sum())
+    if shown.recode == "bucketize":
+        suppressed[:] = False
+    return int((rows * np.where(suppressed, every, rows)).sum()) + left_out * every
 
 
 def average_class_size(shown: Shown) -> float:
@@ -39,24 +41,20 @@ def normalised_class_size(shown: Shown) -> float:
     return average_class_size(shown) / int(rows[rows > 0].min())
 
 
-def gen_iloss(shown: Shown) -> float:
+def gen_iloss(shown: Shown, left_out: int = 0) -> float:
     """GenILoss, or NCP: (high − low)/(size − 1), the mean over all cells of the table.
 
     0 where values are shown as they are, 1 where all are suppressed.
     """
-    if shown.recode == "bucketize":
-        return 0.0
     steps = np.maximum(np.array(shown.sizes) - 1, 1)
-    return mean_over_rows(shown, ((shown.high - shown.low) / steps).mean(axis=1))
+    return mean_over_rows(shown, ((shown.high - shown.low) / steps).mean(axis=1), left_out)
 
 
-def precision(shown: Shown, levels: Sequence[Levels], orders: Orders) -> float:
+def precision(shown: Shown, levels: Sequence[Levels], orders: Orders, left_out: int = 0) -> float:
     """Sweeney's Prec: 1 − the mean of level/height over all cells of the table.
 
     The level of a range is that of the lowest node that has all of it.
     """
-    if shown.recode == "bucketize":
-        return 1.0
     lost = np.zeros(len(shown.low))
     for j, (of, order) in enumerate(zip(levels, orders, strict=True)):
         low, high = shown.low[:, j], shown.high[:, j]
@@ -66,26 +64,28 @@ def precision(shown: Shown, levels: Sequence[Levels], orders: Orders) -> float:
             runs = np.cumsum(np.concatenate([[False], nodes[1:] != nodes[:-1]]))
             level[runs[low] == runs[high]] = h
         lost += level / of.height
-    return 1.0 - mean_over_rows(shown, lost / len(levels))
+    return 1.0 - mean_over_rows(shown, lost / len(levels), left_out)
 
 
-def non_uniform_entropy(shown: Shown, values: Sequence[Counts]) -> float:
+def non_uniform_entropy(shown: Shown, values: Sequence[Counts], left_out: int = 0) -> float:
     """What is still open about values, as a share of what suppressing all of them leaves open.
 
     Knowing a range E, a value v is open to −ln(n_v/n_E), with n_v the rows of the table that have
     the value and n_E those that have one of the range. values[j] are the n_v of column j, by
     position. 0 where values are shown as they are, 1 where all are suppressed.
     """
-    if shown.recode == "bucketize":
-        return 0.0
     rows = shown.histograms.rows
     left = whole = 0.0
     for j, count in enumerate(values):
-        before = np.concatenate([[0], np.cumsum(count)])
-        inside = before[shown.high[:, j] + 1] - before[shown.low[:, j]]
+        every = np.full(len(count), count.sum())
         told = times_log(count, count)
-        left += times_log(rows, inside) - told
-        whole += times_log(count, np.full(len(count), count.sum())) - told
+        whole += times_log(count, every) - told
+        if shown.recode == "generalize":
+            before = np.concatenate([[0], np.cumsum(count)])
+            inside = before[shown.high[:, j] + 1] - before[shown.low[:, j]]
+            left += times_log(rows, inside) + left_out * float(np.log(every[0])) - told
+    if shown.recode == "bucketize":
+        return left_out / max(1, left_out + int(rows.sum()))
     return float(left / whole) if whole > 0 else 0.0
 
 
@@ -94,6 +94,8 @@ def times_log(weights: Counts, numbers: Counts) -> float:
     return float((weights * np.log(np.maximum(numbers, 1))).sum())
 
 
-def mean_over_rows(shown: Shown, by_class: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
+def mean_over_rows(shown: Shown, by_class: Floats, left_out: int) -> float:
+    """Of what each row lost; 1 for rows that were left out, and 0 for those shown as they are."""
     rows = shown.histograms.rows
-    return float((rows * by_class).sum() / max(1, rows.sum()))
+    lost = 0.0 if shown.recode == "bucketize" else float((rows * by_class).sum())
+    return (lost + left_out) / max(1, int(rows.sum()) + left_out)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from voile.evaluate.losses.blocks import Boxes, Points, Told, summed
@@ -11,13 +13,17 @@ from voile.recoding.units import Codes, Counts
 from voile.schema import TupleIndex
 
 
-def joint_divergence(told: Told, cells: Codes, counts: Counts, sizes: tuple[int, ...]) -> float:
+def joint_divergence(
+    told: Told, cells: Codes, counts: Counts, sizes: tuple[int, ...], left_out: int = 0
+) -> float:
     """KL(table ‖ release) over (quasi-identifiers, sensitive value), on the cells the table has.
 
     `cells` are the different combinations of codes, `counts` their (cells, sensitive values) rows.
+    Rows that were left out of the release lie anywhere, and have any value.
     """
     rows = float(counts.sum())
-    implied = np.zeros(counts.shape)
+    evenly = left_out / (math.prod(sizes) * counts.shape[1])
+    implied = np.full(counts.shape, evenly)
     for blocks in told:
         if isinstance(blocks, Boxes):
             implied += of_boxes(blocks, cells)

@@ -170,15 +170,17 @@ def measures_of(
     release: Release, shown: Shown, truth: Truth, told: Told, levels: Sequence[Levels]
 ) -> ClassMeasures:
     assert isinstance(release, ClassRelease)  # noqa: S101
-    orders = orders_of(release, truth)
+    orders, left_out = orders_of(release, truth), release.manifest.parameters.removed
     return ClassMeasures(
-        gen_iloss=class_measures.gen_iloss(shown),
-        discernibility=class_measures.discernibility(shown),
+        gen_iloss=class_measures.gen_iloss(shown, left_out),
+        discernibility=class_measures.discernibility(shown, left_out),
         average_class_size=class_measures.average_class_size(shown),
         normalised_class_size=class_measures.normalised_class_size(shown),
-        precision=class_measures.precision(shown, levels, orders),
-        non_uniform_entropy=class_measures.non_uniform_entropy(shown, truth.by_position(orders)),
-        kl=joint_divergence(told, truth.cells, truth.counts, truth.sizes),
+        precision=class_measures.precision(shown, levels, orders, left_out),
+        non_uniform_entropy=class_measures.non_uniform_entropy(
+            shown, truth.by_position(orders), left_out
+        ),
+        kl=joint_divergence(told, truth.cells, truth.counts, truth.sizes, left_out),
     )
 
 

@@ -165,7 +165,9 @@ def check_queries(columns: int, dimension: int, selectivity: float, number: int)
     if not 0 < selectivity <= 1:
         raise UsageError(f"selectivity {selectivity} must lie in (0, 1]", hint="0.05 is usual")
     if number < 1:
-        raise UsageError(f"{number} queries are none", hint="1000 are usual")
+        raise UsageError(
+            f"{number} queries cannot be asked", hint="1000 are usual, 0 leaves them out"
+        )
 
 
 def relative_error(told: Told, queries: Queries, counts: Floats) -> float:
