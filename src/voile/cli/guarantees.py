@@ -69,13 +69,18 @@ def promised(opened: Release) -> tuple[list[Statement], list[Statement]]:
     """What a release keeps, and what it must not be taken to keep."""
     from voile.privacy import not_promised, statements
     from voile.privacy.local import local_statements, locally_not_promised
-    from voile.release import LocalRelease, ViewRelease
+    from voile.privacy.requirements.statements import class_statements, classes_not_promised
+    from voile.release import ClassRelease, LocalRelease, ViewRelease
 
     simulated = opened.manifest.simulated
     if isinstance(opened, LocalRelease):
         ratio, columns = opened.mechanism.ratio(), opened.column_ratios()
         kept = local_statements(ratio, simulated=simulated)
         return kept, locally_not_promised(ratio, columns)
+    if isinstance(opened, ClassRelease):
+        kept = class_statements(opened.requirements, opened.sensitive, simulated=simulated)
+        bucketized = opened.manifest.parameters.recode == "bucketize"
+        return kept, classes_not_promised(bucketized=bucketized)
     assert isinstance(opened, ViewRelease)  # noqa: S101
     promise, bounds = opened.promise, opened.mechanism.likelihood_ratio()
     exact = told(opened.manifest)

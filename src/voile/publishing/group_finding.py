@@ -17,6 +17,7 @@ from voile.publishing.group_schema import as_table
 from voile.publishing.group_wish import GroupWish
 from voile.recoding import Grouping, Units
 from voile.recoding.anatomy import anatomy
+from voile.recoding.free_shape import free_shape
 from voile.recoding.fulldomain import full_domain
 from voile.recoding.joining import trivial
 from voile.recoding.level_costs import Loss
@@ -57,6 +58,7 @@ def find(prepared: Prepared, wish: GroupWish) -> Found:
         "anatomy": by_dealing,
         "fulldomain": by_levels,
         "suppress": by_levels,
+        "freeshape": by_shape,
         "trivial": in_one,
     }
     return methods[wish.method](prepared, wish)
@@ -99,6 +101,11 @@ def by_dealing(prepared: Prepared, wish: GroupWish) -> Found:
         labels=value_words(sensitive),
     )
     return Found(units, of_row, buckets)
+
+
+def by_shape(prepared: Prepared, wish: GroupWish) -> Found:
+    units, of_row = units_for(prepared, wish, each=True)
+    return Found(units, of_row, free_shape(units, prepared.requirements))
 
 
 def by_levels(prepared: Prepared, wish: GroupWish) -> Found:

@@ -49,13 +49,15 @@ def describe_classes(manifest: ClassManifest) -> str:
 
 
 def promised(manifest: ClassManifest) -> list[str]:
-    lines = ["Every class of rows with the same shown quasi-identifiers keeps:", ""]
+    lines = ["Of every class of rows holds:", ""]
     for entry, requirement in zip(
         manifest.guarantee.requirements, manifest.requirements, strict=True
     ):
         lines.append(f"- {requirement.spelling}; the worst class has {entry.measured:.4g}")
     if not manifest.guarantee.requirements:
         lines = ["**Nothing: no requirement was asked for.**"]
+    if manifest.parameters.recode == "bucketize":
+        lines += ["", "Everybody sees who is in the table: k-anonymity hides nobody here."]
     return [*lines, "", f"The promise is about {manifest.guarantee.unit}."]
 
 
