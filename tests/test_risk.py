@@ -24,6 +24,7 @@ from typer.testing import CliRunner
 from voile.cli import app
 from voile.errors import TableError, UsageError, VoileError
 from voile.evaluate.risk import Risk, risk
+from voile.evaluate.risk.found import percent
 from voile.evaluate.risk.reading import LARGEST_KEY, keys_of
 from voile.evaluate.risk.unique_sets import feasible, set_weight
 from voile.evaluate.risk.uniqueness import (
@@ -361,6 +362,14 @@ def test_all_columns_are_taken_only_with_a_word_about_it(anonymised: Path) -> No
     assert found.qi == ("age", "zip")
     assert not found.qi_given
     assert any("all 2 columns were taken" in note for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("share", "words"),
+    [(0, "0 %"), (2e-7, "2e-05 %"), (0.1676, "16.8 %"), (0.999992, "99.9992 %"), (1, "100 %")],
+)
+def test_only_what_is_all_is_a_hundred_per_cent(share: float, words: str) -> None:
+    assert percent(share) == words
 
 
 # ---------------------------------------------------------------------- the command

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,7 +129,10 @@ def words(names: tuple[str, ...]) -> str:
 
 
 def percent(share: float) -> str:
-    """A share as people read it; what is not nothing is not shown as nothing."""
+    """A share as people read it; only what is nothing is 0 %, and only what is all is 100 %."""
     if 0 < share < 1e-4:
         return f"{100 * share:.1g} %"
+    if 0.999 < share < 1:
+        digits = min(10, math.ceil(-math.log10(1 - share)) - 1)
+        return f"{100 * share:.{digits}f} %"
     return f"{100 * share:.3g} %"

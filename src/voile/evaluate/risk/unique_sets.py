@@ -105,9 +105,12 @@ def unique_sets(cells: Cells, names: Sequence[str], largest: int) -> UniqueSets:
     for size in range(1, largest + 1):
         now: dict[tuple[int, ...], Bits] = {}
         for chosen in itertools.combinations(range(len(names)), size):
-            single = singled_out(codes[list(chosen)], [cells.sizes[j] for j in chosen], rows)[alone]
             parts = [chosen[:i] + chosen[i + 1 :] for i in range(size)] if size > 1 else []
             already = _any([before[part] for part in parts], len(alone))
+            single = already  # a part that singles every row out leaves nothing to count
+            if not already.all():
+                sizes = [cells.sizes[j] for j in chosen]
+                single = singled_out(codes[list(chosen)], sizes, rows)[alone]
             tally.note(chosen, single, single & ~already)
             now[chosen] = np.packbits(single)
         before = now
