@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 
@@ -254,7 +255,7 @@ def gain(units: Units, node: list[int], part: list[int]) -> float:
         for i in of:
             counts[int(units.sensitive[0, i])] += int(units.weights[i])
         rows = sum(counts.values())
-        return -sum(count * np.log(count / rows) for count in counts.values())
+        return -sum(count * math.log(count / rows) for count in counts.values())
 
     rest = [i for i in node if i not in part]
     return entropy(node) - entropy(part) - entropy(rest)
