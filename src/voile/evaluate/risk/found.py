@@ -133,6 +133,6 @@ def percent(share: float) -> str:
     if 0 < share < 1e-4:
         return f"{100 * share:.1g} %"
     if 0.999 < share < 1:
-        digits = min(10, math.ceil(-math.log10(1 - share)) - 1)
+        digits = min(10, math.ceil(-math.log10(1 - share)) - 2)
         return f"{100 * share:.{digits}f} %"
     return f"{100 * share:.3g} %"
