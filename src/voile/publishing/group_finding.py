@@ -111,6 +111,8 @@ def by_shape(prepared: Prepared, wish: GroupWish) -> Found:
 def by_levels(prepared: Prepared, wish: GroupWish) -> Found:
     """Every column at one level of its hierarchy; rows that would fail are left out."""
     units, of_row = units_for(replace(prepared, orders={}), wish)
+    if wish.presence is not None:
+        units = with_population(units, prepared.schema, {}, wish)
     best = full_domain(
         units,
         [prepared.levels[name] for name in wish.qi],
@@ -126,6 +128,8 @@ def by_levels(prepared: Prepared, wish: GroupWish) -> Found:
 def in_one(prepared: Prepared, wish: GroupWish) -> Found:
     """All rows as one class, whose quasi-identifiers tell nothing."""
     units, of_row = units_for(prepared, wish)
+    if wish.presence is not None:
+        units = with_population(units, prepared.schema, prepared.orders, wish)
     return Found(units, of_row, trivial(units, prepared.requirements))
 
 

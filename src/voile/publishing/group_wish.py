@@ -153,8 +153,8 @@ class GroupWish:
                 "bucketized rows show everyone's quasi-identifiers, and so who is there",
                 hint="--recode generalize can keep δ-presence",
             )
-        if self.presence is not None and self.method != "mondrian":
-            raise UsageError("--presence is for --method mondrian", hint="leave one of them out")
+        if self.presence is not None and self.relaxed:
+            raise UsageError("--presence does not go with --relaxed", hint="leave one of them out")
 
     @property
     def recoded(self) -> Recode:

@@ -38,13 +38,15 @@ class Disclosure:
     measured: dict[str, float]
 
     def to_dict(self) -> dict[str, Any]:
-        found = {key: finite(value) for key, value in self.measured.items()}
+        found = {key: as_json(key, value) for key, value in self.measured.items()}
         return {"attribute": self.attribute, "values": self.values, **found}
 
 
-def finite(value: float) -> float | None:
-    """JSON has no infinity."""
-    return float(value) if np.isfinite(value) else None
+def as_json(key: str, value: float) -> float | None:
+    """JSON has no infinity; and how many values there are is a whole number."""
+    if not np.isfinite(value):
+        return None
+    return int(value) if key == "l_distinct" else float(value)
 
 
 def disclosures(units: Units, cells: Cells, names: tuple[str, ...]) -> tuple[Disclosure, ...]:
@@ -83,4 +85,4 @@ def over_all(found: tuple[Disclosure, ...], key: str) -> float | None:
     if not found:
         return None
     values = [d.measured[key] for d in found]
-    return finite(min(values) if key in LARGER_IS_SAFER else max(values))
+    return as_json(key, min(values) if key in LARGER_IS_SAFER else max(values))
