@@ -10,7 +10,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 
-from voile.privacy.guarantees.classes import Described
+from voile.privacy.guarantees.kinds import Guarantee
 
 Counts = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -69,7 +69,7 @@ class Requirement(ABC):
     def worst(self, measured: Floats) -> float:
         """What the whole release has: the least size, the largest share or distance."""
 
-    def guarantee(self) -> Described | None:
+    def guarantee(self) -> Guarantee | None:
         """The same as one of `voile guarantees`, where there is a kind for it."""
         return None
 
