@@ -199,7 +199,7 @@ def test_releases_of_all_kinds_lie_between_nothing_and_everything(
             continue  # it is made of fewer rows than the table has
         found = losses(str(table), publish(kind, table, tmp_path), sensitive="ill", queries=50)
         assert 0 < found.p_loss < found.p_loss_revealed < np.log(2)
-        assert found.u_loss > 0 and found.classes is None
+        assert (found.u_loss or 0) > 0 and found.classes is None
         assert found.accuracy.class_majority is None
 
 
@@ -208,7 +208,7 @@ def test_more_noise_loses_less_privacy_and_more_utility(table: Path) -> None:
     for kept in (0.2, 0.5, 0.8, 1.0):
         release = perturb(str(table), retention=kept, simulate_seed=3)
         found = losses(str(table), release, sensitive="ill", queries=0)
-        points.append((found.p_loss, found.u_loss))
+        points.append((found.p_loss, found.u_loss or 0.0))
     assert points == sorted(points)
     assert [u for _, u in points] == sorted((u for _, u in points), reverse=True)
     assert points[-1][1] == pytest.approx(0, abs=1e-12)  # rows as they are
@@ -262,6 +262,14 @@ def test_a_part_of_the_quasi_identifiers_can_be_asked_about(table: Path, classes
     part = losses(str(table), classes, qi=["city"], queries=0)
     assert part.qi == ("city",) and part.p_loss == whole.p_loss
     assert part.populations < whole.populations
+
+
+def test_without_a_large_population_there_is_no_u_loss(table: Path, classes: Path) -> None:
+    found = losses(str(table), classes, min_support=1, queries=0)
+    assert found.populations == 0
+    assert found.u_loss is None and found.u_loss_trivial is None
+    done = run("loss", table, classes, "--min-support", 1, "--queries", 0)
+    assert done.returncode == 0 and "no population" in done.stdout
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [

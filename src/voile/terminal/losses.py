@@ -37,6 +37,8 @@ def main_rows(losses: Losses) -> list[list[str]]:
         found.append(
             ["P_loss permitted", number(losses.p_loss_permitted), "the worst that could be shown"]
         )
+    if losses.u_loss is None or losses.u_loss_trivial is None:
+        return [*found, ["U_loss", "–", f"no population has {losses.min_support:.3g} of the rows"]]
     found.append(
         ["U_loss", number(losses.u_loss),
          f"mean over {losses.populations:,} populations of {losses.min_support:.3g} of the rows or "

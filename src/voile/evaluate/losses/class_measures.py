@@ -75,21 +75,19 @@ def non_uniform_entropy(shown: Shown, values: Sequence[Counts], left_out: int = 
     position. 0 where values are shown as they are, 1 where all are suppressed.
     """
     rows = shown.histograms.rows
+    if shown.recode == "bucketize":  # a row that was left out counts like any other
+        return left_out / max(1, left_out + int(rows.sum()))
     left = whole = 0.0
     for j, count in enumerate(values):
-        every = np.full(len(count), count.sum())
-        told = times_log(count, count)
-        whole += times_log(count, every) - told
-        if shown.recode == "generalize":
-            before = np.concatenate([[0], np.cumsum(count)])
-            inside = before[shown.high[:, j] + 1] - before[shown.low[:, j]]
-            left += times_log(rows, inside) + left_out * float(np.log(every[0])) - told
-    if shown.recode == "bucketize":
-        return left_out / max(1, left_out + int(rows.sum()))
-    return float(left / whole) if whole > 0 else 0.0
+        before = np.concatenate([[0], np.cumsum(count)])
+        inside = before[shown.high[:, j] + 1] - before[shown.low[:, j]]
+        told, every = times_log(count, count), before[-1:]
+        left += times_log(rows, inside) + left_out * times_log(np.ones(1), every) - told
+        whole += times_log(every, every) - told
+    return left / whole if whole > 0 else 0.0
 
 
-def times_log(weights: Counts, numbers: Counts) -> float:
+def times_log(weights: Counts | Floats, numbers: Counts) -> float:
     """Σ w ln x, over x > 0."""
     return float((weights * np.log(np.maximum(numbers, 1))).sum())
 

@@ -80,6 +80,7 @@ def losses(
     shown = shown_of(opened, truth) if isinstance(opened, ClassRelease) else None
     told = told_of(opened, shown, truth)
     estimates = estimated(told, large)
+    trivial = mean_divergence(large, np.tile(large.overall, (large.number, 1)))
     posterior = posterior_of(opened, shown, truth)
     return Losses(
         release=str(opened.path),
@@ -90,8 +91,8 @@ def losses(
         p_loss=posterior.measured,
         p_loss_permitted=None if shown else posterior.permitted,
         p_loss_revealed=revealed(truth.overall),
-        u_loss=mean_divergence(large, estimates),
-        u_loss_trivial=mean_divergence(large, np.tile(large.overall, (large.number, 1))),
+        u_loss=mean_divergence(large, estimates) if large.number else None,
+        u_loss_trivial=trivial if large.number else None,
         min_support=min_support,
         populations=large.number,
         worst=told_worst(large, estimates, truth.qi),

@@ -67,8 +67,9 @@ class Losses:
     """The worst that the mechanism could ever show; None for classes, whose classes are shown."""
     p_loss_revealed: float
     """P_loss of the table itself."""
-    u_loss: float
-    u_loss_trivial: float
+    u_loss: float | None
+    """None where no population is large."""
+    u_loss_trivial: float | None
     """U_loss of telling the whole table's distribution and no more."""
     min_support: float
     populations: int
