@@ -48,6 +48,7 @@ def risk(
     from voile.errors import UsageError
     from voile.evaluate.planning.pictures import check_picture, save
     from voile.evaluate.risk import risk as find_out
+    from voile.evaluate.risk.released import shown_rows
     from voile.files import write_whole
     from voile.terminal.risk import risk_view
 
@@ -55,10 +56,11 @@ def risk(
         raise UsageError(f"{str(page)!r} is no page", hint="name it .html")
     for path in filter(None, (page, plot)):
         check_picture(path, overwrite=overwrite)
+    rows, known, hidden = shown_rows(table, split_names(qi), split_names(sensitive) or ())
     found = find_out(
-        table,
-        qi=split_names(qi),
-        sensitive=split_names(sensitive) or (),
+        rows,
+        qi=known,
+        sensitive=hidden,
         population=population,
         threshold=threshold,
         sampling_fraction=sampling_fraction,
