@@ -87,7 +87,14 @@ class ClassWork(Work):
 
     @property
     def assumption(self) -> str:  # type: ignore[override]
+        if self._is_known():
+            return "nothing: the release leaves nothing of the answer open"
         return ASSUMED[self.source.recode, self.source.method]
+
+    def _is_known(self) -> bool:
+        """Whether the release leaves nothing open of what is told."""
+        told = [c.source for c in self.query.columns if not isinstance(c.source, int)]
+        return all(not self.column(formula).stderr.any() for formula in told)
 
     # ------------------------------------------------------------------ totals
 
@@ -133,7 +140,7 @@ class ClassWork(Work):
 
     def covers(self, *, simultaneous: bool) -> str:
         told = [self.column(c.source) for c in self.query.columns if not isinstance(c.source, int)]
-        if all(not column.stderr.any() for column in told):
+        if self._is_known():
             return "the statistic itself: the release leaves nothing of it open"
         stated = {c.covers for c in told}
         covers = APPROXIMATES if stated & {APPROXIMATE, APPROXIMATES} else COVERS
