@@ -421,7 +421,7 @@ def test_all_classes_of_adult_tell_more_than_each() -> None:
     codes = tables["generalize"].codes
     rng = np.random.default_rng(11)
     errors: dict[tuple[str, str], list[float]] = {}
-    for _ in range(40):
+    for _ in range(80):
         chosen = [*rng.choice(6, 3, replace=False), 6]
         parts, inside = [], np.ones(len(codes[0]), np.bool_)
         for j in chosen:
