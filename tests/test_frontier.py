@@ -27,7 +27,7 @@ from voile.evaluate.frontier.subject import Subject, read_subject
 ORACLE = json.loads((Path(__file__).parent / "oracle" / "frontier.json").read_text())
 ADULT = "dataset:adult/frontier"
 QI = ["age", "workclass", "education", "marital_status", "race", "sex"]
-SMALL = {"sensitive": "disease", "qi": ["age", "sex"], "min_support": 0.1}
+SMALL: dict[str, Any] = {"sensitive": "disease", "qi": ["age", "sex"], "min_support": 0.1}
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,8 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def found(small: Path) -> Frontier:
-    return find_frontier(small, grid="k=5,20,100;l=1.5,2;t=0.02,0.1;semantic=1,2", **SMALL)
+    grid = "k=5,20,100;l=1.5,2;t=0.02,0.1;semantic=1,2"
+    return find_frontier(small, grid=grid, methods=list(METHODS), **SMALL)
 
 
 # ------------------------------------------------------------------ the paper's claims
@@ -156,6 +157,10 @@ def test_what_cannot_be_is_told_and_left_out(small: Path) -> None:
     assert {p.parameters["k"] for p in found.points} == {10}
     assert [r.parameters for r in found.refused] == [{"k": 401}]
     assert "401" in found.refused[0].why
+    found = find_frontier(small, grid="l=2,7", methods=["mondrian"], **SMALL)
+    assert "7" in found.refused[0].why  # there are three diseases
+    with pytest.raises(PromiseError, match="nothing that the grid asks for"):
+        find_frontier(small, grid="l=7;k=401", methods=["mondrian"], **SMALL)
 
 
 def test_every_command_publishes_what_was_measured(

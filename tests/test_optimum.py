@@ -151,7 +151,7 @@ def test_no_bucketization_is_below_and_every_line_holds_at_every_p_loss() -> Non
     people = np.array([(c, s) for c in range(6) for s in range(3) for _ in range(counts[c, s])])
     generator = np.random.default_rng(1)
     overall = counts.sum(axis=0) / counts.sum()
-    nearest = np.inf
+    nearest: Any = np.inf
     for _ in range(1500):
         bucket = generator.integers(0, generator.integers(1, 5), len(people))
         told = np.zeros((6, 3))
@@ -194,7 +194,7 @@ def test_the_ends_are_trivial_and_exact() -> None:
     counts, found = some_table(2)
     overall = counts.sum(axis=0) / counts.sum()
     frontier = certify(found, [float(np.log(2))], gap=1e-6, steps=200)
-    trivial = np.mean([divergence(p, overall) for p in found.true])
+    trivial = float(np.mean([divergence(p, overall) for p in found.true]))
     assert frontier.trivial == pytest.approx(trivial)
     assert frontier.lower(0.0) == frontier.upper(0.0) == frontier.trivial
     assert frontier.points[0].u_loss == pytest.approx(0, abs=2e-3 * trivial)

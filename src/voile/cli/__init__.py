@@ -30,7 +30,7 @@ from voile.cli import (
     risk,
     tables,
 )
-from voile.cli.common import app, is_released
+from voile.cli.common import KEPT, app, is_released
 from voile.terminal import complain, say
 
 __all__ = [
@@ -123,7 +123,7 @@ def main() -> None:
     except (Exception, Interrupted) as error:
         # A library that was interrupted may have made an error of its own of it.
         if received:
-            say("interrupted; nothing was left behind")
+            say(f"interrupted; {KEPT[-1] if KEPT else 'nothing was left behind'}")
             sys.exit(128 + received[0])
         if isinstance(error, VoileError):
             complain(error.message, error.hint)

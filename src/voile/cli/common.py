@@ -18,6 +18,9 @@ app = typer.Typer(
 PLACES: list[tuple[Path, int | None]] = []
 """Where a command puts its release, and what was there when it began."""
 
+KEPT: list[str] = []
+"""What an interrupted command leaves behind on purpose, in words."""
+
 
 def inode(path: Path) -> int | None:
     """Which folder or file it is, None if there is none."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from voile.cli.common import JsonOpt, TableArg, app, check_nulls, split_names
+from voile.cli.common import KEPT, JsonOpt, TableArg, app, check_nulls, split_names
 from voile.terminal import say, show
 from voile.terminal.frontier import frontier_view, points_bar
 
@@ -25,7 +25,8 @@ def frontier(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Of mondrian, information, freeshape, anatomy, fulldomain, trivial (all)."
+            help="Of mondrian, information, freeshape, anatomy, fulldomain, trivial (all but "
+            "freeshape, which takes minutes)."
         ),
     ] = None,
     grid: Annotated[
@@ -64,6 +65,7 @@ def frontier(
     from voile.hierarchies import hierarchy_options
 
     check_folder(output, overwrite=overwrite)
+    KEPT.append(f"what was measured is kept in {output}: run it again to go on")
     asked = {"k": k, "l": l, "t": t}
     with points_bar() as progress:
         found = find_frontier(

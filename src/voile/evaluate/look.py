@@ -134,10 +134,12 @@ def render(chart: alt.TopLevelMixin, kind: str) -> bytes:
 def javascript() -> str:
     """What draws a picture in a page of our own, to stand in the page itself."""
     load_altair()
-    import vl_convert  # noqa: PLC0415  (an optional extra)
-    from altair.utils._importers import vl_version_for_vl_convert  # noqa: PLC0415
+    from altair.utils._importers import (  # noqa: PLC0415  (an optional extra)
+        import_vl_convert,
+        vl_version_for_vl_convert,
+    )
 
-    bundle: str = vl_convert.javascript_bundle(None, vl_version_for_vl_convert())
+    bundle: str = import_vl_convert().javascript_bundle(vl_version=vl_version_for_vl_convert())
     return bundle
 
 

@@ -45,8 +45,7 @@ class Cuts(Strict):
 
     column: list[int]
     cut: list[int]
-    left: list[int]
-    right: list[int]
+    child: list[int]
 
 
 class RecodingFile(Strict):

@@ -125,7 +125,7 @@ def _points(alt: Any, found: Frontier, x: Any, y: Any) -> list[Any]:
     shape = alt.Shape(
         "shown by:N",
         scale=alt.Scale(domain=list(RECODED.values()), range=["triangle-up", "circle"]),
-        legend=alt.Legend(title=None, orient="top", symbolFillColor=SOFT),
+        legend=alt.Legend(title=None, orient="bottom", symbolFillColor=SOFT),
     )
     tips = [
         alt.Tooltip("curve:N", title="method"),

@@ -47,6 +47,8 @@ class Method:
     recodes: tuple[Recode, ...]
     whole: bool = False
     """Whether its requirements take whole numbers only."""
+    slow: bool = False
+    """Whether it takes minutes, and so is measured only where it is named."""
 
 
 METHODS: dict[str, Method] = {
@@ -55,7 +57,9 @@ METHODS: dict[str, Method] = {
         "Mondrian with information cuts", {"method": "mondrian", "cuts": "information"},
         ("l", "t"), BOTH,
     ),
-    "freeshape": Method("free-shape buckets", {"method": "freeshape"}, ("t",), ("bucketize",)),
+    "freeshape": Method(
+        "free-shape buckets", {"method": "freeshape"}, ("t",), ("bucketize",), slow=True
+    ),
     "anatomy": Method("Anatomy", {"method": "anatomy"}, ("l",), ("bucketize",), whole=True),
     "fulldomain": Method(
         "full-domain generalization", {"method": "fulldomain", "suppression": 0.02},
@@ -122,9 +126,9 @@ def stronger(options: Mapping[str, Any], also: Mapping[str, float]) -> dict[str,
 
 
 def check_methods(names: Sequence[str] | None) -> list[str]:
-    """The methods that were named, all if none was."""
+    """The methods that were named; if none was, all that are quick."""
     if names is None:
-        return list(METHODS)
+        return [name for name, method in METHODS.items() if not method.slow]
     for name in names:
         if name not in METHODS:
             raise UsageError(f"there is no method {name!r}", hint=did_you_mean(name, list(METHODS)))

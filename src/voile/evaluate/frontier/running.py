@@ -18,7 +18,7 @@ from voile.evaluate.frontier.portfolio import Candidate
 from voile.evaluate.frontier.subject import Subject
 from voile.publishing.progress import Progress
 
-P_LOSSES = (0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.075, 0.1, 0.125)
+P_LOSSES = (0.0025, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.075, 0.1, 0.125)
 """Where the frontier is certified; its lines bound it everywhere else."""
 
 
@@ -101,8 +101,8 @@ def measured_or_refused(subject: Subject, candidate: Candidate) -> Any:
     """As JSON: points, or why there are none."""
     try:
         return [point.to_dict() for point in measure(subject, candidate)]
-    except PromiseError as error:
-        return error.message
+    except (PromiseError, UsageError) as error:
+        return error.message  # such as an ℓ that is more than there are values
 
 
 def collected(
@@ -117,6 +117,10 @@ def collected(
             refused.append(Refused(candidate.method, dict(candidate.asked), found))
         else:
             points += [Point(**entry) for entry in found]
+    if not points:
+        raise PromiseError(
+            f"nothing that the grid asks for can be: {refused[0].why}", hint="ask for less"
+        )
     lines = [keeper.known[certified_key(p)] for p in sorted(p_losses)]
     certified = [Certified(**{**line, "bound": Bound(**line["bound"])}) for line in lines]
     trivial = CertifiedFrontier(tuple(certified), certify(subject.populations, []).trivial)
