@@ -7,6 +7,8 @@ likelihood       the likelihood of what was seen, and plain EM
 maximum          the most likely true counts, with a bound on what is missing
 stopped          counts that fit what was seen as well as the truth would
 simplex          the nearest non-negative counts
+censored         how values are spread that are known to lie in intervals
+ecological       who has which record, where only those of whole groups are known
 """
 
 from voile.reconstruct.axes import Axis, Dense, Transition
