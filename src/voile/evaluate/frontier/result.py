@@ -87,9 +87,9 @@ class Frontier:
         least = self.certified.lower(best.p_loss)
         return (
             f"Publish {best.requirement} by {RECODED[best.recode]}, {METHODS[best.method].about}, "
-            f"{best.classes:,} classes: P_loss {best.p_loss:.3f} and U_loss {best.u_loss:.4f}, "
-            f"{part:.0%} of trivial anonymization's {self.certified.trivial:.4f}; no bucketization "
-            f"with that P_loss has a U_loss below {least:.4f}."
+            f"{best.classes:,} classes: P_loss {best.p_loss:.3f} and U_loss {best.u_loss:.2g}, "
+            f"{part:.0%} of trivial anonymization's {self.certified.trivial:.2g}; no bucketization "
+            f"with that P_loss has a U_loss below {least:.2g}."
         )
 
     @property
