@@ -194,9 +194,7 @@ def pycanon(*, rows: int | None) -> dict[str, Any]:
 # ---------------------------------------------------------------------- the loss of any of them
 
 
-def gen_iloss(
-    frame: pd.DataFrame, made: pd.DataFrame, count: Callable[[str, Any], int]
-) -> float:
+def gen_iloss(frame: pd.DataFrame, made: pd.DataFrame, count: Callable[[str, Any], int]) -> float:
     """Mean over cells of (values that a cell may stand for − 1)/(values of the column − 1).
 
     Values of a number are all from the least to the largest; `count` gives a text's.

@@ -66,8 +66,8 @@ def query(
     method: Annotated[
         str | None,
         typer.Option(
-            help="inversion or em, for rows that were perturbed one by one; uniform or entropy, for "
-            "classes."
+            help="inversion or em, for rows that were perturbed one by one; uniform or entropy, "
+            "for classes."
         ),
     ] = None,
     memory: MemoryOpt = "1GB",
