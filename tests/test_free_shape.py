@@ -16,13 +16,14 @@ from tests.random_units import (
     meets_all,
     random_units,
 )
-from voile.evaluate.losses.populations import populations
 from voile.evaluate.losses.utility_loss import u_loss
+from voile.privacy.divergence import jensen_shannon
 from voile.privacy.requirements import K, T
 from voile.recoding.free_shape import free_shape, paired
 from voile.recoding.grouping import bounding, shown
 from voile.recoding.mondrian import mondrian
-from voile.recoding.questions import Questions, Scoring, divergences, values_and_pairs
+from voile.recoding.populations import populations
+from voile.recoding.questions import Questions, Scoring, values_and_pairs
 from voile.recoding.units import Units
 
 
@@ -69,7 +70,7 @@ def test_slopes_are_derivatives() -> None:
         told = np.zeros((slope.shape[0], slope.shape[1]))
         told[atom] = step * (found.shares[1] - found.shares[0])
         moved = found.estimated + questions.incidence @ told / scoring.sizes
-        change = divergences(scoring.true, moved).mean() - found.loss
+        change = jensen_shannon(scoring.true, moved).mean() - found.loss
         assert change == pytest.approx(float((slope * told).sum()), rel=1e-3, abs=1e-13)
 
 

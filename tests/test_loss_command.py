@@ -14,17 +14,17 @@ import numpy as np
 import pytest
 
 from voile.errors import VoileError
-from voile.evaluate.losses.divergence import jensen_shannon
 from voile.evaluate.losses.measure import losses
 from voile.evaluate.losses.other_kinds import told_by_rows, told_by_view
-from voile.evaluate.losses.populations import Populations, populations
 from voile.evaluate.losses.posteriors import revealed, worst_divergence
 from voile.evaluate.losses.utility_loss import estimated
 from voile.hierarchies import default_levels
 from voile.privacy import LikelihoodRatio
+from voile.privacy.divergence import jensen_shannon
 from voile.publishing.grouping import group_table
 from voile.publishing.perturbing import perturb
 from voile.publishing.steps import publish_table
+from voile.recoding.populations import Populations, populations
 from voile.release import LocalRelease, Release, ViewRelease
 
 QI = ["age", "city"]

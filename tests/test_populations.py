@@ -148,7 +148,7 @@ def test_a_cell_that_the_table_does_not_have_is_refused() -> None:
 
 def test_too_many_populations_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     cells = np.array([[0, 1, 2, 3]], dtype=np.int32)
-    module = importlib.import_module("voile.evaluate.losses.populations")
+    module = importlib.import_module("voile.recoding.populations")
     monkeypatch.setattr(module, "MOST_MEMBERS", 3)
     with pytest.raises(UsageError, match="too many populations"):
         populations(cells, TREES[:1], 1, np.ones((4, 1), dtype=np.int64))

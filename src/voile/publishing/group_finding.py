@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
@@ -10,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.errors import PromiseError, UsageError
+from voile.hierarchies import default_levels
 from voile.noise import Key
 from voile.privacy.requirements import L
 from voile.publishing.group_reading import Prepared
@@ -23,11 +25,15 @@ from voile.recoding.joining import trivial
 from voile.recoding.level_costs import Loss
 from voile.recoding.mondrian import Cuts, mondrian
 from voile.recoding.partition import Partition
+from voile.recoding.populations import populations
+from voile.recoding.questions import Questions
 from voile.recoding.units import units_of_rows
 from voile.schema import Schema
 from voile.schema.words import value_words
 
 Codes = npt.NDArray[Any]
+LARGE = 0.05
+"""The share of the rows from which on a population is one that free shapes care for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,8 +110,23 @@ def by_dealing(prepared: Prepared, wish: GroupWish) -> Found:
 
 
 def by_shape(prepared: Prepared, wish: GroupWish) -> Found:
+    """Buckets that tell as much as they can about the large populations of the table."""
     units, of_row = units_for(prepared, wish, each=True)
-    return Found(units, of_row, free_shape(units, prepared.requirements))
+    return Found(units, of_row, free_shape(units, prepared.requirements, large(prepared, wish)))
+
+
+def large(prepared: Prepared, wish: GroupWish) -> Questions:
+    """What `voile loss` asks of a release: populations of a twentieth of the rows or more."""
+    schema = prepared.schema
+    levels = [prepared.levels.get(name) or default_levels(schema[name]) for name in wish.qi]
+    codes = np.stack([prepared.codes[name].astype(np.int32) for name in wish.qi])
+    asked = populations(codes, levels, math.ceil(LARGE * prepared.used), one_value(codes))
+    return Questions(asked.atoms_of(codes), asked.starts, asked.members)
+
+
+def one_value(codes: Codes) -> npt.NDArray[np.int64]:
+    """Which populations are large does not depend on what is sensitive."""
+    return np.ones((codes.shape[1], 1), dtype=np.int64)
 
 
 def by_levels(prepared: Prepared, wish: GroupWish) -> Found:

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from voile.privacy.divergence import jensen_shannon
 from voile.recoding.nodes import Floats
 from voile.recoding.units import Codes, Counts, Units
 
@@ -126,7 +127,7 @@ class Scoring:
         shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
         within = self._table(classes, self.number)
         estimated = self.questions.incidence @ (within @ shares) / self.sizes
-        loss = float(divergences(self.true, estimated).mean()) if len(estimated) else 0.0
+        loss = float(jensen_shannon(self.true, estimated).mean()) if len(estimated) else 0.0
         return Buckets(classes, counts, estimated, loss)
 
     def slope(self, buckets: Buckets) -> Floats:
@@ -144,13 +145,3 @@ class Scoring:
         atoms = int(self.questions.atom.max()) + 1
         keys = self.questions.atom.astype(np.int64) * number + which
         return np.bincount(keys, minlength=atoms * number).reshape(atoms, number)
-
-
-def divergences(left: Floats, right: Floats) -> Floats:
-    """(distributions,): Jensen–Shannon, in natural logarithms."""
-    middle = (left + right) / 2
-    logs = [
-        p * np.log(np.divide(p, middle, out=np.ones_like(p), where=p > 0)) for p in (left, right)
-    ]
-    found: Floats = (logs[0] + logs[1]).sum(axis=1) / 2
-    return found

@@ -21,7 +21,7 @@ from voile.evaluate.frontier.kernels import (
     weighted_products,
 )
 from voile.evaluate.losses import Populations, jensen_shannon
-from voile.evaluate.losses.divergence import shares
+from voile.privacy.divergence import shares
 from voile.recoding.units import Codes
 
 PARTS, CORNERS = 6, 12

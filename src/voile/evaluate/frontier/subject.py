@@ -15,8 +15,8 @@ import numpy as np
 from voile.engines.table import Table
 from voile.errors import UsageError
 from voile.evaluate.losses import Populations, jensen_shannon, populations
-from voile.evaluate.losses.divergence import shares
 from voile.hierarchies import default_levels
+from voile.privacy.divergence import shares
 from voile.privacy.requirements import requirements_of
 from voile.publishing.group_finding import units_for
 from voile.publishing.group_reading import Prepared, orders_for, prepare

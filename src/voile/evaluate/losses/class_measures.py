@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from voile.evaluate.losses.blocks import Orders
-from voile.evaluate.losses.divergence import Floats
+from voile.privacy.divergence import Floats
 from voile.recoding.grouping import Shown
 from voile.recoding.units import Counts
 from voile.schema.hierarchy import Levels

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from voile.evaluate.losses.blocks import Boxes, Points, Told, summed
-from voile.evaluate.losses.divergence import Floats, kullback_leibler
 from voile.evaluate.losses.kernels import box_densities
+from voile.privacy.divergence import Floats, kullback_leibler
 from voile.recoding.units import Codes, Counts
 from voile.schema import TupleIndex
 

@@ -19,7 +19,6 @@ from voile.evaluate.losses.accuracy import (
     naive_bayes_accuracy,
 )
 from voile.evaluate.losses.blocks import Told, told_by
-from voile.evaluate.losses.divergence import Floats
 from voile.evaluate.losses.joint import joint_divergence
 from voile.evaluate.losses.measured import (
     Accuracy,
@@ -29,13 +28,14 @@ from voile.evaluate.losses.measured import (
     WorstPopulation,
 )
 from voile.evaluate.losses.other_kinds import told_by_rows, told_by_view
-from voile.evaluate.losses.populations import Populations, populations
 from voile.evaluate.losses.posteriors import Posterior, revealed, row_posterior, view_posterior
 from voile.evaluate.losses.privacy_loss import p_loss
 from voile.evaluate.losses.queries import MOST_VALUES, check_queries, relative_error, workload
 from voile.evaluate.losses.truth import Truth, columns_asked, levels_of, read_truth
 from voile.evaluate.losses.utility_loss import estimated, mean_divergence, population_losses
+from voile.privacy.divergence import Floats
 from voile.recoding.grouping import Shown
+from voile.recoding.populations import Populations, populations
 from voile.recoding.units import Codes
 from voile.release import ClassRelease, LocalRelease, Release, ViewRelease
 from voile.schema.hierarchy import Levels

@@ -6,7 +6,7 @@ distribution in a person's class is what the release tells of that person.
 
 from __future__ import annotations
 
-from voile.evaluate.losses.divergence import Floats, jensen_shannon, shares
+from voile.privacy.divergence import Floats, jensen_shannon, shares
 from voile.recoding.grouping import Shown
 
 

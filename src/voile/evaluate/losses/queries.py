@@ -15,9 +15,9 @@ import numpy as np
 
 from voile.errors import UsageError
 from voile.evaluate.losses.blocks import Blocks, Points, Sets, Told, in_parts
-from voile.evaluate.losses.divergence import Floats
 from voile.evaluate.losses.kernels import Words, answers_of_points
 from voile.noise import Key, Stream
+from voile.privacy.divergence import Floats
 from voile.recoding.units import Counts
 
 SEED = 20060912

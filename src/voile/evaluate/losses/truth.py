@@ -11,9 +11,9 @@ import numpy as np
 from voile.engines.table import Table
 from voile.errors import TableError, UsageError, did_you_mean
 from voile.evaluate.losses.blocks import Points, Told
-from voile.evaluate.losses.divergence import Floats, shares
 from voile.evaluate.losses.other_kinds import points
 from voile.hierarchies import default_levels, read_hierarchies
+from voile.privacy.divergence import Floats, shares
 from voile.recoding.units import Codes, Counts
 from voile.release import ClassRelease, Release, ViewRelease
 from voile.schema import Schema

@@ -10,10 +10,10 @@ import numpy as np
 
 from voile.errors import UsageError
 from voile.evaluate.losses.blocks import Blocks, Orders, Told, in_parts, told_by
-from voile.evaluate.losses.divergence import Floats, jensen_shannon, shares
 from voile.evaluate.losses.kernels import sums_of_blocks
-from voile.evaluate.losses.populations import Populations
+from voile.privacy.divergence import Floats, jensen_shannon, shares
 from voile.recoding.grouping import Shown
+from voile.recoding.populations import Populations
 
 
 def u_loss(

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal, get_args
 import numpy as np
 
 from voile.errors import UsageError
+from voile.privacy.divergence import jensen_shannon
 from voile.privacy.guarantees.classes import Closeness
 from voile.privacy.guarantees.parameters import Choice, Number
 from voile.privacy.requirements.requirement import (
@@ -103,20 +104,6 @@ def distances(shares: Floats, whole: Floats, distance: Distance, tree: Tree | No
     if distance == "emd-hierarchical":
         return earth_mover_hierarchical(extra, tree or ())
     found: Floats = np.abs(extra).sum(axis=1) / 2
-    return found
-
-
-def jensen_shannon(shares: Floats, whole: Floats) -> Floats:
-    """Half the divergence of each of the two from their mean."""
-    mean = (shares + whole) / 2
-    found = _weighted_log(shares, mean) + _weighted_log(np.broadcast_to(whole, mean.shape), mean)
-    return np.maximum(found / 2, 0)
-
-
-def _weighted_log(shares: Floats, mean: Floats) -> Floats:
-    there = shares > 0
-    ratio = np.where(there, shares, 1) / np.where(there, mean, 1)
-    found: Floats = (shares * np.log(ratio)).sum(axis=1)
     return found
 
 

@@ -14,9 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.errors import UsageError
-from voile.evaluate.losses.divergence import Floats, shares
-from voile.evaluate.losses.items import Items, frequent_items
-from voile.evaluate.losses.kernels import mine, spread_over, sums_over
+from voile.privacy.divergence import Floats, shares
+from voile.recoding.items import Items, frequent_items
+from voile.recoding.population_kernels import mine, spread_over, sums_over
 from voile.recoding.units import Codes, Counts
 from voile.schema import TupleIndex
 from voile.schema.hierarchy import Levels
