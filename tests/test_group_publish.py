@@ -211,6 +211,23 @@ def test_other_methods_keep_k_as_it_is_shown(method: Any) -> None:
     assert release.rows + release.manifest.parameters.removed == 600
 
 
+def test_classes_that_look_alike_are_one() -> None:
+    """Relaxed cuts divide rows with equal values: their halves may show the same ranges."""
+    frame = pd.DataFrame({"a": [1, 2] * 40, "s": ["x", "y", "y", "x"] * 20})
+    release = voile.publish(frame, method="mondrian", qi=["a"], sensitive=["s"], k=5, relaxed=True)
+    assert release.manifest.parameters.classes == len(shown_classes(release)) <= 3
+
+
+def test_rows_that_were_left_out_are_told_with_every_answer() -> None:
+    roles = {**ROLES, "qi": ["zip"], "identifiers": ["id", "income", "born", "age"]}
+    k = int(people()["zip"].value_counts().min()) + 1
+    release = voile.publish(people(), method="suppress", k=k, suppression=0.5, **roles)
+    left = release.manifest.parameters.removed
+    assert left > 0
+    answer = release.query("select count(*) from t where ill = 'flu'")
+    assert f"{left:,} rows were left out" in str(answer.to_dict()["assumption"])
+
+
 def test_anatomy_keeps_l() -> None:
     roles = {**ROLES, "sensitive": ["ill"], "insensitive": ["ward", "paid"]}
     release = voile.publish(people(), method="anatomy", l=3, **roles)

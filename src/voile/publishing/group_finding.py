@@ -21,12 +21,14 @@ from voile.recoding import Grouping, Units
 from voile.recoding.anatomy import anatomy
 from voile.recoding.free_shape import free_shape
 from voile.recoding.fulldomain import full_domain
+from voile.recoding.grouping import alike_as_one
 from voile.recoding.joining import trivial
 from voile.recoding.level_costs import Loss
 from voile.recoding.mondrian import Cuts, mondrian
 from voile.recoding.partition import Partition
 from voile.recoding.populations import populations
 from voile.recoding.questions import Questions
+from voile.recoding.refusing import check_classes
 from voile.recoding.units import units_of_rows
 from voile.schema import Schema
 from voile.schema.words import value_words
@@ -80,6 +82,10 @@ def by_cuts(prepared: Prepared, wish: GroupWish) -> Found:
     cut = mondrian(
         units, prepared.requirements, relaxed=wish.relaxed, cuts=cast(Cuts, cuts), levels=levels
     )
+    if wish.relaxed and wish.recoded == "generalize":
+        together = alike_as_one(cut.grouping)
+        check_classes(units, together, prepared.requirements)
+        return Found(units, of_row, together, partition=cut)
     if wish.presence is None:
         return Found(units, of_row, cut.grouping, partition=cut)
     # Whoever has the public table counts its rows in the range that is shown: it must be the whole

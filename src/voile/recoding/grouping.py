@@ -45,6 +45,16 @@ def bounding(units: Units, classes: Codes, number: int) -> Grouping:
     return Grouping(classes, low, high)
 
 
+def alike_as_one(grouping: Grouping) -> Grouping:
+    """Classes with the same box as one: nobody could tell them apart."""
+    boxes = np.hstack([grouping.low, grouping.high])
+    unique, number = np.unique(boxes, axis=0, return_inverse=True)
+    width = grouping.low.shape[1]
+    classes = number.ravel().astype(np.int32)[grouping.classes]
+    low, high = (np.ascontiguousarray(part) for part in (unique[:, :width], unique[:, width:]))
+    return Grouping(classes, low, high)
+
+
 @dataclass(frozen=True, eq=False)
 class Shown:
     """What a grouped release tells about its rows, as numbers.

@@ -346,6 +346,7 @@ class ClassRelease(Release):
             known=self.known,
             boxes={n: Box(self.order(n), r.low, r.high) for n, r in self.ranges.items()},
             hidden=self.hidden,
+            removed=p.removed,
             method=method,
             kept=self._kept,
         )

@@ -65,6 +65,8 @@ class ClassSource:
     """Generalized: the other columns."""
     hidden: Hidden | None = None
     """Bucketized: the other columns."""
+    removed: int = 0
+    """Rows of the table that the release does not show."""
     method: Method = "uniform"
     remarks: Mapping[str, str] = field(default_factory=dict)
     """What an analyst should know about a column."""

@@ -87,9 +87,13 @@ class ClassWork(Work):
 
     @property
     def assumption(self) -> str:  # type: ignore[override]
+        left_out = self.source.removed
+        about = f"; {left_out:,} rows were left out of the release, and nothing here is about them"
         if self._is_known():
-            return "nothing: the release leaves nothing of the answer open"
-        return ASSUMED[self.source.recode, self.source.method]
+            assumed = "nothing: the release leaves nothing of the answer open"
+        else:
+            assumed = ASSUMED[self.source.recode, self.source.method]
+        return assumed + (about if left_out else "")
 
     def _is_known(self) -> bool:
         """Whether the release leaves nothing open of what is told."""
