@@ -226,19 +226,22 @@ def commas(text: str) -> int:
 
 
 def paper(*, times: int) -> dict[str, Any]:
-    """All groupings of Figure 2 of Li and Li, both ways, with P_loss and U_loss."""
-    from voile.evaluate.frontier import frontier
+    """All groupings of Figure 2 of Li and Li, both ways, with P_loss and U_loss, and the reading."""
+    from voile.evaluate.frontier.measuring import measure
+    from voile.evaluate.frontier.portfolio import GRIDS, candidates
+    from voile.evaluate.frontier.subject import read_subject
 
-    wish: dict[str, Any] = {
-        "sensitive": SENSITIVE,
-        "qi": list(QI[:-1]),
-        "methods": ["mondrian"],
-        "grid": "paper",
-        "certified": False,
-    }
-    frontier("dataset:adult/frontier", **wish)  # compiled, and kept on disk
-    cpu, wall, found = min(
-        (timed(lambda: frontier("dataset:adult/frontier", **wish)) for _ in range(times)),
-        key=lambda t: t[1],
-    )
-    return {"cpu": cpu, "wall": wall, "releases": len(found)}
+    tried = [
+        candidate
+        for candidate in candidates(["mondrian"], GRIDS["paper"])
+        if candidate.asked.get("absent") != "ignored"
+    ]
+
+    def run() -> int:
+        wish: dict[str, Any] = {"sensitive": SENSITIVE, "qi": list(QI[:-1]), "min_support": 0.05}
+        subject = read_subject("dataset:adult/frontier", **wish)
+        return sum(len(measure(subject, candidate)) for candidate in tried)
+
+    run()  # compiled, and kept on disk
+    cpu, wall, releases = min((timed(run) for _ in range(times)), key=lambda found: found[1])
+    return {"cpu": cpu, "wall": wall, "releases": releases}

@@ -25,8 +25,8 @@ def frontier(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Of mondrian, information, freeshape, anatomy, fulldomain, trivial (all but "
-            "freeshape, which takes minutes)."
+            help="Of mondrian, information, anatomy, fulldomain, trivial (all these), and freeshape "
+            "(takes minutes), alphabeta, retention."
         ),
     ] = None,
     grid: Annotated[

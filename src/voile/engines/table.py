@@ -185,10 +185,12 @@ class Table:
         """The columns as they are, of the rows that are published; and which rows those are."""
         listed = ", ".join(quote_identifier(name) for name in names)
         place = quote_identifier("row of the table")
-        where = self._complete(names) if drop_nulls else "TRUE"
+        if not drop_nulls:
+            found = self._con.sql(f"SELECT {listed} FROM {SOURCE}").to_arrow_table()
+            return found, np.arange(found.num_rows)
         found = self._con.sql(
             f"SELECT * FROM (SELECT {listed}, row_number() OVER () - 1 AS {place} FROM {SOURCE}) "
-            f"WHERE {where} ORDER BY {place}"
+            f"WHERE {self._complete(names)}"
         ).to_arrow_table()
         return found.select(list(names)), found.column(len(names)).to_numpy()
 

@@ -18,13 +18,15 @@ import pyarrow.parquet as pq
 from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError
 from voile.files import write_whole
-from voile.privacy.requirements import Presence, Requirement
+from voile.privacy.requirements import Histograms, Requirement
+from voile.publishing.class_writing import showing
 from voile.publishing.group_finding import Found, find, units_for
 from voile.publishing.group_reading import Prepared, prepare, prepared_with
 from voile.publishing.group_wish import GroupWish, check_roles
 from voile.publishing.progress import Progress, Silent
 from voile.publishing.recoding_file import Recoding, Texts, read_recoding, recoding_of
 from voile.recoding.labels import labels
+from voile.schema import TupleIndex
 
 Codes = npt.NDArray[Any]
 RANGES = {"voile": "ranges"}
@@ -148,7 +150,7 @@ def fitted(source: Table, wish: GroupWish, progress: Progress, *, reusable: bool
         _, texts = recoding.applied(prepared.codes)
     classes = found.classes
     kept = np.ones(len(classes), bool) if found.shown is None else found.shown[classes]
-    has = measured(prepared.requirements, prepared, classes, kept, wish)
+    has = measured(prepared.requirements, showing(found).histograms, wish)
     return Made(rows, positions, classes, texts, kept, has, recoding, prepared.notes)
 
 
@@ -173,14 +175,14 @@ def applied(source: Table, recoding: Recoding, given: Mapping[str, Any]) -> Made
     rows, positions = source.rows(roles.listed, drop_nulls=roles.nulls == "drop")
     prepared = prepared_with(source.of(rows), recoding.schema, recoding.requirements, roles)
     classes, texts = recoding.applied(prepared.codes)
-    kept = without_failing(prepared, classes, roles, most)
-    has = measured(prepared.requirements, prepared, classes, kept, roles)
+    kept, histograms = without_failing(prepared, classes, roles, most)
+    has = measured(prepared.requirements, histograms, roles)
     return Made(rows, positions, classes, texts, kept, has, recoding, ())
 
 
 def without_failing(
     prepared: Prepared, classes: Codes, wish: GroupWish, most: float
-) -> npt.NDArray[np.bool_]:
+) -> tuple[npt.NDArray[np.bool_], Histograms]:
     """Which rows may be shown: again and again without the classes that fail, as those count."""
     units, _ = units_for(prepared, wish, each=True)
     number = int(classes.max(initial=-1)) + 1
@@ -200,33 +202,18 @@ def without_failing(
                     "recoding to these rows",
                 )
         if not failing.any():
-            return kept
+            there = histograms.rows > 0
+            counts = tuple(c[there] for c in histograms.counts)
+            return kept, Histograms(histograms.rows[there], counts, histograms.overall)
         kept &= ~failing[classes]
 
 
 def measured(
-    requirements: Sequence[Requirement],
-    prepared: Prepared,
-    classes: Codes,
-    kept: npt.NDArray[np.bool_],
-    wish: GroupWish,
+    requirements: Sequence[Requirement], histograms: Histograms, wish: GroupWish
 ) -> dict[str, float]:
-    """What the classes that are shown have; every requirement must be met."""
-    units, _ = units_for(prepared, wish, each=True)
-    _, numbers = np.unique(classes[kept], return_inverse=True)
-    shown = replace(
-        units,
-        codes=units.codes[:, kept],
-        sensitive=units.sensitive[:, kept],
-        weights=units.weights[kept],
-    )
-    histograms = shown.histograms(numbers.astype(np.int32), int(numbers.max(initial=-1)) + 1)
+    """What the classes that are shown have."""
     found = {}
     for requirement in requirements:
-        if isinstance(requirement, Presence):
-            continue  # about a public table: checked where classes were found
-        if not requirement.met(histograms).all():
-            raise PromiseError(f"the classes do not meet {requirement.spelling}", hint="report it")
         number = requirement.attribute
         several = number is not None and len(wish.sensitive) > 1
         name = f"{requirement.kind}:{wish.sensitive[number or 0]}" if several else requirement.kind
@@ -252,34 +239,55 @@ def texts_of(prepared: Prepared, found: Found, wish: GroupWish) -> Texts:
 
 def assembled(made: Made, rows_in: int, *, keep_order: bool) -> Generalized:
     """The table with its ranges, in the order that was asked for."""
-    table = made.rows
-    for name, (texts, which) in made.texts.items():
-        column = pa.DictionaryArray.from_arrays(pa.array(which), pa.array(texts, pa.string()))
-        field = pa.field(name, column.type, metadata=RANGES)
-        table = table.set_column(table.schema.get_field_index(name), field, column)
+    coded, fields = {}, []
+    for field in made.rows.schema:
+        if field.name in made.texts:
+            texts, which = made.texts[field.name]
+            values = pa.array(texts, pa.string())
+            coded[field.name] = pa.DictionaryArray.from_arrays(pa.array(which), values)
+            fields.append(pa.field(field.name, pa.string(), metadata=RANGES))
+        else:  # moved about as numbers, which is quicker than as texts
+            coded[field.name] = encoded(made.rows.column(field.name))
+            fields.append(field)
     order = np.flatnonzero(made.kept)
     if not keep_order:
-        numbered = table.append_column("class of the row", pa.array(made.classes)).take(order)
-        keys = ["class of the row", *(n for n in table.column_names if n not in made.texts)]
-        order = order[pc.sort_indices(numbered, [(key, "ascending") for key in keys]).to_numpy()]
-    table = table.take(pa.array(order))
-    for name in made.texts:
-        place = table.schema.get_field_index(name)
-        field = pa.field(name, pa.string(), metadata=RANGES)
-        table = table.set_column(place, field, table.column(name).cast(pa.string()))
+        others = [ranks(column) for name, column in coded.items() if name not in made.texts]
+        columns = [c[order] for c in (made.classes.astype(np.int64), *others)]
+        keys = TupleIndex([int(c.max(initial=0)) + 1 for c in columns]).encode(columns)
+        order = order[np.argsort(keys, kind="stable")]
+    picked = pa.array(order)
+    shown = [
+        column.take(picked).cast(field.type)
+        for column, field in zip(coded.values(), fields, strict=True)
+    ]
+    table = pa.table(shown, schema=pa.schema(fields))
     left = int(len(made.kept) - made.kept.sum())
     notes = made.notes
     if left:
         notes = (*notes, f"{left:,} rows were left out, for no class could hold them")
     return Generalized(
         table,
-        len(np.unique(made.classes[made.kept])),
+        int(np.count_nonzero(np.bincount(made.classes[made.kept]))),
         made.measured,
         rows_in,
         made.recoding,
         notes,
         made.positions[order],
     )
+
+
+def encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    whole = column.combine_chunks()
+    return whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
+
+
+def ranks(coded: pa.DictionaryArray) -> Codes:
+    """The place of each value among the different ones of a column, NULL first."""
+    place = np.empty(len(coded.dictionary) + 1, dtype=np.int64)
+    place[pc.sort_indices(coded.dictionary).to_numpy()] = np.arange(1, len(place))
+    place[-1] = 0
+    found: Codes = place[coded.indices.fill_null(len(coded.dictionary)).to_numpy()]
+    return found
 
 
 def check_file(path: Path, *, overwrite: bool) -> None:

@@ -29,7 +29,7 @@ from voile.recoding.partition import Partition
 from voile.recoding.populations import populations
 from voile.recoding.questions import Questions
 from voile.recoding.refusing import check_classes
-from voile.recoding.units import units_of_rows
+from voile.recoding.units import DENSE, units_of_rows
 from voile.schema import Schema
 from voile.schema.words import value_words
 
@@ -73,7 +73,7 @@ def find(prepared: Prepared, wish: GroupWish) -> Found:
 
 
 def by_cuts(prepared: Prepared, wish: GroupWish) -> Found:
-    units, of_row = units_for(prepared, wish, each=wish.relaxed)
+    units, of_row = units_for(prepared, wish, each=wish.relaxed or too_many(prepared, wish))
     if wish.presence is not None:
         units = with_population(units, prepared.schema, prepared.orders, wish)
     tree = wish.cuts == "hierarchy"
@@ -93,6 +93,12 @@ def by_cuts(prepared: Prepared, wish: GroupWish) -> Found:
     regions = cut.regions
     shown = Grouping(cut.grouping.classes, regions.low, regions.high)
     return Found(units, of_row, shown, partition=cut)
+
+
+def too_many(prepared: Prepared, wish: GroupWish) -> bool:
+    """Whether finding rows that are alike would take longer than cutting them one by one."""
+    names = [*wish.qi, *wish.sensitive]
+    return math.prod(prepared.schema[name].size for name in names) > DENSE
 
 
 def by_dealing(prepared: Prepared, wish: GroupWish) -> Found:

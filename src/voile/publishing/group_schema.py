@@ -41,8 +41,10 @@ def grouping_schema(table: Table, wish: GroupWish) -> tuple[Schema, list[str]]:
             public.check_columns(list(wish.qi))
             profiles |= {p.name: p for p in public.profiles(list(wish.qi), drop_nulls=drop)}
         schema = Schema(tuple(attribute_for(profiles[n], wish, null=null) for n in names))
-        table.check_kinds(schema)
         notes = dropped_times(table, names)
+        if not any(profiles[name].nulls for name in names):
+            check_sizes(schema, wish)
+            return schema, notes
     check_nulls(table, schema, wish.nulls)
     check_sizes(schema, wish)
     return schema, notes

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from voile.terminal import table_of
 
 if TYPE_CHECKING:
-    from voile.evaluate.frontier.measuring import Point
+    from voile.evaluate.frontier.point import Point
     from voile.evaluate.frontier.result import Frontier
 
 
@@ -20,8 +20,8 @@ def frontier_view(found: Frontier) -> Any:
 
     best = [p for p, good in zip(found.points, found.efficient, strict=True) if good]
     rows = [
-        [escape(asked(p)), p.method, p.recode, f"{p.p_loss:.4f}", f"{p.u_loss:.5f}",
-         f"{found.above(p):.5f}", f"{p.classes:,}"]
+        [escape(asked(p)), p.method, p.recode or "–", f"{p.p_loss:.4f}", f"{p.u_loss:.5f}",
+         number(found.above(p), ".5f"), number(p.classes, ",")]
         for p in sorted(best, key=lambda p: p.p_loss)
     ]  # fmt: skip
     headings = ["efficient", "method", "recode", "P_loss", "U_loss", "above", "classes"]
@@ -43,10 +43,14 @@ def frontier_view(found: Frontier) -> Any:
 
 
 def asked(point: Point) -> str:
-    """What its classes have, in few words."""
-    own = ("k", "l", "t", "semantic", "absent")
+    """What it was asked to promise, in few words."""
+    own = ("k", "l", "t", "semantic", "absent", "posterior", "retention")
     named = [f"{n} {point.parameters[n]}" for n in own if n in point.parameters]
     return ", ".join(named) or "–"
+
+
+def number(value: float | None, form: str) -> str:
+    return "–" if value is None else format(value, form)
 
 
 class points_bar:  # noqa: N801  (used as a function)

@@ -16,7 +16,7 @@ RELEASE = "R.voile"
 
 
 def publishing_command(subject: Subject, options: Mapping[str, Any]) -> str:
-    """`voile publish …` with everything that the point was measured with."""
+    """`voile publish …` of classes, with everything that the point was measured with."""
     wish = subject.wish
     words = ["voile", "publish", subject.source, "-o", RELEASE, "--method", options["method"]]
     for name, columns in (
@@ -24,17 +24,42 @@ def publishing_command(subject: Subject, options: Mapping[str, Any]) -> str:
     ):  # fmt: skip
         if columns:
             words += [name, unquoted(columns_option(list(columns)))]
-    for name, value in options.items():
-        if name != "method":
-            words += [f"--{name.replace('_', '-')}", spelt(value)]
+    words += [word for name, value in options.items() for word in option(name, value)]
     for column, file in (wish.hierarchies or {}).items():
         if isinstance(file, str | Path):
             words += ["--hierarchy", f"{column}={file}"]
-    if isinstance(wish.schema, str | Path):
-        words += ["--schema", str(wish.schema)]
-    if wish.nulls != "error":
-        words += ["--nulls", wish.nulls]
-    return shlex.join(words)
+    return shlex.join([*words, *domain(subject)])
+
+
+def viewing_command(subject: Subject, options: Mapping[str, Any]) -> str:
+    """`voile publish …` of a noisy view."""
+    words = ["voile", "publish", subject.source, "-o", RELEASE, "--method", options["method"]]
+    return shlex.join([*words, *noise(subject, options)])
+
+
+def perturbing_command(subject: Subject, options: Mapping[str, Any]) -> str:
+    """`voile perturb …`."""
+    words = ["voile", "perturb", subject.source, "-o", RELEASE]
+    return shlex.join([*words, *noise(subject, options)])
+
+
+def noise(subject: Subject, options: Mapping[str, Any]) -> list[str]:
+    """Quasi-identifiers and the sensitive column are columns like any other."""
+    columns = [*subject.wish.qi, *subject.wish.sensitive]
+    asked = [word for name, value in options.items() for word in option(name, value)]
+    return ["--columns", unquoted(columns_option(columns)), *asked, *domain(subject)]
+
+
+def option(name: str, value: object) -> list[str]:
+    """The method is named first."""
+    return [] if name == "method" else [f"--{name.replace('_', '-')}", spelt(value)]
+
+
+def domain(subject: Subject) -> list[str]:
+    """How the table's values are read."""
+    wish = subject.wish
+    words = ["--schema", str(wish.schema)] if isinstance(wish.schema, str | Path) else []
+    return words if wish.nulls == "error" else [*words, "--nulls", wish.nulls]
 
 
 def unquoted(option: str) -> str:

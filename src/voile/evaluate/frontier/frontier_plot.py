@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from voile.evaluate.frontier.portfolio import METHODS
-from voile.evaluate.frontier.result import RECODED, Frontier
+from voile.evaluate.frontier.result import Frontier, shown_by
 from voile.evaluate.look import INK, METHOD_COLOURS, SOFT, VERMILION, load_altair, theme
 
 if TYPE_CHECKING:
@@ -16,12 +16,18 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT, LINE = 880, 500, 110
 FORBIDDEN = "#E3E6EA"
+SHAPES = {
+    "generalization": "triangle-up", "bucketization": "circle", "noisy views": "square",
+    "perturbed rows": "cross",
+}  # fmt: skip
+WORSE_THAN_NOTHING = 1.5
+"""Points that lose more than so many times what trivial anonymization does are not drawn."""
 STEPS = 240
 """Of the line that bounds bucketizations."""
 X, Y = "P_loss: how far one person's class moves a belief", "U_loss: how wrong populations are told"
 CAPTION = (
-    "U_loss is drawn by its square root. Computed from the private table: not for publishing. "
-    "Made with Voile."
+    "U_loss is drawn by its square root. {left_out}Computed from the private table: not for "
+    "publishing. Made with Voile."
 )
 
 
@@ -29,7 +35,8 @@ def draw(found: Frontier, *, titled: bool = True) -> alt.HConcatChart:
     """P_loss along, U_loss up; nearer to the corner is better."""
     alt = load_altair()
     right = max([found.raw_p_loss, *(p.p_loss for p in found.points)]) * 1.03
-    top = max([found.certified.trivial, *(p.u_loss for p in found.points)]) * 1.12
+    losses = [p.u_loss for p in found.points if p.u_loss <= highest(found)]
+    top = max([found.certified.trivial, *losses]) * 1.12
     x = alt.X("p_loss:Q", title=X, scale=alt.Scale(domain=[-0.012 * right, right], nice=False),
               axis=alt.Axis(values=nice(right), format="~g"))  # fmt: skip
     y = alt.Y(
@@ -43,13 +50,21 @@ def draw(found: Frontier, *, titled: bool = True) -> alt.HConcatChart:
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
     if not titled:
         none = {"fontSize": 1, "subtitleFontSize": 1, "offset": 0}
-        return theme(alt.vconcat(chart), title="", subtitle="", caption=CAPTION, heading=none)
+        return theme(
+            alt.vconcat(chart), title="", subtitle="", caption=caption(found), heading=none
+        )
     return theme(
         alt.vconcat(chart),
         title=f"What can be published of {found.name}",
         subtitle=textwrap.wrap(found.in_words(), LINE),
-        caption=CAPTION,
+        caption=caption(found),
     )
+
+
+def caption(found: Frontier) -> str:
+    number = sum(point.u_loss > highest(found) for point in found.points)
+    words = f"Not drawn, worse than telling nothing: {number}. " if number else ""
+    return CAPTION.format(left_out=words)
 
 
 def nice(top: float) -> list[float]:
@@ -81,13 +96,8 @@ def _certified(alt: Any, found: Frontier, x: Any, y: Any, right: float) -> list[
     ]
 
 
-def series(found: Frontier) -> list[str]:
-    """The methods that have points, with the kinds of requirements apart for Mondrian."""
-    return list(dict.fromkeys(family(point) for point in found.points))
-
-
 def family(point: Any) -> str:
-    """The curve that a point is of."""
+    """The curve that a point is of: the method, and for Mondrian the kind of requirement too."""
     if point.method != "mondrian":
         return METHODS[point.method].about
     names = {"semantic": "semantic", "t": "t-closeness", "l": "ℓ-diversity"}
@@ -103,7 +113,7 @@ def records(found: Frontier) -> list[dict[str, Any]]:
             "p_loss": point.p_loss,
             "u_loss": point.u_loss,
             "curve": family(point),
-            "shown by": RECODED[point.recode],
+            "shown by": shown_by(point),
             "requirement": point.requirement,
             "classes": point.classes,
             "efficient": "yes" if best else "no",
@@ -111,11 +121,20 @@ def records(found: Frontier) -> list[dict[str, Any]]:
             "command": point.command,
         }
         for point, best in zip(found.points, found.efficient, strict=True)
+        if point.u_loss <= highest(found)
     ]
 
 
+def highest(found: Frontier) -> float:
+    """Far above what trivial anonymization loses, a point only makes the others small."""
+    return found.certified.trivial * WORSE_THAN_NOTHING
+
+
 def _points(alt: Any, found: Frontier, x: Any, y: Any) -> list[Any]:
-    names = series(found)
+    rows = records(found)
+    names = list(dict.fromkeys(row["curve"] for row in rows))
+    seen = {row["shown by"] for row in rows}
+    shapes = {words: mark for words, mark in SHAPES.items() if words in seen}
     colours = [*METHOD_COLOURS, "#8C6D31", "#7A3E9D", "#000000"]
     colour = alt.Color(
         "curve:N",
@@ -124,12 +143,12 @@ def _points(alt: Any, found: Frontier, x: Any, y: Any) -> list[Any]:
     )
     shape = alt.Shape(
         "shown by:N",
-        scale=alt.Scale(domain=list(RECODED.values()), range=["triangle-up", "circle"]),
+        scale=alt.Scale(domain=list(shapes), range=list(shapes.values())),
         legend=alt.Legend(title=None, orient="bottom", symbolFillColor=SOFT),
     )
     tips = [
         alt.Tooltip("curve:N", title="method"),
-        alt.Tooltip("requirement:N", title="every class has"),
+        alt.Tooltip("requirement:N", title="promise"),
         alt.Tooltip("shown by:N", title="shown by"),
         alt.Tooltip("p_loss:Q", title="P_loss", format=".4f"),
         alt.Tooltip("u_loss:Q", title="U_loss", format=".5f"),
@@ -139,7 +158,7 @@ def _points(alt: Any, found: Frontier, x: Any, y: Any) -> list[Any]:
         alt.Tooltip("command:N", title="publish it"),
     ]
     hover = alt.selection_point(on="pointerover", nearest=False, empty=False, name="hover")
-    base = alt.Chart(alt.InlineData(values=records(found))).encode(
+    base = alt.Chart(alt.InlineData(values=rows)).encode(
         x=x, y=y, color=colour, shape=shape, tooltip=tips,
         opacity=alt.condition("datum.efficient == 'yes'", alt.value(1), alt.value(0.45)),
         size=alt.condition(hover, alt.value(190), alt.value(70)),
@@ -152,7 +171,7 @@ def _chain(alt: Any, found: Frontier, x: Any, y: Any) -> Any:
     rows = [
         {"p_loss": point.p_loss, "u_loss": point.u_loss}
         for point, best in zip(found.points, found.efficient, strict=True)
-        if best
+        if best and point.u_loss <= highest(found)
     ]
     rows.sort(key=lambda row: row["p_loss"])
     return (

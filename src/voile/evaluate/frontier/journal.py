@@ -81,7 +81,8 @@ class Journal:
         self, kind: type[BaseException] | None, error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:  # fmt: skip
-        self._file.close()
+        with self._lock:  # a line that is being written is written
+            self._file.close()
 
 
 def head_of(line: bytes) -> str:

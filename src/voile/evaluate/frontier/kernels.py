@@ -42,7 +42,7 @@ def normalised(slopes: Floats, overall: Floats, beta: float, low: float) -> floa
         moved = share - (total - 1.0) * own / derivative
         if not below <= moved <= above:
             moved = 0.5 * (below + above)
-        if abs(moved - share) <= 1e-15:
+        if abs(moved - share) <= 1e-13:
             break
         share = moved
     return 2.0 * share / (share + low)
@@ -96,7 +96,7 @@ def least_in_ball(
             under = beta
         else:
             over = beta
-        if abs(distance - radius) <= 1e-10 * radius:
+        if abs(distance - radius) <= 1e-8 * radius:
             break
         # √JS is nearly straight in β: its slope is ¼·β·(weighted variance of slopes)/√JS.
         variance = by_square - by_slope**2 / weight
@@ -151,8 +151,11 @@ def weighted_products(columns: Floats, weights: Floats) -> Floats:
         for i in range(row.size):
             scaled = weights[z] * row[i]
             if scaled != 0.0:
-                for j in range(row.size):
+                for j in range(i + 1):
                     found[i, j] += scaled * row[j]
+    for i in range(columns.shape[1]):
+        for j in range(i):
+            found[j, i] = found[i, j]
     return found
 
 

@@ -3,45 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from voile.evaluate.frontier.command import publishing_command
+from voile.evaluate.frontier.noisy import measure_noisy
+from voile.evaluate.frontier.point import Point
 from voile.evaluate.frontier.portfolio import Candidate
 from voile.evaluate.frontier.subject import Subject
 from voile.evaluate.losses import p_loss, u_loss
 from voile.privacy.requirements import Histograms
 from voile.publishing.group_finding import find
 from voile.recoding import Recode, Shown, shown
-
-
-@dataclass(frozen=True)
-class Point:
-    """A release that could be published, on the two axes."""
-
-    method: str
-    parameters: Mapping[str, Any]
-    """The options of publishing that make it: what is required, how it is shown."""
-    requirement: str
-    """What its classes have, in words."""
-    p_loss: float
-    u_loss: float
-    classes: int
-    rows: int
-    """That are shown; some methods leave rows out."""
-    seconds: float
-    command: str
-
-    @property
-    def recode(self) -> str:
-        return str(self.parameters["recode"])
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def parameters_of(candidate: Candidate, recode: Recode) -> dict[str, Any]:
@@ -51,7 +27,9 @@ def parameters_of(candidate: Candidate, recode: Recode) -> dict[str, Any]:
 
 
 def measure(subject: Subject, candidate: Candidate) -> list[Point]:
-    """Raises PromiseError where no grouping of this kind meets what is asked."""
+    """Raises PromiseError where no release of this kind meets what is asked."""
+    if not candidate.how.recodes:
+        return measure_noisy(subject, candidate)
     begun = time.perf_counter()
     recodes = candidate.how.recodes
     wish = subject.wish_for({**candidate.options, "recode": recodes[0]})

@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 from voile.evaluate.frontier.frontier_plot import draw, family
-from voile.evaluate.frontier.result import RECODED, RULE, Frontier
+from voile.evaluate.frontier.result import RULE, Frontier, shown_by
 from voile.evaluate.look import ScriptSafe, javascript
 
 STYLE = """
@@ -27,6 +27,12 @@ small { color: #5F6C7B; } #picture { overflow-x: auto; }
 summary { cursor: pointer; color: #0072B2; } #vg-tooltip-element { max-width: 34rem; }
 #vg-tooltip-element td.value { max-width: none; white-space: normal; overflow: visible; }
 """
+NOISE = (
+    "Noisy views and perturbed rows were measured with simulated coins; those that are published "
+    "have their own, and differ by chance. Their P_loss is what an adversary who knows the "
+    "distribution of all rows comes to believe by Bayes’ rule, and what they promise is more than "
+    "it says. The grey region is not about them."
+)
 SCRIPT = """
 vegaEmbed('#picture', SPEC, {actions: {export: true, source: false, compiled: false,
   editor: false}}).then(function (made) {
@@ -62,6 +68,7 @@ def page(found: Frontier) -> bytes:
         "<p>The grey region is certified: no bucketization whatever can be in it. Its border is a "
         "bound on what is possible, not a release: distributions that reach it need not belong to "
         "any rows, and publishing them would show single records.</p>",
+        *([f"<p>{NOISE}</p>"] if any(p.recode is None for p in found.points) else []),
         "<p><small>Computed from the private table: not for publishing. Made with Voile.</small>"
         "</p>",
     ]
@@ -88,7 +95,7 @@ def efficient_table(found: Frontier) -> str:
     heads = "".join(
         f"<th{kind}>{text}</th>"
         for text, kind in (
-            ("method", ""), ("every class has", ""), ("shown by", ""), ("P_loss", ' class="n"'),
+            ("method", ""), ("promise", ""), ("shown by", ""), ("P_loss", ' class="n"'),
             ("U_loss", ' class="n"'), ("above certified", ' class="n"'), ("classes", ' class="n"'),
             ("command", ""),
         )
@@ -97,9 +104,12 @@ def efficient_table(found: Frontier) -> str:
 
 
 def row_of(found: Frontier, point: Any) -> str:
-    words = [family(point), point.requirement, RECODED[point.recode]]
-    numbers = [f"{point.p_loss:.4f}", f"{point.u_loss:.5f}", f"{found.above(point):.5f}",
-               f"{point.classes:,}"]  # fmt: skip
+    words = [family(point), point.requirement, shown_by(point)]
+    above = found.above(point)
+    numbers = [
+        f"{point.p_loss:.4f}", f"{point.u_loss:.5f}", "–" if above is None else f"{above:.5f}",
+        "–" if point.classes is None else f"{point.classes:,}",
+    ]  # fmt: skip
     cells = "".join(f"<td>{html.escape(word)}</td>" for word in words)
     cells += "".join(f'<td class="n">{number}</td>' for number in numbers)
     chosen = ' class="best"' if point is found.recommended else ""

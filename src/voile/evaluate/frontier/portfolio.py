@@ -12,19 +12,24 @@ from voile.recoding import Recode
 
 BOTH: tuple[Recode, ...] = ("generalize", "bucketize")
 KINDS = ("k", "l", "t", "semantic")
-"""The requirements that a grid has values of."""
+"""The requirements on classes that a grid has values of."""
+VARIED = (*KINDS, "posterior", "retention")
+"""All that a grid has values of: γ of noisy views and the retention of perturbed rows, too."""
 STRONGER = {"k": max, "l": max, "t": min, "semantic": min}
 """Which of two values of a requirement asks for more."""
 
 Grid = Mapping[str, Sequence[float]]
 
 GRIDS: dict[str, Grid] = {
-    "quick": {"k": (10, 100, 1000), "l": (3, 4, 5), "t": (0.05, 0.1, 0.2, 0.3), "semantic": (2,)},
+    "quick": {"k": (10, 100, 1000), "l": (3, 4, 5), "t": (0.05, 0.1, 0.2, 0.3), "semantic": (2,),
+              "posterior": (0.2, 0.5, 0.8), "retention": (0.5, 0.7, 0.9)},
     "paper": {
         "k": (10, 50, 100, 200, 500, 1000, 2000, 5000),
         "l": (3, 3.5, 4, 4.25, 4.5, 4.75, 5, 5.5),
         "t": (0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4),
         "semantic": (1, 1.2, 1.4, 1.5, 1.7, 1.9, 2, 2.1),
+        "posterior": (0.2, 0.5, 0.8, 0.95),
+        "retention": (0.1, 0.3, 0.5, 0.7, 0.9),
     },
     "fine": {
         "k": (5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000),
@@ -32,6 +37,8 @@ GRIDS: dict[str, Grid] = {
         "t": (0.02, 0.03, 0.04, 0.05, 0.06, 0.075, 0.0875, 0.1, 0.125, 0.15, 0.175, 0.2, 0.25,
               0.3, 0.35, 0.4),
         "semantic": (0.5, 0.75, 1, 1.2, 1.4, 1.5, 1.7, 1.9, 2, 2.1, 2.5, 3, 4),
+        "posterior": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95),
+        "retention": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
     },
 }  # fmt: skip
 """'paper' has the values of the study that the two losses are from."""
@@ -39,26 +46,30 @@ GRIDS: dict[str, Grid] = {
 
 @dataclass(frozen=True)
 class Method:
-    """A way to group rows: the options of publishing, and which requirements go with it."""
+    """A way to publish: the options of publishing, and what of the grid goes with it."""
 
     about: str
     options: Mapping[str, Any]
     kinds: tuple[str, ...]
-    recodes: tuple[Recode, ...]
+    recodes: tuple[Recode, ...] = ()
+    """How its classes are shown; none where it makes no classes but noise."""
     whole: bool = False
     """Whether its requirements take whole numbers only."""
-    slow: bool = False
-    """Whether it takes minutes, and so is measured only where it is named."""
+    named: bool = False
+    """Whether it is measured only where it is named: it is slow, or promises something else."""
+    looks: bool = False
+    """Whether sensitive values decide which rows share a class."""
 
 
 METHODS: dict[str, Method] = {
     "mondrian": Method("Mondrian", {"method": "mondrian"}, KINDS, BOTH),
     "information": Method(
         "Mondrian with information cuts", {"method": "mondrian", "cuts": "information"},
-        ("l", "t"), BOTH,
+        ("l", "t"), BOTH, looks=True,
     ),
     "freeshape": Method(
-        "free-shape buckets", {"method": "freeshape"}, ("t",), ("bucketize",), slow=True
+        "free-shape buckets", {"method": "freeshape"}, ("t",), ("bucketize",), named=True,
+        looks=True,
     ),
     "anatomy": Method("Anatomy", {"method": "anatomy"}, ("l",), ("bucketize",), whole=True),
     "fulldomain": Method(
@@ -66,16 +77,20 @@ METHODS: dict[str, Method] = {
         ("k", "l", "t"), ("generalize",),
     ),
     "trivial": Method("trivial anonymization", {"method": "trivial"}, (), ("generalize",)),
+    "alphabeta": Method(
+        "noisy views", {"method": "alphabeta", "prior_factor": 10.0}, ("posterior",), named=True
+    ),
+    "retention": Method("perturbed rows", {}, ("retention",), named=True),
 }  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A grouping to be tried: it is found once, and shown in one way or both."""
+    """A release to be tried; a grouping is found once, and shown in one way or both."""
 
     method: str
     asked: Mapping[str, Any] = field(default_factory=dict)
-    """Options of publishing that say what its classes must have."""
+    """Options of publishing that say what it must promise."""
 
     @property
     def how(self) -> Method:
@@ -126,9 +141,9 @@ def stronger(options: Mapping[str, Any], also: Mapping[str, float]) -> dict[str,
 
 
 def check_methods(names: Sequence[str] | None) -> list[str]:
-    """The methods that were named; if none was, all that are quick."""
+    """The methods that were named; if none was, all that need not be."""
     if names is None:
-        return [name for name, method in METHODS.items() if not method.slow]
+        return [name for name, method in METHODS.items() if not method.named]
     for name in names:
         if name not in METHODS:
             raise UsageError(f"there is no method {name!r}", hint=did_you_mean(name, list(METHODS)))
@@ -159,10 +174,10 @@ def read_grid(text: str | Grid) -> Grid:
 
 
 def check_kind(kind: str) -> None:
-    if kind not in KINDS:
+    if kind not in VARIED:
         raise UsageError(
-            f"the grid has {kind!r}, which is no requirement that it can vary",
-            hint=did_you_mean(kind, list(KINDS)),
+            f"the grid has {kind!r}, which is nothing that it can vary",
+            hint=did_you_mean(kind, list(VARIED)),
         )
 
 

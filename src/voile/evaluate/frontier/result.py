@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.evaluate.frontier.measuring import Point
 from voile.evaluate.frontier.optimum import CertifiedFrontier
+from voile.evaluate.frontier.point import Point
 from voile.evaluate.frontier.portfolio import METHODS
 from voile.evaluate.frontier.running import Refused
 
@@ -22,6 +22,17 @@ RULE = (
     "of what the exact table loses and U_loss in parts of what trivial anonymization loses."
 )
 RECODED = {"generalize": "generalization", "bucketize": "bucketization"}
+SAME = 1e-9
+"""Losses that differ by less, as a share, differ by rounding."""
+LOOKED = (
+    " Its classes were chosen by looking at the sensitive values, so that whoever knows the method "
+    "may learn more from them than their shares tell."
+)
+
+
+def shown_by(point: Point) -> str:
+    """How people see the rows, in words."""
+    return RECODED[point.recode] if point.recode else METHODS[point.method].about
 
 
 def efficient(losses: Sequence[tuple[float, float]]) -> npt.NDArray[np.bool_]:
@@ -55,8 +66,10 @@ class Frontier:
 
     @cached_property
     def efficient(self) -> tuple[bool, ...]:
+        """Nothing that trivial anonymization is better than is, be that measured or not."""
         losses = [(point.p_loss, point.u_loss) for point in self.points]
-        return tuple(map(bool, efficient(losses)))
+        losses.append((0.0, self.certified.trivial * (1 + SAME)))
+        return tuple(map(bool, efficient(losses)[:-1]))
 
     @cached_property
     def recommended(self) -> Point | None:
@@ -74,9 +87,17 @@ class Frontier:
         trivial = self.certified.trivial or 1.0
         return float(np.hypot(point.p_loss / (self.raw_p_loss or 1.0), point.u_loss / trivial))
 
-    def above(self, point: Point) -> float:
-        """How far its U_loss is above what no bucketization with its P_loss is below."""
-        return point.u_loss - self.certified.lower(point.p_loss)
+    def least(self, point: Point) -> float | None:
+        """What no bucketization with its P_loss is below; None for noise, whose P_loss is another.
+
+        Of noise P_loss is what Bayes' rule makes of it, and not a class's distribution.
+        """
+        return self.certified.lower(point.p_loss) if point.recode else None
+
+    def above(self, point: Point) -> float | None:
+        """How far its U_loss is above that."""
+        least = self.least(point)
+        return None if least is None else point.u_loss - least
 
     def in_words(self) -> str:
         """The recommendation."""
@@ -84,12 +105,17 @@ class Frontier:
         if best is None:
             return f"Nothing that was measured has a P_loss of at most {self.most_p_loss:g}."
         part = best.u_loss / self.certified.trivial if self.certified.trivial else 0.0
-        least = self.certified.lower(best.p_loss)
+        losses = (
+            f"P_loss {best.p_loss:.3f} and U_loss {best.u_loss:.2g}, {part:.0%} of trivial "
+            f"anonymization's {self.certified.trivial:.2g}"
+        )
+        about, least = METHODS[best.method].about, self.least(best)
+        if least is None:
+            return f"Publish {about} with {best.requirement}, {best.rows:,} rows: {losses}."
         return (
-            f"Publish {best.requirement} by {RECODED[best.recode]}, {METHODS[best.method].about}, "
-            f"{best.classes:,} classes: P_loss {best.p_loss:.3f} and U_loss {best.u_loss:.2g}, "
-            f"{part:.0%} of trivial anonymization's {self.certified.trivial:.2g}; no bucketization "
-            f"with that P_loss has a U_loss below {least:.2g}."
+            f"Publish {best.requirement} by {shown_by(best)}, {about}, {best.classes:,} classes: "
+            f"{losses}; no bucketization with that P_loss has a U_loss below {least:.2g}."
+            + (LOOKED if METHODS[best.method].looks else "")
         )
 
     @property
@@ -104,7 +130,7 @@ class Frontier:
         )
 
     def record(self, point: Point) -> dict[str, Any]:
-        least = self.certified.lower(point.p_loss)
+        least = self.least(point)
         return {
             **point.to_dict(),
             "parameters": dict(point.parameters),
@@ -112,7 +138,7 @@ class Frontier:
             "efficient": self.efficient[self.points.index(point)],
             "certified": least,
             "above": self.above(point),
-            "ratio": point.u_loss / least if least > 0 else None,
+            "ratio": point.u_loss / least if least else None,
         }
 
     def to_dict(self) -> dict[str, Any]:

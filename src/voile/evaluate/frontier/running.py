@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 import os
 import threading
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 from voile.errors import PromiseError, UsageError
-from voile.evaluate.frontier.measuring import Point, measure
+from voile.evaluate.frontier.measuring import measure
 from voile.evaluate.frontier.mixture import Bound
 from voile.evaluate.frontier.optimum import Certified, CertifiedFrontier, certify
+from voile.evaluate.frontier.point import Point
 from voile.evaluate.frontier.portfolio import Candidate
 from voile.evaluate.frontier.subject import Subject
 from voile.publishing.progress import Progress
 
-P_LOSSES = (0.0025, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.075, 0.1, 0.125)
+P_LOSSES = (0.0025, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.075, 0.1)
 """Where the frontier is certified; its lines bound it everywhere else."""
 
 
@@ -69,27 +71,53 @@ def run(
     progress.start("measuring", len(p_losses) + len(candidates))
     progress.advance(len(p_losses) - len(certifying) + len(candidates) - len(measuring))
 
-    def keep_certified(found: Certified) -> None:
-        keeper.keep(certified_key(found.p_loss), asdict(found))
-        progress.advance(1)
+    def keep(key: str, found: Any) -> None:
         stopping(stop)
+        keeper.keep(key, found)
+        progress.advance(1)
+
+    def keep_certified(found: Certified) -> None:
+        keep(certified_key(found.p_loss), asdict(found))
 
     def measure_one(candidate: Candidate) -> None:
-        stopping(stop)
-        keeper.keep(key_of(candidate), measured_or_refused(subject, candidate))
-        progress.advance(1)
+        keep(key_of(candidate), measured_or_refused(subject, candidate))
 
-    with ThreadPoolExecutor(number) as pool:
-        work = [pool.submit(certify, subject.populations, certifying, told=keep_certified)]
-        work += [pool.submit(measure_one, candidate) for candidate in measuring]  # type: ignore[arg-type]
-        try:
-            for done in as_completed(work):
-                done.result()
-        except BaseException:
-            stop.set()
-            pool.shutdown(cancel_futures=True)
-            raise
+    certify_all = partial(certify, subject.populations, certifying, told=keep_certified)
+    in_threads([certify_all, *(partial(measure_one, c) for c in measuring)], number, stop)
     return collected(subject, candidates, p_losses, keeper)
+
+
+def in_threads(tasks: Sequence[Callable[[], object]], number: int, stop: threading.Event) -> None:
+    """Do all tasks, so many at a time; `stop` is set when this ends.
+
+    Whoever is interrupted, or hears of a task's error, does not wait for tasks that are under way:
+    their threads do not keep the program from ending.
+    """
+    waiting: SimpleQueue[Callable[[], object]] = SimpleQueue()
+    done: SimpleQueue[BaseException | None] = SimpleQueue()
+    for task in tasks:
+        waiting.put(task)
+
+    def work() -> None:
+        while not stop.is_set():
+            try:
+                task = waiting.get_nowait()
+            except Empty:
+                return
+            try:
+                task()
+                done.put(None)
+            except BaseException as error:
+                done.put(error)
+
+    for _ in range(min(number, len(tasks))):
+        threading.Thread(target=work, daemon=True).start()
+    try:
+        for _ in tasks:
+            if (error := done.get()) is not None:
+                raise error
+    finally:
+        stop.set()
 
 
 def stopping(stop: threading.Event) -> None:

@@ -35,6 +35,8 @@ class Subject:
 
     source: str
     """How a command names the table."""
+    table: Table
+    """To be read again for releases that are not made of classes."""
     wish: GroupWish
     """Everything but how rows are grouped."""
     prepared: Prepared
@@ -135,4 +137,4 @@ def read_subject(
             f"no population has {least:,} rows, {min_support:g} of the table",
             hint="lower --min-support",
         )
-    return Subject(source or read.name, wish, prepared, levels, units, found, min_support)
+    return Subject(source or read.name, read, wish, prepared, levels, units, found, min_support)
