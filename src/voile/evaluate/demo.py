@@ -18,6 +18,8 @@ from voile.engines.encode import codes
 from voile.engines.table import Table
 from voile.estimate import Answer, Estimate, number
 from voile.evaluate import answer_plot, plots
+from voile.evaluate.frontier import Frontier, find_frontier
+from voile.evaluate.frontier.files import write_frontier
 from voile.evaluate.look import load_altair
 from voile.evaluate.workload import Selections, cumulative_error, selection_counts
 from voile.mechanisms import AlphaBeta
@@ -28,6 +30,7 @@ from voile.schema import TupleIndex
 from voile.schema.attribute import plain
 
 TABLE = "dataset:adult/boundary"
+FRONTIER = "dataset:adult/frontier"
 QUESTIONS = (
     "education = 'Bachelors'",
     "age between 25 and 45 and sex = 'Female'",
@@ -113,6 +116,8 @@ class Demonstration:
     seconds: float
     epsilon: float
     """Of exchanging a record, in the release and in the rows perturbed one by one."""
+    frontier: Frontier
+    """Classes of rows: many releases on the same axes."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -122,6 +127,7 @@ class Demonstration:
             "mean_error_of_counts_over_500": self.mean_errors,
             "files": [str(f) for f in self.files],
             "epsilon": self.epsilon,
+            "frontier": self.frontier.in_words(),
             "seconds": self.seconds,
         }
 
@@ -167,6 +173,8 @@ class Demonstration:
             self.grouped,
             f"Mean error of all selections of up to three attributes that count 500 or more: "
             f"{errors}.",
+            f"Or as classes of rows: {len(self.frontier.points)} releases of the seven columns of "
+            f"{FRONTIER}, measured. {escape(self.frontier.in_words())}",
             *(f"[bold]{file}[/bold]" for file in self.files),
             f"[dim]Intervals in green cover the truth; one in twenty may miss it. "
             f"{self.seconds:.1f} s.[/dim]",
@@ -207,9 +215,25 @@ def run(output: Path, progress: Progress) -> Demonstration:
         name: float(cumulative_error(truth.counts, estimate, [500])[0])
         for name, estimate in methods.items()
     }
+    frontier = frontier_of_classes(progress)
+    (output / "frontier").mkdir(exist_ok=True)
+    files = [*files, *write_frontier(frontier, output / "frontier")]
     seconds = time.monotonic() - began
     epsilon = release.mechanism.likelihood_ratio().epsilon("swap")
-    return Demonstration(release, asked, grouped, errors, tuple(files), seconds, epsilon)
+    return Demonstration(release, asked, grouped, errors, tuple(files), seconds, epsilon, frontier)
+
+
+def frontier_of_classes(progress: Progress) -> Frontier:
+    """What generalizing and bucketizing can do, and what no bucketization can."""
+    *qi, sensitive = Table(FRONTIER).columns
+    return find_frontier(
+        FRONTIER,
+        sensitive=sensitive,
+        qi=qi,
+        methods=["mondrian", "information", "trivial"],
+        grid="quick",
+        progress=progress,
+    )
 
 
 def perturbed_alike(table: Table, release: ViewRelease, progress: Progress) -> LocalRelease:

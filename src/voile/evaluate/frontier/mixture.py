@@ -26,7 +26,7 @@ from voile.recoding.units import Codes
 
 PARTS, CORNERS = 6, 12
 """Atoms are dealt into parts, each a mixture of its own of so many corners."""
-NEWTON_STEPS, SWEEPS, HALVINGS = 2, 300, 40
+SWEEPS, HALVINGS = 300, 40
 """How far a mixture is improved before the next corner."""
 
 
@@ -180,20 +180,19 @@ class Mixture:
             self.weights[part, light] = 0.0
 
     def improve(self) -> None:
-        """Better weights, by Newton's method within the weights that there can be."""
+        """Better weights, by a step of Newton's method within the weights that there can be."""
         problem, images = self.problem, self.images.reshape(PARTS * CORNERS, -1)
+        z = self.estimates
+        slope = np.einsum("cz,z->c", images, problem.slopes(z).ravel())
         columns = np.ascontiguousarray(images.T)
-        for _ in range(NEWTON_STEPS):
-            z = self.estimates
-            slope = np.einsum("cz,z->c", images, problem.slopes(z).ravel())
-            curvature = weighted_products(columns, problem.curvatures(z).ravel())
-            step = quadratic_step(curvature, slope, self.weights, SWEEPS) - self.weights
-            falls = float(slope @ step.ravel())
-            moved = np.einsum("c,cz->z", step.ravel(), images)
-            before = problem.loss(z)
-            for halving in range(HALVINGS):
-                share = 0.5**halving
-                there = z + share * moved
-                if problem.inside(there) and problem.loss(there) <= before + 0.1 * share * falls:
-                    self.weights = self.weights + share * step
-                    break
+        curvature = weighted_products(columns, problem.curvatures(z).ravel())
+        step = quadratic_step(curvature, slope, self.weights, SWEEPS) - self.weights
+        falls = float(slope @ step.ravel())
+        moved = np.einsum("c,cz->z", step.ravel(), images)
+        before = problem.loss(z)
+        for halving in range(HALVINGS):
+            share = 0.5**halving
+            there = z + share * moved
+            if problem.inside(there) and problem.loss(there) <= before + 0.1 * share * falls:
+                self.weights = self.weights + share * step
+                break
