@@ -6,6 +6,7 @@ promise or the data says no, 2 wrong usage.
 
 from __future__ import annotations
 
+import atexit
 import io
 import os
 import signal
@@ -108,6 +109,14 @@ def stop_on_signals() -> list[int]:
     return received
 
 
+def leave(received: list[int]) -> None:
+    """After a signal nobody waits for threads that are still at work, nor hears of their ends."""
+    if received:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(128 + received[0])
+
+
 def main() -> None:
     from voile.errors import VoileError
 
@@ -115,6 +124,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a poor terminal is no reason to fail
     received = stop_on_signals()
+    atexit.register(leave, received)  # first of all, so that it is called last
     try:
         app()
     except BrokenPipeError:

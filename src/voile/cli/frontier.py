@@ -25,8 +25,8 @@ def frontier(
     methods: Annotated[
         str | None,
         typer.Option(
-            help="Of mondrian, information, anatomy, fulldomain, trivial (all these), and freeshape "
-            "(takes minutes), alphabeta, retention."
+            help="Of mondrian, information, anatomy, fulldomain, trivial (these if none is named), "
+            "freeshape (takes minutes), alphabeta, retention."
         ),
     ] = None,
     grid: Annotated[

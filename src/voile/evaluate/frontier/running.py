@@ -108,6 +108,7 @@ def in_threads(tasks: Sequence[Callable[[], object]], number: int, stop: threadi
                 task()
                 done.put(None)
             except BaseException as error:
+                stop.set()
                 done.put(error)
 
     for _ in range(min(number, len(tasks))):
