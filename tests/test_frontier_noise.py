@@ -99,6 +99,8 @@ def test_what_cannot_be_promised_is_refused(people: Path, found: Frontier) -> No
     assert len(limited.refused) == 5 and all("no classes" in r.why for r in limited.refused)
     with pytest.raises(PromiseError, match="nothing that the grid asks for"):
         find_frontier(people, grid="posterior=1.5", methods=["alphabeta"], **ASKED)
+    with pytest.raises(PromiseError, match="keeps every value"):  # the table as it is
+        find_frontier(people, grid="retention=1", methods=["retention"], **ASKED)
     with pytest.raises(UsageError, match="no value for any"):
         find_frontier(people, grid="t=0.1", methods=["alphabeta"], **ASKED)
 

@@ -92,6 +92,10 @@ def of_view(subject: Subject, candidate: Candidate, folder: Path) -> Noisy:
 
 
 def of_rows(subject: Subject, candidate: Candidate, folder: Path) -> Noisy:
+    if candidate.asked["retention"] == 1:
+        raise PromiseError(
+            "retention 1 keeps every value, and promises nothing", hint="choose one below 1"
+        )
     with READING:
         release = perturb_table(
             subject.table, to=folder, simulate_seed=SEED, **candidate.options, **shared(subject)
