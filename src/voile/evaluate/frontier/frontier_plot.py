@@ -24,7 +24,7 @@ WORSE_THAN_NOTHING = 1.5
 """Points that lose more than so many times what trivial anonymization does are not drawn."""
 STEPS = 240
 """Of the line that bounds bucketizations."""
-X, Y = "P_loss: how far one person's class moves a belief", "U_loss: how wrong populations are told"
+X, Y = "P_loss: how far a belief about one person moves", "U_loss: how wrong populations are told"
 CAPTION = (
     "U_loss is drawn by its square root. {left_out}Computed from the private table: not for "
     "publishing. Made with Voile."
