@@ -38,6 +38,10 @@ def grouped(
     whole = run("groupings_work:ours", rows=rows, times=times, **asked)
     alone = run("groupings_work:mondrian_alone", rows=rows, times=times, **asked)
     plain = {key: value for key, value in asked.items() if key in ("k", "l", "t")}
+    loss = [("median", alone)]
+    if rows is None:
+        wish = {"rows": rows, "times": times, "cuts": "certainty", **asked}
+        loss.append(("certainty", run("groupings_work:mondrian_alone", **wish)))
     peers = {"anjana": ("groupings_work:anjana", {"rows": rows, **plain})}
     if rows is None and asked == ASKED["k = 10"] and not quick:
         peers["anonypy"] = ("groupings_work:anonypy", {"rows": rows, "k": 10})
@@ -57,7 +61,7 @@ def grouped(
             found.append(line(whole, None, f"{peer} failed", f"generalize, {count}, CPU", aim))
             continue
         found.append(line(whole, theirs, peer, f"generalize, {count}, CPU", aim))
-        found.append(loss_line(alone, theirs, peer, count))
+        found += [loss_line(of, theirs, peer, f"{count}, {cuts} cuts") for cuts, of in loss]
         aim = None
     return found
 

@@ -63,20 +63,23 @@ def ours(*, rows: int | None, times: int, **asked: Any) -> dict[str, Any]:
     }
 
 
-def mondrian_alone(*, rows: int | None, times: int, **asked: Any) -> dict[str, Any]:
+def mondrian_alone(
+    *, rows: int | None, times: int, cuts: Any = "median", **asked: Any
+) -> dict[str, Any]:
     frame = adult(rows)
-    codes = {name: pd.factorize(frame[name], sort=True) for name in (*QI, SENSITIVE)}
+    codes = {name: coded(frame[name]) for name in (*QI, SENSITIVE)}
     units, _ = units_of_rows(
         [codes[name][0] for name in QI],
-        [len(codes[name][1]) for name in QI],
+        [codes[name][1] for name in QI],
         [codes[SENSITIVE][0]],
-        [len(codes[SENSITIVE][1])],
+        [codes[SENSITIVE][1]],
     )
     asked = {name: value for name, value in asked.items() if value is not None}
-    requirements = requirements_of([SENSITIVE], [len(codes[SENSITIVE][1])], **asked)
-    mondrian(units, requirements)
+    requirements = requirements_of([SENSITIVE], [codes[SENSITIVE][1]], **asked)
+    mondrian(units, requirements, cuts=cuts)
     cpu, wall, found = min(
-        (timed(lambda: mondrian(units, requirements)) for _ in range(times)), key=lambda t: t[0]
+        (timed(lambda: mondrian(units, requirements, cuts=cuts)) for _ in range(times)),
+        key=lambda t: t[0],
     )
     return {
         "rows": len(frame),
@@ -86,6 +89,14 @@ def mondrian_alone(*, rows: int | None, times: int, **asked: Any) -> dict[str, A
         "units": len(units.weights),
         "gen_iloss": box_loss(units, found.grouping),
     }
+
+
+def coded(column: pd.Series) -> tuple[Any, int]:
+    """Places of values: numbers from the least to the largest, others by frequency, as ours are."""
+    if column.dtype.kind == "i":
+        return (column - column.min()).to_numpy(), int(column.max() - column.min()) + 1
+    place = {value: number for number, value in enumerate(column.value_counts().index)}
+    return column.map(place).to_numpy().astype(np.int64), len(place)
 
 
 def box_loss(units: Units, grouping: Grouping) -> float:

@@ -17,7 +17,7 @@ from voile.engines.parquet import arrow_schema, tuples, write_part
 from voile.privacy.requirements import Histograms, Requirement
 from voile.publishing.descriptions import write_descriptions
 from voile.publishing.group_finding import Found
-from voile.publishing.group_reading import Prepared
+from voile.publishing.group_reading import Prepared, by_frequency
 from voile.publishing.group_wish import GroupWish
 from voile.recoding.grouping import cells_by_class
 from voile.recoding.labels import Labels, labels
@@ -135,6 +135,7 @@ def parameters_of(
         classes=len(shown.low),
         class_column=class_column(prepared.schema.names),
         orders={name: order.tolist() for name, order in prepared.orders.items()},
+        by_frequency=by_frequency(prepared.schema, prepared.levels, wish),
         groups={
             name: {text: list(ends) for text, ends in range_.groups.items()}
             for name, range_ in ranges.items()

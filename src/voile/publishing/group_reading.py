@@ -65,7 +65,8 @@ def prepare(table: Table, wish: GroupWish, progress: Progress) -> Prepared:
     )
     codes = dict(zip(schema.names, coded, strict=True))
     return Prepared(
-        name, rows, schema, codes, levels, orders_for(schema, levels, wish), requirements,
+        name, rows, schema, codes, levels, orders_for(schema, levels, wish, codes),
+        requirements,
         (*notes, *derived(levels)),
     )  # fmt: skip
 
@@ -100,13 +101,29 @@ def derived(levels: Mapping[str, Levels]) -> list[str]:
     return [f"the hierarchy of {name} was computed from the rows themselves" for name in names]
 
 
-def orders_for(schema: Schema, levels: Mapping[str, Levels], wish: GroupWish) -> dict[str, Codes]:
-    """Along which order each quasi-identifier is cut: its hierarchy's, else its domain's."""
+def orders_for(
+    schema: Schema, levels: Mapping[str, Levels], wish: GroupWish, codes: Mapping[str, Codes]
+) -> dict[str, Codes]:
+    """Along which order each quasi-identifier is cut: its hierarchy's, else its domain's.
+
+    Values that have no order are cut from the most frequent on: rare ones then share ranges, and
+    ranges are about half as wide as in the order of the alphabet.
+    """
     nested = wish.method in ("fulldomain", "suppress") or wish.cuts == "hierarchy"
     found = {}
     for name in wish.qi:
+        size = schema[name].size
+        order = np.arange(size, dtype=np.int32)
         if name in levels:
             order = levels[name].nested if nested else levels[name].leaves
-            if not np.array_equal(order, np.arange(schema[name].size)):
-                found[name] = order
+        elif name in by_frequency(schema, levels, wish):
+            counts = np.bincount(codes[name], minlength=size)
+            order = np.argsort(-counts, kind="stable").astype(np.int32)
+        if not np.array_equal(order, np.arange(size)):
+            found[name] = order
     return found
+
+
+def by_frequency(schema: Schema, levels: Mapping[str, Levels], wish: GroupWish) -> list[str]:
+    """The quasi-identifiers whose values have no order of their own."""
+    return [name for name in wish.qi if name not in levels and not schema[name].ordered]

@@ -35,6 +35,9 @@ class ClassParameters(Part):
     orders: dict[str, list[int]] = Field(
         description="The order of a column's values, as places in its domain, where it is another"
     )
+    by_frequency: list[str] = Field(
+        description="Columns whose order is that of how frequent their values are"
+    )
     groups: dict[str, dict[str, list[int]]] = Field(
         description="By column, names that stand for several values, with their first and last "
         "place in the column's order"
@@ -82,6 +85,8 @@ class ClassManifest(Manifest):
         for name, order in p.orders.items():
             if sorted(order) != list(range(schema[name].size)):
                 raise ValueError(f"the order of {name!r} is not one of its values")
+        if not set(p.by_frequency) <= set(p.qi):
+            raise ValueError("only quasi-identifiers have an order")
         if not set(p.exact) <= set(p.qi):
             raise ValueError("only quasi-identifiers are listed as exact")
         _ = self.requirements
@@ -134,6 +139,11 @@ def grouped_disclosed(schema: Schema, parameters: ClassParameters, nulls: str) -
             Disclosed(what=f"{name} of every row", why="no class needed a range")
             for name in p.exact
         ]
+    why = "unordered values are cut from the most frequent on; a hierarchy avoids that"
+    found += [
+        Disclosed(what=f"which values of {name} are more frequent", why=why)
+        for name in p.by_frequency
+    ]
     found += [
         Disclosed(what=f"{name} of every row", why="it was declared insensitive")
         for name in p.insensitive

@@ -93,7 +93,7 @@ class Subject:
         return replace(
             self.prepared,
             levels=levels,
-            orders=orders_for(schema, levels, wish),
+            orders=orders_for(schema, levels, wish, self.prepared.codes),
             requirements=requirements_of(wish.sensitive, sizes, levels=levels, **wish.requires),
         )
 
