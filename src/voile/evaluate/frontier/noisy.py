@@ -6,10 +6,15 @@ the command publishes has fresh ones, and losses that differ by chance.
 
 from __future__ import annotations
 
+import atexit
+import shutil
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +36,8 @@ from voile.schema import Attribute, Schema
 SEED = 0
 MOST_COMPARED = 100_000
 """Values of a column that are compared one by one."""
+TRIES = 50
+"""To remove a folder, in the course of a second."""
 READING = threading.Lock()
 """A table is read by one thread at a time."""
 
@@ -49,12 +56,12 @@ def measure_noisy(subject: Subject, candidate: Candidate) -> list[Point]:
     """Raises PromiseError where what is asked cannot be promised."""
     begun = time.perf_counter()
     refuse_classes(candidate)
-    with tempfile.TemporaryDirectory(prefix="voile-", ignore_cleanup_errors=True) as folder:
+    with scratch() as folder:
         if candidate.method == "alphabeta":
-            found = of_view(subject, candidate, Path(folder) / "release")
+            found = of_view(subject, candidate, folder / "release")
             command = viewing_command(subject, candidate.options)
         else:
-            found = of_rows(subject, candidate, Path(folder) / "release")
+            found = of_rows(subject, candidate, folder / "release")
             command = perturbing_command(subject, candidate.options)
         u_loss = mean_divergence(subject.populations, estimated(found.told, subject.populations))
     point = Point(
@@ -62,6 +69,28 @@ def measure_noisy(subject: Subject, candidate: Candidate) -> list[Point]:
         None, found.rows, time.perf_counter() - begun, command, found.posterior.permitted,
     )  # fmt: skip
     return [point]
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder for a while. It is also removed if the program ends while a thread writes to it."""
+    folder = Path(tempfile.mkdtemp(prefix="voile-"))
+    at_exit = partial(remove, folder)
+    atexit.register(at_exit)
+    try:
+        yield folder
+    finally:
+        atexit.unregister(at_exit)
+        remove(folder)
+
+
+def remove(folder: Path) -> None:
+    """Again and again: a thread that still writes fails at its next file, and adds no more."""
+    for _ in range(TRIES):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(0.02)
 
 
 def refuse_classes(candidate: Candidate) -> None:

@@ -134,7 +134,8 @@ def read_subject(
     found = populations(units.codes, list(levels.values()), least, counts)
     if not found.number:
         raise UsageError(
-            f"no population has {least:,} rows, {min_support:g} of the table",
-            hint="lower --min-support",
+            f"no condition on {', '.join(qi)} has {least:,} rows ({min_support:g} of the table) "
+            "and not all of them",
+            hint="lower --min-support, or name columns that tell rows apart",
         )
     return Subject(source or read.name, read, wish, prepared, levels, units, found, min_support)
