@@ -86,13 +86,24 @@ def own_tables(given: list[str] | None) -> dict[str, str]:
 def check_output(path: Path, release: Path, *, overwrite: bool) -> None:
     """Refuse before any work is done: a release is sealed, and files are not lost by accident."""
     from voile.errors import UsageError
+    from voile.release.staging import check_outside
 
     if path.resolve().is_relative_to(release.resolve()):
         raise UsageError(f"{str(path)!r} is inside the release", hint="write it elsewhere")
+    check_outside(path)
     if path.exists() and not overwrite:
         raise UsageError(
             f"{str(path)!r} exists already", hint="choose another name, or pass --overwrite"
         )
+
+
+def refuse_table(output: Path, table: str) -> None:
+    """What is read is never written over, whatever else may be replaced."""
+    from voile.engines.sources.files import files_of
+    from voile.errors import UsageError
+
+    if output.exists() and any(output.samefile(file) for file in files_of(table)):
+        raise UsageError(f"{str(output)!r} is the table itself", hint="name another file")
 
 
 def split_names(text: str | None) -> list[str] | None:

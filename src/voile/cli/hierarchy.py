@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from voile.cli.common import JsonOpt, NullTextOpt, TableArg, app, split_names
+from voile.cli.common import JsonOpt, NullTextOpt, TableArg, app, refuse_table, split_names
 from voile.terminal import say, show
 
 
@@ -54,8 +54,11 @@ def hierarchy(
     as_json: JsonOpt = False,
 ) -> None:
     """Show or save the coarser values that a column's values may be replaced by."""
+    import shlex
+
     import voile
     from voile.publishing.column_hierarchy import HierarchyWish, check_target, column_hierarchy
+    from voile.release.staging import check_outside
     from voile.terminal.hierarchy import hierarchy_view
 
     wish = HierarchyWish(
@@ -71,6 +74,8 @@ def hierarchy(
         fanout=fanout,
     )
     if output is not None:
+        refuse_table(output, table)
+        check_outside(output)
         check_target(output, overwrite=overwrite)
     codebook = None if schema is None else voile.Schema.open(schema)
     found = column_hierarchy(
@@ -80,7 +85,8 @@ def hierarchy(
         say(f"note: computed from the rows of {column!r}: a release that shows it tells about them")
     if output is not None:
         found.save(output, overwrite=overwrite)
-        say(f"wrote {output}; use it with --hierarchy {column}={output}")
+        option = shlex.join(["--hierarchy", f"{column}={output}"])
+        say(f"wrote {output}; use it with {option}")
     data = {**found.to_dict(), "file": None if output is None else str(output)}
     show(data if as_json else None, lambda: hierarchy_view(found))
 

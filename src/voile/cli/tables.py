@@ -16,6 +16,7 @@ from voile.cli.common import (
     app,
     check_nulls,
     inode,
+    refuse_table,
     split_names,
 )
 from voile.cli.grouping_options import (
@@ -85,12 +86,13 @@ def schema(
 ) -> None:
     """Write an editable codebook of the table's columns: values, ranges, bins."""
     import voile
+    from voile.release.staging import check_outside
 
+    refuse_table(output, table)
+    check_outside(output)
     source = voile.read(table, null_text=tuple(null_text or ()))
     names = source.check_columns(split_names(columns) or list(source.columns))
     found = source.infer(names, check_nulls(nulls))
-    if not str(table).startswith("dataset:") and output.exists() and Path(table).exists():
-        refuse_same_file(output, Path(table))
     found.save(output, overwrite=overwrite)
     say(f"wrote {output}; edit it, and pass it to voile publish with --schema")
     show({"schema": str(output), **found.to_dict()} if as_json else None, lambda: found)
@@ -282,10 +284,3 @@ def demo(
     with progress_bar() as progress:
         result = run(output, progress)
     show(result.to_dict() if as_json else None, lambda: result)
-
-
-def refuse_same_file(output: Path, table: Path) -> None:
-    from voile.errors import UsageError
-
-    if output.samefile(table):
-        raise UsageError(f"{output} is the table itself", hint="name another file for the codebook")

@@ -33,15 +33,20 @@ def check_target(target: Path, *, overwrite: bool) -> None:
         )
     if target.exists():
         check_is_release(target)
-    if (outer := enclosing_release(target)) is not None:
-        raise UsageError(
-            f"{str(target)!r} is inside the release {str(outer)!r}, which would not be sound "
-            "any more",
-            hint="choose a place beside it",
-        )
+    check_outside(target)
     if not target.absolute().parent.is_dir():
         raise UsageError(
             f"there is no folder {str(target.absolute().parent)!r}", hint="make it first"
+        )
+
+
+def check_outside(path: Path) -> None:
+    """Refuse to write into a release: it is sealed, and whoever gets it would get this too."""
+    if (outer := enclosing_release(path)) is not None:
+        raise UsageError(
+            f"{str(path)!r} is inside the release {str(outer)!r}, which would not be sound "
+            "any more",
+            hint="choose a place beside it",
         )
 
 

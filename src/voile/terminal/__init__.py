@@ -54,10 +54,11 @@ def broken_pipe() -> None:
 
 
 def say(text: str) -> None:
-    """Everything that is not a result."""
+    """Everything that is not a result; lines are not cut, so that commands can be copied."""
     from rich.console import Console
 
-    Console(stderr=True, highlight=False).print(text, style="dim", markup=False)
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.print(text, style="dim", markup=False)
 
 
 def complain(message: str, hint: str = "") -> None:

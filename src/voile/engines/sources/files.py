@@ -44,10 +44,22 @@ _HEADER_HINT = "the first line of a text file must hold the column names"
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 
 
-def attach_path(con: Connection, text: str, null_text: Sequence[str]) -> str:
+def files_of(text: str) -> list[Path]:
+    """The files that a table's name stands for; none if it is not made of files, or not there."""
+    try:
+        return [] if "://" in text else _find(_path_and_table(text)[0])[1]
+    except (UsageError, OSError, ValueError):
+        return []
+
+
+def _path_and_table(text: str) -> tuple[str, str]:
+    """FILE::TABLE apart, unless a file has that very name."""
     path, _, table = text.rpartition("::")
-    if not path or Path(text).exists():
-        path, table = text, ""
+    return (text, "") if not path or Path(text).exists() else (path, table)
+
+
+def attach_path(con: Connection, text: str, null_text: Sequence[str]) -> str:
+    path, table = _path_and_table(text)
     root, files = _find(path)
     kinds = {_kind(file) for file in files}
     kind = kinds.pop()

@@ -11,6 +11,7 @@ from voile.evaluate.frontier.page import page
 from voile.evaluate.frontier.result import Frontier
 from voile.evaluate.look import load_altair, render
 from voile.files import write_whole
+from voile.release.staging import check_outside
 
 POINTS, PICTURE, PAGE = "points.csv", "frontier.png", "frontier.html"
 
@@ -20,6 +21,7 @@ def check_folder(folder: Path, *, overwrite: bool) -> None:
     load_altair()
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{str(folder)!r} is a file", hint="name a folder")
+    check_outside(folder / POINTS)
     if overwrite or (folder / NAME).exists():
         return
     for name in (POINTS, PICTURE, PAGE):

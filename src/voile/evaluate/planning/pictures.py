@@ -9,12 +9,14 @@ from typing import Any
 from voile.errors import UsageError
 from voile.evaluate.look import FORMATS, load_altair, render
 from voile.files import write_whole
+from voile.release.staging import check_outside
 
 
 def check_picture(path: Path, *, overwrite: bool) -> None:
     """Refuse before any work is done."""
     kind_of(path)
     load_altair()
+    check_outside(path)
     if not path.resolve().parent.is_dir():
         raise UsageError(
             f"there is no folder {str(path.parent)!r} for {path.name!r}", hint="make it first"
