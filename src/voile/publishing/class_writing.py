@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from voile.publishing.descriptions import write_descriptions
 from voile.publishing.group_finding import Found
 from voile.publishing.group_reading import Prepared, by_frequency
 from voile.publishing.group_wish import GroupWish
+from voile.publishing.narrowing import moved_box, without_removed
 from voile.recoding.grouping import cells_by_class
 from voile.recoding.labels import Labels, labels
 from voile.release.class_manifest import (
@@ -86,9 +87,12 @@ def write_classes(
     prepared: Prepared, found: Found, wish: GroupWish, target: Path, *, overwrite: bool
 ) -> ClassRelease:
     """Write beside, verify, put in place. Rows are sorted: their order tells nothing."""
-    shown = showing(found)
+    shown, removed = showing(found), 0
+    if shown.rows is not None:
+        removed = prepared.used - len(shown.of_row)
+        prepared, shown = in_what_is_shown(prepared, shown, wish)
     ranges = {} if wish.recoded == "bucketize" else ranges_of(prepared, shown, wish)
-    parameters = parameters_of(prepared, found, shown, wish, ranges)
+    parameters = parameters_of(prepared, found, shown, wish, ranges, removed)
     with Staging(target, overwrite=overwrite) as staging:
         manifest = manifest_of(prepared, shown, wish, parameters)
         files = [*write_rows(staging.folder, manifest, prepared, shown, ranges)]
@@ -100,6 +104,24 @@ def write_classes(
         write_descriptions(staging.folder, manifest, describe_classes)
         staging.commit()
     return ClassRelease.open(target)
+
+
+def in_what_is_shown(
+    prepared: Prepared, shown: Showing, wish: GroupWish
+) -> tuple[Prepared, Showing]:
+    """The same without values that only the rows that were left out have."""
+    assert shown.rows is not None  # noqa: S101
+    less, found = without_removed(prepared, shown.rows)
+    low, high = shown.low.copy(), shown.high.copy()
+    for j, name in enumerate(wish.qi):
+        order = prepared.orders.get(name)
+        low[:, j], high[:, j] = moved_box(found[name], order, low[:, j], high[:, j])
+    of = shown.histograms
+    kept = [found[name].kept for name in wish.sensitive]
+    counts = tuple(c if k.all() else c[:, k] for c, k in zip(of.counts, kept, strict=True))
+    overall = tuple(c if k.all() else c[k] for c, k in zip(of.overall, kept, strict=True))
+    histograms = replace(of, counts=counts, overall=overall)
+    return less, Showing(shown.of_row, None, low, high, histograms)
 
 
 def ranges_of(prepared: Prepared, shown: Showing, wish: GroupWish) -> dict[str, Labels]:
@@ -123,6 +145,7 @@ def parameters_of(
     shown: Showing,
     wish: GroupWish,
     ranges: Mapping[str, Labels],
+    removed: int,
 ) -> ClassParameters:
     generalized = wish.recoded == "generalize"
     mondrian = wish.method == "mondrian"
@@ -145,7 +168,7 @@ def parameters_of(
         relaxed=wish.relaxed,
         levels=found.chosen,
         population=shown.histograms.population is not None,
-        removed=prepared.used - len(shown.of_row),
+        removed=removed,
     )
 
 

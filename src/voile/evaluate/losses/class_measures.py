@@ -44,19 +44,26 @@ def normalised_class_size(shown: Shown) -> float:
 def gen_iloss(shown: Shown, left_out: int = 0) -> float:
     """GenILoss, or NCP: (high − low)/(size − 1), the mean over all cells of the table.
 
-    0 where values are shown as they are, 1 where all are suppressed.
+    0 where values are shown as they are, 1 where all are suppressed. A column of one value has
+    nothing to lose, and is not counted.
     """
-    steps = np.maximum(np.array(shown.sizes) - 1, 1)
-    return mean_over_rows(shown, ((shown.high - shown.low) / steps).mean(axis=1), left_out)
+    steps = np.array(shown.sizes) - 1
+    wide = (shown.high - shown.low)[:, steps > 0] / steps[steps > 0]
+    lost = wide.mean(axis=1) if wide.shape[1] else np.zeros(len(wide))
+    return mean_over_rows(shown, lost, left_out)
 
 
 def precision(shown: Shown, levels: Sequence[Levels], orders: Orders, left_out: int = 0) -> float:
     """Sweeney's Prec: 1 − the mean of level/height over all cells of the table.
 
-    The level of a range is that of the lowest node that has all of it.
+    The level of a range is that of the lowest node that has all of it. A column of one value is
+    not counted.
     """
     lost = np.zeros(len(shown.low))
+    counted = max(1, sum(of.size > 1 for of in levels))
     for j, (of, order) in enumerate(zip(levels, orders, strict=True)):
+        if of.size == 1:
+            continue
         low, high = shown.low[:, j], shown.high[:, j]
         level = np.full(len(low), of.height)
         for h in range(of.height - 1, -1, -1):
@@ -64,7 +71,7 @@ def precision(shown: Shown, levels: Sequence[Levels], orders: Orders, left_out: 
             runs = np.cumsum(np.concatenate([[False], nodes[1:] != nodes[:-1]]))
             level[runs[low] == runs[high]] = h
         lost += level / of.height
-    return 1.0 - mean_over_rows(shown, lost / len(levels), left_out)
+    return 1.0 - mean_over_rows(shown, lost / counted, left_out)
 
 
 def non_uniform_entropy(shown: Shown, values: Sequence[Counts], left_out: int = 0) -> float:

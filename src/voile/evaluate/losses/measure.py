@@ -36,7 +36,7 @@ from voile.evaluate.losses.utility_loss import estimated, mean_divergence, popul
 from voile.privacy.divergence import Floats
 from voile.recoding.grouping import Shown
 from voile.recoding.populations import Populations, populations
-from voile.recoding.units import Codes
+from voile.recoding.units import Codes, Counts
 from voile.release import ClassRelease, LocalRelease, Release, ViewRelease
 from voile.schema.hierarchy import Levels
 
@@ -111,11 +111,14 @@ def shown_of(release: ClassRelease, truth: Truth) -> Shown:
     which = [release.qi.index(name) for name in truth.qi]
     attribute = release.sensitive.index(truth.schema.names[-1])
     all_of = shown.histograms
-    told = all_of.overall[attribute]
+    sensitive, values = truth.schema.names[-1], truth.schema.sizes[-1]
+    counts, told = all_of.counts[attribute], all_of.overall[attribute]
+    if (place := truth.places.get(sensitive)) is not None:
+        counts, told = spread(counts, place, values), spread(told, place, values)
     true = truth.counts.sum(axis=0)
     if (told > true).any() or (not release.manifest.parameters.removed and (told != true).any()):
         raise TableError(
-            f"the release does not have the table's values of {truth.schema.names[-1]!r}",
+            f"the release does not have the table's values of {sensitive!r}",
             hint="give the table that the release was made of",
         )
     return replace(
@@ -123,13 +126,28 @@ def shown_of(release: ClassRelease, truth: Truth) -> Shown:
         sizes=tuple(shown.sizes[j] for j in which),
         low=np.ascontiguousarray(shown.low[:, which]),
         high=np.ascontiguousarray(shown.high[:, which]),
-        histograms=replace(all_of, counts=(all_of.counts[attribute],), overall=(true,)),
+        histograms=replace(all_of, counts=(counts,), overall=(true,)),
         cells=None if shown.cells is None else shown.cells[which],
     )
 
 
+def spread(counts: Counts, place: Codes, size: int) -> Counts:
+    """Counts of a column's values in the release as counts of its values in the table."""
+    found = np.zeros((*counts.shape[:-1], size), dtype=np.int64)
+    found[..., place] = counts
+    return found
+
+
 def orders_of(release: ClassRelease, truth: Truth) -> list[Codes]:
-    return [release.order(name) for name in truth.qi]
+    """Codes of the table's domain in the order of each column of the release, others last."""
+    orders = []
+    for name, size in zip(truth.qi, truth.sizes, strict=True):
+        order, place = release.order(name), truth.places.get(name)
+        if place is not None:
+            others = np.setdiff1d(np.arange(size, dtype=np.int32), place)
+            order = np.concatenate([place[order], others])
+        orders.append(order)
+    return orders
 
 
 def told_of(release: Release, shown: Shown | None, truth: Truth) -> Told:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from voile.engines.encode import codes as codes_of
+from voile.engines.encode import domain_array
 from voile.engines.table import Table
 from voile.errors import TableError, UsageError, did_you_mean
 from voile.evaluate.losses.blocks import Points, Told
 from voile.evaluate.losses.other_kinds import points
 from voile.hierarchies import default_levels, read_hierarchies
 from voile.privacy.divergence import Floats, shares
+from voile.publishing.group_schema import grouping_schema
+from voile.publishing.group_wish import GroupWish
 from voile.recoding.units import Codes, Counts
 from voile.release import ClassRelease, Release, ViewRelease
 from voile.schema import Schema
@@ -31,6 +35,8 @@ class Truth:
     """(cells, sensitive values)"""
     others: Codes
     """(columns, people): different combinations of all columns but the sensitive one."""
+    places: Mapping[str, Codes] = field(default_factory=dict)
+    """For columns whose domain in the release is narrower: the code of each of its values here."""
 
     @property
     def qi(self) -> tuple[str, ...]:
@@ -57,8 +63,8 @@ class Truth:
         """For each quasi-identifier the rows that have each value, in the column's order."""
         rows = self.counts.sum(axis=1)
         return [
-            np.bincount(codes, rows, len(order)).astype(np.int64)[order]
-            for codes, order in zip(self.cells, orders, strict=True)
+            np.bincount(codes, rows, size).astype(np.int64)[order]
+            for codes, size, order in zip(self.cells, self.sizes, orders, strict=True)
         ]
 
 
@@ -109,8 +115,9 @@ def sensitive_asked(release: Release, sensitive: str | None) -> str:
 
 def read_truth(table: Table, release: Release, qi: Sequence[str], sensitive: str) -> Truth:
     """The table by the release's own domain; refused where it cannot be the one behind it."""
-    schema, manifest = release.schema, release.manifest
-    table.check_columns(schema.names)
+    manifest = release.manifest
+    table.check_columns(release.schema.names)
+    schema, places = domain_of(table, release)
     codes, _ = table.columns_of_codes(schema, drop_nulls=manifest.nulls == "drop")
     found = len(codes[0])
     expected = manifest.public_rows
@@ -132,7 +139,30 @@ def read_truth(table: Table, release: Release, qi: Sequence[str], sensitive: str
         cells.codes,
         np.rint(cells.counts).astype(np.int64),
         distinct(others) if isinstance(release, ViewRelease) else cells.codes,
+        places,
     )
+
+
+def domain_of(table: Table, release: Release) -> tuple[Schema, dict[str, Codes]]:
+    """The release's domain, and what only rows have that it leaves out; where its values went."""
+    schema = release.schema
+    if not isinstance(release, ClassRelease) or not release.manifest.parameters.removed:
+        return schema, {}
+    parameters = release.manifest.parameters
+    wish = GroupWish(
+        qi=parameters.qi,
+        sensitive=parameters.sensitive,
+        insensitive=parameters.insensitive,
+        nulls=release.manifest.nulls,
+    )
+    whole, _ = grouping_schema(table, wish)
+    wide = Schema(tuple(whole[a.name] if a.public == "active" else a for a in schema))
+    places = {
+        a.name: codes_of(domain_array(a), wide[a.name]).astype(np.int32)
+        for a in schema
+        if a.size != wide[a.name].size
+    }
+    return wide, places
 
 
 def distinct(codes: Sequence[Codes]) -> Codes:

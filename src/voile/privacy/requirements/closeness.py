@@ -100,7 +100,7 @@ def distances(shares: Floats, whole: Floats, distance: Distance, tree: Tree | No
         return jensen_shannon(shares, whole)
     extra = shares - whole
     if distance == "emd-ordered":
-        return earth_mover_ordered(extra)
+        return earth_mover_ordered(extra[:, whole > 0])
     if distance == "emd-hierarchical":
         return earth_mover_hierarchical(extra, tree or ())
     found: Floats = np.abs(extra).sum(axis=1) / 2
@@ -108,7 +108,11 @@ def distances(shares: Floats, whole: Floats, distance: Distance, tree: Tree | No
 
 
 def earth_mover_ordered(extra: Floats) -> Floats:
-    """What must pass from one value to the next, each a step of 1/(values − 1)."""
+    """What must pass from one value to the next, each a step of 1/(values − 1).
+
+    Of values that occur in the table: one that only rows that were left out had, or that a
+    codebook merely allows, would make every step look smaller.
+    """
     steps = max(extra.shape[1] - 1, 1)
     found: Floats = np.abs(np.cumsum(extra, axis=1)).sum(axis=1) / steps
     return found

@@ -156,11 +156,13 @@ def _variational(counts: Counts, whole: Floats, rows: int) -> float:
 
 @compiled
 def _ordered(counts: Counts, whole: Floats, rows: int) -> float:
-    passed, moved = 0.0, 0.0
+    passed, moved, values = 0.0, 0.0, 0
     for v in range(len(counts)):
-        passed += counts[v] / rows - whole[v]
-        moved += abs(passed)
-    return moved / max(len(counts) - 1, 1)
+        if whole[v] > 0:
+            passed += counts[v] / rows - whole[v]
+            moved += abs(passed)
+            values += 1
+    return moved / max(values - 1, 1)
 
 
 @compiled
