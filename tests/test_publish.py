@@ -26,6 +26,7 @@ import voile
 from voile import datasets
 from voile.cli.common import split_names
 from voile.engines import parquet
+from voile.engines.view import View
 from voile.errors import PromiseError, ReleaseError, SchemaError, TableError, UsageError, VoileError
 from voile.mechanisms import AlphaBeta
 from voile.noise import Gaps
@@ -673,6 +674,36 @@ def test_missing_and_foreign_files_are_named(saved: Path) -> None:
     (saved / "manifest.json").unlink()
     with pytest.raises(ReleaseError, match=r"no manifest\.json"):
         voile.open(saved)
+
+
+@pytest.mark.parametrize("null", [False, True])
+def test_a_value_outside_its_domain_is_found_in_any_column(tmp_path: Path, null: bool) -> None:
+    """Also where NULL is the only value that a column may have."""
+    table, day = people(50), dt.date(2024, 2, 29)
+    if null:
+        table = pa.concat_tables([table, pa.Table.from_pylist([{}], table.schema)])
+    table = table.append_column("nothing", pa.nulls(len(table), pa.string()))
+    schema = voile.read(table).infer(table.column_names, "as-value")
+    file = tmp_path / "rows.parquet"
+    pq.write_table(table, file)
+    assert View([file], schema).outside() is None
+    foreign = (7, "d", None if not null else "", 3.14, day, "something")
+    for name, value in zip(table.column_names, foreign, strict=True):
+        if name == "smoker" and null:
+            continue  # both booleans and NULL are in the domain
+        row = pa.Table.from_pylist([table.to_pylist()[0] | {name: value}], table.schema)
+        pq.write_table(pa.concat_tables([table, row]), file)
+        assert View([file], schema).outside() == name
+
+
+def test_a_column_of_nulls_alone_is_published(tmp_path: Path) -> None:
+    table = people(400).select(["age", "smoker"]).append_column("b", pa.nulls(400, pa.string()))
+    noisy, grouped = tmp_path / "N.voile", tmp_path / "G.voile"
+    voile.publish(table, nulls="as-value", to=noisy, **WIDE)
+    roles = {"qi": ["age", "b"], "sensitive": ["smoker"]}
+    voile.publish(table, "mondrian", k=5, nulls="as-value", to=grouped, **roles)
+    for target in (noisy, grouped):
+        voile.verify(target)
 
 
 def resealed(saved: Path, **changes: Any) -> None:
