@@ -16,7 +16,7 @@ import numpy as np
 from voile.answering.arithmetic import round_to
 from voile.answering.columns import APPROXIMATE, VALID, Column, half_width
 from voile.estimate import Floats
-from voile.query.formula import Formula, Number, Quantile, Total, leaves
+from voile.query.formula import Call, Formula, Number, Quantile, leaves
 
 Ends = tuple[Floats, Floats]
 
@@ -27,7 +27,7 @@ def has_quantile(formula: Formula) -> bool:
 
 def mixed_column(formula: Formula, value: Floats, column: Callable[[Formula], Column]) -> Column:
     """The column of a formula, given its values and the columns of its parts."""
-    parts = {leaf: column(leaf) for leaf in leaves(formula)}
+    parts: dict[Formula, Column] = {leaf: column(leaf) for leaf in leaves(formula)}
 
     @lru_cache(8)
     @np.errstate(all="ignore")
@@ -42,12 +42,13 @@ def mixed_column(formula: Formula, value: Floats, column: Callable[[Formula], Co
     return Column(value, stderr, interval, VALID if valid else APPROXIMATE)
 
 
-def bounds(formula: Formula, ends: Mapping[Total | Quantile, Ends], count: int) -> Ends:
+def bounds(formula: Formula, ends: Mapping[Formula, Ends], count: int) -> Ends:
     """Between which numbers a formula lies if each of its parts lies between its ends."""
+    if formula in ends:
+        return ends[formula]
     if isinstance(formula, Number):
         return np.full(count, formula.value), np.full(count, formula.value)
-    if isinstance(formula, Total | Quantile):
-        return ends[formula]
+    assert isinstance(formula, Call)  # noqa: S101  (the ends of totals and quantiles are given)
     low, high = CALLS[formula.name](*(bounds(arg, ends, count) for arg in formula.args))
     # What cannot be bounded (∞ − ∞, 0 · ∞) can be anything.
     return np.where(np.isnan(low), -np.inf, low), np.where(np.isnan(high), np.inf, high)

@@ -183,7 +183,8 @@ class Buckets(Law):
     @property
     def pairing(self) -> Pairing:
         if self._pairing is None:
-            self._pairing = Pairing(self.lines, self.columns, self.sizes)
+            asked = len(self.asked.groups) * len(self.asked.payoffs)
+            self._pairing = Pairing(self.lines, self.columns, self.sizes, asked)
         return self._pairing
 
     def extremes(self, slope: Floats, *, terms: bool = False) -> Extremes:

@@ -19,16 +19,15 @@ from statistics import NormalDist
 
 import numpy as np
 
-from voile.answering.arithmetic import Ratio, as_ratio, round_to
+from voile.answering.arithmetic import Affine, as_ratio
+from voile.answering.classes.certain import Certain, combined
 from voile.answering.classes.law import Extremes, Law, Moments
+from voile.answering.classes.ratios import Form, certain_ratio
 from voile.answering.columns import Column, Flags, Formulas, terms_of
-from voile.answering.mixed import bounds
 from voile.estimate import Floats
-from voile.query.formula import Call, Formula, Number, leaves
+from voile.query.formula import Call, Formula, Number
 from voile.query.predicate import Term
 
-MOST_STEPS = 50
-SETTLED = 1e-12
 Sides = tuple[Floats, Floats]
 COVERS = (
     "the statistic of the rows before they were grouped, at about the stated confidence, if what "
@@ -48,6 +47,7 @@ class ClassEstimator(Formulas):
     law: Law
     moments: Moments
     kept: dict[bytes, Extremes] = field(default_factory=dict, repr=False)
+    known: dict[Formula, Certain] = field(default_factory=dict, repr=False)
 
     @property
     def order(self) -> tuple[Term, ...]:
@@ -112,65 +112,38 @@ class ClassEstimator(Formulas):
         whole[:, [self.order.index(term) for term in used]] = slope
         return whole
 
-    def _form(self, row: Floats) -> Floats:
-        return np.broadcast_to(row, (len(self.estimates), len(self.order))).copy()
+    def _form(self, form: Affine) -> Form:
+        shape = len(self.estimates), len(self.order)
+        return Form(np.broadcast_to(form.row(self.order), shape).copy(), form.constant)
+
+    def certain(self, formula: Formula) -> Certain:
+        """Beyond which no data lie that agree with the release."""
+        if formula not in self.known:
+            self.known[formula] = self._certain(formula)
+        return self.known[formula]
 
     @np.errstate(all="ignore")
-    def certain(self, formula: Formula) -> Sides:
-        """Beyond which no data lie that agree with the release."""
+    def _certain(self, formula: Formula) -> Certain:
         if isinstance(formula, Call) and formula.name == "round":
             assert isinstance(formula.args[1], Number)  # noqa: S101  (the parser sees to it)
-            low, high = self.certain(formula.args[0])
-            digits = formula.args[1].value
-            return round_to(low, digits), round_to(high, digits)
+            return self.certain(formula.args[0]).rounded(formula.args[1].value)
         ratio = as_ratio(formula)
         if ratio is not None and ratio.bottom.is_constant:
             form = ratio.top.times(1 / ratio.bottom.constant)
-            found = self.extremes(self._form(form.row(self.order)))
-            return found.low + form.constant, found.high + form.constant
-        if ratio is not None and not (ratio.top.constant or ratio.bottom.constant):
-            return self._ratio(ratio)
-        return self._parts(formula)
-
-    def _parts(self, formula: Formula) -> Sides:
-        """From the bounds of every part."""
-        ends = {leaf: self.certain(leaf) for leaf in leaves(formula)}
-        return bounds(formula, ends, len(self.estimates))
-
-    def _ratio(self, ratio: Ratio) -> Sides:
-        top, bottom = (self._form(form.row(self.order)) for form in (ratio.top, ratio.bottom))
-        below = self.law.extremes(bottom, terms=True)
-        low, high = self.law.row_ratios(top, bottom)
-        if not below.tight:
-            return low, high
-        first = (top * below.low_terms).sum(axis=1) / below.low
-        sure = below.low > 0
-        least = -self._highest(-top, bottom, np.where(sure, -first, 0.0), sure)
-        most = self._highest(top, bottom, np.where(sure, first, 0.0), sure)
-        nothing = below.high <= 0
-        low, high = (
-            np.where(sure & np.isfinite(exact), exact, end)
-            for exact, end in ((least, low), (most, high))
-        )
-        return np.where(nothing, np.nan, low), np.where(nothing, np.nan, high)
-
-    def _highest(self, top: Floats, bottom: Floats, ratio: Floats, sure: Flags) -> Floats:
-        """The highest top/bottom, from one that is possible (Dinkelbach's steps)."""
-        for _ in range(MOST_STEPS if sure.any() else 0):
-            slope = np.where(sure[:, None], top - ratio[:, None] * bottom, 0.0)
-            found = self.law.extremes(slope, terms=True)
-            if not found.tight or np.isnan(found.high_terms).any():
-                return np.full(len(ratio), np.nan)
-            above, below = ((x * found.high_terms).sum(axis=1) for x in (top, bottom))
-            better = np.where(sure & (below > 0), above / below, ratio)
-            settled = better <= ratio + SETTLED * np.abs(ratio)
-            ratio = np.maximum(ratio, better)
-            if settled.all():
-                break
-        return ratio
+            ends = self.extremes(self._form(form).slope)
+            return Certain(ends.low + form.constant, ends.high + form.constant, ends.tight)
+        found: Certain | None = None
+        if ratio is not None:
+            found = certain_ratio(self.law, self._form(ratio.top), self._form(ratio.bottom))
+            if not np.isinf([found.low, found.high]).any():
+                return found
+        assert isinstance(formula, Call)  # noqa: S101  (totals and numbers are ratios)
+        parts = {arg: self.certain(arg) for arg in formula.args}
+        rest = combined(formula, parts, len(self.estimates))
+        return rest if found is None else found.cut_to(rest)
 
     def column(self, formula: Formula) -> Column:
-        return bounded(super().column(formula), self.certain(formula))
+        return bounded(super().column(formula), self.certain(formula).sides)
 
 
 def bounded(column: Column, certain: Sides) -> Column:

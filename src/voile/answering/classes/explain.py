@@ -52,7 +52,7 @@ def _column(work: ClassWork, column: Column) -> dict[str, Any]:
         "stderr": finite(float(found.stderr[0])),
         "certain_low": finite(float(found.certain[0][0])),
         "certain_high": finite(float(found.certain[1][0])),
-        "covers": found.covers,
+        "covers": work.about(found.covers),
         "totals": [_total(work, term) for term in terms],
     }
 

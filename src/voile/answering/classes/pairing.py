@@ -10,6 +10,8 @@ a pair pays w_xs. It has an exact solution
   where a pair pays all or nothing, and few kinds of rows or records are told apart: the most is a
   flow, as large as the smallest cut, and all cuts are tried.
 
+  where buckets are few or small: as an assignment of each row to one record.
+
 Otherwise w is taken apart into layers that pay all or nothing, and the sum of their bounds is one
 that holds but need not be reached.
 """
@@ -17,11 +19,12 @@ that holds but need not be reached.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
+from scipy.optimize import linear_sum_assignment
 
 from voile.answering.columns import Flags
 from voile.answering.local.axes import Ints
@@ -30,6 +33,10 @@ from voile.estimate import Floats
 MOST_KINDS = 10
 """Kinds of rows, or of records, of which all subsets are tried."""
 MOST_LAYERS = 64
+MOST_ASSIGNED = 2**22
+"""Pairs of single rows and records of all that a query asks for, to be assigned one by one."""
+MOST_BUCKETS = 2**14
+"""Buckets of all that it asks for, likewise."""
 SAME = 1e-9
 CHUNK = 2**22
 
@@ -92,6 +99,10 @@ class Pairing:
     lines: Units
     columns: Units
     sizes: Floats
+    asked: int = 1
+    """How many totals of how many groups the query asks for."""
+    flows: dict[bytes, tuple[float, bool]] = field(default_factory=dict, repr=False)
+    """What was found, by which pairs pay."""
 
     def extremes(self, weight: Floats, payoffs: Sequence[Floats]) -> Ends:
         """Of Σ weight over all pairs; `payoffs` are the sums of which it is made."""
@@ -102,6 +113,8 @@ class Pairing:
         i, j = np.unravel_index(np.abs(curved).argmax(), curved.shape)
         alpha, beta = curved[:, j], curved[i] / (curved[i, j] or 1.0)
         if np.abs(curved - np.outer(alpha, beta)).max(initial=0.0) > SAME * most:
+            if self._is_small:
+                return self._assigned(weight, payoffs)
             return self._layered(weight, len(payoffs))
         if len(payoffs) == 1 and two_valued(alpha) and two_valued(beta):
             return self._counted(weight, alpha, beta, payoffs[0])
@@ -137,6 +150,28 @@ class Pairing:
 
     # ------------------------------------------------------------------ what is no product
 
+    @property
+    def _is_small(self) -> bool:
+        pairs, buckets = (self.sizes**2).sum() * self.asked, len(self.sizes) * self.asked
+        return bool(pairs <= MOST_ASSIGNED and buckets <= MOST_BUCKETS)
+
+    def _assigned(self, weight: Floats, payoffs: Sequence[Floats]) -> Ends:
+        """Each row gets one record of its bucket: the cheapest assignment, and the dearest."""
+        rows, records = (
+            np.repeat(units.cell, units.rows.astype(np.int64))
+            for units in (self.lines, self.columns)
+        )
+        ends = np.concatenate([[0], np.cumsum(self.sizes.astype(np.int64))])
+        given = np.empty((2, len(records)), np.int64)
+        for first, last in pairwise(ends.tolist()):
+            pays = weight[rows[first:last, None], records[None, first:last]]
+            for side, highest in enumerate((False, True)):
+                _, chosen = linear_sum_assignment(pays, maximize=highest)
+                given[side, first:last] = records[first:last][chosen]
+        low, high = (float(weight[rows, met].sum()) for met in given)
+        terms = np.array([[payoff[rows, met].sum() for payoff in payoffs] for met in given])
+        return Ends((low, high), terms.reshape(2, len(payoffs)), tight=True)
+
     def _layered(self, weight: Floats, payoffs: int) -> Ends:
         """Σ over the levels of weight of what pairs above each can be at least and at most."""
         levels = np.unique(weight)
@@ -168,6 +203,12 @@ class Pairing:
 
     def _flow(self, pays: Flags) -> tuple[float, bool]:
         """The most pairs that pay, over all buckets, and whether they can be reached."""
+        key = pays.tobytes()
+        if key not in self.flows:
+            self.flows[key] = self._new_flow(pays)
+        return self.flows[key]
+
+    def _new_flow(self, pays: Flags) -> tuple[float, bool]:
         rows, of_row = np.unique(pays, axis=0, return_inverse=True)
         kinds, of_record = np.unique(rows, axis=1, return_inverse=True)
         n = self.lines.kinds(of_row.reshape(-1), len(kinds))

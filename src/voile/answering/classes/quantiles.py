@@ -6,13 +6,14 @@ of which the mean, its deviation and its extremes leave ranges of values that ca
 
 from __future__ import annotations
 
-import math
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from voile.answering.classes.estimator import COVERS, bounded, deviation
+from voile.answering.classes.law import Extremes
 from voile.answering.columns import Column, Flags, half_width
 from voile.answering.quantiles import point
 from voile.errors import QueryError
@@ -24,76 +25,140 @@ if TYPE_CHECKING:
     from voile.answering.classes.work import ClassWork
 
 MOST_VALUES = 1024
+ROUNDING = 1e-9
+Sides = tuple[Floats, Floats]
 
 
-def quantile_column(work: ClassWork, formula: Quantile) -> Column:
-    """The values are cut into cells as groups are."""
+def quantile_column(work: ClassWork, formula: Quantile) -> tuple[Column, bool]:
+    """The estimate, and whether some data are known to reach its certain bounds.
+
+    The values are cut into cells as groups are.
+    """
     cutting = work.cutting((Term(formula.predicate),), more=(formula.value,))
     asked, cells, folding = cutting.asked(told=len(work.query.groups))
     at = np.asarray(folding.matrix(cells.numbers(formula.value)), np.float64)
     counted = asked.payoffs[0] * np.isfinite(at)
     values = np.unique(at[(counted > 0) & (asked.number >= 0)])
-    if len(values) > MOST_VALUES:
+    count, groups = len(values), len(asked.groups)
+    if count > MOST_VALUES:
         raise QueryError(
-            f"a quantile over {len(values):,} values is too much from grouped rows",
+            f"a quantile over {count:,} values is too much from grouped rows",
             hint=f"round it to at most {MOST_VALUES:,}, as in "
             f"median(round({wording(formula.value)}))",
         )
+    if not count:
+        unknown = np.full(groups, np.nan)
+        column = Column(unknown, unknown, lambda _: (unknown, unknown), COVERS)
+        return bounded(column, (unknown, unknown)), True
     here = [counted * (at == value) for value in values]
     below = [counted * ((at <= value) - formula.share) for value in values]
-    law = work.law_of(asked.with_payoffs([*here, *below]))
-    count = len(values)
+    summed = counted * np.where(np.isfinite(at), at, 0.0)
+    law = work.law_of(asked.with_payoffs([*here, *below, counted, summed]))
     found = law.moments([(count + i, count + i) for i in range(count)])
-    z = found.means[:, count:]
+    z = found.means[:, count : 2 * count]
     variance = np.stack(
         [
             np.minimum.reduce([c[count + i, count + i] for c in found.covariances])
             for i in range(count)
         ],
         axis=1,
-    ) if count else z  # fmt: skip
-    ends = [law.extremes(one(len(z), 2 * count, count + i)) for i in range(count)]
-    least, most = (
-        np.stack(side, axis=1) if count else z
-        for side in ([e.low for e in ends], [e.high for e in ends])
     )
-    under, over = (formula.share, 1 - formula.share) if formula.interpolated else (0.0, 0.0)
     value = np.array([point(counts, values, formula) for counts in found.means[:, :count]])
     part = np.full(z.shape, max(formula.share, 1 - formula.share))
+    one = np.eye(2 * count + 2)
+    rows = law.extremes(np.tile(one[2 * count], (groups, 1)))
+    places = Places.of(formula, rows)
 
     @lru_cache(8)
     def interval(confidence: float) -> tuple[Floats, Floats]:
         off = deviation(np.maximum(variance, 0.0), part, 1 - confidence)
-        return first_where(z + off >= -under, values), first_above(z - off < over, values)
+        low, high = places.lowest(z + off, values)[0], places.highest(z - off, values)[1]
+        return np.fmin(low, value), np.fmax(high, value)
 
-    certain = (
-        first_where(most >= -under - ROUNDING, values),
-        first_above(least < over - ROUNDING, values),
+    ends = [law.extremes(np.tile(one[count + i], (groups, 1))) for i in range(count)]
+    least, most = np.stack([e.low for e in ends], axis=1), np.stack([e.high for e in ends], axis=1)
+    single = law.row_ratios(*(np.tile(one[2 * count + i], (groups, 1)) for i in (1, 0)))
+    nothing = rows.high <= 0
+    low, high = (
+        np.where(nothing, np.nan, np.clip(end, *single))
+        for end in (
+            places.mixed(places.lowest(most, values), 0.0),
+            places.mixed(places.highest(least, values), 1.0),
+        )
     )
-    return bounded(Column(value, half_width(interval), interval, COVERS), certain)
+    exact = rows.tight and all(end.tight for end in ends)
+    apart = work.source.recode == "generalize"
+    alone = apart & (rows.low <= 0) & (low == single[0]) & (high == single[1])
+    reached = alone | ((rows.low > 0) & (places.is_one | (apart & places.is_known)))
+    tight = bool((nothing | (low == high) | (exact & reached)).all())
+    return bounded(Column(value, half_width(interval), interval, COVERS), (low, high)), tight
 
 
-ROUNDING = 1e-9
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Which of a group's rows, in the order of their values, a quantile lies between.
 
+    Z(v) reaches `lower` where the row of the first place has a value of at most v, and `upper`
+    where that of the second has.
+    """
 
-def one(groups: int, terms: int, place: int) -> Floats:
-    found = np.zeros((groups, terms))
-    found[:, place] = 1.0
-    return found
+    lower: Floats
+    upper: Floats
+    share: Floats
+    """Of the second value in the quantile."""
+    is_known: Flags
+    """Whether the number of rows is, and so the places."""
+    is_one: Flags
+    """Whether both places are the same."""
+
+    @staticmethod
+    def of(asked: Quantile, rows: Extremes) -> Places:
+        """Of an interpolated one, places that hold for every number of rows unless it is known."""
+        zero, share = np.zeros(len(rows.low)), asked.share
+        always = np.ones(len(zero), np.bool_)
+        if not asked.interpolated:
+            return Places(zero, zero, zero, ~always, always)
+        known = rows.low == rows.high
+        place = share * np.maximum(rows.low - 1, 0.0)
+        before, after = np.floor(place + ROUNDING), np.ceil(place - ROUNDING)
+        at = share * rows.low - 1
+        return Places(
+            lower=np.where(known, before - at, -share + 2 * ROUNDING),
+            upper=np.where(known, after - at, 1 - share),
+            share=np.maximum(place - before, 0.0),
+            is_known=known,
+            is_one=known & (before == after),
+        )
+
+    def lowest(self, z: Floats, values: Floats) -> Sides:
+        """The first value of each place at which Z may be large enough."""
+        return (
+            first_where(z >= self.lower[:, None] - ROUNDING, values),
+            first_where(z >= self.upper[:, None] - ROUNDING, values),
+        )
+
+    def highest(self, z: Floats, values: Floats) -> Sides:
+        """The first value of each place from which on Z must be."""
+        return (
+            first_above(z < self.lower[:, None] - ROUNDING, values),
+            first_above(z < self.upper[:, None] - ROUNDING, values),
+        )
+
+    def mixed(self, ends: Sides, otherwise: float) -> Floats:
+        """The quantile between two values; `otherwise` is the share where it is not known."""
+        first, second = ends
+        share = np.where(self.is_known, self.share, otherwise)
+        return np.where(first == second, first, first + (second - first) * share)
 
 
 def first_where(holds: Flags, values: Floats) -> Floats:
     """The first value of each group for which something holds, or the last of all."""
-    if not len(values):
-        return np.full(len(holds), math.nan)
     places = np.where(holds.any(axis=1), holds.argmax(axis=1), len(values) - 1)
     return values[places]
 
 
 def first_above(low: Flags, values: Floats) -> Floats:
     """The value after the last of which something holds, or the last of all."""
-    if not len(values):
-        return np.full(len(low), math.nan)
     last = len(values) - 1
     after = np.where(low.any(axis=1), last - low[:, ::-1].argmax(axis=1) + 1, 0)
     return values[np.minimum(after, last)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,18 +12,19 @@ from voile.answering.answer import MOST_TERMS, Work, answered, helped
 from voile.answering.classes.boxes import Boxes
 from voile.answering.classes.buckets import Buckets
 from voile.answering.classes.cells import Asked, Cutting
+from voile.answering.classes.certain import Certain, combined
 from voile.answering.classes.entropy import fitted_boxes, fitted_buckets
 from voile.answering.classes.estimator import APPROXIMATES, COVERS, ClassEstimator, bounded
 from voile.answering.classes.law import Law
 from voile.answering.classes.quantiles import quantile_column
 from voile.answering.classes.source import ClassSource
 from voile.answering.columns import APPROXIMATE, Column, terms_of
-from voile.answering.mixed import bounds, has_quantile
+from voile.answering.mixed import has_quantile
 from voile.answering.source import check, weight_range
 from voile.answering.totals import Groups, check_lookups
 from voile.errors import QueryError
-from voile.estimate import Answer
-from voile.query.formula import Formula, Quantile, leaves
+from voile.estimate import Answer, Estimate
+from voile.query.formula import Call, Formula, Quantile
 from voile.query.parse import Query
 from voile.query.predicate import Atom, Expression, Term
 
@@ -38,8 +40,9 @@ ASSUMED = {
     ("bucketize", "entropy"): "the sensitive records of a class belong to its rows as a model of "
     "all classes together, of which each column has a part, makes most likely",
 }
-EXACT = "every column that the query reads is shown exactly: the answer is exact"
-LOOSE = "the certain bounds hold, but no data may reach them: the condition pairs too many values"
+EXACT = "every column that the query reads is shown exactly: the answer is exact{}"
+LOOSE = "the certain bounds hold, but no data may reach them: they are made of bounds of parts"
+OF_ALL, OF_SHOWN = "of the rows before they were grouped", "of the rows that are shown"
 
 
 def answer_classes(
@@ -80,6 +83,7 @@ class ClassWork(Work):
         self.refiner = None
         self.plain_columns: dict[Formula, Column] = {}
         self.columns: dict[Formula, Column] = {}
+        self.tight: dict[Formula, bool] = {}
 
     @property
     def groups(self) -> Groups:
@@ -90,15 +94,23 @@ class ClassWork(Work):
         left_out = self.source.removed
         about = f"; {left_out:,} rows were left out of the release, and nothing here is about them"
         if self._is_known():
-            assumed = "nothing: the release leaves nothing of the answer open"
+            assumed = f"nothing: the release leaves nothing of the answer{self._of_shown} open"
         else:
             assumed = ASSUMED[self.source.recode, self.source.method]
         return assumed + (about if left_out else "")
 
     def _is_known(self) -> bool:
         """Whether the release leaves nothing open of what is told."""
-        told = [c.source for c in self.query.columns if not isinstance(c.source, int)]
-        return all(not self.column(formula).stderr.any() for formula in told)
+        return all(not self.column(formula).stderr.any() for formula in self.told)
+
+    @property
+    def told(self) -> list[Formula]:
+        """What is asked for, besides the groups' keys."""
+        return [c.source for c in self.query.columns if not isinstance(c.source, int)]
+
+    @property
+    def _of_shown(self) -> str:
+        return " of the rows that are shown" if self.source.removed else ""
 
     # ------------------------------------------------------------------ totals
 
@@ -131,23 +143,46 @@ class ClassWork(Work):
         slope[:, self.terms.index(Term())] = 1.0
         return self.estimator.extremes(slope).high <= 0
 
-    def _quantile(self, formula: Quantile) -> Column:
-        return quantile_column(self, formula)
-
     def _plain(self, formula: Formula) -> Column:
-        found = super()._plain(formula)
-        if isinstance(formula, Quantile) or not has_quantile(formula):
+        if isinstance(formula, Quantile):
+            found, self.tight[formula] = quantile_column(self, formula)
             return found
-        ends = {leaf: self.plain_column(leaf).certain for leaf in leaves(formula)}
-        certain = bounds(formula, {k: v for k, v in ends.items() if v}, len(self.groups))
-        return bounded(found, certain)
+        found = super()._plain(formula)
+        if not has_quantile(formula):
+            self.tight[formula] = self.estimator.certain(formula).tight
+            return found
+        certain = self._certain(formula)
+        self.tight[formula] = certain.tight
+        return bounded(found, certain.sides)
+
+    def _certain(self, formula: Formula) -> Certain:
+        """From the bounds of the parts, of which some are quantiles."""
+        if not has_quantile(formula):
+            return self.estimator.certain(formula)
+        if isinstance(formula, Quantile):
+            ends = self.plain_column(formula).certain
+            assert ends is not None  # noqa: S101  (classes always bound what they leave open)
+            return Certain(*ends, self.tight[formula])
+        assert isinstance(formula, Call)  # noqa: S101  (totals and numbers have no quantiles)
+        parts = {arg: self._certain(arg) for arg in formula.args}
+        return combined(formula, parts, len(self.groups))
+
+    def about(self, covers: str) -> str:
+        """Which rows it is about: those that were left out may be any."""
+        return covers.replace(OF_ALL, OF_SHOWN) if self.source.removed else covers
+
+    def _cell(
+        self, column: Column, formula: Formula, i: int, at_once: int, confidence: float
+    ) -> Estimate:
+        found = super()._cell(column, formula, i, at_once, confidence)
+        return replace(found, covers=self.about(found.covers))
 
     def covers(self, *, simultaneous: bool) -> str:
-        told = [self.column(c.source) for c in self.query.columns if not isinstance(c.source, int)]
         if self._is_known():
-            return "the statistic itself: the release leaves nothing of it open"
-        stated = {c.covers for c in told}
+            return f"the statistic{self._of_shown} itself: the release leaves nothing of it open"
+        stated = {self.column(formula).covers for formula in self.told}
         covers = APPROXIMATES if stated & {APPROXIMATE, APPROXIMATES} else COVERS
+        covers = self.about(covers)
         if simultaneous:
             groups = f"all {len(self.groups):,} groups at once: the statistics"
             covers = covers.replace("the statistic", groups, 1)
@@ -167,8 +202,8 @@ class ClassWork(Work):
         parts: list[Atom | Expression] = [*query.conditions, *query.values, *query.groups]
         read = {name for part in parts for name in part.attributes}
         if read and read <= set(source.known):
-            notes.append(EXACT)
-        if any(not found.tight for found in self.estimator.kept.values()):
+            notes.append(EXACT.format(self._of_shown))
+        if not all(self.tight[formula] for formula in self.told):
             notes.append(LOOSE)
         notes += [text for name, text in source.remarks.items() if name in read]
         if query.having:
