@@ -312,6 +312,20 @@ def test_another_table_is_refused(table: Path, classes: Path, tmp_path: Path) ->
         losses(str(other), classes)
 
 
+def test_texts_that_mean_null_are_null(table: Path, tmp_path: Path) -> None:
+    """The losses are those of a table that has NULL in their place."""
+    release = tmp_path / "R.voile"
+    asked, empty = tmp_path / "asked.csv", tmp_path / "empty.csv"
+    asked.write_text(table.read_text().replace(",gout", ",?"))
+    empty.write_text(table.read_text().replace(",gout", ","))
+    roles: dict[str, Any] = {"qi": QI, "sensitive": ["ill"], "k": 10, "nulls": "as-value"}
+    group_table(empty, method="mondrian", to=release, **roles)
+    words = ["--queries", "0", "--json"]
+    wanted = json.loads(run("loss", empty, release, *words).stdout)
+    assert json.loads(run("loss", asked, release, "--null-text", "?", *words).stdout) == wanted
+    assert "'?'" in run("loss", asked, release, *words).stderr
+
+
 def test_a_view_needs_to_be_told_what_is_sensitive(table: Path, tmp_path: Path) -> None:
     release = publish("alphabeta", table, tmp_path)
     with pytest.raises(VoileError, match="not said which column is sensitive"):

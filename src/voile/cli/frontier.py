@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from voile.cli.common import KEPT, JsonOpt, TableArg, app, check_nulls, split_names
+from voile.cli.common import KEPT, JsonOpt, NullTextOpt, TableArg, app, check_nulls, split_names
 from voile.terminal import say, show
 from voile.terminal.frontier import frontier_view, points_bar
 
@@ -52,6 +52,7 @@ def frontier(
         Path | None, typer.Option(help="A codebook that declares the domain.")
     ] = None,
     nulls: Annotated[str, typer.Option(help="error, drop or as-value.")] = "error",
+    null_text: NullTextOpt = None,
     jobs: Annotated[int | None, typer.Option(help="Threads (as many as there are cores).")] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Start anew in a folder that has points.")
@@ -79,6 +80,7 @@ def frontier(
             hierarchies=hierarchy_options(hierarchy or []),
             schema=schema,
             nulls=check_nulls(nulls),
+            null_text=null_text or (),
             also={name: value for name, value in asked.items() if value is not None},
             most_p_loss=most_p_loss,
             folder=output,

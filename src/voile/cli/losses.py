@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from voile.cli.common import JsonOpt, ReleaseArg, TableArg, app, split_names
+from voile.cli.common import JsonOpt, NullTextOpt, ReleaseArg, TableArg, app, split_names
 from voile.terminal import say, show
 
 
@@ -35,6 +35,7 @@ def loss(
     selectivity: Annotated[
         float, typer.Option(help="Share of the domain that a count asks for, about.")
     ] = 0.05,
+    null_text: NullTextOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Measure privacy and utility lost in a release, from the table it was made of."""
@@ -53,6 +54,7 @@ def loss(
         queries=queries,
         dimension=dimension,
         selectivity=selectivity,
+        null_text=null_text or (),
     )
     say(f"note: {FOR_THE_STEWARD}")
     show(found.to_dict() if as_json else None, lambda: loss_view(found))

@@ -28,7 +28,7 @@ def show(data: Any, view: Any) -> None:
     console = Console()
     console.on_broken_pipe = broken_pipe  # type: ignore[method-assign]
     with until_the_pipe_breaks():
-        console.print(view())
+        console.print(view(), crop=False)
 
 
 def show_lines(lines: list[str]) -> None:

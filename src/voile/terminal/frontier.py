@@ -33,7 +33,8 @@ def frontier_view(found: Frontier) -> Any:
         Text(found.in_words(), style="bold"),
     ]
     if found.recommended is not None:
-        parts.append(Text(found.recommended.command, style="cyan"))
+        command = found.recommended.command  # in one line, so that it can be copied
+        parts.append(Text(command, style="cyan", no_wrap=True, overflow="ignore"))
     parts.append(Text(found.meaning, style="dim"))
     if found.refused:
         parts.append(

@@ -59,7 +59,8 @@ def domain(subject: Subject) -> list[str]:
     """How the table's values are read."""
     wish = subject.wish
     words = ["--schema", str(wish.schema)] if isinstance(wish.schema, str | Path) else []
-    return words if wish.nulls == "error" else [*words, "--nulls", wish.nulls]
+    words += [] if wish.nulls == "error" else ["--nulls", wish.nulls]
+    return [*words, *(word for text in subject.null_text for word in ("--null-text", text))]
 
 
 def unquoted(option: str) -> str:

@@ -9,9 +9,15 @@ from typing import Any
 
 from voile.errors import UsageError
 from voile.evaluate.frontier.journal import Forgetful, Journal
-from voile.evaluate.frontier.portfolio import Grid, candidates, check_methods, read_grid
+from voile.evaluate.frontier.portfolio import (
+    Grid,
+    candidates,
+    check_also,
+    check_methods,
+    read_grid,
+)
 from voile.evaluate.frontier.result import Frontier
-from voile.evaluate.frontier.running import Keeper, run
+from voile.evaluate.frontier.running import Keeper, check_jobs, run
 from voile.evaluate.frontier.subject import read_subject
 from voile.publishing.progress import Progress, Silent
 
@@ -20,13 +26,14 @@ def find_frontier(
     table: Any,
     *,
     sensitive: str,
-    qi: Sequence[str],
-    methods: Sequence[str] | None = None,
+    qi: Sequence[str] | str,
+    methods: Sequence[str] | str | None = None,
     grid: str | Grid = "paper",
     min_support: float = 0.05,
     hierarchies: Mapping[str, Any] | None = None,
     schema: Any = None,
     nulls: str = "error",
+    null_text: Sequence[str] = (),
     also: Mapping[str, float] | None = None,
     most_p_loss: float | None = None,
     folder: str | Path | None = None,
@@ -41,17 +48,19 @@ def find_frontier(
     kept there as they are found, and a run that was interrupted goes on.
     """
     told = progress or Silent()
-    asked = candidates(check_methods(methods), read_grid(grid), also)
+    known = (qi,) if isinstance(qi, str) else tuple(qi)
+    asked = candidates(check_methods(methods), read_grid(grid), check_also(also))
     if not asked:
         raise UsageError(
             "the grid has no value for any of these methods",
             hint="add one, such as --grid 't=0.1,0.2'",
         )
-    if most_p_loss is not None and most_p_loss < 0:
+    check_jobs(jobs)
+    if most_p_loss is not None and not most_p_loss >= 0:
         raise UsageError(f"no P_loss is at most {most_p_loss:g}", hint="it lies between 0 and ln 2")
     subject = read_subject(
-        table, source=source, sensitive=sensitive, qi=qi, min_support=min_support,
-        hierarchies=hierarchies, schema=schema, nulls=nulls, progress=told,
+        table, source=source, sensitive=sensitive, qi=known, min_support=min_support,
+        hierarchies=hierarchies, schema=schema, nulls=nulls, null_text=null_text, progress=told,
     )  # fmt: skip
     place: AbstractContextManager[Keeper] = (
         nullcontext(Forgetful())
@@ -61,13 +70,13 @@ def find_frontier(
     with place as keeper:
         measured = run(subject, asked, keeper, told, jobs=jobs)
     return Frontier(
-        subject.prepared.name, subject.units.rows, tuple(qi), sensitive, min_support,
+        subject.prepared.name, subject.units.rows, known, sensitive, min_support,
         subject.populations.number, subject.revealed, subject.raw_p_loss, measured.points,
         measured.refused, measured.certified, most_p_loss, subject.prepared.notes,
     )  # fmt: skip
 
 
-def frontier(table: Any, *, sensitive: str, qi: Sequence[str], **options: Any) -> Any:
+def frontier(table: Any, *, sensitive: str, qi: Sequence[str] | str, **options: Any) -> Any:
     """A tidy pandas DataFrame: one row for each release that was measured, best first.
 
     `attrs` hold the certified frontier and the recommendation. Options are those of

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from voile.errors import UsageError, did_you_mean
+from voile.privacy.guarantees.parameters import LOG_RATIO, PROBABILITY, Number
 from voile.recoding import Recode
 
 BOTH: tuple[Recode, ...] = ("generalize", "bucketize")
@@ -17,6 +19,15 @@ VARIED = (*KINDS, "posterior", "retention")
 """All that a grid has values of: γ of noisy views and the retention of perturbed rows, too."""
 STRONGER = {"k": max, "l": max, "t": min, "semantic": min}
 """Which of two values of a requirement asks for more."""
+POSSIBLE = {
+    "k": Number(1, with_low=True, whole=True),
+    "l": Number(1, with_low=True),
+    "t": Number(0, math.log(2), with_low=True, with_high=True),
+    "semantic": LOG_RATIO,
+    "posterior": PROBABILITY,
+    "retention": Number(0, 1, with_low=True, with_high=True),
+}
+"""What each may be at all; whether a table can have it is found out."""
 
 Grid = Mapping[str, Sequence[float]]
 
@@ -140,24 +151,31 @@ def stronger(options: Mapping[str, Any], also: Mapping[str, float]) -> dict[str,
     return joined
 
 
-def check_methods(names: Sequence[str] | None) -> list[str]:
+def check_methods(names: Sequence[str] | str | None) -> list[str]:
     """The methods that were named; if none was, all that need not be."""
     if names is None:
         return [name for name, method in METHODS.items() if not method.named]
-    for name in names:
+    listed = [names] if isinstance(names, str) else list(names)
+    for name in listed:
         if name not in METHODS:
             raise UsageError(f"there is no method {name!r}", hint=did_you_mean(name, list(METHODS)))
-    if not names:
+    if not listed:
         raise UsageError("no method was named", hint=f"use {', '.join(METHODS)}")
-    return list(dict.fromkeys(names))
+    return list(dict.fromkeys(listed))
+
+
+def check_also(also: Mapping[str, float] | None) -> Mapping[str, float]:
+    """What every release must have besides, if that can be."""
+    for kind, value in (also or {}).items():
+        check_kind(kind, KINDS, "what every release must have")
+        POSSIBLE[kind].check(kind, value)
+    return also or {}
 
 
 def read_grid(text: str | Grid) -> Grid:
     """A grid by its name, or as 'k=10,50;t=0.1,0.2'."""
     if not isinstance(text, str):
-        for kind in text:
-            check_kind(kind)
-        return text
+        return {kind: read_values(kind, values) for kind, values in text.items()}
     if text in GRIDS:
         return GRIDS[text]
     found: dict[str, tuple[float, ...]] = {}
@@ -168,27 +186,33 @@ def read_grid(text: str | Grid) -> Grid:
                 f"--grid {text!r} is neither a name nor KIND=VALUES",
                 hint=f"use {', '.join(GRIDS)}, or 'k=10,50;t=0.1,0.2'",
             )
-        check_kind(kind.strip())
-        found[kind.strip()] = tuple(number(kind.strip(), value) for value in values.split(","))
+        found[kind.strip()] = read_values(kind.strip(), values.split(","))
     return found
 
 
-def check_kind(kind: str) -> None:
-    if kind not in VARIED:
+def read_values(kind: str, values: Any) -> tuple[float, ...]:
+    """Numbers that the requirement can have."""
+    check_kind(kind, VARIED, "the grid")
+    listed = (values,) if isinstance(values, str | int | float) else values
+    found = tuple(number(kind, value) for value in listed)
+    for value in found:
+        POSSIBLE[kind].check(kind, value, " (in the grid)")
+    return found
+
+
+def check_kind(kind: str, known: Sequence[str], where: str) -> None:
+    if kind not in known:
         raise UsageError(
-            f"the grid has {kind!r}, which is nothing that it can vary",
-            hint=did_you_mean(kind, list(VARIED)),
+            f"{kind!r} is nothing that can stand in {where}",
+            hint=did_you_mean(kind, list(known)),
         )
 
 
-def number(kind: str, text: str) -> float:
+def number(kind: str, text: Any) -> float:
     try:
-        value = float(text)
-    except ValueError:
+        return float(text)
+    except (TypeError, ValueError):
         raise UsageError(
-            f"the grid has {kind} = {text.strip()!r}, which is not a number",
+            f"the grid has {kind} = {str(text).strip()!r}, which is not a number",
             hint="separate values by commas and requirements by semicolons: 'k=10,50;t=0.1,0.2'",
         ) from None
-    if kind == "k" and value != int(value):
-        raise UsageError(f"the grid has k = {text.strip()}", hint="k is a whole number of rows")
-    return value

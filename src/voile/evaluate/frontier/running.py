@@ -62,9 +62,7 @@ def run(
     p_losses: Sequence[float] = P_LOSSES,
 ) -> Measured:
     """Measure what is not known yet. What is finished is kept, also if the run is interrupted."""
-    number = jobs if jobs is not None else os.cpu_count() or 1
-    if number < 1:
-        raise UsageError(f"jobs {number} is too few", hint="1 or more, or leave it out")
+    number = check_jobs(jobs)
     stop = threading.Event()
     certifying = [p for p in p_losses if certified_key(p) not in keeper.known]
     measuring = [c for c in candidates if key_of(c) not in keeper.known]
@@ -85,6 +83,14 @@ def run(
     certify_all = partial(certify, subject.populations, certifying, told=keep_certified)
     in_threads([certify_all, *(partial(measure_one, c) for c in measuring)], number, stop)
     return collected(subject, candidates, p_losses, keeper)
+
+
+def check_jobs(jobs: int | None) -> int:
+    """How many threads; as many as there are cores if nothing is said."""
+    number = jobs if jobs is not None else os.cpu_count() or 1
+    if number < 1:
+        raise UsageError(f"jobs {number} is too few", hint="1 or more, or leave it out")
+    return number
 
 
 def in_threads(tasks: Sequence[Callable[[], object]], number: int, stop: threading.Event) -> None:

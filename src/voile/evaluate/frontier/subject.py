@@ -46,6 +46,8 @@ class Subject:
     """Positions are codes of the schema."""
     populations: Populations
     min_support: float
+    null_text: tuple[str, ...] = ()
+    """Texts of the table that mean NULL."""
 
     @property
     def overall(self) -> Any:
@@ -108,6 +110,7 @@ def read_subject(
     hierarchies: Mapping[str, Any] | None = None,
     schema: Any = None,
     nulls: Any = "error",
+    null_text: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> Subject:
     """Read the table; columns that are neither quasi-identifiers nor sensitive are left out."""
@@ -116,7 +119,7 @@ def read_subject(
             f"minimum support {min_support:g} is not a share of the rows",
             hint="choose one above 0 and at most 1, such as 0.05",
         )
-    read = table if isinstance(table, Table) else Table(table)
+    read = table if isinstance(table, Table) else Table(table, null_text=tuple(null_text))
     read.check_columns([*qi, sensitive])
     wish = GroupWish(
         method="trivial", qi=tuple(qi), sensitive=(sensitive,),
@@ -138,4 +141,7 @@ def read_subject(
             "and not all of them",
             hint="lower --min-support, or name columns that tell rows apart",
         )
-    return Subject(source or read.name, read, wish, prepared, levels, units, found, min_support)
+    return Subject(
+        source or read.name, read, wish, prepared, levels, units, found, min_support,
+        tuple(null_text),
+    )  # fmt: skip

@@ -57,6 +57,7 @@ def losses(
     queries: int = QUERIES,
     dimension: int | None = None,
     selectivity: float = SELECTIVITY,
+    null_text: Sequence[str] = (),
 ) -> Losses:
     """Everything that is measured of a release, from the table that it was made of.
 
@@ -72,7 +73,7 @@ def losses(
     asked = min(DIMENSION, len(known)) if dimension is None else dimension
     if queries:
         check_queries(len(known), asked, selectivity, queries)
-    source = table if isinstance(table, Table) else Table(table)
+    source = table if isinstance(table, Table) else Table(table, null_text=tuple(null_text))
     truth = read_truth(source, opened, known, value)
     levels = levels_of(truth, hierarchies or {}, table if isinstance(table, str) else "")
     least = math.ceil(min_support * truth.rows - 1e-9)
