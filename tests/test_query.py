@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from itertools import product
 from pathlib import Path
 
@@ -118,6 +119,17 @@ def test_refusals_say_why(sql: str, says: str, tmp_path: Path) -> None:
     view = view_of(SCORES, list(VIEW_OF_TABLE_1D), tmp_path)
     with pytest.raises(QueryError, match=f"(?s){says}"):
         check(parse(sql, SCORES), view)
+
+
+@pytest.mark.parametrize(
+    "asked", ["*", "max(age)", "min(age)", "first(age)", "row_number() over (order by age)"]
+)
+def test_refusals_are_true_of_every_kind_of_release(asked: str) -> None:
+    """Not all have noise, and not all hide who has the largest value."""
+    with pytest.raises(QueryError) as caught:
+        parse(f"select {asked} from t", SCORES)
+    assert caught.value.hint
+    assert not re.search("noise|view|hide", caught.value.hint)
 
 
 def test_an_error_points_at_its_place() -> None:

@@ -371,7 +371,7 @@ class _Reader:
         shown = short(tree)
         if isinstance(tree, exp.Star):
             return refusal(self.sql, "SELECT * is not answered", place(self.sql, [tree], "*"),
-                           "rows of the view are noise and people mixed: ask for statistics, as in "
+                           "rows themselves are not answered, only statistics: ask for one, as in "
                            "select count(*)")  # fmt: skip
         return refusal(self.sql, f"{shown} is neither an aggregate nor in GROUP BY",
                        place(self.sql, [tree]),
