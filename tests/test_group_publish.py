@@ -165,12 +165,15 @@ def test_a_saved_recoding_is_applied_and_checked_anew(tmp_path: Path) -> None:
 
 def test_levels_are_a_recoding_too(tmp_path: Path) -> None:
     frame = people(2000)
-    made = generalize(frame, method="fulldomain", k=10, suppression=0.1, reusable=True, **ROLES)
+    made = generalize(frame, method="fulldomain", k=10, reusable=True, **ROLES)
     assert made.recoding is not None
     (tmp_path / "r.json").write_bytes(made.recoding.content)
-    again = generalize(frame, apply=tmp_path / "r.json", suppression=0.1)
-    assert again.table.num_rows == made.table.num_rows
+    again = generalize(frame, apply=tmp_path / "r.json")
     assert again.table.equals(made.table)
+    roles = {**ROLES, "qi": ["zip"], "identifiers": ["id", "age", "income", "born"]}
+    k = int(frame["zip"].value_counts().min()) + 1
+    with pytest.raises(UsageError, match="values that only rows that were left out have"):
+        generalize(frame, method="suppress", k=k, suppression=0.5, reusable=True, **roles)
 
 
 def test_a_recoding_that_does_not_follow_from_values_is_refused() -> None:
@@ -252,6 +255,62 @@ def test_null_is_a_value_like_any_other() -> None:
     assert any("NULL" in str(text) for text in shown["age"])
     dropped = voile.publish(frame, method="mondrian", k=5, nulls="drop", **ROLES)
     assert dropped.rows == len(frame[["zip", "age", "ill"]].dropna())
+
+
+def test_values_of_rows_that_were_left_out_are_not_told() -> None:
+    frame = people(300)[["age", "zip", "ill"]]
+    frame["age"] = 30 + frame["age"] % 3
+    frame.loc[len(frame)] = [117, "Zell", "kuru"]
+    release = voile.publish(
+        frame, method="suppress", qi=["age", "zip"], sensitive=["ill"], k=3, suppression=0.2
+    )
+    assert release.manifest.parameters.removed >= 1
+    told = "".join(file.read_text(errors="replace") for file in release.path.rglob("*.*"))
+    assert not any(value in told for value in ("117", "Zell", "kuru"))
+    voile.verify(release)
+    assert release.query("select count(*) from t where age = 30").scalar.value > 0
+
+
+def test_a_distance_is_not_made_smaller_by_a_row_that_is_left_out() -> None:
+    """One row with the value 1000 must not make the step from 1 to 2 a tiny one."""
+    rows = [("x", 1)] * 10 + [("x", 2)] * 10 + [("y", 1)] * 15 + [("y", 2)] * 5
+    alone = pd.DataFrame(rows, columns=["q", "s"])
+    beside = pd.DataFrame([*rows, ("z", 1000)], columns=["q", "s"])
+    wish: dict[str, Any] = {"qi": ["q"], "sensitive": ["s"], "k": 5, "t": 0.3,
+                            "t_distance": "emd-ordered", "method": "suppress",
+                            "suppression": 0.05}  # fmt: skip
+    found = [voile.publish(frame, **wish) for frame in (alone, beside)]
+    measured = [r.manifest.guarantee.requirements[1].measured for r in found]
+    assert found[1].manifest.parameters.removed == 1
+    assert measured[0] == pytest.approx(measured[1]) == pytest.approx(0.125)
+
+
+def test_a_frames_index_is_not_given_back() -> None:
+    frame = people().set_index(pd.Index([f"patient {i}" for i in range(600)]))
+    frame["ward"] = pd.Categorical(frame["ward"], categories=["north", "south", "only one"])
+    shown = generalize(frame, k=6, **ROLES).like(frame)
+    assert list(shown.index) == list(range(600))
+    assert list(shown["ward"].cat.categories) == ["north", "south"]
+    kept = generalize(frame, k=6, keep_order=True, **ROLES).like(frame)
+    assert kept.index.equals(frame.index)
+
+
+@pytest.mark.parametrize("recode", ["generalize", "bucketize"])
+def test_columns_may_be_called_anything(recode: Any) -> None:
+    names = ["class", "rows", "population", "rows:low", "select", 'a "b", c']
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame({name: rng.integers(0, 9, 300) for name in names})
+    wish: dict[str, Any] = {"method": "mondrian", "recode": recode, "k": 20}
+    release = voile.publish(frame, qi=names[1:5], sensitive=["class", names[5]], **wish)
+    voile.verify(release)
+    other = voile.publish(frame, qi=[names[0], *names[2:]], sensitive="rows", **wish)
+    assert other.query('select count(*) from t where "rows" < 3').scalar.value > 0
+
+
+def test_people_in_several_buckets_are_told_a_mixture() -> None:
+    with pytest.raises(PromiseError, match="mixture of buckets"):
+        voile.publish(people(), method="mondrian", relaxed=True, recode="bucketize", semantic=2.0,
+                      absent="ignored", **ROLES)  # fmt: skip
 
 
 # ---------------------------------------------------------------------- verification can fail
@@ -384,6 +443,9 @@ def reseal(folder: Path, data: dict[str, Any]) -> None:
         ({"hierarchies": {"agee": "x.csv"}}, "'agee'"),
         ({"nulls": "maybe"}, "'maybe'"),
         ({"kk": 3}, "there is no option 'kk'"),
+        ({"t_distance": "emd-equal"}, "--t-distance emd-equal is given, and --t is not"),
+        ({"l_measure": "entropy"}, "--l-measure entropy is given, and --l is not"),
+        ({"t": 0.2, "t_distance": "emd-ordered"}, "the values of 'ill' have no order"),
     ],
 )
 def test_wrong_wishes_are_refused_in_words(options: dict[str, Any], said: str) -> None:
@@ -420,3 +482,26 @@ def test_bad_files_are_refused_before_any_work(tmp_path: Path) -> None:
     assert isinstance(found.exception, UsageError)
     assert "is not a saved recoding" in found.exception.message
     assert not list(tmp_path.glob("*.csv"))
+
+
+def test_neither_the_table_nor_a_release_is_written_to(tmp_path: Path) -> None:
+    table = tmp_path / "t.csv"
+    people().to_csv(table, index=False)
+    before = table.read_bytes()
+    roles = ["--qi", "age,zip", "--sensitive", "ill", "--identifiers", "id,income,born,paid,ward"]
+    wish = ["generalize", str(table), *roles, "--k", "5", "--overwrite"]
+    run = CliRunner()
+    release = voile.publish(people(), method="mondrian", k=8, **ROLES).save(tmp_path / "r.voile")
+    out = str(tmp_path / "o.csv")
+    for more, said in (
+        (["-o", str(table)], "is the table itself"),
+        (["-o", out, "--save", str(table)], "is the table itself"),
+        (["-o", out, "--save", out], "the table and the recoding"),
+        (["-o", str(release.path / "o.csv")], "inside the release"),
+    ):
+        found = run.invoke(app, [*wish, *more])
+        assert isinstance(found.exception, UsageError)
+        assert said in found.exception.message
+    assert table.read_bytes() == before
+    assert not Path(out).exists()
+    voile.verify(release)

@@ -89,9 +89,10 @@ def generalize(
     """Write a table whose quasi-identifiers are coarse enough for every class to keep a promise."""
     import voile
     from voile.files import write_whole
-    from voile.publishing.generalizing import check_file, generalize
+    from voile.publishing.generalizing import check_file, check_places, generalize
 
     check_file(output, overwrite=overwrite)
+    check_places(table, output, save, overwrite=overwrite)
     source = voile.read(table, null_text=tuple(null_text or ()))
     if apply is not None:
         check_applied(context)

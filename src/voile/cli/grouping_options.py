@@ -98,10 +98,15 @@ ALWAYS = ("table", "output", "method", "schema", "nulls", "null_text", "name", "
 
 def check_belong(context: typer.Context, method: str) -> tuple[str, ...]:
     """Refuse options that the method knows nothing of; the names of those of grouping."""
-    from voile.errors import UsageError
+    from voile.errors import UsageError, did_you_mean
     from voile.publishing.group_wish import GROUPINGS
+    from voile.publishing.wish import METHODS
 
     groups = method in GROUPINGS
+    if not groups and method not in METHODS:
+        raise UsageError(
+            f"method {method!r} is not known", hint=did_you_mean(method, [*METHODS, *GROUPINGS])
+        )
     for parameter in context.command.params:
         name = parameter.name or ""
         source = context.get_parameter_source(name)

@@ -78,8 +78,10 @@ def promised(opened: Release) -> tuple[list[Statement], list[Statement]]:
         kept = local_statements(ratio, simulated=simulated)
         return kept, locally_not_promised(ratio, columns)
     if isinstance(opened, ClassRelease):
-        kept = class_statements(opened.requirements, opened.sensitive, simulated=simulated)
         bucketized = opened.manifest.parameters.recode == "bucketize"
+        kept = class_statements(
+            opened.requirements, opened.sensitive, bucketized=bucketized, simulated=simulated
+        )
         return kept, classes_not_promised(bucketized=bucketized)
     assert isinstance(opened, ViewRelease)  # noqa: S101
     promise, bounds = opened.promise, opened.mechanism.likelihood_ratio()

@@ -24,8 +24,6 @@ from voile.recoding.grouping import cells_by_class
 from voile.recoding.labels import Labels, labels
 from voile.release.class_manifest import (
     CLASS_FILES,
-    POPULATION,
-    ROWS,
     SENSITIVE_FILES,
     ClassGuarantee,
     ClassManifest,
@@ -242,17 +240,14 @@ def write_boxes(
     wish: GroupWish,
 ) -> File:
     """Each class with its rows and, of every generalized column, its range in words and places."""
-    columns: dict[str, Any] = {
-        manifest.parameters.class_column: np.arange(len(shown.low), dtype=np.int64),
-        ROWS: shown.histograms.rows,
-    }
+    columns: list[Any] = [np.arange(len(shown.low), dtype=np.int64), shown.histograms.rows]
     if shown.histograms.population is not None:
-        columns[POPULATION] = shown.histograms.population
+        columns.append(shown.histograms.population)
     for name, found in ranges.items():
         j = list(wish.qi).index(name)
-        columns[name] = pa.array(found.texts).take(pa.array(found.of_class))
-        columns[f"{name}:low"], columns[f"{name}:high"] = shown.low[:, j], shown.high[:, j]
-    table = pa.table(list(columns.values()), schema=class_columns(manifest))
+        columns.append(pa.array(found.texts).take(pa.array(found.of_class)))
+        columns += [shown.low[:, j], shown.high[:, j]]
+    table = pa.table(columns, schema=class_columns(manifest))
     return written(folder, CLASS_FILES, table)
 
 
@@ -271,8 +266,9 @@ def write_sensitive(
         pa.field(manifest.parameters.class_column, pa.int64(), nullable=False),
         [classes.astype(np.int64)],
     )
-    table = table.append_column(pa.field(ROWS, pa.int64(), nullable=False), [rows])
-    wanted = [table.schema.field(0), *arrow_schema(part), table.schema.field(ROWS)]
+    counted = pa.field(manifest.rows_column, pa.int64(), nullable=False)
+    table = table.append_column(counted, [rows])
+    wanted = [table.schema.field(0), *arrow_schema(part), counted]
     return written(folder, SENSITIVE_FILES, table.cast(pa.schema(wanted)))
 
 

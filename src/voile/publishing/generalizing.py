@@ -26,6 +26,7 @@ from voile.publishing.group_wish import GroupWish, check_roles
 from voile.publishing.progress import Progress, Silent
 from voile.publishing.recoding_file import Recoding, Texts, read_recoding, recoding_of
 from voile.recoding.labels import labels
+from voile.release.staging import enclosing_release
 from voile.schema import TupleIndex
 
 Codes = npt.NDArray[Any]
@@ -46,20 +47,29 @@ class Generalized:
     recoding: Recoding | None
     notes: tuple[str, ...]
     positions: npt.NDArray[np.int64]
-    """The row of the table that was given which each row is."""
+    """The row of the table that was given which each row is. Never publish it."""
+    in_order: bool
+    """Whether rows are in the order that they had."""
 
     def to_pandas(self) -> Any:
         return self.table.to_pandas()
 
     def like(self, frame: Any) -> Any:
-        """The same as a data frame of the library that the table came from, with its types."""
+        """The same as a data frame of the library that the table came from, with its types.
+
+        pandas' index is left out, unless rows are in their order: it may name people, or tell
+        which row is whose. Categories that no row has any more are left out, too.
+        """
         library = type(frame).__module__.partition(".")[0]
         changed = [n for n in self.table.column_names if self.table.field(n).metadata]
         if library == "pandas":
             found = frame.iloc[self.positions][self.table.column_names].copy()
             for name in changed:
                 found[name] = self.table.column(name).to_numpy(zero_copy_only=False)
-            return found
+            for name in found.columns:
+                if found[name].dtype.name == "category":
+                    found[name] = found[name].cat.remove_unused_categories()
+            return found if self.in_order else found.reset_index(drop=True)
         if library == "polars":
             import polars  # noqa: PLC0415  (an optional package)
 
@@ -139,7 +149,7 @@ def fitted(source: Table, wish: GroupWish, progress: Progress, *, reusable: bool
             hint="use `voile publish`, which writes both, or --method mondrian",
         )
     check_roles(source, wish)
-    rows, positions = source.rows(wish.listed, drop_nulls=wish.nulls == "drop")
+    rows, positions = source.rows(in_order(source, wish), drop_nulls=wish.nulls == "drop")
     cut = replace(wish, insensitive=(), identifiers=())  # those need no domain
     prepared = prepare(source.of(rows.select(cut.listed)), cut, progress)
     found = find(prepared, wish)
@@ -152,6 +162,11 @@ def fitted(source: Table, wish: GroupWish, progress: Progress, *, reusable: bool
     kept = np.ones(len(classes), bool) if found.shown is None else found.shown[classes]
     has = measured(prepared.requirements, showing(found).histograms, wish)
     return Made(rows, positions, classes, texts, kept, has, recoding, prepared.notes)
+
+
+def in_order(source: Table, wish: GroupWish) -> list[str]:
+    """The columns that are shown, in the table's order."""
+    return [name for name in source.columns if name in set(wish.listed)]
 
 
 def applied(source: Table, recoding: Recoding, given: Mapping[str, Any]) -> Made:
@@ -172,7 +187,7 @@ def applied(source: Table, recoding: Recoding, given: Mapping[str, Any]) -> Made
         nulls=file.nulls,
     )
     check_roles(source, roles)
-    rows, positions = source.rows(roles.listed, drop_nulls=roles.nulls == "drop")
+    rows, positions = source.rows(in_order(source, roles), drop_nulls=roles.nulls == "drop")
     prepared = prepared_with(source.of(rows), recoding.schema, recoding.requirements, roles)
     classes, texts = recoding.applied(prepared.codes)
     kept, histograms = without_failing(prepared, classes, roles, most)
@@ -191,16 +206,16 @@ def without_failing(
         histograms = replace(units, weights=kept.astype(np.int64)).histograms(classes, number)
         failing = np.zeros(number, dtype=bool)
         for requirement in prepared.requirements:
-            wrong = ~requirement.met(histograms) & (histograms.rows > 0)
-            failing |= wrong
-            if wrong.any() and 1 - kept.mean() + histograms.rows[wrong].sum() / len(kept) > most:
-                has = requirement.worst(requirement.measured(histograms)[wrong])
-                raise PromiseError(
-                    f"{int(wrong.sum()):,} of the classes of these rows do not meet "
-                    f"{requirement.spelling}: the worst has {has:.6g}",
-                    hint="--suppression 0.1 leaves out up to a tenth of the rows; or fit a "
-                    "recoding to these rows",
-                )
+            failing |= ~requirement.met(histograms) & (histograms.rows > 0)
+        gone = len(kept) - int(kept.sum()) + int(histograms.rows[failing].sum())
+        if failing.any() and gone > most * len(kept):
+            asked = " and ".join(requirement.spelling for requirement in prepared.requirements)
+            raise PromiseError(
+                f"{gone:,} of the {len(kept):,} rows are in classes that do not meet {asked}, and "
+                f"at most {most:.3g} of them may be left out",
+                hint=f"--suppression {min(gone / len(kept) + 0.005, 0.99):.2f} would do; or fit a "
+                "recoding to these rows",
+            )
         if not failing.any():
             there = histograms.rows > 0
             counts = tuple(c[there] for c in histograms.counts)
@@ -273,6 +288,7 @@ def assembled(made: Made, rows_in: int, *, keep_order: bool) -> Generalized:
         made.recoding,
         notes,
         made.positions[order],
+        keep_order,
     )
 
 
@@ -301,6 +317,28 @@ def check_file(path: Path, *, overwrite: bool) -> None:
     if not path.absolute().parent.is_dir():
         raise UsageError(
             f"there is no folder {str(path.absolute().parent)!r}", hint="make it first"
+        )
+
+
+def check_places(table: str, output: Path, save: Path | None, *, overwrite: bool) -> None:
+    """The table itself is never written to, nor a release, nor one file twice."""
+    for path in filter(None, (output, save)):
+        source = Path(table)
+        if path.exists() and source.exists() and path.samefile(source):
+            raise UsageError(f"{str(path)!r} is the table itself", hint="name another file")
+        if (outer := enclosing_release(path)) is not None:
+            raise UsageError(
+                f"{str(path)!r} is inside the release {str(outer)!r}", hint="write it elsewhere"
+            )
+    if save is None:
+        return
+    if save.resolve() == output.resolve():
+        raise UsageError(
+            f"{str(save)!r} is to hold the table and the recoding", hint="name two files"
+        )
+    if save.exists() and not overwrite:
+        raise UsageError(
+            f"{str(save)!r} exists already", hint="choose another name, or pass --overwrite"
         )
 
 

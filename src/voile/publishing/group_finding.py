@@ -69,7 +69,20 @@ def find(prepared: Prepared, wish: GroupWish) -> Found:
         "freeshape": by_shape,
         "trivial": in_one,
     }
+    check_mixture(prepared, wish)
     return methods[wish.method](prepared, wish)
+
+
+def check_mixture(prepared: Prepared, wish: GroupWish) -> None:
+    """People with equal quasi-identifiers may lie in several buckets: theirs is the mixture."""
+    divided = wish.relaxed or wish.method in ("anatomy", "freeshape")
+    open_ = [r.spelling for r in prepared.requirements if not r.monotone]
+    if divided and wish.recoded == "bucketize" and open_:
+        raise PromiseError(
+            f"{open_[0]} may hold in every bucket and not in a mixture of buckets, which is what "
+            "is told of people with equal quasi-identifiers",
+            hint="use strict cuts (--method mondrian), or --absent forbidden",
+        )
 
 
 def by_cuts(prepared: Prepared, wish: GroupWish) -> Found:

@@ -54,6 +54,7 @@ def prepare(table: Table, wish: GroupWish, progress: Progress) -> Prepared:
     check_name(name)
     schema, notes = grouping_schema(table, wish)
     levels = levels_for(table, schema, wish)
+    check_ordered(schema, wish)
     requirements = requirements_of(
         wish.sensitive, [schema[s].size for s in wish.sensitive], levels=levels, **wish.requires
     )
@@ -69,6 +70,18 @@ def prepare(table: Table, wish: GroupWish, progress: Progress) -> Prepared:
         requirements,
         (*notes, *derived(levels)),
     )  # fmt: skip
+
+
+def check_ordered(schema: Schema, wish: GroupWish) -> None:
+    """A distance between values in order needs values that have one."""
+    if wish.t_distance != "emd-ordered":
+        return
+    for name in wish.t if isinstance(wish.t, Mapping) else wish.sensitive:
+        if name in schema.names and not schema[name].ordered:
+            raise UsageError(
+                f"the values of {name!r} have no order, and emd-ordered needs one",
+                hint="use --t-distance emd-equal, or declare it ordered in a codebook (--schema)",
+            )
 
 
 def prepared_with(

@@ -10,7 +10,13 @@ from typing import Any
 from voile.engines.table import Table
 from voile.errors import TableError
 from voile.publishing.group_wish import GroupWish
-from voile.publishing.wish import Wish, check_nulls, choose_schema, dropped_times
+from voile.publishing.wish import (
+    Wish,
+    check_nulls,
+    choose_schema,
+    columns_option,
+    dropped_times,
+)
 from voile.schema import Attribute, Range, Schema, Values
 from voile.schema.attribute import interval, ordinal
 from voile.schema.infer import ColumnProfile, infer_attribute
@@ -51,7 +57,20 @@ def grouping_schema(table: Table, wish: GroupWish) -> tuple[Schema, list[str]]:
 
 
 def attribute_for(profile: ColumnProfile, wish: GroupWish, *, null: bool) -> Attribute:
-    found = infer_attribute(profile, null=null)
+    name = profile.name
+    if name in wish.qi and profile.kind == "categorical" and profile.looks_like_identifier:
+        raise TableError(
+            f"quasi-identifier {name!r} looks like an identifier ({profile.distinct:,} different "
+            f"values in {profile.rows:,} rows): the release would list them all",
+            hint=f"--identifiers {columns_option([name])} leaves it out; or declare its domain "
+            "with --schema",
+        )
+    try:
+        found = infer_attribute(profile, null=null)
+    except TableError as error:
+        raise TableError(
+            error.message, hint=f"--identifiers {columns_option([name])} leaves it out"
+        ) from None
     if profile.name in wish.qi:
         return cuttable(found, profile)
     many = not isinstance(found.domain, Values)

@@ -65,7 +65,9 @@ class GroupWish:
         for name in options:
             if name not in known:
                 raise UsageError(f"there is no option {name!r}", hint=did_you_mean(name, known))
-        return cls(**options)
+        lists = ("qi", "sensitive", "insensitive", "identifiers")
+        single = {n: [options[n]] for n in lists if isinstance(options.get(n), str)}
+        return cls(**{**options, **single})
 
     def __post_init__(self) -> None:
         if self.method not in GROUPINGS:
@@ -80,6 +82,7 @@ class GroupWish:
                 f"recode {self.recode!r} is not known", hint="use generalize or bucketize"
             )
         self._check_columns()
+        self._check_readings()
         self._check_method()
         self._check_presence()
 
@@ -101,6 +104,18 @@ class GroupWish:
                     )
                 seen[name] = option
 
+    def _check_readings(self) -> None:
+        """How something is measured is said for nothing where it is not asked for."""
+        for option, given, usual, of, asked in (
+            ("--l-measure", self.l_measure, "frequency", "--l", self.l),
+            ("--t-distance", self.t_distance, "js", "--t", self.t),
+            ("--absent", self.absent, "forbidden", "--semantic", self.semantic),
+        ):
+            if given != usual and asked is None:
+                raise UsageError(
+                    f"{option} {given} is given, and {of} is not", hint=f"give {of}, too"
+                )
+
     def _check_method(self) -> None:
         own = {
             "--cuts": (self.cuts, ["mondrian"]),
@@ -111,7 +126,8 @@ class GroupWish:
         for option, (value, methods) in own.items():
             if value is not None and self.method not in methods:
                 raise UsageError(
-                    f"{option} belongs to --method {methods[0]}", hint=f"leave {option} out"
+                    f"{option} belongs to --method {' or '.join(methods)}",
+                    hint=f"leave {option} out",
                 )
         if self.cuts not in (None, *get_args(Cuts)):
             raise UsageError(

@@ -57,4 +57,7 @@ def group_table(
     notes = prepared.notes
     if removed:
         notes = (*notes, f"{removed:,} rows were left out, for no class could hold them")
+    if asked.recoded == "bucketize" and all(r.attribute is None for r in prepared.requirements):
+        notes = (*notes, "quasi-identifiers are shown as they are: k alone hides nothing; ask for "
+                         "--l, --t or --semantic")  # fmt: skip
     return Grouped(release, prepared.rows, prepared.rows - release.rows, notes)

@@ -147,6 +147,11 @@ def recoding_of(prepared: Prepared, found: Found, wish: GroupWish) -> Recoding:
             "its values",
             hint="use strict cuts (--method mondrian), or --method fulldomain",
         )
+    if found.shown is not None and prepared.schema.active:
+        raise UsageError(
+            "the saved recoding would list values that only rows that were left out have",
+            hint=f"declare the domain of {', '.join(prepared.schema.active)} with --schema",
+        )
     listed = [*wish.qi, *wish.sensitive]
     file = RecodingFile(
         voile=__version__,

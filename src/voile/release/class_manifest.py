@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Literal
 
 from pydantic import Field
@@ -110,6 +111,20 @@ class ClassManifest(Manifest):
         return [name for name in p.qi if name not in p.exact]
 
     @property
+    def rows_column(self) -> str:
+        """How many rows it is about, in classes/ and sensitive/."""
+        return free_name(ROWS, self.schema_.names)
+
+    @property
+    def population_column(self) -> str:
+        return free_name(POPULATION, self.schema_.names)
+
+    def end_columns(self, name: str) -> tuple[str, str]:
+        """The columns of classes/ with the first and last place of a generalized column."""
+        names = self.schema_.names
+        return free_name(f"{name}:low", names), free_name(f"{name}:high", names)
+
+    @property
     def class_attribute(self) -> Attribute:
         p = self.parameters
         return Attribute(p.class_column, "integer", Range(0, p.classes - 1))
@@ -117,11 +132,16 @@ class ClassManifest(Manifest):
 
 def class_column(names: list[str]) -> str:
     """A name for the column of class numbers that no column of the table has."""
-    taken, wanted, number = {name.casefold() for name in names}, "class", 0
-    while wanted in taken:
+    return free_name("class", names)
+
+
+def free_name(wanted: str, taken: Iterable[str]) -> str:
+    """The name, or the first of name_1, name_2, … that is not taken."""
+    held, found, number = {name.casefold() for name in taken}, wanted, 0
+    while found.casefold() in held:
         number += 1
-        wanted = f"class_{number}"
-    return wanted
+        found = f"{wanted}_{number}"
+    return found
 
 
 def grouped_disclosed(schema: Schema, parameters: ClassParameters, nulls: str) -> list[Disclosed]:

@@ -26,8 +26,6 @@ from voile.recoding.grouping import cells_by_class
 from voile.recoding.labels import agrees
 from voile.release.class_manifest import (
     CLASS_FILES,
-    POPULATION,
-    ROWS,
     SENSITIVE_FILES,
     ClassManifest,
     grouped_disclosed,
@@ -89,7 +87,8 @@ class ClassRelease(Release):
             listed = arrow_schema(
                 Schema((self.manifest.class_attribute, *self.schema.select(names)))
             )
-            return pa.schema([*listed, pa.field(ROWS, pa.int64(), nullable=False)])
+            rows = pa.field(self.manifest.rows_column, pa.int64(), nullable=False)
+            return pa.schema([*listed, rows])
         return arrow_schema(self.shown_schema)
 
     def counts_rows(self, path: str) -> bool:
@@ -112,7 +111,7 @@ class ClassRelease(Release):
         found = {}
         for name in self.manifest.generalized:
             shown = table.column(name).combine_chunks().dictionary_encode()
-            low, high = (table.column(f"{name}:{end}").to_numpy() for end in ("low", "high"))
+            low, high = (table.column(n).to_numpy() for n in self.manifest.end_columns(name))
             texts = tuple(shown.dictionary.to_pylist())
             found[name] = Ranges(texts, shown.indices.to_numpy(), low, high)
         return found
@@ -156,7 +155,7 @@ class ClassRelease(Release):
                 )
                 for name in p.sensitive
             },
-            rows=table.column(ROWS).to_numpy(),
+            rows=table.column(self.manifest.rows_column).to_numpy(),
         )
 
     def order(self, name: str) -> Codes:
@@ -189,7 +188,7 @@ class ClassRelease(Release):
         )
         population = None
         if p.population:
-            population = self._class_table.column(POPULATION).to_numpy()
+            population = self._class_table.column(self.manifest.population_column).to_numpy()
         return Histograms(rows, counts, tuple(c.sum(axis=0) for c in counts), population)
 
     @cached_property
@@ -271,8 +270,11 @@ class ClassRelease(Release):
             if pairs.shape[1] != len(ranges.texts):
                 raise ReleaseError(f"classes/: a text of {name!r} stands for several ranges")
             self._check_texts(name, [ranges.texts[i] for i in pairs[0]], pairs[1:].T.tolist())
+        boxes = np.unique(np.hstack(self.boxes()), axis=0)
+        if p.recode == "generalize" and len(boxes) < p.classes:
+            raise ReleaseError("two classes show the same ranges, and so are one")
         if p.recode == "generalize" and not np.array_equal(
-            self._class_table.column(ROWS).to_numpy(), rows
+            self._class_table.column(self.manifest.rows_column).to_numpy(), rows
         ):
             raise ReleaseError("classes/ does not agree with the rows in data/")
         hidden = self.hidden
@@ -359,10 +361,19 @@ class ClassRelease(Release):
     # ------------------------------------------------------------------ its rows
 
     def to_arrow(self) -> Any:
-        """The rows as they are shown, without the numbers of their classes."""
-        wanted = arrow_schema(self.shown_schema)
+        """The rows as they are shown; if bucketized, with their class, by which `hidden_to_arrow`
+        has the sensitive values."""
+        wanted, p = arrow_schema(self.shown_schema), self.manifest.parameters
         tables = [pq.read_table(part, partitioning=None).cast(wanted) for part in self._parts]
-        return pa.concat_tables(tables).drop_columns([self.manifest.parameters.class_column])
+        rows = pa.concat_tables(tables)
+        return rows if p.recode == "bucketize" else rows.drop_columns([p.class_column])
+
+    def hidden_to_arrow(self) -> Any:
+        """Bucketized: how many rows of each class have which sensitive values."""
+        if self.hidden is None:
+            raise UsageError("rows are generalized: nothing is hidden", hint="use to_arrow()")
+        tables = [pq.read_table(f, partitioning=None) for f in self._parquet(SENSITIVE_FILES)]
+        return pa.concat_tables(tables)
 
     @property
     def files(self) -> list[Path]:
@@ -371,12 +382,12 @@ class ClassRelease(Release):
 
 def class_columns(manifest: ClassManifest) -> Any:
     """The columns of classes/."""
-    fields = [pa.field(ROWS, pa.int64(), nullable=False)]
+    fields = [pa.field(manifest.rows_column, pa.int64(), nullable=False)]
     if manifest.parameters.population:
-        fields.append(pa.field(POPULATION, pa.int64(), nullable=False))
+        fields.append(pa.field(manifest.population_column, pa.int64(), nullable=False))
     for name in manifest.generalized:
         fields.append(pa.field(name, pa.string(), nullable=False))
-        fields += [pa.field(f"{name}:{end}", pa.int32(), nullable=False) for end in ("low", "high")]
+        fields += [pa.field(end, pa.int32(), nullable=False) for end in manifest.end_columns(name)]
     return pa.schema([*arrow_schema(Schema((manifest.class_attribute,))), *fields])
 
 

@@ -100,10 +100,13 @@ def least_in_ball(
             break
         # √JS is nearly straight in β: its slope is ¼·β·(weighted variance of slopes)/√JS.
         variance = by_square - by_slope**2 / weight
-        if beta * variance <= 0.0:  # slopes that tie up to rounding: the bound is as good as it gets
-            break
         root = np.sqrt(distance)
-        moved = beta - (root - np.sqrt(radius)) * 4.0 * root / (beta * variance)
+        # Slopes that tie up to rounding have none: the bound is as good as it gets.
+        moved = (
+            np.inf
+            if beta * variance <= 0.0
+            else (beta - (root - np.sqrt(radius)) * 4.0 * root / (beta * variance))
+        )
         if not under < moved < over:
             moved = 2.0 * beta if over == np.inf else 0.5 * (under + over)
         beta = moved

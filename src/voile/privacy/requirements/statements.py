@@ -7,23 +7,36 @@ from collections.abc import Sequence
 from voile.privacy.guarantees.denials import not_kept
 from voile.privacy.guarantees.statements import Statement, void
 from voile.privacy.requirements.requirement import Requirement
+from voile.privacy.requirements.sizes import K
 
 KNOWING = "someone who knows a person's quasi-identifiers and the table's distribution, no more"
 SHOWN = "measured on every class that is shown"
 
 
 def class_statements(
-    requirements: Sequence[Requirement], sensitive: Sequence[str], *, simulated: bool
+    requirements: Sequence[Requirement],
+    sensitive: Sequence[str],
+    *,
+    bucketized: bool,
+    simulated: bool,
 ) -> list[Statement]:
-    """Each requirement, as it was asked for; nothing else follows from them."""
+    """Each requirement, as it was asked for, the ones about values first; no more follows."""
     found = [
-        Statement(requirement.to_dict(sensitive), "none", KNOWING, SHOWN, in_words(requirement))
-        for requirement in requirements
-    ]
+        Statement(
+            requirement.to_dict(sensitive), "none", KNOWING, SHOWN,
+            in_words(requirement, bucketized=bucketized),
+        )
+        for requirement in sorted(requirements, key=lambda r: r.attribute is None)
+    ]  # fmt: skip
     return [void(one) for one in found] if simulated else found
 
 
-def in_words(requirement: Requirement) -> str:
+def in_words(requirement: Requirement, *, bucketized: bool) -> str:
+    if isinstance(requirement, K) and bucketized:
+        return (
+            f"Every class has at least {requirement.k} rows. Their quasi-identifiers are shown as "
+            "they are: that hides nobody."
+        )
     guarantee = requirement.guarantee()
     if guarantee is not None:
         return guarantee.explain()
