@@ -237,3 +237,13 @@ def test_adult_has_the_known_optimum() -> None:
     for point, known in zip(frontier.points, (0.0084, 0.0037, 0.0011), strict=True):
         assert round(point.u_loss, 4) == known
         assert point.lower <= point.u_loss <= point.lower + 0.05 * known
+
+
+def test_slopes_that_tie_up_to_rounding_have_a_bound() -> None:
+    """Two slopes that differ in the last digit leave no variance to divide by."""
+    slopes, overall = np.array([5.55e-17, 0.0, 0.1733]), np.array([0.5, 0.3077, 0.1923])
+    point = np.empty(3)
+    bound, price = least_in_ball(slopes, overall, 0.1, point)
+    assert np.isfinite([bound, price]).all()
+    assert bound <= slopes @ point + 1e-15
+    assert jensen_shannon(overall, point / point.sum()) <= 0.1 + 1e-9

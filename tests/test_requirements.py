@@ -329,6 +329,23 @@ def random_tree(random: np.random.Generator, size: int, levels: int) -> tuple[tu
     return tuple(found)
 
 
+def test_values_that_do_not_occur_are_no_steps_of_the_ordered_distance() -> None:
+    """A value that is merely allowed must not make the others look nearer."""
+    rows = np.array([20, 20])
+    counts = np.array([[10, 10], [15, 5]])
+    wide = np.zeros((2, 7), dtype=np.int64)
+    wide[:, [1, 4]] = counts
+    requirement = T(0.124, "emd-ordered")
+    found = [
+        (requirement.measured(of), requirement.met(of),
+         compiled(rules_of([requirement], of.overall), of))
+        for of in (Histograms(rows, (c,), (c.sum(axis=0),)) for c in (counts, wide))
+    ]  # fmt: skip
+    assert found[0][0] == pytest.approx([0.125, 0.125])
+    assert found[1][0] == pytest.approx(found[0][0])
+    assert found[1][2] == list(found[1][1]) == [False, False]
+
+
 def test_a_flat_tree_is_the_equal_distance() -> None:
     classes = random_classes(7)
     equal = T(0.1, "emd-equal").measured(classes)

@@ -26,7 +26,7 @@ from voile.publishing.group_wish import GroupWish, check_roles
 from voile.publishing.progress import Progress, Silent
 from voile.publishing.recoding_file import Recoding, Texts, read_recoding, recoding_of
 from voile.recoding.labels import labels
-from voile.release.staging import enclosing_release
+from voile.release.staging import check_outside
 from voile.schema import TupleIndex
 
 Codes = npt.NDArray[Any]
@@ -326,10 +326,7 @@ def check_places(table: str, output: Path, save: Path | None, *, overwrite: bool
         source = Path(table)
         if path.exists() and source.exists() and path.samefile(source):
             raise UsageError(f"{str(path)!r} is the table itself", hint="name another file")
-        if (outer := enclosing_release(path)) is not None:
-            raise UsageError(
-                f"{str(path)!r} is inside the release {str(outer)!r}", hint="write it elsewhere"
-            )
+        check_outside(path)
     if save is None:
         return
     if save.resolve() == output.resolve():
