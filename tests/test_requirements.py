@@ -339,7 +339,7 @@ def test_values_that_do_not_occur_are_no_steps_of_the_ordered_distance() -> None
     found = [
         (requirement.measured(of), requirement.met(of),
          compiled(rules_of([requirement], of.overall), of))
-        for of in (Histograms(rows, (c,), (c.sum(axis=0),)) for c in (counts, wide))
+        for of in (Histograms(rows, (c,), (c.sum(axis=0),), rows) for c in (counts, wide))
     ]  # fmt: skip
     assert found[0][0] == pytest.approx([0.125, 0.125])
     assert found[1][0] == pytest.approx(found[0][0])
