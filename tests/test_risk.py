@@ -25,6 +25,7 @@ from voile.cli import app
 from voile.errors import TableError, UsageError, VoileError
 from voile.evaluate.risk import Risk, risk
 from voile.evaluate.risk.found import percent
+from voile.evaluate.risk.plot import chances, class_sizes
 from voile.evaluate.risk.reading import LARGEST_KEY, keys_of
 from voile.evaluate.risk.unique_sets import feasible, set_weight
 from voile.evaluate.risk.uniqueness import (
@@ -34,6 +35,7 @@ from voile.evaluate.risk.uniqueness import (
     pitman_unique,
     zayatz_unique,
 )
+from voile.evaluate.risk.wording import facts, meaning
 
 QI = ("a", "b", "c", "d")
 Row = tuple[Any, ...]
@@ -391,6 +393,47 @@ def test_the_command_prints_stable_keys(anonymised: Path) -> None:
         "presence", "uniqueness", "class_sizes", "unique_sets", "population",
         "rows_outside_population", "suppressed_cells", "suppressed_rows", "rows_left_out", "notes",
     ]  # fmt: skip
+
+
+def test_chances_are_drawn_from_all_rows_to_none() -> None:
+    """Also where all classes have one size: every row unique is the worst case."""
+    alone = looked_at([(f"x{i}", i, "y", "z", "s0") for i in range(9)])
+    (line,) = lines_of(alone)
+    assert line == [(0.1, 1.0), (1.0, 1.0), (1.0, 0.0)]
+    several = looked_at([("x", i // 4, "y", "z", "s0") for i in range(9)])
+    (line,) = lines_of(several)
+    assert line == [(0.1, 1.0), (0.25, 1.0), (1.0, pytest.approx(1 / 9)), (1.0, 0.0)]
+
+
+def lines_of(found: Risk) -> list[list[tuple[float, float]]]:
+    """What is drawn as lines, by who looks."""
+    drawn = chances(found).to_dict()
+    (line,) = [layer for layer in drawn["layer"] if layer["mark"]["type"] == "line"]
+    points: dict[str, list[tuple[float, float]]] = {}
+    for record in drawn["datasets"][line["data"]["name"]]:
+        points.setdefault(record["who"], []).append((record["chance"], record["share"]))
+    return list(points.values())
+
+
+def test_a_single_bar_has_a_label_that_is_not_turned() -> None:
+    angles = []
+    for number in (1, 12):
+        found = looked_at([("x", i, "y", "z", "s0") for i in range(number) for _ in range(2**i)])
+        angles.append(class_sizes(found).to_dict()["encoding"]["x"]["axis"]["labelAngle"])
+    assert angles == [0, -35]
+
+
+def test_a_share_names_its_threshold_and_means_something(anonymised: Path) -> None:
+    found = risk(anonymised, qi=["age"], population=anonymised, threshold=0.35)
+    named = [name for name, _ in facts(found) if "above" in name]
+    assert named == ["prosecutor, above 0.35", "journalist, above 0.35"]
+    assert all(meaning(name) for name, _ in facts(found))
+
+
+def test_a_note_names_few_of_many_columns() -> None:
+    table = pa.table({f"c{i}": [1, 2] for i in range(200)})
+    (note, *_) = risk(table, largest=1).notes
+    assert "all 200 columns" in note and "c9 and 190 more" in note and "c10" not in note
 
 
 def test_the_view_says_what_matters(anonymised: Path) -> None:

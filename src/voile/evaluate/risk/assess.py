@@ -17,6 +17,8 @@ from voile.evaluate.risk.uniqueness import uniqueness
 from voile.privacy.guarantees.parameters import Number
 
 SUPPRESSED_ROWS = ("count", "leave-out")
+NAMED = 10
+"""Columns that a note names."""
 
 
 def risk(
@@ -122,9 +124,10 @@ def _notes(
     """What a reader should know before believing the numbers."""
     found = []
     if qi is None:
+        more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         found.append(
-            f"all {len(names)} columns were taken for quasi-identifiers ({', '.join(names)}): "
-            "name those that others may know with --qi"
+            f"all {len(names)} columns were taken for quasi-identifiers "
+            f"({', '.join(names[:NAMED])}{more}): name those that others may know with --qi"
         )
     if rows.suppressed_cells and seen is rows:
         found.append(

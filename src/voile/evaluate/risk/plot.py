@@ -19,6 +19,9 @@ SETS_SHOWN = 12
 COLUMNS_SHOWN = 12
 SET_COLOURS = [VERMILION, "#E69F00", "#56B4E9", BLUE, "#7B8794"]
 MOST_STEPS = 400
+FLAT_LABELS = 5
+"""As many bars as have room for labels that are not turned."""
+WIDEST_BAR = 70
 
 
 def draw(risk: Risk) -> alt.HConcatChart:
@@ -72,13 +75,14 @@ def class_sizes(risk: Risk) -> Any:
         for place, g in enumerate(groups)
     ]
     order = [p["size"] for p in points]
+    few = len(points) <= FLAT_LABELS
     shades = alt.Scale(domain=[above_words(risk, 1), above_words(risk, 0)], range=[VERMILION, BLUE])
     chart = (
         alt.Chart(alt.InlineData(values=points))
-        .mark_bar(cornerRadiusTopLeft=2, cornerRadiusTopRight=2)
+        .mark_bar(cornerRadiusTopLeft=2, cornerRadiusTopRight=2, **few_bars(len(points), WIDTH))
         .encode(
             x=alt.X("size:N", sort=order, title="rows that share all quasi-identifiers",
-                    axis=alt.Axis(labelAngle=-35, labelOverlap=False, grid=False)),
+                    axis=alt.Axis(labelAngle=0 if few else -35, labelOverlap=False, grid=False)),
             y=alt.Y("share:Q", title="share of rows", axis=alt.Axis(format="%", tickCount=5)),
             color=alt.Color("chance:N", scale=shades, legend=None),
             tooltip=[
@@ -91,6 +95,11 @@ def class_sizes(risk: Risk) -> Any:
     )  # fmt: skip
     words = f"Red: chance to be found again above {risk.threshold:.3g}"
     return panel(chart, "Rows by the size of their class", words)
+
+
+def few_bars(number: int, room: int) -> dict[str, int]:
+    """Few bars are kept from filling the picture."""
+    return {"size": WIDEST_BAR} if number * WIDEST_BAR < 0.9 * room else {}
 
 
 def size_words(start: int, end: int | None) -> str:
@@ -109,42 +118,56 @@ def chances(risk: Risk) -> Any:
     whose = {"prosecutor": risk.prosecutor} | (
         {"journalist": risk.journalist} if risk.journalist else {}
     )
-    points: list[dict[str, Any]] = [
-        {"chance": chance, "share": share, "who": name}
-        for name, found in whose.items()
-        for chance, share in thinned(found.steps())
-    ]
-    low = 10 ** math.floor(math.log10(min(p["chance"] for p in points)))
+    steps = {name: thinned(found.steps()) for name, found in whose.items()}
+    smallest = min(chance for found in steps.values() for chance, _ in found)
+    low = min(0.1, 10 ** math.floor(math.log10(smallest)))
     colours = alt.Scale(domain=list(whose), range=[BLUE, VERMILION][: len(whose)])
     nearest = alt.selection_point(
         nearest=True, on="pointerover", fields=["chance"], empty=False, clear="pointerout"
     )
-    base = alt.Chart(alt.InlineData(values=points)).encode(
-        x=alt.X("chance:Q", title="chance that a row is found again",
-                scale=alt.Scale(type="log", domain=[min(low, 0.1), 1]),
-                axis=alt.Axis(format="~g", values=ticks(min(low, 0.1)))),
-        y=alt.Y("share:Q", title="share of rows with at least that chance",
-                axis=alt.Axis(format="%", tickCount=5),
-                scale=alt.Scale(domain=[0, 1])),
-        color=alt.Color("who:N", scale=colours, legend=(
-            alt.Legend(title=None, orient="bottom-left") if len(whose) > 1 else None)),
-    )  # fmt: skip
+    encoded = {
+        "x": alt.X("chance:Q", title="chance that a row is found again",
+                   scale=alt.Scale(type="log", domain=[low, 1]),
+                   axis=alt.Axis(format="~g", values=ticks(low))),
+        "y": alt.Y("share:Q", title="share of rows with at least that chance",
+                   axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, 1])),
+        "color": alt.Color("who:N", scale=colours, legend=(
+            alt.Legend(title=None, orient="bottom", offset=10) if len(whose) > 1 else None)),
+    }  # fmt: skip
     told = [
         alt.Tooltip("who:N", title="who"),
         alt.Tooltip("chance:Q", title="chance", format=".4g"),
         alt.Tooltip("share:Q", title="share of rows", format=".3%"),
     ]
-    lines = base.mark_line(interpolate="step-before", strokeWidth=2.5)
-    dots = base.mark_point(filled=True, size=90, opacity=0.001).encode(
-        opacity=alt.when(nearest).then(alt.value(1)).otherwise(alt.value(0.001)), tooltip=told
-    )
+    drawn = {name: with_ends(found, low) for name, found in steps.items()}
+    lines = alt.Chart(records(drawn)).mark_line(interpolate="step-before", strokeWidth=2.5)
+    dots = alt.Chart(records(steps)).mark_point(filled=True, size=90, opacity=0.001)
+    shown = alt.when(nearest).then(alt.value(1)).otherwise(alt.value(0.001))
     marked = alt.Chart(alt.InlineData(values=[{"chance": risk.threshold}]))
     rule = marked.mark_rule(color=SOFT, strokeDash=[4, 4]).encode(x="chance:Q")
-    words = marked.mark_text(
-        text=f"threshold {risk.threshold:.3g}", align="right", dx=-6, fontSize=12, color=SOFT
-    ).encode(x="chance:Q", y=alt.value(8))
-    chart = alt.layer(rule, words, lines, dots.add_params(nearest))
-    return panel(chart, "Chance to be found again", "1 divided by the people that a row may be")
+    chart = alt.layer(
+        rule, lines.encode(**encoded),
+        dots.encode(**encoded, opacity=shown, tooltip=told).add_params(nearest),
+    )  # fmt: skip
+    words = f"1 / the people that a row may be; dashed: threshold {risk.threshold:.3g}"
+    return panel(chart, "Chance to be found again", words)
+
+
+def records(steps: dict[str, list[tuple[float, float]]]) -> Any:
+    """The steps of each who looks, as a chart takes them."""
+    alt = load_altair()
+    return alt.InlineData(
+        values=[
+            {"chance": chance, "share": share, "who": name}
+            for name, found in steps.items()
+            for chance, share in found
+        ]
+    )
+
+
+def with_ends(steps: list[tuple[float, float]], low: float) -> list[tuple[float, float]]:
+    """From all rows, at the lowest chance that is drawn, down to none above the largest."""
+    return [(low, 1.0), *steps, (steps[-1][0], 0.0)]
 
 
 def ticks(low: float) -> list[float]:
@@ -175,7 +198,7 @@ def columns(risk: Risk) -> Any:
     alt = load_altair()
     chart = (
         alt.Chart(alt.InlineData(values=points))
-        .mark_bar(color=BLUE, cornerRadiusEnd=2)
+        .mark_bar(color=BLUE, cornerRadiusEnd=2, **few_bars(len(points), HEIGHT))
         .encode(
             y=alt.Y("name:N", sort=None, title=None, axis=alt.Axis(labelLimit=170, grid=False)),
             x=alt.X("share:Q", title="share of scores",
@@ -213,12 +236,12 @@ def sets(risk: Risk) -> Any:
                                              for s in sizes])  # fmt: skip
     chart = (
         alt.Chart(alt.InlineData(values=points))
-        .mark_bar(cornerRadiusEnd=2)
+        .mark_bar(cornerRadiusEnd=2, **few_bars(len(points), HEIGHT))
         .encode(
             y=alt.Y("name:N", sort=None, title=None, axis=alt.Axis(labelLimit=LABELS, grid=False)),
             x=alt.X("minimal:Q", title="rows", axis=alt.Axis(format="~s", tickCount=5)),
             color=alt.Color("size:N", scale=colours, legend=(
-                alt.Legend(title=None, orient="bottom-right") if len(sizes) > 1 else None)),
+                alt.Legend(title=None, orient="bottom", offset=10) if len(sizes) > 1 else None)),
             tooltip=[
                 alt.Tooltip("name:N", title="columns"),
                 alt.Tooltip("minimal:Q", title="rows, by no smaller set", format=","),

@@ -17,10 +17,10 @@ MEANINGS = {
     "δ, absent ignored": "the same, of values that occur in the class",
     "prosecutor, largest": "worst row, by someone who knows that it is there",
     "prosecutor, average": "the same for all rows on average",
-    "prosecutor, above": "rows whose chance is above the threshold",
+    "prosecutor, above": "rows whose chance is above the threshold (--threshold)",
     "journalist, largest": "worst row, by someone who knows the population only",
     "journalist, average": "the same for all rows on average",
-    "journalist, above": "rows whose chance is above the threshold",
+    "journalist, above": "rows whose chance is above the threshold (--threshold)",
     "marketer": "rows found again when each is linked to somebody at random",
     "presence": "share of the population's people of a class who are in the table",
     "unique": "rows that are alone in their class",
@@ -33,13 +33,16 @@ MEANINGS = {
 
 
 SINGLED = "singled out by"
+ABOVE = ", above"
 
 
 def meaning(name: str) -> str:
-    """What a number is, without the sensitive attribute that stands in brackets."""
+    """What a number is, without the sensitive attribute in brackets or the threshold's value."""
     if name.startswith(SINGLED):
         return f"rows that{name.removeprefix(SINGLED)} columns, or fewer, are enough to single out"
-    return MEANINGS.get(name.split(" [", maxsplit=1)[0], "")
+    plain = name.split(" [", maxsplit=1)[0]
+    above = plain.find(ABOVE)
+    return MEANINGS.get(plain if above < 0 else plain[: above + len(ABOVE)], "")
 
 
 def facts(risk: Risk) -> list[tuple[str, str]]:
@@ -83,7 +86,7 @@ def _found_again(risk: Risk) -> list[tuple[str, str]]:
             found += [
                 (f"{who}, largest", f"{chances.largest:.4g}"),
                 (f"{who}, average", f"{chances.average:.4g}"),
-                (f"{who}, above", f"{percent(chances.above)} of rows"),
+                (f"{who}{ABOVE} {chances.threshold:.3g}", f"{percent(chances.above)} of rows"),
             ]
     found.append(("marketer", f"{percent(risk.marketer)} of rows"))
     if risk.presence:
