@@ -285,6 +285,34 @@ def test_a_distance_is_not_made_smaller_by_a_row_that_is_left_out() -> None:
     assert measured[0] == pytest.approx(measured[1]) == pytest.approx(0.125)
 
 
+def test_values_that_were_rounded_or_cut_are_not_shown_as_they_were() -> None:
+    """Classes of bins, steps or days: what is finer must not be shown beside them."""
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame(
+        {
+            "close": np.repeat([1.0, 2.0, 3.0, 9_000.0], 50) + rng.random(200) / 1000,
+            "seen": pd.to_datetime(rng.choice(["2024-01-01", "2024-01-02"], 200))
+            + pd.to_timedelta(rng.integers(0, 86_000, 200), unit="s"),
+            "code": [f"{i % 2:0{1 + i % 3}d}" for i in range(200)],
+            "pay": rng.normal(100, 9, 200),
+        }
+    )
+    schema = {"attributes": [
+        {"name": "close", "kind": "numeric", "bins": [0, 5, 9_500]},
+        {"name": "seen", "kind": "date", "range": ["2024-01-01", "2024-01-02"]},
+        {"name": "code", "kind": "integer", "range": [0, 1]},
+        {"name": "pay", "kind": "numeric", "bins": [0, 100, 200]},
+    ]}  # fmt: skip
+    for wish in ({"k": 10}, {"k": 10, "schema": schema}, {"t": 0.1, "schema": schema}):
+        made = generalize(frame, qi=["close", "seen", "code"], sensitive="pay", **wish)
+        shown = made.to_pandas()
+        sizes = shown.groupby(["close", "seen", "code"], observed=True).size()
+        assert len(sizes) == made.classes
+        assert sizes.min() >= wish.get("k", 1)
+        if "t" in wish:
+            assert set(shown["pay"]) <= {"[0, 100)", "[100, 200]"}
+
+
 def test_a_frames_index_is_not_given_back() -> None:
     frame = people().set_index(pd.Index([f"patient {i}" for i in range(600)]))
     frame["ward"] = pd.Categorical(frame["ward"], categories=["north", "south", "only one"])

@@ -58,6 +58,12 @@ class Table:
         """Columns of which only the day is kept."""
         return [name for name, kind in self.columns.items() if kind.startswith("TIMESTAMP")]
 
+    def holds(self, attribute: Attribute) -> bool:
+        """Whether the column's own values are the attribute's, not rounded or read as others."""
+        name = attribute.name
+        exact = isinstance(attribute.domain, Values | Range)
+        return exact and self._kind(name) == attribute.kind and name not in self.with_time_of_day
+
     def __repr__(self) -> str:
         return f"Table({self.name!r}, {len(self.columns)} columns)"
 

@@ -28,6 +28,7 @@ from voile.publishing.recoding_file import Recoding, Texts, read_recoding, recod
 from voile.recoding.labels import labels
 from voile.release.staging import check_outside
 from voile.schema import TupleIndex
+from voile.schema.words import value_words
 
 Codes = npt.NDArray[Any]
 RANGES = {"voile": "ranges"}
@@ -155,13 +156,15 @@ def fitted(source: Table, wish: GroupWish, progress: Progress, *, reusable: bool
     found = find(prepared, wish)
     recoding = recoding_of(prepared, found, wish) if reusable else None
     if recoding is None:
-        texts = texts_of(prepared, found, wish)
+        texts = texts_of(source, prepared, found, wish)
     else:
         _, texts = recoding.applied(prepared.codes)
     classes = found.classes
     kept = np.ones(len(classes), bool) if found.shown is None else found.shown[classes]
     has = measured(prepared.requirements, showing(found).histograms, wish)
-    return Made(rows, positions, classes, texts, kept, has, recoding, prepared.notes)
+    coarse = as_measured(source, prepared, wish)
+    notes = (*prepared.notes, *(f"{name} is shown as it was measured" for name in coarse))
+    return Made(rows, positions, classes, {**texts, **coarse}, kept, has, recoding, notes)
 
 
 def in_order(source: Table, wish: GroupWish) -> list[str]:
@@ -192,6 +195,7 @@ def applied(source: Table, recoding: Recoding, given: Mapping[str, Any]) -> Made
     classes, texts = recoding.applied(prepared.codes)
     kept, histograms = without_failing(prepared, classes, roles, most)
     has = measured(prepared.requirements, histograms, roles)
+    texts |= as_measured(source, prepared, roles)
     return Made(rows, positions, classes, texts, kept, has, recoding, ())
 
 
@@ -236,11 +240,16 @@ def measured(
     return found
 
 
-def texts_of(prepared: Prepared, found: Found, wish: GroupWish) -> Texts:
-    """What each class shows of the columns of which some class has a range."""
+def texts_of(table: Table, prepared: Prepared, found: Found, wish: GroupWish) -> Texts:
+    """What each class shows of quasi-identifiers, but for those that are shown as they are.
+
+    A column is, where no class has a range of it and its values were not rounded or cut before: a
+    class is then of one value. In bins, it would be of one bin.
+    """
     grouping, texts = found.grouping, {}
     for j, name in enumerate(wish.qi):
-        if (grouping.low[:, j] < grouping.high[:, j]).any():
+        open_ = (grouping.low[:, j] < grouping.high[:, j]).any()
+        if open_ or not table.holds(prepared.schema[name]):
             shown = labels(
                 prepared.schema[name],
                 prepared.levels.get(name),
@@ -249,6 +258,19 @@ def texts_of(prepared: Prepared, found: Found, wish: GroupWish) -> Texts:
                 grouping.high[:, j],
             )
             texts[name] = (shown.texts, shown.of_class[found.classes])
+    return texts
+
+
+def as_measured(table: Table, prepared: Prepared, wish: GroupWish) -> Texts:
+    """Sensitive attributes that something is asked of, where coarser values were measured."""
+    asked = {r.attribute for r in prepared.requirements if r.attribute is not None}
+    texts = {}
+    for name in (wish.sensitive[number] for number in sorted(asked)):
+        attribute = prepared.schema[name]
+        if not table.holds(attribute):
+            used, which = np.unique(prepared.codes[name], return_inverse=True)
+            words = value_words(attribute)
+            texts[name] = (tuple(words[int(code)] for code in used), which.astype(np.int32))
     return texts
 
 
