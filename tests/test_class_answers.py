@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -10,7 +13,10 @@ import numpy as np
 import pytest
 
 from tests.class_rows import Grouped, Truth, mean_and_variance
+from voile.answering.classes import pairing
+from voile.answering.classes.work import answer_classes
 from voile.estimate import Estimate
+from voile.query import parse
 from voile.schema import Attribute, Range, Schema, Values
 
 SCHEMA = Schema(
@@ -139,3 +145,170 @@ def test_quantiles_of_all_that_agrees(recode: str, sql: str) -> None:
     assert low <= min(known) and max(known) <= high
     if "disc" in sql:
         assert (low, high) == (min(known), max(known))
+
+
+# ---------------------------------------------------------------------- are bounds reached?
+
+CONDITIONS = [
+    "age < 22 and job = 'x'",
+    "age < 22 or job = 'y'",
+    "(age < 22 and job = 'x') or (age >= 22 and job = 'y')",
+    "age - 20 + pay > 2",
+    "pay > 1",
+]
+STATISTICS = [
+    "avg(age)",
+    "avg(pay)",
+    "avg(age) - avg(pay)",
+    "median(age)",
+    "median(pay)",
+    "percentile_disc(0.4) within group (order by age)",
+    "median(age) - avg(pay)",
+    "count(*) filter (where (age < 22) = (job = 'x')) / count(*)",
+    "count(*) / (count(*) + 1)",
+    "sum(abs(age - 20 - pay))",
+]
+EXACT_AVERAGES = {"avg(age)", "avg(pay)", "sum(abs(age - 20 - pay))"}
+
+
+def small(seed: int, recode: str) -> Grouped:
+    """Boxes of at most two ages and two towns, or buckets of three and two rows."""
+    rng = np.random.default_rng(seed)
+    general = recode == "generalize"
+    sizes = (2, 2, 3, 4) if general else (5, 3, 3, 4)
+    rows = rng.integers(0, sizes, (4 if general else 5, 4))
+    rows[2:, 0] += 2 * general
+    hidden = ("age", "town") if general else ("job", "pay")
+    classes = np.array([0, 0, 1, 1] if general else [0, 0, 0, 1, 1])
+    return Grouped(SCHEMA, rows.T.copy(), classes, hidden, ORDERS)
+
+
+def defined(values: list[Any]) -> list[float]:
+    return [float(v) for v in values if v is not None and math.isfinite(v)]
+
+
+@pytest.mark.parametrize(
+    ("recode", "assigned"), [("generalize", True), ("bucketize", True), ("bucketize", False)]
+)
+def test_bounds_are_those_of_all_that_agrees_or_say_so(
+    recode: str, assigned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where buckets are too large to assign record by record."""
+    if not assigned:
+        monkeypatch.setattr(pairing, "MOST_ASSIGNED", 0)
+    loose, proper = 0, 0
+    for seed in range(6):
+        grouped = small(seed, recode)
+        worlds = Truth(SCHEMA, list(grouped.agreeing(recode)))
+        for condition, what in itertools.product(CONDITIONS, STATISTICS):
+            sql = f"select town, {what} from t where {condition} group by town"
+            answer = grouped.answer(sql, recode)
+            said = any("may reach" in note for note in answer.notes)
+            found = {row["town"]: list(row.values())[1] for row in answer.rows}
+            for (town,), values in worlds.answers(sql).items():
+                known = defined(values)
+                if what.startswith(("sum", "count(*) /")) and None in values:
+                    known.append(0.0)
+                if not known:
+                    continue
+                low, high = found[town].certain
+                assert low <= min(known) + 1e-9 and max(known) <= high + 1e-9, sql
+                tight = (low, high) == pytest.approx((min(known), max(known)), abs=1e-9)
+                assert tight or said, (sql, town, low, high, min(known), max(known))
+                if assigned and what in EXACT_AVERAGES:
+                    assert tight, sql
+                loose += not tight
+                proper += low < high and tight
+    assert loose > 0 and proper > 40
+
+
+def test_an_average_over_an_either_or_has_the_bounds_of_every_permutation() -> None:
+    """Five rows in one bucket; enumeration has 1.5 and 2, single rows 0 and 3."""
+    rows = [(1, 0, 1, 2), (3, 1, 1, 1), (3, 1, 0, 0), (0, 1, 0, 2), (3, 0, 0, 1)]
+    grouped = table(rows, [0] * 5, ("job", "pay"))
+    sql = "select avg(age) from t where (age < 23 and job = 'x') or (age >= 23 and job = 'y')"
+    (values,) = Truth(SCHEMA, list(grouped.agreeing("bucketize"))).answers(sql).values()
+    answer = grouped.answer(sql, "bucketize")
+    assert (min(defined(values)), max(defined(values))) == (21.5, 22.0)
+    assert answer.scalar.certain == pytest.approx((21.5, 22.0))
+    assert not any("may reach" in note for note in answer.notes)
+
+
+def test_a_difference_of_averages_is_bounded_by_those_of_both() -> None:
+    """Each average is over rows that may be none: totals alone would bound nothing."""
+    rows = [(3, 1, 0, 0), (4, 2, 0, 1), (1, 0, 0, 1), (1, 0, 1, 0), (4, 0, 2, 2), (0, 1, 0, 0)]
+    grouped = table(rows, [0, 0, 0, 1, 1, 1], ("job", "pay"))
+    sql = "select town, {} from t where age - 20 + pay > 2 group by town"
+    whole, age, pay = (
+        {row["town"]: list(row.values())[1].certain for row in answer.rows}
+        for answer in (
+            grouped.answer(sql.format(what), "bucketize")
+            for what in ("avg(age) - avg(pay)", "avg(age)", "avg(pay)")
+        )
+    )
+    assert whole
+    for town, (low, high) in whole.items():
+        assert math.isfinite(low) and math.isfinite(high)
+        assert low >= age[town][0] - pay[town][1] - 1e-9
+        assert high <= age[town][1] - pay[town][0] + 1e-9
+
+
+def test_what_has_no_bound_is_null_in_json() -> None:
+    sql = "select 1 / (count(*) - 2) from t where age < 22 and job = 'x'"
+    answer = BUCKETIZED.answer(sql, "bucketize")
+    assert answer.scalar.certain == (-math.inf, math.inf)
+    assert any("may reach" in note for note in answer.notes)
+    (row,) = json.loads(json.dumps(answer.to_dict(), allow_nan=False))["rows"]
+    (told_,) = row.values()
+    assert told_["certain_low"] is None and told_["certain_high"] is None
+
+
+# ---------------------------------------------------------------------- medians
+
+
+@pytest.mark.parametrize(
+    ("pay", "median"), [((2, 3, 3), 3.0), ((3, 3, 2, 0), 2.5), ((1,), 1.0), ((0, 1), 0.5)]
+)
+def test_a_median_of_what_is_shown_is_known(pay: tuple[int, ...], median: float) -> None:
+    rows = [(i % 4, i % 3, 0, p) for i, p in enumerate(pay)]
+    grouped = table(rows, [0] * len(rows), ("age", "town"))
+    answer = grouped.answer("select median(pay) from t where job = 'x'", "generalize")
+    found = answer.scalar
+    assert (found.value, found.stderr) == (median, 0.0)
+    assert found.interval() == found.certain == (median, median)
+    assert "leaves nothing of it open" in answer.covers
+
+
+@pytest.mark.parametrize("rows", [3, 4])
+def test_a_median_of_a_known_number_of_rows_is_between_those_of_all_low_and_all_high(
+    rows: int,
+) -> None:
+    """With an odd number it is a value of one row, and no slack is left for a mean of two."""
+    some = [(0, 0, 0, 0), (1, 0, 0, 0), (3, 0, 0, 0), (3, 0, 0, 0)][:rows]
+    grouped = table(some, [0, 0, 1, 1][:rows], ("age", "town"))
+    (values,) = (
+        Truth(SCHEMA, list(grouped.agreeing("generalize")))
+        .answers("select median(age) from t")
+        .values()
+    )
+    answer = grouped.answer("select median(age) from t", "generalize")
+    assert min(values) < max(values)
+    assert answer.scalar.certain == (min(values), max(values))
+    assert not any("may reach" in note for note in answer.notes)
+
+
+# ---------------------------------------------------------------------- rows left out
+
+
+@pytest.mark.parametrize("sql", ["select avg(pay) from t", "select avg(age) from t"])
+def test_answers_without_some_rows_are_about_those_shown(sql: str) -> None:
+    query = parse(sql, SCHEMA, {})
+    source = GENERALIZED.source("generalize")
+    whole, rest = (answer_classes(query, replace(source, removed=n), 0.95) for n in (0, 3))
+    for told_ in (whole.covers, whole.scalar.covers, *whole.notes, whole.assumption):
+        assert "that are shown" not in told_
+    assert "of the rows that are shown" in rest.covers
+    assert "before they were grouped" not in rest.covers + rest.scalar.covers
+    assert "3 rows were left out" in rest.assumption
+    for note in rest.notes:
+        assert "exact" not in note or note.endswith("exact of the rows that are shown")

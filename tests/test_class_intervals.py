@@ -16,6 +16,7 @@ import pytest
 
 from tests.class_rows import Grouped, Truth
 from tests.grouped import QI, SENSITIVE, adult
+from voile.answering.classes import pairing
 from voile.answering.classes.entropy import fitted_boxes, fitted_buckets
 from voile.answering.classes.explain import explain_classes
 from voile.answering.classes.work import answer_classes
@@ -114,8 +115,14 @@ def test_the_truth_is_within_the_certain_bounds(recode: str, seed: int) -> None:
                 assert found.value - 1e-9 <= most <= high + 1e-9, (sql, method)
 
 
-def test_conditions_that_are_no_product_have_the_bounds_of_every_permutation() -> None:
-    """Three kinds of rows and of records: the smallest cut is what enumeration finds."""
+@pytest.mark.parametrize("assigned", [True, False])
+def test_conditions_that_are_no_product_have_the_bounds_of_every_permutation(
+    assigned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three kinds of rows and of records: the best assignment, and the smallest cut where
+    buckets are too large for one, are what enumeration finds."""
+    if not assigned:
+        monkeypatch.setattr(pairing, "MOST_ASSIGNED", 0)
     rng = np.random.default_rng(5)
     pieces = (
         "(town = 'A' and job = 'u') or (town = 'B' and job = 'v') or (town = 'C' and job = 'w')"
@@ -133,9 +140,15 @@ def test_conditions_that_are_no_product_have_the_bounds_of_every_permutation() -
     assert differ > 10
 
 
-def test_bounds_that_need_not_be_reached_say_so() -> None:
-    """A payoff of many levels that is no product: valid, and the answer says that it is loose."""
-    rng = np.random.default_rng(6)
+@pytest.mark.parametrize("assigned", [True, False])
+def test_bounds_that_need_not_be_reached_say_so(
+    assigned: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A payoff of many levels that is no product: reached by an assignment; where buckets are too
+    large for one, valid, and the answer says that it is loose."""
+    if not assigned:
+        monkeypatch.setattr(pairing, "MOST_ASSIGNED", 0)
+    rng, notes = np.random.default_rng(6), 0
     for _ in range(10):
         codes = np.stack([rng.integers(0, n, 6) for n in (6, 3, 3, 5)])
         grouped = Grouped(SCHEMA, codes, np.zeros(6, np.int64), ("job", "pay"), {})
@@ -147,7 +160,31 @@ def test_bounds_that_need_not_be_reached_say_so() -> None:
         low, high = answer.scalar.certain
         assert low <= min(values) and max(values) <= high
         loose = (low, high) != (min(values), max(values))
-        assert not loose or any("may reach" in note for note in answer.notes)
+        said = any("may reach" in note for note in answer.notes)
+        assert not said if assigned else said or not loose
+        assert not (loose and assigned)
+        notes += said
+    assert notes > 0 or assigned
+
+
+def test_a_share_in_large_buckets_is_bounded_by_more_than_single_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A single row has a town or has it not; of 900 rows in three buckets some must."""
+    rng = np.random.default_rng(12)
+    codes = np.stack([rng.integers(0, n, 900) for n in (20, 3, 3, 10)])
+    grouped = Grouped(SCHEMA, codes, np.arange(900) // 300, ("job", "pay"), {})
+    either = "(age < 23) = (pay < 1 or job = 'u')"
+    share = "count(*) filter (where town = 'A' and age - 20 < pay + 9) / count(*)"
+    sql = f"select {share} from t where {either}"
+    reached = grouped.answer(sql, "bucketize")
+    monkeypatch.setattr(pairing, "MOST_ASSIGNED", 0)
+    proved = grouped.answer(sql, "bucketize")
+    assert reached.scalar.certain is not None and proved.scalar.certain is not None
+    assert proved.scalar.certain[0] <= reached.scalar.certain[0]
+    assert reached.scalar.certain[1] < proved.scalar.certain[1] < 0.7
+    assert not any("may reach" in note for note in reached.notes)
+    assert any("may reach" in note for note in proved.notes)
 
 
 # ---------------------------------------------------------------------- intervals

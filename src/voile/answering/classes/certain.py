@@ -10,7 +10,7 @@ import numpy as np
 from voile.answering.arithmetic import round_to
 from voile.answering.mixed import bounds
 from voile.estimate import Floats
-from voile.query.formula import Call, Formula
+from voile.query.formula import Call, Formula, Number, Total
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,14 +39,17 @@ class Certain:
 def combined(formula: Call, parts: Mapping[Formula, Certain], count: int) -> Certain:
     """From the bounds of the arguments.
 
-    Where two of them are open they need not have their ends together, and arithmetic that has no
-    end (as a division by what may be 0) is bounded by nothing.
+    Where two of them are open they need not have their ends together, and where one is at its end
+    another may be unknown (as an average of no rows). Arithmetic that has no end, as a division by
+    what may be 0, is bounded by nothing.
     """
     low, high = bounds(formula, {part: found.sides for part, found in parts.items()}, count)
     given = [parts[arg] for arg in formula.args]
     nothing = np.any([np.isnan(found.low) for found in given], axis=0)
     open_ = np.sum([found.low < found.high for found in given], axis=0)
-    reached = (open_ <= 1) & np.isfinite(low) & np.isfinite(high)
+    totals = all(isinstance(arg, Number | Total) for arg in formula.args)
+    alone = totals or sum(not isinstance(arg, Number) for arg in formula.args) == 1
+    reached = (open_ <= alone) & np.isfinite(low) & np.isfinite(high)
     if formula.name == "abs":  # 0 lies between the ends, and need not be among what can be
         reached &= (given[0].low >= 0) | (given[0].high <= 0)
     tight = all(found.tight for found in given) and bool((reached | nothing).all())

@@ -17,8 +17,10 @@ from voile.answering.columns import Flags
 from voile.estimate import Floats
 
 MOST_STEPS = 50
-HALVINGS = 40
 SETTLED = 1e-12
+HALVINGS = 24
+"""Of which the last is still far above what weights that count as the same differ by."""
+ROUNDING = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +61,7 @@ def certain_ratio(law: Law, top: Form, bottom: Form) -> Certain:
         found, reached = _highest(law, form, bottom, sign * first, usable)
         proved = _proved(law, form, bottom, (sign * (high if sign < 0 else low), sign * end),
                          usable & ~reached)  # fmt: skip
-        ends.append((sign * np.where(reached, found, proved), reached))
+        ends.append((sign * np.where(reached, found, proved) + 0.0, reached))  # no −0
     (low, lowest), (high, highest) = ends
     known = nothing | (lowest & highest) | (low == high)
     return Certain(np.where(nothing, np.nan, low), np.where(nothing, np.nan, high),
@@ -89,7 +91,8 @@ def _proved(
 ) -> Floats:
     """The least number between the ends that is proved to be passed by no ratio."""
     low, high = ends
-    groups = groups & np.isfinite(low) & np.isfinite(high)
+    wide = ROUNDING * (high - low)
+    groups = groups & np.isfinite(wide)
     for _ in range(HALVINGS if groups.any() else 0):
         middle = np.where(groups, (low + high) / 2, 0.0)
         slope, constant = top.less(middle, bottom)
@@ -97,6 +100,4 @@ def _proved(
         holds = most <= SETTLED * np.abs(slope).sum(axis=1)
         high = np.where(groups & holds, middle, high)
         low = np.where(groups & ~holds, middle, low)
-        if (high - low <= SETTLED * np.abs(high))[groups].all():
-            break
-    return high
+    return np.where(groups, np.minimum(high + wide, ends[1]), high)
