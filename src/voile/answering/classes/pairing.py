@@ -33,9 +33,9 @@ from voile.estimate import Floats
 MOST_KINDS = 10
 """Kinds of rows, or of records, of which all subsets are tried."""
 MOST_LAYERS = 64
-MOST_ASSIGNED = 2**22
-"""Pairs of single rows and records of all that a query asks for, to be assigned one by one."""
-MOST_BUCKETS = 2**14
+MOST_ASSIGNED = 2**30
+"""Steps to assign records to rows, n³ in a bucket of n rows, for all that a query asks for."""
+MOST_BUCKETS = 2**15
 """Buckets of all that it asks for, likewise."""
 SAME = 1e-9
 CHUNK = 2**22
@@ -152,8 +152,8 @@ class Pairing:
 
     @property
     def _is_small(self) -> bool:
-        pairs, buckets = (self.sizes**2).sum() * self.asked, len(self.sizes) * self.asked
-        return bool(pairs <= MOST_ASSIGNED and buckets <= MOST_BUCKETS)
+        steps, buckets = (self.sizes**3).sum() * self.asked, len(self.sizes) * self.asked
+        return bool(steps <= MOST_ASSIGNED and buckets <= MOST_BUCKETS)
 
     def _assigned(self, weight: Floats, payoffs: Sequence[Floats]) -> Ends:
         """Each row gets one record of its bucket: the cheapest assignment, and the dearest."""
