@@ -98,6 +98,8 @@ def test_what_cannot_be_promised_is_refused(people: Path, found: Frontier) -> No
     assert {p.method for p in limited.points} == {"mondrian"}
     assert len(limited.refused) == 5 and all("no classes" in r.why for r in limited.refused)
     with pytest.raises(PromiseError, match="nothing that the grid asks for"):
+        find_frontier(people, grid="posterior=0.01", methods=["alphabeta"], **ASKED)
+    with pytest.raises(UsageError, match=r"posterior = 1\.5"):
         find_frontier(people, grid="posterior=1.5", methods=["alphabeta"], **ASKED)
     with pytest.raises(PromiseError, match="keeps every value"):  # the table as it is
         find_frontier(people, grid="retention=1", methods=["retention"], **ASKED)

@@ -21,7 +21,7 @@ def frontier_view(found: Frontier) -> Any:
     best = [p for p, good in zip(found.points, found.efficient, strict=True) if good]
     rows = [
         [escape(asked(p)), p.method, p.recode or "–", f"{p.p_loss:.4f}", f"{p.u_loss:.5f}",
-         number(found.above(p), ".5f"), number(p.classes, ",")]
+         number(found.above(p), "z.5f"), number(p.classes, ",")]
         for p in sorted(best, key=lambda p: p.p_loss)
     ]  # fmt: skip
     headings = ["efficient", "method", "recode", "P_loss", "U_loss", "above", "classes"]

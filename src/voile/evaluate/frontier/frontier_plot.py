@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from voile.evaluate.frontier.plane import Plane
 from voile.evaluate.frontier.portfolio import METHODS
 from voile.evaluate.frontier.result import Frontier, shown_by
 from voile.evaluate.look import INK, METHOD_COLOURS, SOFT, VERMILION, load_altair, theme
@@ -16,6 +17,18 @@ if TYPE_CHECKING:
 
 WIDTH, HEIGHT, LINE = 880, 500, 110
 FORBIDDEN = "#E3E6EA"
+MONDRIAN = {
+    "k": "Mondrian, k-anonymity", "l": "Mondrian, ℓ-diversity", "t": "Mondrian, t-closeness",
+    "forbidden": "Mondrian, semantic, absent forbidden",
+    "ignored": "Mondrian, semantic, absent ignored",
+}  # fmt: skip
+"""Mondrian's curves, by the kind of requirement or the reading of semantic privacy."""
+OTHERS = ("information", "freeshape", "anatomy", "fulldomain", "trivial", "alphabeta", "retention")
+CURVES = dict(zip(
+    (*MONDRIAN.values(), *(METHODS[name].about for name in OTHERS)),
+    (*METHOD_COLOURS, "#8C6D31", "#7A3E9D", "#000000", "#7F9C00", "#B0306A"), strict=True,
+))  # fmt: skip
+"""Each curve has one colour in every picture."""
 SHAPES = {
     "generalization": "triangle-up", "bucketization": "circle", "noisy views": "square",
     "perturbed rows": "cross",
@@ -26,26 +39,31 @@ STEPS = 240
 """Of the line that bounds bucketizations."""
 X, Y = "P_loss: how far a belief about one person moves", "U_loss: how wrong populations are told"
 CAPTION = (
-    "U_loss is drawn by its square root. {left_out}Computed from the private table: not for "
-    "publishing. Made with Voile."
+    "Grey: where no bucketization can be. U_loss is drawn by its square root. {left_out}",
+    "Computed from the private table: not for publishing. Made with Voile.",
 )
+REGION = ["no bucketization", "can be here"]
+REGION_WIDTH, REGION_HEIGHT = 106, 40
+"""Room that those words take."""
+RECOMMENDED, RECOMMENDED_WIDTH, RECOMMENDED_HEIGHT = "recommended", 104, 18
 
 
 def draw(found: Frontier, *, titled: bool = True) -> alt.HConcatChart:
     """P_loss along, U_loss up; nearer to the corner is better."""
     alt = load_altair()
-    right = max([found.raw_p_loss, *(p.p_loss for p in found.points)]) * 1.03
-    losses = [p.u_loss for p in found.points if p.u_loss <= highest(found)]
-    top = max([found.certified.trivial, *losses]) * 1.12
-    x = alt.X("p_loss:Q", title=X, scale=alt.Scale(domain=[-0.012 * right, right], nice=False),
-              axis=alt.Axis(values=nice(right), format="~g"))  # fmt: skip
+    plane = plane_of(found)
+    x = alt.X(
+        "p_loss:Q", title=X,
+        scale=alt.Scale(domain=[plane.left, plane.right], nice=False),
+        axis=alt.Axis(values=nice(plane.right), format="~g"),
+    )  # fmt: skip
     y = alt.Y(
-        "u_loss:Q", title=Y, scale=alt.Scale(type="sqrt", domain=[0, top], nice=False),
-        axis=alt.Axis(values=nice_squares(top), format="~g"),
+        "u_loss:Q", title=Y, scale=alt.Scale(type="sqrt", domain=[0, plane.top], nice=False),
+        axis=alt.Axis(values=nice_squares(plane.top), format="~g"),
     )  # fmt: skip
     layers = [
-        *_certified(alt, found, x, y, right), _chain(alt, found, x, y), *_points(alt, found, x, y),
-        *_marks(alt, found, x, y),
+        *_certified(alt, found, x, y, plane), _chain(alt, found, x, y), *_points(alt, found, x, y),
+        *_ends(alt, found, x, y), *_recommended(alt, found, x, y, plane),
     ]  # fmt: skip
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
     if not titled:
@@ -61,10 +79,18 @@ def draw(found: Frontier, *, titled: bool = True) -> alt.HConcatChart:
     )
 
 
-def caption(found: Frontier) -> str:
+def plane_of(found: Frontier) -> Plane:
+    """All that is drawn is in it."""
+    right = max([found.raw_p_loss, *(p.p_loss for p in found.points)]) * 1.03
+    losses = [p.u_loss for p in found.points if p.u_loss <= highest(found)]
+    top = max([found.certified.trivial, *losses]) * 1.12
+    return Plane(right or 1.0, top or 1.0, WIDTH, HEIGHT)
+
+
+def caption(found: Frontier) -> list[str]:
     number = sum(point.u_loss > highest(found) for point in found.points)
-    words = f"Not drawn, worse than telling nothing: {number}. " if number else ""
-    return CAPTION.format(left_out=words)
+    words = f"Not drawn, worse than telling nothing: {number}." if number else ""
+    return [line.format(left_out=words).strip() for line in CAPTION]
 
 
 def nice(top: float) -> list[float]:
@@ -80,31 +106,36 @@ def nice_squares(top: float) -> list[float]:
                    if digits * part <= top)]  # fmt: skip
 
 
-def _certified(alt: Any, found: Frontier, x: Any, y: Any, right: float) -> list[Any]:
-    """Below the certified frontier nothing can be."""
-    grid = np.unique([*np.linspace(0, right, STEPS), *np.linspace(0, right / 20, STEPS // 2)])
-    rows = [{"p_loss": float(p), "u_loss": found.certified.lower(float(p)), "zero": 0}
-            for p in grid]  # fmt: skip
-    base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y)
-    words = {"p_loss": 0.0, "u_loss": found.certified.trivial * 0.006}
-    label = alt.Chart(alt.InlineData(values=[words])).encode(x=x, y=y)
-    text = ["no bucketization", "can be below"]
-    return [
+def _certified(alt: Any, found: Frontier, x: Any, y: Any, plane: Plane) -> list[Any]:
+    """Below the certified frontier nothing can be; that is said there if there is room."""
+    base = alt.Chart(alt.InlineData(values=border(found, plane))).encode(x=x, y=y)
+    layers = [
         base.mark_area(color=FORBIDDEN, opacity=1, clip=True).encode(y2="zero:Q"),
         base.mark_line(color=SOFT, strokeWidth=1.6, clip=True),
-        label.mark_text(text=text, align="left", dx=5, dy=-6, fontSize=11, color=SOFT),
     ]
+    if plane.region_width(found.certified.lower, REGION_HEIGHT) >= REGION_WIDTH:
+        origin = alt.Chart(alt.InlineData(values=[{"p_loss": 0.0, "u_loss": 0.0}]))
+        layers.append(origin.encode(x=x, y=y).mark_text(
+            text=REGION, align="left", dx=5, dy=-27, fontSize=11, color=SOFT
+        ))  # fmt: skip
+    return layers
+
+
+def border(found: Frontier, plane: Plane) -> list[dict[str, float]]:
+    """The certified frontier, finely where it is steep."""
+    right = plane.right
+    grid = np.unique([*np.linspace(0, right, STEPS), *np.linspace(0, right / 20, STEPS // 2)])
+    return [{"p_loss": float(p), "u_loss": found.certified.lower(float(p)), "zero": 0}
+            for p in grid]  # fmt: skip
 
 
 def family(point: Any) -> str:
     """The curve that a point is of: the method, and for Mondrian the kind of requirement too."""
     if point.method != "mondrian":
         return METHODS[point.method].about
-    names = {"semantic": "semantic", "t": "t-closeness", "l": "ℓ-diversity"}
-    own = next((words for name, words in names.items() if name in point.parameters), "k-anonymity")
-    if "semantic" in point.parameters:
-        own = f"semantic, absent {point.parameters['absent']}"
-    return f"Mondrian, {own}"
+    asked = point.parameters
+    own = asked["absent"] if "semantic" in asked else next((n for n in "tl" if n in asked), "k")
+    return MONDRIAN[own]
 
 
 def records(found: Frontier) -> list[dict[str, Any]]:
@@ -132,13 +163,12 @@ def highest(found: Frontier) -> float:
 
 def _points(alt: Any, found: Frontier, x: Any, y: Any) -> list[Any]:
     rows = records(found)
-    names = list(dict.fromkeys(row["curve"] for row in rows))
-    seen = {row["shown by"] for row in rows}
+    drawn, seen = {row["curve"] for row in rows}, {row["shown by"] for row in rows}
+    colours = {curve: colour for curve, colour in CURVES.items() if curve in drawn}
     shapes = {words: mark for words, mark in SHAPES.items() if words in seen}
-    colours = [*METHOD_COLOURS, "#8C6D31", "#7A3E9D", "#000000"]
     colour = alt.Color(
         "curve:N",
-        scale=alt.Scale(domain=names, range=[colours[i % len(colours)] for i in range(len(names))]),
+        scale=alt.Scale(domain=list(colours), range=list(colours.values())),
         legend=alt.Legend(title=None, orient="bottom", columns=4, labelLimit=260, symbolOpacity=1),
     )
     shape = alt.Shape(
@@ -166,23 +196,26 @@ def _points(alt: Any, found: Frontier, x: Any, y: Any) -> list[Any]:
     return [base.mark_point(filled=True, stroke="white", strokeWidth=0.6).add_params(hover)]
 
 
-def _chain(alt: Any, found: Frontier, x: Any, y: Any) -> Any:
-    """Efficient points joined: from one to the next, as steps would be."""
+def chain(found: Frontier) -> list[dict[str, float]]:
+    """Efficient points from one to the next."""
     rows = [
         {"p_loss": point.p_loss, "u_loss": point.u_loss}
         for point, best in zip(found.points, found.efficient, strict=True)
         if best and point.u_loss <= highest(found)
     ]
-    rows.sort(key=lambda row: row["p_loss"])
+    return sorted(rows, key=lambda row: row["p_loss"])
+
+
+def _chain(alt: Any, found: Frontier, x: Any, y: Any) -> Any:
     return (
-        alt.Chart(alt.InlineData(values=rows))
+        alt.Chart(alt.InlineData(values=chain(found)))
         .mark_line(color=INK, strokeWidth=1.2, strokeDash=[5, 3])
         .encode(x=x, y=y)
     )
 
 
-def _marks(alt: Any, found: Frontier, x: Any, y: Any) -> list[Any]:
-    """Trivial anonymization, the table as it is, and what is recommended."""
+def _ends(alt: Any, found: Frontier, x: Any, y: Any) -> list[Any]:
+    """Trivial anonymization and the table as it is."""
     ends = [
         {"p_loss": 0.0, "u_loss": found.certified.trivial, "name": "trivial: nothing is told"},
         {"p_loss": found.raw_p_loss, "u_loss": 0.0, "name": "the exact table"},
@@ -195,12 +228,29 @@ def _marks(alt: Any, found: Frontier, x: Any, y: Any) -> list[Any]:
                             clip=False),
             base.mark_text(text=row["name"], align=align, dx=dx, dy=dy, fontSize=13, color=INK),
         ]  # fmt: skip
-    if (best := found.recommended) is not None:
-        row = {"p_loss": best.p_loss, "u_loss": best.u_loss}
-        base = alt.Chart(alt.InlineData(values=[row])).encode(x=x, y=y)
-        layers += [
-            base.mark_point(size=420, color=VERMILION, strokeWidth=2.4, filled=False, opacity=1),
-            base.mark_text(text=f"recommended: {best.requirement}", align="left", dx=16, dy=-14,
-                           fontSize=14, fontWeight=600, color=VERMILION),
-        ]  # fmt: skip
     return layers
+
+
+def _recommended(alt: Any, found: Frontier, x: Any, y: Any, plane: Plane) -> list[Any]:
+    """A ring around what is recommended, and the word where it covers least."""
+    if (best := found.recommended) is None:
+        return []
+    points = [plane.at(row["p_loss"], row["u_loss"]) for row in records(found)]
+    points += [plane.at(0, found.certified.trivial), plane.at(found.raw_p_loss, 0)]
+    joined, bound = (plane.along([plane.at(row["p_loss"], row["u_loss"]) for row in line])
+                     for line in (chain(found), border(found, plane)))  # fmt: skip
+    place = plane.free(
+        plane.at(best.p_loss, best.u_loss), points, [*joined, *bound],
+        RECOMMENDED_WIDTH, RECOMMENDED_HEIGHT,
+    )  # fmt: skip
+    row = {"p_loss": best.p_loss, "u_loss": best.u_loss}
+    base = alt.Chart(alt.InlineData(values=[row])).encode(x=x, y=y)
+    text = {
+        "text": RECOMMENDED, "align": place.align, "dx": place.dx, "dy": place.dy,
+        "baseline": "middle", "fontSize": 14, "fontWeight": 600,
+    }  # fmt: skip
+    return [
+        base.mark_point(size=420, color=VERMILION, strokeWidth=2.4, filled=False, opacity=1),
+        base.mark_text(stroke="white", strokeWidth=4, color="white", **text),
+        base.mark_text(color=VERMILION, **text),
+    ]

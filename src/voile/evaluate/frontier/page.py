@@ -107,7 +107,7 @@ def row_of(found: Frontier, point: Any) -> str:
     words = [family(point), point.requirement, shown_by(point)]
     above = found.above(point)
     numbers = [
-        f"{point.p_loss:.4f}", f"{point.u_loss:.5f}", "–" if above is None else f"{above:.5f}",
+        f"{point.p_loss:.4f}", f"{point.u_loss:.5f}", "–" if above is None else f"{above:z.5f}",
         "–" if point.classes is None else f"{point.classes:,}",
     ]  # fmt: skip
     cells = "".join(f"<td>{html.escape(word)}</td>" for word in words)

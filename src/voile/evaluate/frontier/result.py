@@ -95,9 +95,12 @@ class Frontier:
         return self.certified.lower(point.p_loss) if point.recode else None
 
     def above(self, point: Point) -> float | None:
-        """How far its U_loss is above that."""
+        """How far its U_loss is above that; what is off by rounding is not."""
         least = self.least(point)
-        return None if least is None else point.u_loss - least
+        if least is None:
+            return None
+        found = point.u_loss - least
+        return 0.0 if abs(found) <= SAME * self.certified.trivial else found
 
     def in_words(self) -> str:
         """The recommendation."""
@@ -112,9 +115,10 @@ class Frontier:
         about, least = METHODS[best.method].about, self.least(best)
         if least is None:
             return f"Publish {about} with {best.requirement}, {best.rows:,} rows: {losses}."
+        bound = f"; no bucketization with that P_loss has a U_loss below {least:.2g}"
         return (
             f"Publish {best.requirement} by {shown_by(best)}, {about}, {best.classes:,} classes: "
-            f"{losses}; no bucketization with that P_loss has a U_loss below {least:.2g}."
+            f"{losses}{bound if least > SAME * self.certified.trivial else ''}."
             + (LOOKED if METHODS[best.method].looks else "")
         )
 
