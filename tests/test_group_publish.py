@@ -231,6 +231,23 @@ def test_rows_that_were_left_out_are_told_with_every_answer() -> None:
     assert f"{left:,} rows were left out" in str(answer.to_dict()["assumption"])
 
 
+def test_suppressed_rows_may_be_shown_as_a_class_of_their_own() -> None:
+    frame = people()
+    roles = {**ROLES, "qi": ["zip"], "identifiers": ["id", "income", "born", "age"]}
+    k = int(frame["zip"].value_counts().min()) + 1
+    release = voile.publish(
+        frame, method="suppress", k=k, suppression=0.5, suppressed="shown", **roles
+    )
+    assert release.rows == len(frame)
+    sizes = shown_classes(release)
+    assert "*" in sizes.index
+    assert sizes.min() >= k
+    answer = release.query("select count(*) from t where zip = '1a'").scalar
+    assert answer.certain is not None
+    low, high = answer.certain
+    assert low <= (frame["zip"] == "1a").sum() <= high
+
+
 def test_anatomy_keeps_l() -> None:
     roles = {**ROLES, "sensitive": ["ill"], "insensitive": ["ward", "paid"]}
     release = voile.publish(people(), method="anatomy", l=3, **roles)

@@ -72,6 +72,10 @@ SuppressionOpt = Annotated[
     float,
     typer.Option("--suppression", help="fulldomain, suppress: share of rows that may be left out."),
 ]
+SuppressedOpt = Annotated[
+    str | None,
+    typer.Option("--suppressed", help="With --suppression: such rows are removed, or shown as *."),
+]
 LossOpt = Annotated[
     str | None,
     typer.Option("--loss", help="fulldomain: ncp, discernibility, levels or entropy is least."),
@@ -89,7 +93,7 @@ GroupSchemaOpt = Annotated[
 GROUPING = (
     "qi", "sensitive", "insensitive", "identifiers", "recode", "k", "l", "l_measure", "c", "t",
     "t_distance", "semantic", "absent", "alpha", "presence", "population", "cuts", "relaxed",
-    "suppression", "loss", "hierarchy", "nulls",
+    "suppression", "suppressed", "loss", "hierarchy", "nulls",
 )  # fmt: skip
 """Options that are about classes, as `publish` and `generalize` call them."""
 ALWAYS = ("table", "output", "method", "schema", "nulls", "null_text", "name", "overwrite",

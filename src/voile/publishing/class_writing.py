@@ -22,6 +22,7 @@ from voile.publishing.group_wish import GroupWish
 from voile.publishing.narrowing import moved_box, without_removed
 from voile.recoding.grouping import cells_by_class
 from voile.recoding.labels import Labels, labels
+from voile.release.class_files import class_columns, shown_schema
 from voile.release.class_manifest import (
     CLASS_FILES,
     SENSITIVE_FILES,
@@ -32,7 +33,7 @@ from voile.release.class_manifest import (
     class_column,
     grouped_disclosed,
 )
-from voile.release.classes import ClassRelease, class_columns, shown_schema
+from voile.release.classes import ClassRelease
 from voile.release.describe_classes import describe_classes
 from voile.release.manifest import File, file_entry
 from voile.release.staging import Staging

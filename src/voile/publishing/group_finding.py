@@ -20,7 +20,7 @@ from voile.publishing.group_wish import GroupWish
 from voile.recoding import Grouping, Units
 from voile.recoding.anatomy import anatomy
 from voile.recoding.free_shape import free_shape
-from voile.recoding.fulldomain import full_domain
+from voile.recoding.fulldomain import Suppressed, full_domain
 from voile.recoding.grouping import alike_as_one
 from voile.recoding.joining import trivial
 from voile.recoding.level_costs import Loss
@@ -165,6 +165,7 @@ def by_levels(prepared: Prepared, wish: GroupWish) -> Found:
         prepared.requirements,
         suppression=wish.suppression,
         loss=cast(Loss, wish.loss or "ncp"),
+        suppressed=cast(Suppressed, wish.suppressed or "removed"),
     )
     shown = None if best.shown.all() else best.shown
     chosen = dict(zip(wish.qi, map(int, best.levels), strict=True))

@@ -51,6 +51,8 @@ class GroupWish:
     relaxed: bool = False
     suppression: float = 0.0
     """fulldomain: the share of rows that may be left out."""
+    suppressed: str | None = None
+    """fulldomain: whether rows that may be left out are removed, or shown with '*' everywhere."""
     loss: str | None = None
     """fulldomain: what the best levels are best in."""
     hierarchies: Mapping[str, Any] | None = None
@@ -121,6 +123,7 @@ class GroupWish:
             "--cuts": (self.cuts, ["mondrian"]),
             "--relaxed": (self.relaxed or None, ["mondrian"]),
             "--suppression": (self.suppression or None, ["fulldomain", "suppress"]),
+            "--suppressed": (self.suppressed, ["fulldomain", "suppress"]),
             "--loss": (self.loss, ["fulldomain", "suppress"]),
         }
         for option, (value, methods) in own.items():

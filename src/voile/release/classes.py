@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
@@ -23,32 +22,18 @@ from voile.privacy.requirements import Histograms, Requirement
 from voile.query import parse
 from voile.recoding import Shown
 from voile.recoding.grouping import cells_by_class
-from voile.recoding.labels import agrees
+from voile.release.class_files import Ranges, class_columns, shown_schema
 from voile.release.class_manifest import (
     CLASS_FILES,
     SENSITIVE_FILES,
     ClassManifest,
-    grouped_disclosed,
 )
 from voile.release.describe_classes import describe_classes
 from voile.release.opened import MEMORY, Release
-from voile.schema import Attribute, Schema, Values
+from voile.schema import Schema
 
 Codes = npt.NDArray[np.int32]
 METHODS: tuple[str, ...] = get_args(Method)
-TOLERANCE = 1e-9
-"""By which what is measured again may differ: sums of floats in another order."""
-
-
-@dataclass(frozen=True, eq=False)
-class Ranges:
-    """What one generalized column shows of each class."""
-
-    texts: tuple[str, ...]
-    text: Codes
-    """(classes,): the number of the class's text."""
-    low: Codes
-    high: Codes
 
 
 class ClassRelease(Release):
@@ -121,8 +106,16 @@ class ClassRelease(Release):
         """Every class of a generalized release: its rows, its ranges in words and in places."""
         return pq.read_table(self._parquet(CLASS_FILES)[0], partitioning=None)
 
+    @property
+    def stated_rows(self) -> npt.NDArray[np.int64]:
+        """Rows of every class, as classes/ says."""
+        found: npt.NDArray[np.int64] = self._class_table.column(
+            self.manifest.rows_column
+        ).to_numpy()
+        return found
+
     @cached_property
-    def _shown_codes(self) -> dict[str, Codes]:
+    def shown_codes(self) -> dict[str, Codes]:
         """Every row's class, and its place in what each column shows."""
         view = View(self._parts, self.shown_schema)
         return dict(zip(self.shown_schema.names, view.codes(), strict=True))
@@ -130,12 +123,12 @@ class ClassRelease(Release):
     @property
     def of_row(self) -> Codes:
         """The class of every row."""
-        return self._shown_codes[self.manifest.parameters.class_column]
+        return self.shown_codes[self.manifest.parameters.class_column]
 
     @cached_property
     def known(self) -> dict[str, Codes]:
         """Columns that are shown as they are, as codes of the schema."""
-        coded = self._shown_codes
+        coded = self.shown_codes
         column, hidden = self.manifest.parameters.class_column, self.manifest.generalized
         return {name: code for name, code in coded.items() if name != column and name not in hidden}
 
@@ -235,63 +228,9 @@ class ClassRelease(Release):
         return View(self._parts, self.shown_schema).outside()
 
     def check_terms(self) -> None:
-        """Everything that is promised, measured again on what is shown."""
-        manifest, p = self.manifest, self.manifest.parameters
-        self._check_classes()
-        for entry, requirement in zip(
-            manifest.guarantee.requirements, manifest.requirements, strict=True
-        ):
-            if not requirement.met(self.histograms).all():
-                worst = int(np.flatnonzero(~requirement.met(self.histograms))[0])
-                raise ReleaseError(f"class {worst} does not meet {requirement.spelling}")
-            measured = requirement.worst(requirement.measured(self.histograms))
-            if abs(measured - entry.measured) > TOLERANCE:
-                raise ReleaseError(
-                    f"manifest.json: {requirement.spelling}: the classes have {measured:.6g}, not "
-                    f"{entry.measured:.6g}"
-                )
-        if manifest.disclosed != grouped_disclosed(self.schema, p, manifest.nulls):
-            raise ReleaseError("manifest.json does not say all that the release discloses")
-        if manifest.public_rows != manifest.rows:
-            raise ReleaseError("manifest.json: every row that is shown is one of the table's")
+        from voile.release.class_checks import check_grouped  # noqa: PLC0415  (of this class)
 
-    def _check_classes(self) -> None:
-        """Classes are whole and in order, and a class shows one range of each column."""
-        p, rows = self.manifest.parameters, self.histograms.rows
-        if (np.diff(self.of_row) < 0).any() or not rows.all():
-            raise ReleaseError("data/ is not in the order of the classes, or leaves one out")
-        for name, ranges in self.ranges.items():
-            if not np.array_equal(ranges.text[self.of_row], self._shown_codes[name]):
-                raise ReleaseError(f"data/: {name!r} does not show what classes/ says")
-            inside = (ranges.low >= 0) & (ranges.low <= ranges.high)
-            if not (inside & (ranges.high < self.schema[name].size)).all():
-                raise ReleaseError(f"classes/: a range of {name!r} is not one of its domain")
-            pairs = np.unique(np.stack([ranges.text, ranges.low, ranges.high]), axis=1)
-            if pairs.shape[1] != len(ranges.texts):
-                raise ReleaseError(f"classes/: a text of {name!r} stands for several ranges")
-            self._check_texts(name, [ranges.texts[i] for i in pairs[0]], pairs[1:].T.tolist())
-        boxes = np.unique(np.hstack(self.boxes()), axis=0)
-        if p.recode == "generalize" and len(boxes) < p.classes:
-            raise ReleaseError("two classes show the same ranges, and so are one")
-        if p.recode == "generalize" and not np.array_equal(
-            self._class_table.column(self.manifest.rows_column).to_numpy(), rows
-        ):
-            raise ReleaseError("classes/ does not agree with the rows in data/")
-        hidden = self.hidden
-        if hidden is not None:
-            told = np.bincount(hidden.of_class, hidden.rows, p.classes)
-            if len(told) != p.classes or not np.array_equal(told, rows):
-                raise ReleaseError("sensitive/ does not agree with the rows in data/")
-
-    def _check_texts(self, name: str, texts: list[str], ends: list[list[int]]) -> None:
-        """Every text says which range it is, or is a name that the manifest explains."""
-        p, listed = self.manifest.parameters, self.manifest.parameters.orders.get(name)
-        order = None if listed is None else self.order(name)
-        for text, (low, high) in zip(texts, ends, strict=True):
-            if not agrees(text, (low, high), self.schema[name], order, p.groups.get(name, {})):
-                raise ReleaseError(
-                    f"classes/: {text!r} of {name!r} is not the range {low} … {high}"
-                )
+        check_grouped(self)
 
     # ------------------------------------------------------------------ counting from it
 
@@ -378,28 +317,6 @@ class ClassRelease(Release):
     @property
     def files(self) -> list[Path]:
         return self._parts
-
-
-def class_columns(manifest: ClassManifest) -> Any:
-    """The columns of classes/."""
-    fields = [pa.field(manifest.rows_column, pa.int64(), nullable=False)]
-    if manifest.parameters.population:
-        fields.append(pa.field(manifest.population_column, pa.int64(), nullable=False))
-    for name in manifest.generalized:
-        fields.append(pa.field(name, pa.string(), nullable=False))
-        fields += [pa.field(end, pa.int32(), nullable=False) for end in manifest.end_columns(name)]
-    return pa.schema([*arrow_schema(Schema((manifest.class_attribute,))), *fields])
-
-
-def shown_schema(manifest: ClassManifest, texts: Mapping[str, tuple[str, ...]]) -> Schema:
-    """The columns that data/ has: ranges are texts."""
-    schema, p = manifest.schema_, manifest.parameters
-    names = [*p.qi, *p.insensitive, *(p.sensitive if p.recode == "generalize" else ())]
-    shown = [
-        Attribute(name, "categorical", Values(texts[name])) if name in texts else schema[name]
-        for name in names
-    ]
-    return Schema((manifest.class_attribute, *shown))
 
 
 def checked_method(method: str | None) -> Method:
