@@ -343,6 +343,9 @@ def test_demo_shows_five_answers_and_draws(tmp_path: Path) -> None:
     # Fresh coins each time: the oracle's seeds spread by 4 around 115, so this is ten of those.
     assert 35 < planner < 125
     assert 75 < paper < 155
-    for file in result["files"]:
-        assert (tmp_path / file).stat().st_size > 50_000
+    drawn = [Path(file) for file in result["files"] if not file.endswith(".csv")]
+    assert {file.suffix for file in drawn} == {".png", ".html"}
+    for path in drawn:
+        assert (tmp_path / path).stat().st_size > 50_000
+    assert (tmp_path / "out" / "frontier" / "points.csv").stat().st_size > 1_000
     assert data("verify", "out/adult.voile", cwd=tmp_path)["ok"] is True
