@@ -330,6 +330,22 @@ def test_values_that_were_rounded_or_cut_are_not_shown_as_they_were() -> None:
             assert set(shown["pay"]) <= {"[0, 100)", "[100, 200]"}
 
 
+def test_a_hierarchy_of_the_numbers_that_occur_is_enough(tmp_path: Path) -> None:
+    """Postcodes are whole numbers with gaps: nobody lists those that nobody has."""
+    rng = np.random.default_rng(9)
+    frame = pd.DataFrame({"post": rng.choice([13001, 13002, 69001, 75020], 200),
+                          "s": rng.choice(["x", "y"], 200)})  # fmt: skip
+    lines = [f"{code};{code // 1000}***;*" for code in sorted(set(frame["post"]))]
+    (tmp_path / "post.csv").write_text("\n".join(lines))
+    wish: dict[str, Any] = {"qi": ["post"], "sensitive": "s", "k": 60,
+                            "hierarchies": {"post": tmp_path / "post.csv"}}  # fmt: skip
+    made = generalize(frame, method="fulldomain", suppression=0.6, **wish)
+    assert set(made.to_pandas()["post"]) <= {"13***", "69***", "75***", "*"}
+    cut = voile.publish(frame, method="mondrian", **{**wish, "k": 10})
+    voile.verify(cut)
+    assert cut.manifest.parameters.classes == 4
+
+
 def test_a_frames_index_is_not_given_back() -> None:
     frame = people().set_index(pd.Index([f"patient {i}" for i in range(600)]))
     frame["ward"] = pd.Categorical(frame["ward"], categories=["north", "south", "only one"])

@@ -71,10 +71,12 @@ def attribute_for(profile: ColumnProfile, wish: GroupWish, *, null: bool) -> Att
         raise TableError(
             error.message, hint=f"--identifiers {columns_option([name])} leaves it out"
         ) from None
-    if profile.name in wish.qi:
+    if name in (wish.hierarchies or {}) and profile.values is not None:
+        return replace(found, domain=Values(profile.values))  # the hierarchy says what lies between
+    if name in wish.qi:
         return cuttable(found, profile)
     many = not isinstance(found.domain, Values)
-    if profile.name in wish.insensitive and found.kind == "numeric" and many:
+    if name in wish.insensitive and found.kind == "numeric" and many:
         if profile.values is None:
             raise TableError(
                 f"column {profile.name!r} has too many different numbers to be shown as they are",
