@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from pathlib import Path
 from typing import Any
@@ -227,6 +228,7 @@ def test_rows_that_were_left_out_are_told_with_every_answer() -> None:
     release = voile.publish(people(), method="suppress", k=k, suppression=0.5, **roles)
     left = release.manifest.parameters.removed
     assert left > 0
+    assert any("left out" in d.what for d in release.manifest.disclosed)
     answer = release.query("select count(*) from t where ill = 'flu'")
     assert f"{left:,} rows were left out" in str(answer.to_dict()["assumption"])
 
@@ -344,6 +346,18 @@ def test_a_hierarchy_of_the_numbers_that_occur_is_enough(tmp_path: Path) -> None
     cut = voile.publish(frame, method="mondrian", **{**wish, "k": 10})
     voile.verify(cut)
     assert cut.manifest.parameters.classes == 4
+
+
+def test_nothing_is_written_that_tells_rows_of_a_class_apart(monkeypatch: Any) -> None:
+    """The last look: were ranges forgotten, or given to the wrong classes, nothing would leave."""
+    module = importlib.import_module("voile.publishing.generalizing")
+    monkeypatch.setattr(module, "texts_of", lambda *_: {})
+    with pytest.raises(PromiseError, match="several values in one class"):
+        generalize(people(), k=6, **ROLES)
+    everything = {name: (("*",), np.zeros(600, dtype=np.int32)) for name in ROLES["qi"]}
+    monkeypatch.setattr(module, "texts_of", lambda *_: everything)
+    with pytest.raises(PromiseError, match="two classes would look alike"):
+        generalize(people(), k=6, **ROLES)
 
 
 def test_a_frames_index_is_not_given_back() -> None:

@@ -132,6 +132,7 @@ def generalize(
 class Made:
     """Rows that were given classes."""
 
+    qi: Sequence[str]
     rows: pa.Table
     positions: npt.NDArray[np.int64]
     classes: Codes
@@ -164,7 +165,8 @@ def fitted(source: Table, wish: GroupWish, progress: Progress, *, reusable: bool
     has = measured(prepared.requirements, showing(found).histograms, wish)
     coarse = as_measured(source, prepared, wish)
     notes = (*prepared.notes, *(f"{name} is shown as it was measured" for name in coarse))
-    return Made(rows, positions, classes, {**texts, **coarse}, kept, has, recoding, notes)
+    shown = {**texts, **coarse}
+    return Made(wish.qi, rows, positions, classes, shown, kept, has, recoding, notes)
 
 
 def in_order(source: Table, wish: GroupWish) -> list[str]:
@@ -196,7 +198,7 @@ def applied(source: Table, recoding: Recoding, given: Mapping[str, Any]) -> Made
     kept, histograms = without_failing(prepared, classes, roles, most)
     has = measured(prepared.requirements, histograms, roles)
     texts |= as_measured(source, prepared, roles)
-    return Made(rows, positions, classes, texts, kept, has, recoding, ())
+    return Made(roles.qi, rows, positions, classes, texts, kept, has, recoding, ())
 
 
 def without_failing(
@@ -230,9 +232,14 @@ def without_failing(
 def measured(
     requirements: Sequence[Requirement], histograms: Histograms, wish: GroupWish
 ) -> dict[str, float]:
-    """What the classes that are shown have."""
+    """What the classes that are shown have; all of them meet what is asked, or nothing leaves."""
     found = {}
     for requirement in requirements:
+        if not requirement.met(histograms).all():
+            raise PromiseError(
+                f"a class does not meet {requirement.spelling}",
+                hint="nothing was written; please report it",
+            )
         number = requirement.attribute
         several = number is not None and len(wish.sensitive) > 1
         name = f"{requirement.kind}:{wish.sensitive[number or 0]}" if several else requirement.kind
@@ -286,6 +293,7 @@ def assembled(made: Made, rows_in: int, *, keep_order: bool) -> Generalized:
         else:  # moved about as numbers, which is quicker than as texts
             coded[field.name] = encoded(made.rows.column(field.name))
             fields.append(field)
+    check_shown(made, coded)
     order = np.flatnonzero(made.kept)
     if not keep_order:
         others = [ranks(column) for name, column in coded.items() if name not in made.texts]
@@ -312,6 +320,28 @@ def assembled(made: Made, rows_in: int, *, keep_order: bool) -> Generalized:
         made.positions[order],
         keep_order,
     )
+
+
+def check_shown(made: Made, coded: Mapping[str, pa.DictionaryArray]) -> None:
+    """Requirements were measured on classes: what is written must not tell more apart than those.
+
+    Every quasi-identifier shows one value in each class, and no two classes look alike.
+    """
+    number = int(made.classes.max(initial=-1)) + 1
+    shows = np.empty((number, len(made.qi)), dtype=np.int64)
+    for j, name in enumerate(made.qi):
+        values = coded[name].indices.fill_null(-1).to_numpy()
+        shows[made.classes, j] = values
+        if not np.array_equal(shows[made.classes, j], values):
+            raise PromiseError(
+                f"column {name!r} would show several values in one class",
+                hint="nothing was written; please report it",
+            )
+    there = shows[np.bincount(made.classes[made.kept], minlength=number) > 0]
+    if len(np.unique(there, axis=0)) < len(there):
+        raise PromiseError(
+            "two classes would look alike", hint="nothing was written; please report it"
+        )
 
 
 def encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:

@@ -151,6 +151,9 @@ def grouped_disclosed(schema: Schema, parameters: ClassParameters, nulls: str) -
     if nulls == "drop":
         why = "--nulls drop leaves the others out; --nulls as-value avoids that"
         found.append(Disclosed(what="the number of rows in which nothing is missing", why=why))
+    if p.removed:
+        why = "answers are not about them, which whoever counts must know"
+        found.append(Disclosed(what="the number of rows that were left out", why=why))
     if p.recode == "bucketize":
         why = "rows are bucketized; --recode generalize shows ranges"
         found += [Disclosed(what=f"{name} of every row", why=why) for name in p.qi]
