@@ -24,6 +24,7 @@ import pytest
 import typer
 
 from voile.cli import app
+from voile.cli.groups import flat
 from voile.release.kinds import manifest_schema
 from voile.release.manifest import Manifest
 
@@ -101,6 +102,25 @@ def voile(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str
     )
 
 
+def background(arguments: list[str], folder: Path) -> subprocess.Popen[str]:
+    """A command that serves until the page has ended; a line of JSON says that it is ready."""
+    served = subprocess.Popen(
+        [sys.executable, "-m", "voile.cli", *arguments, "--json"],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert served.stdout
+    assert json.loads(served.stdout.readline())["url"], arguments
+    return served
+
+
+def stop(served: list[subprocess.Popen[str]]) -> None:
+    for process in served:
+        process.terminate()
+        process.communicate(timeout=20)
+
+
 def title(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
 
@@ -113,10 +133,15 @@ def runs(block: Block) -> bool:
     "page", [page for page in PAGES if any(map(runs, blocks(page)))], ids=title
 )
 def test_every_command_and_every_python_block_runs(
-    page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    page: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     namespace: dict[str, Any] = {"__name__": "docs"}
+    served: list[subprocess.Popen[str]] = []
+    request.addfinalizer(lambda: stop(served))
     known = page.read_text(encoding="utf-8")
     for block in blocks(page):
         if block.file:
@@ -126,6 +151,9 @@ def test_every_command_and_every_python_block_runs(
             code = compile("\n" * (block.start - 1) + block.text, str(page), "exec")
             exec(code, namespace)  # noqa: S102  (the project's own documentation)
         for arguments, expected, line in commands(block):
+            if arguments[-1] == "&":
+                served.append(background(arguments[:-1], tmp_path))
+                continue
             done = voile(arguments, tmp_path)
             assert done.returncode == expected, (
                 f"{title(page)}:{line}: voile {shlex.join(arguments)}\n"
@@ -156,8 +184,7 @@ def cli_sections() -> dict[str, str]:
 
 
 def cli_commands() -> dict[str, Any]:
-    group: Any = typer.main.get_command(app)
-    return dict(group.commands)
+    return flat(typer.main.get_command(app))
 
 
 def test_every_command_has_a_section_and_every_section_a_command() -> None:

@@ -14,7 +14,7 @@ import sys
 from typing import Annotated
 
 import typer
-from typer.models import CommandInfo
+from typer.models import CommandInfo, TyperInfo
 
 from voile.cli import (
     attacks,
@@ -32,6 +32,7 @@ from voile.cli import (
     tables,
 )
 from voile.cli.common import KEPT, app, is_released
+from voile.cli.groups import Ordered
 from voile.terminal import complain, say
 
 __all__ = [
@@ -44,6 +45,7 @@ PANELS = {
     "Releases": ("publish", "verify", "describe", "generalize"),
     "Local perturbation": ("perturb", "spec", "collect", "combine"),
     "Questions": ("query", "explain", "refine", "shell"),
+    "Interactive answers": ("serve", "ask", "mine", "sulq"),
     "Mining": ("tree", "rules"),
     "Privacy": ("guarantees", "convert", "risk", "exposure", "attack", "audit", "loss"),
     "To begin with": ("datasets", "demo"),
@@ -54,13 +56,13 @@ PANELS = {
 def arrange() -> None:
     """Put every command in its panel, in its order; a command without one is an error."""
     panel = {name: title for title, names in PANELS.items() for name in names}
-    order = list(panel)
-    for command in app.registered_commands:
+    known: list[CommandInfo | TyperInfo] = [*app.registered_commands, *app.registered_groups]
+    for command in known:
         command.rich_help_panel = panel[name_of(command)]
-    app.registered_commands.sort(key=lambda command: order.index(name_of(command)))
+    Ordered.order = list(panel)
 
 
-def name_of(command: CommandInfo) -> str:
+def name_of(command: CommandInfo | TyperInfo) -> str:
     return command.name or str(getattr(command.callback, "__name__", ""))
 
 

@@ -8,10 +8,14 @@ from typing import Annotated
 import typer
 
 from voile.cli.common import JsonOpt, ReleaseArg, app, check_output
+from voile.cli.groups import WithDefault, group_of
 from voile.terminal import fitting_progress, say, show
 
+attacks = group_of("Attack what was released or answered.", default=True)
+app.add_typer(attacks, name="attack")
 
-@app.command()
+
+@attacks.command(WithDefault.DEFAULT)
 def attack(
     release: ReleaseArg,
     targets: Annotated[

@@ -7,7 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from voile.cli.groups import Ordered
+
 app = typer.Typer(
+    cls=Ordered,
     help="Publish tables about people so that anyone can count, within a promise to each of them.",
     no_args_is_help=True,
     add_completion=False,

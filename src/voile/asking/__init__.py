@@ -1,0 +1,1 @@
+"""Asking servers: a client, and statistics of people whose columns lie on several servers."""

@@ -1,0 +1,1 @@
+"""What noisy answers tell: confidence, the noise that (δ,T)-privacy needs, and its accounts."""

@@ -1,0 +1,203 @@
+"""What a ledger keeps and promises, wherever it is kept.
+
+An *entry* is one answer about the data, and one charge: the same row of the same table. So there
+are as many charges as answers, whatever happens to the process, and at most `queries` of them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from voile.errors import VoileError
+
+Role = Literal["analyst", "admin"]
+
+
+class ExhaustedError(VoileError):
+    """A budget has no room for the question. Says which budget, and nothing about the data."""
+
+    def __init__(self, whose: str, needed: int, left: int) -> None:
+        super().__init__(
+            f"the question needs {needed:,} of the budget of {whose}, which has {left:,} left",
+            hint="questions that were answered before are free; ask the server's steward for more",
+        )
+        self.whose, self.needed, self.left = whose, needed, left
+
+
+class LedgerError(VoileError):
+    """The ledger cannot be written or read now; nothing was charged and nothing leaves.
+
+    `lasting` says that it will not go away by itself.
+    """
+
+    def __init__(self, message: str, *, hint: str = "", lasting: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.lasting = lasting
+
+
+class RolledBackError(VoileError):
+    """The ledger is older than the counter says: a backup was restored, or entries are gone."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One answer about the data, and one charge."""
+
+    key: str
+    """SHA-256, in hex, of the canonical question: equal questions have equal keys."""
+    question: str
+    """What was asked, as canonical JSON (voile.serve.question)."""
+    answer: str
+    """The noisy whole numbers that were answered, as JSON."""
+
+
+@dataclass(frozen=True)
+class Kept:
+    """An entry in the ledger."""
+
+    number: int
+    """1, 2, 3, … without gaps."""
+    entry: Entry
+    analyst: str
+    at: float
+    """Seconds since 1970; never less than that of the entry before."""
+    digest: str
+    """SHA-256, in hex, of the digest before and all of this row: a chain."""
+
+
+@dataclass(frozen=True)
+class Budget:
+    """How many entries there may be and are: of the server, of a group, of an analyst."""
+
+    queries: int
+    used: int
+
+    @property
+    def left(self) -> int:
+        return max(0, self.queries - self.used)
+
+
+@dataclass(frozen=True)
+class Budgets:
+    """All that bound one analyst; `left` is what the tightest leaves."""
+
+    everyone: Budget
+    analyst: Budget | None = None
+    group: Budget | None = None
+
+    @property
+    def left(self) -> int:
+        return min(b.left for b in (self.everyone, self.analyst, self.group) if b)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What became of a question's entries."""
+
+    kept: Mapping[str, Kept]
+    """By key, those that had been there before too."""
+    charged: int
+    budgets: Budgets
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Whom a token belongs to."""
+
+    token: str
+    """The token's public id, never the token."""
+    name: str
+    role: Role
+    scopes: frozenset[str]
+    """Of "query", "budget", "admin"."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """A line of the audit log."""
+
+    at: float
+    who: str
+    what: str
+    """A word: answered, repeated, refused, token, revoked, group, recovered, started …"""
+    detail: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Ledger(ABC):
+    """All methods may be called from any thread; what they return is on disk."""
+
+    # ------------------------------------------------------------------ answers
+
+    @abstractmethod
+    def find(self, keys: Sequence[str]) -> dict[str, Kept]:
+        """Which of these questions were answered before."""
+
+    @abstractmethod
+    def record(self, analyst: str, entries: Sequence[Entry]) -> Recorded:
+        """Charge all entries, or none: durable when this returns.
+
+        Those whose key is there already are not charged again, and the kept answer is returned.
+        Raises ExhaustedError if a budget has no room for the rest; then nothing was written.
+        """
+
+    @abstractmethod
+    def budgets(self, analyst: str) -> Budgets: ...
+
+    @abstractmethod
+    def entries(self, after: int = 0, most: int = 1000) -> list[Kept]:
+        """Entries by number, for the log and the audit."""
+
+    # ------------------------------------------------------------------ people
+
+    @abstractmethod
+    def identify(self, token: str) -> Identity | None:
+        """Whose token it is, if it is valid now; wrong, expired and revoked ones are nobody's."""
+
+    @abstractmethod
+    def issue(
+        self,
+        analyst: str,
+        *,
+        queries: int | None = None,
+        group: str | None = None,
+        role: Role = "analyst",
+        scopes: frozenset[str] | None = None,
+        seconds: float | None = None,
+    ) -> tuple[str, Identity]:
+        """A new token, and whose it is; the token itself is kept nowhere.
+
+        `queries` sets the analyst's budget (None leaves it; a new analyst then has no own one),
+        `group` the group, `seconds` when the token expires.
+        """
+
+    @abstractmethod
+    def revoke(self, *, token: str | None = None, analyst: str | None = None) -> int:
+        """Revoke one token by its id, or all of an analyst; how many that were."""
+
+    @abstractmethod
+    def set_group(self, name: str, queries: int) -> None:
+        """Make a group, or change its budget."""
+
+    @abstractmethod
+    def people(self) -> list[dict[str, Any]]:
+        """name, role, group, queries, used, tokens (id, created, expires, revoked, scopes)."""
+
+    @abstractmethod
+    def groups(self) -> list[dict[str, Any]]:
+        """name, queries, used."""
+
+    # ------------------------------------------------------------------ the log
+
+    @abstractmethod
+    def note(self, who: str, what: str, **detail: Any) -> None:
+        """Put a line into the audit log soon; does not wait for the disk, and never fails."""
+
+    @abstractmethod
+    def events(self, before: int | None = None, most: int = 100) -> list[tuple[int, Event]]:
+        """The newest lines of the log, newest first."""
+
+    @abstractmethod
+    def close(self) -> None: ...

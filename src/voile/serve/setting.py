@@ -1,0 +1,98 @@
+"""What a server was begun with: written once by `voile serve init`, never changed.
+
+All of it is public but for where the table and the ledger are; analysts see `to_public()`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from voile.errors import UsageError
+from voile.schema import Schema
+
+FILE, TABLE, LEDGER, COUNTER = "server.json", "table.duckdb", "ledger.sqlite", "counter"
+FORMAT, VERSION = "voile-server", 1
+
+
+@dataclass(frozen=True)
+class Subset:
+    """Rows that a declared public condition chooses; how many they are is public."""
+
+    name: str
+    sql: str
+    rows: int
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The promise, the noise, and the table's public side."""
+
+    id: str
+    """Random, 32 hex digits: whose ledger and counter these are."""
+    name: str
+    schema: Schema
+    rows: int
+    """How many there are is public, as in the slides."""
+    queries: int
+    """T: how many answers there will ever be."""
+    delta: float
+    eta: float
+    noise: str
+    """binomial, gaussian or geometric."""
+    variance: float
+    """Of the noise of a count, where one person can change it by 1."""
+    per_person: int = 1
+    """Rows of one person, at most."""
+    person: str | None = None
+    """The column that says whose a row is, where people have several; it is not asked about."""
+    id_column: str | None = None
+    """The column that public halves are drawn by; the rows' numbers if none."""
+    subsets: tuple[Subset, ...] = ()
+    ledger: str | None = None
+    """A PostgreSQL URL; embedded if none."""
+    counter: str | None = None
+    """A file outside of the folder; one inside if none."""
+    digest: str = ""
+    """SHA-256 of the table's file."""
+
+    def to_public(self) -> dict[str, Any]:
+        return {
+            "id": self.id, "name": self.name, "rows": self.rows, "queries": self.queries,
+            "delta": self.delta, "eta": self.eta, "noise": self.noise, "variance": self.variance,
+            "per_person": self.per_person, "id_column": self.id_column,
+            "subsets": [{"name": s.name, "sql": s.sql, "rows": s.rows} for s in self.subsets],
+            "schema": self.schema.to_dict(),
+        }  # fmt: skip
+
+    def to_dict(self) -> dict[str, Any]:
+        inside = {"person": self.person, "ledger": self.ledger, "counter": self.counter,
+                  "digest": self.digest}  # fmt: skip
+        return {"format": FORMAT, "version": VERSION} | self.to_public() | inside
+
+    @classmethod
+    def from_dict(cls, found: Mapping[str, Any]) -> Setting:
+        parts = {k: v for k, v in found.items() if k not in ("format", "version")}
+        subsets = tuple(Subset(**one) for one in parts["subsets"])
+        return cls(**(parts | {"schema": Schema.from_dict(parts["schema"]), "subsets": subsets}))
+
+    @classmethod
+    def open(cls, folder: Path) -> Setting:
+        """The setting of a server's folder."""
+        try:
+            found = json.loads((folder / FILE).read_text(encoding="utf-8"))
+            if (found["format"], found["version"]) != (FORMAT, VERSION):
+                raise ValueError
+            return cls.from_dict(found)
+        except FileNotFoundError:
+            raise UsageError(
+                f"{str(folder)!r} is no server's folder",
+                hint="begin one with voile serve init DIR --table TABLE --queries T --delta δ",
+            ) from None
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise UsageError(
+                f"{str(folder / FILE)!r} cannot be read: {error}", hint="restore it from a backup"
+            ) from None

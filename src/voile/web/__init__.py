@@ -1,0 +1,1 @@
+"""What servers share: refusals, rates, addresses, and an answer whatever happens."""
