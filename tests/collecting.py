@@ -20,9 +20,9 @@ import numpy as np
 
 from voile.client import Spec, Submission
 from voile.collect.app import Limits, make_app
-from voile.collect.rate import Buckets, Rate
 from voile.collect.store import DATABASE, opened
 from voile.collect.writer import Writer
+from voile.web.rate import Buckets, Rate
 
 SURVEY: dict[str, Any] = {
     "format": "voile-perturbation",

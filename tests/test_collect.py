@@ -25,7 +25,7 @@ from tests.collecting import (
 from voile.client import Spec, read_submission
 from voile.collect import Writer, opened
 from voile.collect.app import Limits, make_app
-from voile.collect.rate import Buckets
+from voile.web.rate import Buckets
 
 A, B = "0a" * 16, "0b" * 16
 GOOD = [40, 12.5, "Male"]

@@ -17,8 +17,8 @@ import numpy as np
 from tests.collecting import SURVEY, application, ask, some_submission, stored, survey
 from voile.client import Spec, Submission, read_submission
 from voile.collect import Added, opened
-from voile.collect.refusal import RefusalError
 from voile.errors import UsageError
+from voile.web.refusal import RefusalError
 
 PARSED = 96_000
 ASKED = 4_000

@@ -22,9 +22,11 @@ from voile.cli.collecting import check_installed
 from voile.client import Spec
 from voile.collect import opened
 from voile.collect.app import Limits
-from voile.collect.rate import Buckets, Rate, party
-from voile.collect.serving import Address, bound, check_origins, check_proxy, settings
+from voile.collect.serving import check_origins
 from voile.errors import UsageError
+from voile.web.address import Address, bound, check_proxy
+from voile.web.rate import Buckets, Rate, party
+from voile.web.server import settings
 
 # ---------------------------------------------------------------------- rates
 

@@ -30,11 +30,11 @@ from voile.client import Spec
 from voile.collect import Added, Writer, opened, snapshot
 from voile.collect.app import make_app
 from voile.collect.layout import Layout
-from voile.collect.rate import Buckets
-from voile.collect.refusal import RefusalError
 from voile.collect.releasing import release_collected
 from voile.collect.store import DATABASE
 from voile.errors import TableError, UsageError
+from voile.web.rate import Buckets
+from voile.web.refusal import RefusalError
 
 A, B = "0a" * 16, "0b" * 16
 GOOD = [40, 12.5, "Male"]

@@ -74,9 +74,10 @@ def collect(
         raise UsageError("--overwrite belongs to --release", hint="a store is never overwritten")
     check_installed()
     from voile.collect.app import Limits
-    from voile.collect.rate import Rate
-    from voile.collect.serving import Address, Serving, check_origins
+    from voile.collect.serving import Serving, check_origins
     from voile.units import byte_count
+    from voile.web.address import Address
+    from voile.web.rate import Rate
 
     how = Serving(
         Address.read(listen or "127.0.0.1:8400"),

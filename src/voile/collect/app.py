@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from contextlib import aclosing
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -16,19 +15,20 @@ from fastapi import FastAPI, Request
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
-from starlette.requests import ClientDisconnect
 
 from voile.client import Submission, WrongSpecError, read_submission
-from voile.collect.guard import Guard, fault, refused
-from voile.collect.rate import Buckets
-from voile.collect.refusal import RefusalError, unavailable
 from voile.collect.writer import Writer
 from voile.errors import UsageError
+from voile.web.body import Bodies
+from voile.web.guard import Guard, fault, refused
+from voile.web.rate import Buckets
+from voile.web.refusal import RefusalError, unavailable
 
 HINTS = {
     HTTPStatus.NOT_FOUND: "there is /v1/spec, /v1/rows, /v1/count and /v1/health",
     HTTPStatus.METHOD_NOT_ALLOWED: "POST /v1/rows; everything else is GET",
 }
+WHAT = "the collector"
 OTHER_HINT = "ask as docs/collecting.md says"
 
 
@@ -59,8 +59,13 @@ class Collector:
         self._writer = writer
         self._spec = writer.store.spec
         self._limits = limits
-        self._reading = 0
-        """Bytes of the bodies that are being read."""
+        self._bodies = Bodies(
+            limits.bytes,
+            together=limits.bytes_together,
+            seconds=limits.seconds,
+            too_large=f"send at most {limits.rows:,} rows at once, and fewer if they are long",
+            too_slow="send fewer rows at once",
+        )
 
     async def spec(self) -> Response:
         """The spec, byte for byte: its digest is in every submission."""
@@ -79,8 +84,7 @@ class Collector:
 
     async def rows(self, request: Request) -> Response:
         """Take a submission; the answer comes when all of it is on disk."""
-        length = self._check_headers(request)
-        submission = self._submission(await self._body(request, length))
+        submission = self._submission(await self._bodies.read(request))
         done = await asyncio.wrap_future(self._writer.add(submission))
         return JSONResponse({"accepted": done.accepted, "repeated": done.repeated})
 
@@ -90,64 +94,6 @@ class Collector:
         except WrongSpecError as error:
             status = HTTPStatus.UNPROCESSABLE_ENTITY
             raise RefusalError(status, error.message, hint=error.hint) from None
-
-    def _check_headers(self, request: Request) -> int:
-        """The length of the body, if it is one that would be read."""
-        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-        coding = request.headers.get("content-encoding", "identity").strip().lower()
-        if kind != "application/json" or coding != "identity":
-            raise RefusalError(
-                HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
-                "the body is not plain application/json",
-                hint="send Content-Type: application/json, and no Content-Encoding",
-            )
-        length = request.headers.get("content-length", "")
-        if not (length.isascii() and length.isdigit()):
-            raise RefusalError(
-                HTTPStatus.LENGTH_REQUIRED,
-                "the body's length is not given",
-                hint="send a Content-Length; bodies in chunks are not taken",
-            )
-        if len(length) > 18 or int(length) > self._limits.bytes:
-            raise self._too_large()
-        return int(length)
-
-    async def _body(self, request: Request, length: int) -> bytes:
-        """The body, read no further than it may go."""
-        if self._reading and self._reading + length > self._limits.bytes_together:
-            raise unavailable("too many requests at once", hint="try again", retry_after=1)
-        self._reading += length
-        try:
-            async with asyncio.timeout(self._limits.seconds):
-                return await self._read(request)
-        except TimeoutError:
-            raise RefusalError(
-                HTTPStatus.REQUEST_TIMEOUT,
-                f"the body did not arrive within {self._limits.seconds:g} seconds",
-                hint="send fewer rows at once",
-            ) from None
-        except ClientDisconnect:
-            raise RefusalError(
-                HTTPStatus.BAD_REQUEST, "the body ends early", hint="send the same bytes again"
-            ) from None
-        finally:
-            self._reading -= length
-
-    async def _read(self, request: Request) -> bytes:
-        body = bytearray()
-        async with aclosing(request.stream()) as stream:
-            async for chunk in stream:
-                body += chunk
-                if len(body) > self._limits.bytes:
-                    raise self._too_large()
-        return bytes(body)
-
-    def _too_large(self) -> RefusalError:
-        return RefusalError(
-            HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
-            f"the body has more than {self._limits.bytes:,} bytes",
-            hint=f"send at most {self._limits.rows:,} rows at once, and fewer if they are long",
-        )
 
 
 def make_app(
@@ -180,7 +126,14 @@ def make_app(
             allow_methods=["GET", "POST"],
             allow_headers=["Content-Type"],
         )
-    app.add_middleware(Guard, buckets=buckets, note=note)
+    app.add_middleware(
+        Guard,
+        buckets=buckets,
+        note=note,
+        what=WHAT,
+        free=("/v1/health",),
+        slower="send several rows in one request, or wait as Retry-After says",
+    )
     return app
 
 
@@ -199,4 +152,4 @@ def refusal_of(error: Exception) -> RefusalError:
             status = HTTPStatus(error.status_code)
             return RefusalError(status, status.phrase.lower(), hint=HINTS.get(status, OTHER_HINT))
         case _:
-            return fault()
+            return fault(WHAT)

@@ -21,9 +21,9 @@ from pathlib import Path
 
 from voile.client import Spec, Submission
 from voile.collect.layout import Layout
-from voile.collect.refusal import RefusalError, unavailable
 from voile.engines.parquet import sync
 from voile.errors import UsageError
+from voile.web.refusal import RefusalError, unavailable
 
 DATABASE = "rows.sqlite"
 LOCK = "lock"

@@ -7,8 +7,8 @@ from collections import deque
 from concurrent.futures import Future
 
 from voile.client import Submission
-from voile.collect.refusal import RefusalError, unavailable
 from voile.collect.store import Added, Store
+from voile.web.refusal import RefusalError, unavailable
 
 GROUP = 20_000
 """Rows that one transaction takes, or one submission if that has more."""

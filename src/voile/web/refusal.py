@@ -8,7 +8,7 @@ from voile.errors import VoileError
 
 
 class RefusalError(VoileError):
-    """What the collector says instead of taking something.
+    """What a server says instead of doing what was asked.
 
     `retry_after` is in seconds, for refusals that pass by themselves.
     """
@@ -22,5 +22,5 @@ class RefusalError(VoileError):
 
 
 def unavailable(message: str, *, hint: str, retry_after: int | None = None) -> RefusalError:
-    """The store cannot take rows now, whatever the request is."""
+    """The server cannot do this now, whatever the request is."""
     return RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, hint=hint, retry_after=retry_after)
