@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from voile.asking.client import connect
     from voile.engines.table import Table
     from voile.errors import VoileError
     from voile.estimate import Answer, Estimate
@@ -22,6 +23,7 @@ _HOMES = {
     "Schema": "voile.schema",
     "Table": "voile.engines.table",
     "VoileError": "voile.errors",
+    "connect": "voile.asking.client",
     "frontier": "voile.evaluate.frontier",
     "generalize": "voile.publishing",
     "perturb": "voile.publishing",
@@ -31,7 +33,7 @@ _HOMES = {
 
 __all__ = [
     "Answer", "Estimate", "Release", "Schema", "Table", "VoileError",
-    "frontier", "generalize", "open", "perturb", "publish", "read", "verify",
+    "connect", "frontier", "generalize", "open", "perturb", "publish", "read", "verify",
 ]  # fmt: skip
 
 
