@@ -17,6 +17,7 @@ import typer
 from typer.models import CommandInfo, TyperInfo
 
 from voile.cli import (
+    asking,
     attacks,
     collecting,
     frontier,
@@ -36,8 +37,8 @@ from voile.cli.groups import Ordered
 from voile.terminal import complain, say
 
 __all__ = [
-    "app", "attacks", "collecting", "frontier", "grouping", "guarantees", "hierarchy", "losses",
-    "main", "mining", "perturbing", "planning", "releases", "risk", "tables",
+    "app", "asking", "attacks", "collecting", "frontier", "grouping", "guarantees", "hierarchy",
+    "losses", "main", "mining", "perturbing", "planning", "releases", "risk", "tables",
 ]  # fmt: skip
 
 PANELS = {

@@ -1,0 +1,110 @@
+"""What people see of a server that they ask."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import TYPE_CHECKING, Any
+
+from voile.terminal import key_values, say, show, show_answer, table_of
+
+if TYPE_CHECKING:
+    from voile.asking.client import Cost, Reply
+
+
+def show_reply(reply: Reply, *, as_csv: bool, as_json: bool) -> None:
+    """The answer, and beside it what it took from the budget."""
+    if as_json:
+        show(reply.to_dict(), None)
+        return
+    show_answer(reply.estimates, output=None, as_csv=as_csv, as_json=False)
+    took = f"charged {reply.charged:,}" if reply.charged else "free: it was answered before"
+    say(f"{took}; {reply.remaining:,} left")
+
+
+def cost_view(cost: Cost) -> Any:
+    from rich.console import Group
+    from rich.markup import escape
+
+    left = f"of the {cost.remaining:,} that are left"
+    told = f"it would cost {cost.cost:,} {left}" if cost.cost else "free: it was answered before"
+    parts = [told]
+    if cost.known and cost.cost:
+        parts.append(f"{cost.known:,} more of its totals were answered before, and are free")
+    if isinstance(cost.stderr, int | float):
+        parts.append(f"standard error {cost.stderr:,.4g}")
+    return Group(*parts, *(f"[dim]note: {escape(note)}[/dim]" for note in cost.notes))
+
+
+def budget_view(found: dict[str, Any]) -> Any:
+    bounds = {name: found.get(name) for name in ("group", "everyone")}
+    rows = [
+        [safe(found.get("analyst", "")), *budget_cells(found)],
+        *([safe(bound.get("name") or name), *budget_cells(bound)]
+          for name, bound in bounds.items() if isinstance(bound, dict)),
+    ]  # fmt: skip
+    return table_of(["budget of", "answers", "used", "left"], rows)
+
+
+def budget_cells(found: dict[str, Any]) -> list[str]:
+    queries, used = found.get("queries"), found.get("used")
+    left = found.get("remaining", found.get("left"))
+    if left is None and isinstance(queries, int) and isinstance(used, int):
+        left = queries - used
+    return [figure(queries, "no bound of their own"), figure(used), figure(left)]
+
+
+def about_view(found: dict[str, Any]) -> Any:
+    from rich.console import Group
+    from rich.markup import escape
+
+    from voile.schema import Schema
+
+    promise = found.get("promise")
+    facts = {
+        "table": safe(found.get("name", "")),
+        "rows": figure(found.get("rows")),
+        "answers": f"{figure(found.get('queries'))} at most, ever",
+        "noise": f"{safe(found.get('noise', ''))}, variance {figure(found.get('variance'))} "
+        "where one person changes a count by 1",
+    }
+    facts |= {f"subset {safe(s['name'])}": f"{figure(s['rows'])} rows with {safe(s['sql'])}"
+              for s in found.get("subsets", [])}  # fmt: skip
+    if isinstance(promise, dict):
+        facts |= {safe(k): figure(v) for k, v in promise.items() if not isinstance(v, dict | list)}
+    elif promise:
+        facts["promise"] = escape(str(promise))
+    return Group(Schema.from_dict(found["schema"]), key_values(facts))
+
+
+def history_view(found: list[dict[str, Any]]) -> Any:
+    rows = [
+        [moment(one.get("at")), safe(one.get("question") or one.get("sql") or ""),
+         figure(one.get("charged", 0))]
+        for one in found
+    ]  # fmt: skip
+    return table_of(["when", "question", "charged"], rows)
+
+
+def moment(at: Any) -> str:
+    """A time of the ledger, in the reader's own zone."""
+    if not isinstance(at, int | float):
+        return safe(at or "")
+    return dt.datetime.fromtimestamp(at, dt.UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+
+
+def figure(told: Any, otherwise: str = "") -> str:
+    """A number for reading, or a word as it is."""
+    if told is None:
+        return otherwise
+    if isinstance(told, bool) or not isinstance(told, int | float):
+        return safe(told)
+    return f"{told:,}" if isinstance(told, int) else f"{told:,.6g}"
+
+
+def safe(told: Any) -> str:
+    """A server's words, which can neither be markup nor steer the terminal."""
+    from rich.markup import escape
+
+    from voile.asking.connection import plain
+
+    return escape(plain(told))
