@@ -9,11 +9,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 from voile.errors import VoileError
 
 Role = Literal["analyst", "admin"]
+
+LOST = '{"lost": true}'
+"""The question of an entry that stands for one that is lost; its answer is null."""
 
 
 class ExhaustedError(VoileError):
@@ -66,6 +69,13 @@ class Kept:
     """Seconds since 1970; never less than that of the entry before."""
     digest: str
     """SHA-256, in hex, of the digest before and all of this row: a chain."""
+    group: str | None = None
+    """The group that was charged too."""
+
+    @property
+    def lost(self) -> bool:
+        """Charged for an answer that the ledger does not know any more (`recover`)."""
+        return self.entry.question == LOST
 
 
 @dataclass(frozen=True)
@@ -128,6 +138,12 @@ class Event:
 
 class Ledger(ABC):
     """All methods may be called from any thread; what they return is on disk."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     # ------------------------------------------------------------------ answers
 

@@ -1,0 +1,54 @@
+"""The audit log, and a clock that it keeps from going back."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+
+from voile.serve.ledger.base import Event
+from voile.serve.ledger.tables import Run
+
+INSERT = """
+INSERT INTO events (number, at, who, what, detail)
+SELECT coalesce(max(number), 0) + 1, ?, ?, ?, ? FROM events
+"""
+LATEST = """
+SELECT max(at) FROM (
+  SELECT max(at) AS at FROM entries UNION ALL SELECT max(at) FROM events
+  UNION ALL SELECT max(created) FROM tokens UNION ALL SELECT max(revoked) FROM tokens
+) AS times
+"""
+
+
+class Clock:
+    """Seconds since 1970, never less than what was seen before: an expired token stays so."""
+
+    def __init__(self, seen: float) -> None:
+        self._seen = seen
+        self._lock = threading.Lock()
+
+    def now(self) -> float:
+        with self._lock:
+            self._seen = max(self._seen, time.time())
+            return self._seen
+
+
+def latest(run: Run) -> float:
+    """The latest time that the ledger knows of."""
+    return float(run(LATEST)[0][0] or 0.0)
+
+
+def add(run: Run, event: Event) -> None:
+    run(INSERT, event.at, event.who, event.what, json.dumps(dict(event.detail), default=str))
+
+
+def events(run: Run, before: int | None, most: int) -> list[tuple[int, Event]]:
+    """The newest first."""
+    rows = run(
+        "SELECT number, at, who, what, detail FROM events WHERE number < ? "
+        "ORDER BY number DESC LIMIT ?",
+        2**62 if before is None else before,
+        most,
+    )
+    return [(n, Event(at, who, what, json.loads(detail))) for n, at, who, what, detail in rows]

@@ -1,0 +1,167 @@
+"""Beginning, opening and recovering a server's ledger: is it the one, and all of it?"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from pathlib import Path
+
+from voile.errors import UsageError
+from voile.serve.ledger import charging, log, postgres, sqlite
+from voile.serve.ledger.base import Event, Ledger, RolledBackError
+from voile.serve.ledger.book import STEWARD, Book
+from voile.serve.ledger.chain import Head, follow, genesis
+from voile.serve.ledger.counter import Counter, counter_path
+from voile.serve.ledger.locks import LOCK, locked
+from voile.serve.ledger.store import Store
+from voile.serve.ledger.tables import Run, create
+from voile.serve.setting import LEDGER, Setting
+
+
+def begin_ledger(folder: Path, setting: Setting) -> None:
+    """Make an empty ledger, and the counter that says so."""
+    counter = counter_of(folder, setting)
+    if not counter.path.parent.is_dir():
+        raise UsageError(
+            f"there is no folder {str(counter.path.parent)!r} for the counter",
+            hint="make it first",
+        )
+    if counter.path.exists():
+        raise UsageError(
+            f"{str(counter.path)!r} exists already", hint="every server has a counter of its own"
+        )
+    make_tables(folder, setting)
+    counter.advance(genesis(setting.id))
+
+
+def open_ledger(folder: Path, setting: Setting, *, serving: bool = False) -> Ledger:
+    """Open a ledger for its steward's commands, or for answering: then alone, and checked."""
+    with ExitStack() as stack:
+        counter = counter_of(folder, setting)
+        if serving:
+            keep_others_out(stack, folder, counter)
+        store = open_store(folder, setting, checkpoints=serving)
+        stack.callback(store.close)
+        store.read(lambda run: check_same(run, setting))
+        if serving:
+            head = store.read(lambda run: whole(run, setting))
+            counter.advance(checked(store, setting, counter, head))
+        return Book(store, setting, counter if serving else None, stack.pop_all())
+
+
+def recover(folder: Path, setting: Setting, *, ledger_is_whole: bool = False) -> int:
+    """Accept a ledger that the counter does not agree with; how many lost entries were charged.
+
+    As many as may be missing are charged, all that are left if there is no counter to tell. Only
+    who knows that nothing is missing, since the counter alone was lost, may say `ledger_is_whole`.
+    """
+    with ExitStack() as stack:
+        counter = counter_of(folder, setting)
+        keep_others_out(stack, folder, counter)
+        if not setting.ledger and not (folder / LEDGER).exists():
+            make_tables(folder, setting)
+        store = open_store(folder, setting, checkpoints=True)
+        stack.callback(store.close)
+        store.read(lambda run: check_same(run, setting))
+        head = store.read(lambda run: whole(run, setting))
+        lost = 0 if ledger_is_whole else missing(store, setting, counter.read(), head)
+
+        def charge(run: Run) -> Head:
+            now = log.Clock(log.latest(run)).now()
+            charging.charge_lost(run, setting, lost, now)
+            log.add(run, Event(now, STEWARD, "recovered", {"lost": lost}))
+            return charging.head(run, setting.id)
+
+        counter.advance(store.write(charge))
+        return lost
+
+
+def counter_of(folder: Path, setting: Setting) -> Counter:
+    return Counter(counter_path(folder, setting), setting.id)
+
+
+def make_tables(folder: Path, setting: Setting) -> None:
+    def fill(run: Run) -> None:
+        create(run, setting)
+
+    if setting.ledger:
+        postgres.begin(setting, fill)
+    else:
+        sqlite.begin(folder / LEDGER, fill)
+
+
+def open_store(folder: Path, setting: Setting, *, checkpoints: bool) -> Store:
+    """`checkpoints`: whether this process tidies up SQLite's log. One process does at a time."""
+    if setting.ledger:
+        return postgres.PostgresStore(setting.ledger, setting.id)
+    path = folder / LEDGER
+    if not path.exists():
+        raise RolledBackError(
+            f"the ledger {str(path)!r} is gone",
+            hint="put its newest backup back, and run voile serve recover",
+        )
+    return sqlite.SqliteStore(path, checkpoints=checkpoints)
+
+
+def keep_others_out(stack: ExitStack, folder: Path, counter: Counter) -> None:
+    """Neither this folder nor, where it was copied, its counter may have two servers."""
+    stack.enter_context(locked(folder / LOCK, f"the folder {str(folder)!r}"))
+    beside = counter.path.with_name(f"{counter.path.name}.lock")
+    stack.enter_context(locked(beside, f"the counter {str(counter.path)!r}"))
+
+
+def check_same(run: Run, setting: Setting) -> None:
+    server, queries = run("SELECT server, queries FROM about")[0]
+    if server != setting.id:
+        raise UsageError("the ledger is of another server", hint="put the right one back")
+    if queries != setting.queries:
+        raise UsageError(
+            f"the server was begun with {queries:,} answers, not {setting.queries:,}",
+            hint="what a server was begun with is never changed: begin another",
+        )
+
+
+def whole(run: Run, setting: Setting) -> Head:
+    """The newest entry, after looking whether every one follows the one before."""
+    return follow(genesis(setting.id), charging.all_entries(run))
+
+
+def digest_at(store: Store, setting: Setting, number: int) -> str | None:
+    """The digest of an entry, None if there is none."""
+    if number == 0:
+        return genesis(setting.id).digest
+    found = store.read(lambda run: run("SELECT digest FROM entries WHERE number = ?", number))
+    return found[0][0] if found else None
+
+
+def checked(store: Store, setting: Setting, counter: Counter, head: Head) -> Head:
+    """Refuse a ledger that does not lead to the counter. It may be ahead: a crash leaves that."""
+    said = counter.read()
+    if said is None:
+        raise RolledBackError(
+            f"the counter {str(counter.path)!r} is gone, so nobody can tell whether the ledger "
+            "is the newest",
+            hint="put the counter back as it was last, or run voile serve recover",
+        )
+    if said.number > head.number:
+        raise RolledBackError(
+            f"the ledger has {head.number:,} entries, but {said.number:,} answers have left: an "
+            "old copy was put back",
+            hint="put the newest ledger back, or let voile serve recover charge what is missing",
+        )
+    if digest_at(store, setting, said.number) != said.digest:
+        raise RolledBackError(
+            f"entry {said.number:,} of the ledger is not the one that the counter knows: another "
+            "copy went its own way",
+            hint="put the right ledger back, or let voile serve recover charge what may be missing",
+        )
+    return head
+
+
+def missing(store: Store, setting: Setting, said: Head | None, head: Head) -> int:
+    """How many entries there may have been that this ledger does not have, up to T."""
+    left = setting.queries - head.number
+    if said is None:
+        return left
+    if said.number > head.number:
+        return min(left, said.number - head.number)
+    return 0 if digest_at(store, setting, said.number) == said.digest else min(left, said.number)

@@ -1,0 +1,211 @@
+"""A ledger in PostgreSQL, which several servers may share.
+
+A transaction that writes first locks the one row of `about`: so charges come one after the other,
+whichever server they come from. Its tables are in a schema of their own, named by the server's id.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager, suppress
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from voile.errors import UsageError
+from voile.serve.ledger.base import LedgerError
+from voile.serve.ledger.store import PATIENCE, Store, T, Work
+from voile.serve.setting import Setting
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import psycopg
+
+    from voile.serve.ledger.tables import Run
+
+    Connection = psycopg.Connection[tuple[Any, ...]]
+
+IDLE = 8
+"""Connections for reading that are kept."""
+DURABLE = ("on", "remote_apply")
+"""Settings of synchronous_commit under which a commit that returns is on disk."""
+
+
+class PostgresStore(Store):
+    """One connection that writes, and some that read; a lost one is made anew."""
+
+    def __init__(self, url: str, server: str) -> None:
+        self.url = url
+        self.schema = schema_of(server)
+        self._writing: Connection | None = None
+        self._idle: list[Connection] = []
+        self._idle_lock = threading.Lock()
+        with failing(url):
+            self._writing = connect(url, self.schema)
+            if not has_tables(self._writing, self.schema):
+                raise LedgerError(
+                    f"there is no ledger {self.schema!r} in {place(url)}",
+                    hint="a ledger is begun by voile serve init --ledger URL",
+                    lasting=True,
+                )
+
+    def write(self, work: Work[T]) -> T:
+        with failing(self.url):
+            try:
+                connection = self._writing or connect(self.url, self.schema)
+                self._writing = connection
+                with connection.transaction():
+                    run = runner(connection)
+                    run("SELECT one FROM about FOR UPDATE")
+                    done = work(run)
+            except BaseException:
+                self._leave()
+                raise
+        return done
+
+    def read(self, work: Work[T]) -> T:
+        with failing(self.url):
+            connection = self._take()
+            try:
+                with connection.transaction():
+                    done = work(runner(connection))
+            except BaseException:
+                connection.close()
+                raise
+            self._give_back(connection)
+        return done
+
+    def close(self) -> None:
+        self._leave()
+        with self._idle_lock:
+            for connection in self._idle:
+                connection.close()
+            self._idle.clear()
+
+    def _leave(self) -> None:
+        """Nobody knows what state a connection is in after an error; the next write has its own."""
+        if self._writing is not None:
+            with suppress(Exception):
+                self._writing.close()
+            self._writing = None
+
+    def _take(self) -> Connection:
+        with self._idle_lock:
+            if self._idle:
+                return self._idle.pop()
+        return connect(self.url, self.schema)
+
+    def _give_back(self, connection: Connection) -> None:
+        with self._idle_lock:
+            if len(self._idle) < IDLE:
+                self._idle.append(connection)
+                return
+        connection.close()
+
+
+def begin(setting: Setting, fill: Work[None]) -> None:
+    """Make the ledger's schema and its tables."""
+    url, schema = str(setting.ledger), schema_of(setting.id)
+    with failing(url):
+        connection = connect(url, schema)
+        try:
+            if has_tables(connection, schema):
+                raise UsageError(
+                    f"there is a ledger {schema!r} in {place(url)} already",
+                    hint="begin a new server",
+                )
+            with connection.transaction():
+                run = runner(connection)
+                run(f"CREATE SCHEMA {schema}")
+                fill(run)
+        finally:
+            connection.close()
+
+
+def connect(url: str, schema: str) -> Connection:
+    """A connection whose commits are on disk when they return."""
+    connection: Connection = driver().connect(
+        url, autocommit=True, connect_timeout=int(PATIENCE), application_name="voile"
+    )
+    connection.execute(f"SET search_path TO {schema}")
+    connection.execute(f"SET lock_timeout TO {int(1000 * PATIENCE)}")
+    connection.execute(f"SET idle_in_transaction_session_timeout TO {int(3000 * PATIENCE)}")
+    make_durable(connection, url)
+    return connection
+
+
+def make_durable(connection: Connection, url: str) -> None:
+    """Ask for commits that wait for the disk, and refuse a database that does not sync at all."""
+    if shown(connection, "synchronous_commit") not in DURABLE:
+        connection.execute("SET synchronous_commit TO on")
+    wrong = [name for name in ("fsync", "full_page_writes") if shown(connection, name) != "on"]
+    if shown(connection, "synchronous_commit") not in DURABLE:
+        wrong.append("synchronous_commit")
+    if wrong:
+        connection.close()
+        raise LedgerError(
+            f"{place(url)} has {wrong[0]} off: a charge could be lost after its answer has left",
+            hint=f"set {wrong[0]} = on in postgresql.conf",
+            lasting=True,
+        )
+
+
+def shown(connection: Connection, name: str) -> str:
+    found = connection.execute(f"SHOW {name}").fetchone()
+    return str(found[0]) if found else ""
+
+
+def has_tables(connection: Connection, schema: str) -> bool:
+    found = connection.execute("SELECT to_regclass(%s)", [f"{schema}.about"]).fetchone()
+    return found is not None and found[0] is not None
+
+
+def schema_of(server: str) -> str:
+    """The name of a server's own schema; a server's id has nothing but hex digits."""
+    if not server.isalnum() or not server.isascii():
+        raise UsageError(f"{server!r} is no server's id", hint="it has 32 hex digits")
+    return f"voile_{server.lower()}"
+
+
+def runner(connection: Connection) -> Run:
+    def run(sql: str, *values: Any) -> list[tuple[Any, ...]]:
+        cursor = connection.execute(in_words_of_psycopg(sql), values or None)
+        return cursor.fetchall() if cursor.description else []
+
+    return run
+
+
+@lru_cache(maxsize=256)
+def in_words_of_psycopg(sql: str) -> bytes:
+    """Our statements have question marks for values and no per cent signs."""
+    return sql.replace("?", "%s").encode()
+
+
+@contextmanager
+def failing(url: str) -> Iterator[None]:
+    """Turn the database's errors into ours. All may pass: a new connection sees what is true."""
+    try:
+        yield
+    except driver().Error as error:
+        said = str(error).strip().split("\n", maxsplit=1)[0]
+        raise LedgerError(
+            f"the ledger in {place(url)} does not work now: {said}",
+            hint="try again; if it stays so, the server's steward must look after the database",
+        ) from None
+
+
+def place(url: str) -> str:
+    """The database's name and host, without user and password."""
+    parts = urlsplit(url)
+    return f"the database {parts.path.lstrip('/')!r} on {parts.hostname or 'this machine'}"
+
+
+def driver() -> Any:
+    try:
+        import psycopg  # noqa: PLC0415  (an extra)
+    except ImportError:
+        raise UsageError(
+            "a ledger in PostgreSQL needs psycopg", hint="pip install 'voile[postgres]'"
+        ) from None
+    return psycopg
