@@ -25,7 +25,7 @@ from voile.answering.totals import (
     with_products,
 )
 from voile.errors import QueryError, VoileError
-from voile.estimate import Answer, Estimate, Floats
+from voile.estimate import Answer, Bound, Estimate, Floats
 from voile.query.aggregate import CONDITIONS
 from voile.query.formula import Call, Formula, Number, Quantile, Total, leaves
 from voile.query.parse import Order, Query
@@ -108,6 +108,11 @@ class Work:
     @property
     def groups(self) -> Groups:
         return self.totals.groups
+
+    @property
+    def bound(self) -> Bound | None:
+        """The paper's utility statement for a count, where it has one."""
+        return self.source.bound
 
     def column(self, formula: Formula) -> Column:
         """What is told: the refined estimate where there is a model, else the plain one."""
@@ -249,7 +254,7 @@ class Work:
             confidence=confidence,
             covers=column.covers,
             _interval=interval,
-            bound=self.source.bound if counts else None,
+            bound=self.bound if counts else None,
             certain=None if ends is None else (float(ends[0][i]), float(ends[1][i])),
         )
 

@@ -42,8 +42,12 @@ NATIVE = {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBL
 class Domain:
     """Evaluates SQL on the domains of a schema, on a connection that someone else looks after."""
 
-    def __init__(self, connection: duckdb.DuckDBPyConnection, schema: Schema) -> None:
+    def __init__(
+        self, connection: duckdb.DuckDBPyConnection, schema: Schema, *, strict: bool = False
+    ) -> None:
+        """`strict` refuses what fails on some tuple in spite of TRY, where it else is NULL."""
         self._con = connection
+        self._strict = strict
         with contextlib.suppress(duckdb.Error):  # where the configuration is locked
             # It would compute what several TRY have in common outside of them, where it fails.
             connection.execute("SET disabled_optimizers = 'common_subexpressions'")
@@ -162,7 +166,7 @@ class Domain:
         try:
             columns = self._fetch(self._select(requests, table))
         except duckdb.Error as error:
-            if isinstance(error, FINAL) or len(requests) == count == 1:
+            if self._strict or isinstance(error, FINAL) or len(requests) == count == 1:
                 raise uncomputable(requests, error) from None
             columns = [self._in_parts(sql, table, 0, count, [FAILURES]) for sql in requests]
         if columns and len(columns[0]) != count:

@@ -69,6 +69,20 @@ def values_at(attribute: Attribute, codes: npt.NDArray[Any]) -> Any:
     return domain_array(attribute).take(pa.array(codes))
 
 
+def clamped(column: Any, attribute: Attribute) -> Any:
+    """Numbers and dates outside a range at its nearer end; other columns as they are."""
+    match attribute.domain:
+        case Range(low, high) | Interval(low, high):
+            ends: tuple[Any, Any] = (low, high)
+        case Bins(edges):
+            ends = (edges[0], edges[-1])
+        case _:
+            return column
+    least, most = (pa.scalar(end, type=column.type) for end in ends)
+    return pc.min_element_wise(pc.max_element_wise(column, least, skip_nulls=False), most,
+                               skip_nulls=False)  # fmt: skip
+
+
 def codes(column: Any, attribute: Attribute) -> npt.NDArray[np.int64]:
     """Each value's place in the domain, OUTSIDE where it has none."""
     match attribute.domain:

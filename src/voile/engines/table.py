@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import sqlglot
 
-from voile.engines.encode import OUTSIDE, SQL, codes
+from voile.engines.encode import OUTSIDE, SQL, clamped, codes
 from voile.engines.sources import SOURCE, attach, quote_identifier
 from voile.engines.sql import first_line, kind_of, literal, not_in_domain, off_grid
 from voile.errors import SchemaError, TableError, UsageError, did_you_mean
@@ -258,12 +258,18 @@ class Table:
         *,
         drop_nulls: bool,
         row_key: str | None = None,
+        clamp: bool = False,
         progress: Progress = lambda _: None,
     ) -> Iterator[tuple[list[npt.NDArray[np.int64]], Any]]:
-        """The codes of all rows, a batch at a time; and their keys, where a column is named."""
+        """The codes of all rows, a batch at a time; and their keys, where a column is named.
+
+        `clamp` moves numbers and dates that lie outside a range to its nearer end.
+        """
         batches = self._batches(schema, drop_nulls=drop_nulls, row_key=row_key)
         for batch in batches:
-            coded = [codes(batch.column(i), a) for i, a in enumerate(schema)]
+            columns = [clamped(batch.column(i), a) if clamp else batch.column(i)
+                       for i, a in enumerate(schema)]  # fmt: skip
+            coded = [codes(column, a) for column, a in zip(columns, schema, strict=True)]
             wrong = [a for a, code in zip(schema, coded, strict=True) if (code == OUTSIDE).any()]
             if wrong:
                 batches.close()  # an open result keeps the connection busy

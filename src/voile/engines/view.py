@@ -46,8 +46,10 @@ class View:
         schema: Schema,
         scores: pa.Table | None = None,
         beside: pa.Table | None = None,
+        *,
+        strict: bool = False,
     ) -> None:
-        """Without files there are no rows, and still the domain.
+        """Without files there are no rows, and still the domain, `strict` or not (see Domain).
 
         `scores` gives each history of a tuple (see HISTORY) its score and spread.
 
@@ -83,7 +85,7 @@ class View:
                 f"CREATE VIEW {SCORED} AS SELECT *, 1.0 AS {SCORE}, 0.0 AS {SPREAD} FROM {ROWS} "
                 'UNION ALL BY NAME SELECT * FROM "rows beside"'
             )
-        self.domain = Domain(self._con, schema)
+        self.domain = Domain(self._con, schema, strict=strict)
         self._answered: OrderedDict[str, RowSums] = OrderedDict()
         self._histograms: OrderedDict[str, pa.Table] = OrderedDict()
 

@@ -35,8 +35,10 @@ class Setting:
     """Random, 32 hex digits: whose ledger and counter these are."""
     name: str
     schema: Schema
-    rows: int
-    """How many there are is public, as in the slides."""
+    people: int
+    """How many are in the table is public, as in the slides."""
+    declared: bool
+    """Whether the domain was declared, or read off the table itself."""
     queries: int
     """T: how many answers there will ever be."""
     delta: float
@@ -59,9 +61,15 @@ class Setting:
     digest: str = ""
     """SHA-256 of the table's file."""
 
+    @property
+    def rows(self) -> int:
+        """At most so many rows: exactly, where everybody has one."""
+        return self.people * self.per_person
+
     def to_public(self) -> dict[str, Any]:
         return {
-            "id": self.id, "name": self.name, "rows": self.rows, "queries": self.queries,
+            "id": self.id, "name": self.name, "people": self.people, "rows": self.rows,
+            "declared": self.declared, "queries": self.queries,
             "delta": self.delta, "eta": self.eta, "noise": self.noise, "variance": self.variance,
             "per_person": self.per_person, "id_column": self.id_column,
             "subsets": [{"name": s.name, "sql": s.sql, "rows": s.rows} for s in self.subsets],
@@ -75,7 +83,7 @@ class Setting:
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Setting:
-        parts = {k: v for k, v in found.items() if k not in ("format", "version")}
+        parts = {k: v for k, v in found.items() if k not in ("format", "version", "rows")}
         subsets = tuple(Subset(**one) for one in parts["subsets"])
         return cls(**(parts | {"schema": Schema.from_dict(parts["schema"]), "subsets": subsets}))
 

@@ -1,0 +1,1 @@
+"""Answers from noisy totals: a server's, whose noise is known and independent."""

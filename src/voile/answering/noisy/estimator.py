@@ -1,0 +1,146 @@
+"""Formulas of totals to which independent noise was added: standard errors and intervals.
+
+A count or a sum has the exact interval of its noise. A formula that is linear in several totals, or
+a ratio of such, has the smaller of two bounds: each total within its own at a share of the chance
+to err, and the normal one of the summed noise, where every part is near normal.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Protocol
+
+import numpy as np
+
+from voile.answering.arithmetic import Affine
+from voile.answering.columns import Flags, Formulas, terms_of
+from voile.estimate import Floats
+from voile.query.formula import Formula
+from voile.query.predicate import Term
+
+COVERS = (
+    "the statistic of the table that the server holds, at the stated confidence or more, over the "
+    "noise of its answers"
+)
+APPROXIMATES = (
+    "the statistic of the table that the server holds, at about the stated confidence (delta "
+    "method; good where the counts behind it are large), over the noise of its answers"
+)
+NEAR_NORMAL = 100.0
+"""The variance, in whole steps, from which on noise that is added up counts as normal."""
+
+
+class Noise(Protocol):
+    """The law of one total's noise, in whole steps."""
+
+    @property
+    def variance(self) -> float: ...
+
+    def deviation(self, miss: float) -> int:
+        """The smallest h that the noise exceeds with chance at most `miss`, on both sides."""
+        ...
+
+
+@dataclass(frozen=True)
+class NoisyTotal:
+    """One total as it was answered, for each group."""
+
+    key: str
+    """Which answer it is: totals with one key share their noise."""
+    values: Floats
+    noise: Noise
+    unit: float
+    """What a whole step is worth."""
+    grid: int = 1
+    """Fine steps that were floored to one, before noise was added."""
+    normal: bool = True
+    """Whether the noise has the tails of a normal law."""
+
+    @property
+    def variance(self) -> float:
+        """Of the error: the noise's, and the square of the most that flooring does."""
+        return (self.noise.variance + self._floored**2) * self.unit**2
+
+    @property
+    def _floored(self) -> float:
+        """Values stand in the middle of what was floored to one step."""
+        return (1 - 1 / self.grid) / 2
+
+    def deviation(self, miss: float) -> float:
+        return (self.noise.deviation(miss) + self._floored) * self.unit
+
+
+@dataclass(frozen=True)
+class NoisyEstimator(Formulas):
+    """Estimates of formulas from noisy totals."""
+
+    totals: dict[Term, NoisyTotal]
+    most_rows: int
+    """No count exceeds it."""
+
+    @property
+    def order(self) -> tuple[Term, ...]:
+        return tuple(self.totals)
+
+    @property
+    def estimates(self) -> Floats:
+        return np.stack([total.values for total in self.totals.values()], axis=1)
+
+    @property
+    def covers(self) -> str:
+        return COVERS
+
+    @property
+    def approximates(self) -> str:
+        return APPROXIMATES
+
+    @property
+    def is_exact(self) -> bool:
+        return False
+
+    def most(self, form: Affine) -> float:
+        if len(form.parts) != 1 or form.parts[0][0].values or form.parts[0][1] < 0:
+            return math.inf
+        return form.constant + form.parts[0][1] * self.most_rows
+
+    def surely_nothing(self, used: tuple[Term, ...], slope: Floats) -> Flags:  # noqa: ARG002
+        return np.zeros(len(slope), dtype=np.bool_)
+
+    @np.errstate(all="ignore")
+    def stderr(self, formula: Formula) -> Floats:
+        used = terms_of(formula)
+        slope = self.values({})(formula).slope[:, [self.order.index(term) for term in used]]
+        shared, totals = self._shared(used, slope)
+        return np.sqrt(shared**2 @ np.array([total.variance for total in totals]))
+
+    def _shared(self, used: Sequence[Term], slope: Floats) -> tuple[Floats, list[NoisyTotal]]:
+        """Slopes by answer: terms that have one answer have one noise."""
+        totals: dict[str, NoisyTotal] = {}
+        slopes: dict[str, Floats] = {}
+        for place, term in enumerate(used):
+            total = self.totals[term]
+            totals[total.key] = total
+            slopes[total.key] = slopes.get(total.key, 0.0) + slope[:, place]
+        if not totals:
+            return np.zeros((len(slope), 0)), []
+        return np.stack(list(slopes.values()), axis=1), list(totals.values())
+
+    @np.errstate(all="ignore")
+    def deviation(self, used: tuple[Term, ...], slope: Floats, miss: float) -> Floats:
+        shared, totals = self._shared(used, slope)
+        if not totals:
+            return np.zeros(len(slope))
+        share = miss / len(totals)
+        each = np.abs(shared) @ np.array([total.deviation(share) for total in totals])
+        if len(totals) == 1 or not all(
+            t.normal and t.noise.variance >= NEAR_NORMAL for t in totals
+        ):
+            return each
+        z = -NormalDist().inv_cdf(miss / 2)
+        # Half a step each, for totals move in steps.
+        steps = np.abs(shared) @ np.array([total.unit for total in totals]) / 2
+        together = z * np.sqrt(shared**2 @ np.array([t.variance for t in totals])) + steps
+        return np.minimum(each, together)

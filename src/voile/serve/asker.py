@@ -1,0 +1,251 @@
+"""From a question to its answer: charged, on disk, and only then told.
+
+The order is: read the question (no row is touched), find what was answered before, see that every
+budget has room for the rest, count, add noise, write charge and answer in one durable step, answer
+from what was written. A process that dies before the write has told nothing; one that dies after it
+finds the answer again.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from voile.answering.noisy.estimator import NoisyEstimator, NoisyTotal
+from voile.answering.noisy.work import answer_noisy
+from voile.answering.totals import scattered
+from voile.errors import VoileError
+from voile.estimate import Answer, checked_confidence
+from voile.noise.whole import draw
+from voile.privacy.interactive.laws import NoiseLaw
+from voile.privacy.interactive.promise import account
+from voile.query.rows import RowSums
+from voile.serve.ledger.base import Budget, Entry, ExhaustedError, Kept, Ledger
+from voile.serve.question import Asking, Question, TotalAsked
+from voile.serve.setting import Setting
+
+Draw = Callable[[NoiseLaw, int], list[int]]
+
+
+class Counted(Protocol):
+    """The private rows."""
+
+    def sums(self, where: str, keys: Sequence[str], sums: Sequence[str]) -> RowSums: ...
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a question would cost, known before it is asked."""
+
+    new: int
+    """Totals that would be charged."""
+    known: int
+    """Totals that were answered before."""
+    left: int
+    """Of the tightest budget, before."""
+    stderr: dict[str, float | None]
+    """Of each column, where it does not depend on the answer."""
+    groups: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "cost": self.new, "remaining": self.left, "new": self.new, "known": self.known,
+            "affordable": self.new <= self.left, "groups": self.groups, "stderr": self.stderr,
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer, what it cost, and what is left."""
+
+    answer: Answer
+    charged: int
+    left: int
+    numbers: tuple[int, ...]
+    """Where the totals it is made of stand in the ledger."""
+    subset: Any
+    subset_rows: int | None
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        found = self.answer.to_dict()
+        estimates = [v for row in found["rows"] for v in row.values() if isinstance(v, dict)]
+        one = estimates[0] if len(estimates) == 1 else {}
+        return {
+            "answer": one.get("estimate"), "stderr": one.get("stderr"),
+            "low": one.get("low"), "high": one.get("high"),
+            "charged": self.charged, "remaining": self.left,
+            "rows": found["rows"], "columns": list(self.answer.columns),
+            "confidence": self.answer.confidence, "covers": self.answer.covers,
+            "notes": list(self.notes), "subset": self.subset, "subset_rows": self.subset_rows,
+            "numbers": list(self.numbers),
+        }  # fmt: skip
+
+
+class Asker:
+    """Answers the questions of all analysts; any number of threads may ask."""
+
+    def __init__(
+        self, setting: Setting, rows: Counted, ledger: Ledger, draw_noise: Draw = draw
+    ) -> None:
+        self.setting, self.ledger = setting, ledger
+        self._rows, self._draw = rows, draw_noise
+        self._asking = Asking(setting)
+        self._reserved = Reserved()
+
+    def promise(self) -> dict[str, Any]:
+        """What all answers together promise everyone in the table."""
+        found = account(self.setting.noise, self.setting.variance, self.setting.queries,
+                        delta=self.setting.delta)  # fmt: skip
+        return found.to_dict()
+
+    def cost(self, analyst: str, sql: str, subset: Any = "all") -> Cost:
+        """What the question would cost; no row is touched and nothing is charged."""
+        question = self._asking.read(sql, subset)
+        known = self.ledger.find([total.key for total in distinct(question)])
+        return Cost(
+            new=len(distinct(question)) - len(known),
+            known=len(known),
+            left=self.ledger.budgets(analyst).left,
+            stderr=expected_errors(question, self.setting.rows),
+            groups=len(question.groups),
+        )
+
+    def ask(self, analyst: str, sql: str, subset: Any = "all", confidence: float = 0.95) -> Reply:
+        """Answer; what was answered before is free."""
+        checked_confidence(confidence)
+        question = self._asking.read(sql, subset)
+        totals = distinct(question)
+        kept = self.ledger.find([total.key for total in totals])
+        new = [total for total in totals if total.key not in kept]
+        charged = 0
+        if new:
+            with self._reserved.hold(self.ledger, analyst, len(new)):
+                recorded = self.ledger.record(analyst, self._answers(question, new))
+            kept, charged = kept | dict(recorded.kept), recorded.charged
+            left = recorded.budgets.left
+        else:
+            left = self.ledger.budgets(analyst).left
+        answer = self._assembled(question, kept, confidence)
+        return Reply(
+            answer=answer, charged=charged, left=left,
+            numbers=tuple(sorted({kept[total.key].number for total in totals})),
+            subset=question.rows.told, subset_rows=question.rows.rows,
+            notes=(*answer.notes, *self._notes(question)),
+        )  # fmt: skip
+
+    def _notes(self, question: Question) -> list[str]:
+        everyone = question.query.predicate is None and question.rows.told == "all"
+        if everyone and not question.query.groups and self.setting.per_person == 1:
+            return [f"how many rows there are is public: {self.setting.rows:,}"]
+        return []
+
+    # ------------------------------------------------------------------ what touches rows
+
+    def _answers(self, question: Question, new: Sequence[TotalAsked]) -> list[Entry]:
+        """The true totals with noise; the truth goes no further than this function."""
+        truth = self._counted(question, [total.aggregate for total in new])
+        entries = []
+        for place, total in enumerate(new):
+            steps = np.floor_divide(truth[:, place], total.grid).astype(np.int64)
+            noise = self._draw(total.law, len(steps))
+            noisy = [int(step) + one for step, one in zip(steps, noise, strict=True)]
+            question_text = json.dumps(total.question, ensure_ascii=False, sort_keys=True)
+            entries.append(Entry(total.key, question_text, json.dumps(noisy)))
+        return entries
+
+    def _counted(self, question: Question, aggregates: list[str]) -> Any:
+        """The sums of each stored group, 0 where it has no row.
+
+        What fails on rows would fail on the domain, where it was tried; should it fail all the
+        same, no row counts: to refuse now would tell something about them.
+        """
+        width = max(1, len(question.codes[0]) if question.codes else 1)
+        try:
+            seen = self._rows.sums(question.where, question.keys, aggregates)
+            if question.expected is None:
+                return seen.sums
+            return scattered(seen, question.codes, question.expected)[0]
+        except VoileError as error:
+            self.ledger.note("server", "failed", kind=type(error).__name__)
+            return np.zeros((width, len(aggregates)))
+
+    # ------------------------------------------------------------------ what does not
+
+    def _assembled(self, question: Question, kept: dict[str, Kept], confidence: float) -> Answer:
+        places = np.array(question.stored)
+        found: dict[Any, NoisyTotal] = {}
+        for total in question.totals:
+            steps = np.array(json.loads(kept[total.key].entry.answer), dtype=np.float64)[places]
+            found[total.term] = noisy_total(total, total.numbers(steps))
+        estimator = NoisyEstimator(
+            {total.term: total.range for total in question.totals}, found, self.setting.rows
+        )
+        return answer_noisy(question.query, question.groups, estimator, confidence)
+
+
+def noisy_total(total: TotalAsked, values: Any) -> NoisyTotal:
+    return NoisyTotal(total.key, values, total.law, total.unit, total.grid,
+                      normal=total.law.kind != "geometric")  # fmt: skip
+
+
+def distinct(question: Question) -> list[TotalAsked]:
+    """Totals by their key: two ways to write one in a question are one."""
+    return list({total.key: total for total in question.totals}.values())
+
+
+def expected_errors(question: Question, rows: int) -> dict[str, float | None]:
+    """Standard errors that are known beforehand: of what is linear in totals."""
+    from voile.answering.arithmetic import as_ratio  # noqa: PLC0415
+
+    zeros = np.zeros(1)
+    totals = {total.term: noisy_total(total, zeros) for total in question.totals}
+    estimator = NoisyEstimator({t.term: t.range for t in question.totals}, totals, rows)
+    found: dict[str, float | None] = {}
+    for column in question.query.columns:
+        if isinstance(column.source, int):
+            continue
+        ratio = as_ratio(column.source)
+        linear = ratio is not None and ratio.bottom.is_constant
+        found[column.name] = float(estimator.stderr(column.source)[0]) if linear else None
+    return found
+
+
+class Reserved:
+    """Room in budgets that questions which are being counted will need.
+
+    Without it two questions could both see the last one left; the ledger would refuse the second,
+    but after it was counted. This way every refusal comes before.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._held: Counter[str] = Counter()
+        self._all = 0
+
+    @contextmanager
+    def hold(self, ledger: Ledger, analyst: str, needed: int) -> Iterator[None]:
+        with self._lock:
+            found = ledger.budgets(analyst)
+            self._check("the server", found.everyone, self._all, needed)
+            self._check(analyst, found.analyst, self._held[analyst], needed)
+            self._check("the group", found.group, 0, needed)
+            self._held[analyst] += needed
+            self._all += needed
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._held[analyst] -= needed
+                self._all -= needed
+
+    def _check(self, whose: str, budget: Budget | None, held: int, needed: int) -> None:
+        if budget is not None and budget.left - held < needed:
+            raise ExhaustedError(whose, needed, max(0, budget.left - held))

@@ -1,0 +1,182 @@
+"""Begin a server: take the table in, derive the noise from the promise, open its ledger."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from voile.engines.counted import CountedTable, write_counted
+from voile.engines.parquet import sync
+from voile.engines.table import Progress, Table
+from voile.errors import UsageError
+from voile.privacy.interactive.promise import needed
+from voile.publishing.wish import Wish, choose_schema
+from voile.schema import Schema
+from voile.serve.ledger import begin_ledger
+from voile.serve.question import Asking
+from voile.serve.setting import FILE, TABLE, Setting, Subset
+
+NAME = 60
+
+
+def begin(
+    folder: Path,
+    table: object,
+    *,
+    schema: Schema | str | Path | Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    queries: int,
+    delta: float,
+    eta: float = 1e-6,
+    noise: str = "binomial",
+    anytime: bool = False,
+    name: str | None = None,
+    person: str | None = None,
+    per_person: int | None = None,
+    id_column: str | None = None,
+    subsets: Mapping[str, str] | None = None,
+    ledger: str | None = None,
+    counter: Path | None = None,
+    clamp: bool = False,
+    null_text: Sequence[str] = (),
+    progress: Progress = lambda _: None,
+) -> tuple[Setting, list[str]]:
+    """Make the folder of a new server, whole or not at all; also what its steward should know."""
+    check_place(folder)
+    check_people(person, per_person, id_column)
+    variance = needed(noise, delta, eta, queries, anytime=anytime).variance
+    source = table if isinstance(table, Table) else Table(table, null_text=null_text)
+    key = person or id_column
+    if key is not None:
+        source.check_columns([key])
+    asked = columns
+    if asked is None and schema is None and key is not None:
+        asked = [column for column in source.columns if column != key]
+    domain, notes = choose_schema(
+        source, Wish(columns=asked, schema=schema, nulls=nulls_of(source, asked))
+    )
+    if key in domain.names:
+        raise UsageError(
+            f"column {key!r} says whose a row is, and is not asked about",
+            hint="leave it out of the schema or of --columns",
+        )
+    begun = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
+    begun.mkdir(mode=0o700)
+    try:
+        _, people = write_counted(
+            begun / TABLE, source, domain, key=key,
+            per_key=(per_person or 1) if person else None, clamp=clamp, progress=progress,
+        )  # fmt: skip
+        if not people:
+            raise UsageError("the table has no rows", hint="there is nothing to ask about")
+        setting = Setting(
+            id=secrets.token_hex(16), name=name or source.name[:NAME], schema=domain,
+            people=people, declared=schema is not None, queries=queries, delta=delta, eta=eta,
+            noise=noise, variance=variance, per_person=per_person or 1, person=person,
+            id_column=key, ledger=ledger, counter=None if counter is None else str(counter),
+            digest=file_digest(begun / TABLE),
+        )  # fmt: skip
+        setting = with_subsets(setting, subsets or {}, begun / TABLE)
+        write_setting(begun, setting)
+        begin_ledger(begun, setting)
+        put_in_place(begun, folder)
+    except BaseException:
+        shutil.rmtree(begun, ignore_errors=True)
+        raise
+    return setting, notes + remarks(setting)
+
+
+def nulls_of(source: Table, columns: Sequence[str] | None) -> Any:
+    """NULL is a value where it occurs: rows are not left out, for that would tell of them."""
+    names = source.check_columns(list(columns if columns is not None else source.columns))
+    return "as-value" if source.null_counts(names) else "error"
+
+
+def check_place(folder: Path) -> None:
+    parent = folder.absolute().parent
+    if not parent.is_dir():
+        raise UsageError(f"there is no folder {str(parent)!r}", hint="make it first")
+    if folder.exists() or folder.is_symlink():
+        raise UsageError(
+            f"{str(folder)!r} exists already",
+            hint="a server's folder is never overwritten: its ledger says what was answered",
+        )
+
+
+def check_people(person: str | None, per_person: int | None, id_column: str | None) -> None:
+    if per_person is not None and person is None:
+        raise UsageError(
+            "--per-person needs --person", hint="name the column that says whose a row is"
+        )
+    if per_person is not None and per_person < 1:
+        raise UsageError(f"--per-person {per_person} keeps no row", hint="at least 1")
+    if person is not None and id_column is not None and person != id_column:
+        raise UsageError(
+            "--person and --id exclude each other", hint="halves are drawn by the person then"
+        )
+
+
+def with_subsets(setting: Setting, subsets: Mapping[str, str], table: Path) -> Setting:
+    """Declared conditions: checked as questions are, and counted, for their size is public."""
+    if not subsets:
+        return setting
+    asking, rows = Asking(setting), CountedTable(table)
+    try:
+        found = [
+            Subset(checked_name(name), sql, rows.count(asking.condition(sql)))
+            for name, sql in subsets.items()
+        ]
+    finally:
+        rows.close()
+    return replace(setting, subsets=tuple(found))
+
+
+def checked_name(name: str) -> str:
+    if name == "all" or not name or not name.replace("_", "a").replace("-", "a").isalnum():
+        raise UsageError(
+            f"--subset {name!r} is no name", hint="letters, digits, _ and -; 'all' is everyone"
+        )
+    return name
+
+
+def write_setting(folder: Path, setting: Setting) -> None:
+    path = folder / FILE
+    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump(setting.to_dict(), file, ensure_ascii=False, indent=2)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def put_in_place(begun: Path, folder: Path) -> None:
+    """On disk first, then by its name, for its owner only."""
+    for path in begun.iterdir():
+        path.chmod(stat.S_IRUSR | stat.S_IWUSR)
+    sync(begun / TABLE)
+    sync(begun)
+    begun.rename(folder)
+    sync(folder.absolute().parent)
+
+
+def file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def remarks(setting: Setting) -> list[str]:
+    notes = [f"how many people there are is public: {setting.people:,}"]
+    if setting.person is None:
+        notes.append("each row is taken for one person; say --person COLUMN where people have more")
+    if setting.subsets:
+        listed = ", ".join(f"{one.name} ({one.rows:,})" for one in setting.subsets)
+        notes.append(f"declared subsets and their exact sizes are public: {listed}")
+    return notes

@@ -1,0 +1,32 @@
+"""A server's folder, open for answering: its parts belong together, and only one answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from voile.engines.counted import CountedTable
+from voile.errors import UsageError
+from voile.serve.asker import Asker
+from voile.serve.beginning import file_digest
+from voile.serve.ledger import open_ledger
+from voile.serve.setting import TABLE, Setting
+
+
+@contextmanager
+def opened(folder: Path) -> Iterator[Asker]:
+    """Take the folder's lock, check the table and the ledger, and answer."""
+    setting = Setting.open(folder)
+    table = folder / TABLE
+    if not table.is_file() or file_digest(table) != setting.digest:
+        raise UsageError(
+            f"{str(table)!r} is not the table that the server was begun with",
+            hint="restore it from a backup: answers about another table need another server",
+        )
+    with ExitStack() as stack:
+        ledger = open_ledger(folder, setting, serving=True)
+        stack.callback(ledger.close)
+        rows = CountedTable(table)
+        stack.callback(rows.close)
+        yield Asker(setting, rows, ledger)

@@ -1,0 +1,395 @@
+"""From SQL to the totals that answer it: what each costs, what one person can do to it, its noise.
+
+Nothing here touches a row: what is decided here, a refusal above all, follows from the question and
+the public schema alone.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voile.answering.noisy.work import terms_needed
+from voile.answering.source import KEYS, LARGEST, NUMBERS, parts_of
+from voile.answering.totals import Groups, listing, possible
+from voile.engines.counted import half
+from voile.engines.view import View
+from voile.errors import QueryError, UsageError, did_you_mean
+from voile.privacy.interactive.laws import Change, NoiseLaw, noise_law
+from voile.query import parse
+from voile.query.domain import DomainSums, GroupedSum
+from voile.query.parse import Query
+from voile.query.predicate import Atom, Expression, Predicate, Term, both, guarded, to_sql, wording
+from voile.query.rows import RowSums
+from voile.query.text import refusal
+from voile.serve.canonical import Truth, digest, meaning, meaning_of_values
+from voile.serve.setting import Setting
+
+MOST_GROUPS = 10_000
+MOST_TOTALS = 50
+MOST_TUPLES = 2**22
+"""Tuples of the domain on which one condition is tried before any row is."""
+LONGEST, LONGEST_SEED = 10_000, 200
+"""Characters of a question, and of a seed."""
+FINE = 2**20
+"""Steps that numbers which are not whole are summed in, over their range."""
+COARSE = 16
+"""Steps over a total's change where noise is tossed with coins, of which it needs the square."""
+KEPT = 4096
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Which rows are asked about: everyone, a public half, or a declared subset."""
+
+    told: Any
+    """As JSON: "all", {"half": SEED}, or a name."""
+    condition: str | None = None
+    rows: int | None = None
+    """How many, where that is public by itself."""
+    fixed: bool = True
+    """Whether who is among them does not depend on the rows' values."""
+
+
+@dataclass(frozen=True)
+class TotalAsked:
+    """One total over one list of groups: one answer, one charge."""
+
+    key: str
+    term: Term
+    aggregate: str
+    """The SQL aggregate: whole fine steps."""
+    range: tuple[float, float]
+    """Between which numbers a row's part lies."""
+    scale: float
+    """Fine steps to one unit of what is summed."""
+    grid: int
+    """Fine steps that are floored to one."""
+    change: Change
+    law: NoiseLaw
+    question: dict[str, Any]
+    """What the ledger keeps."""
+
+    @property
+    def unit(self) -> float:
+        """What one step is worth."""
+        return self.grid / self.scale
+
+    def numbers(self, steps: npt.NDArray[Any]) -> Floats:
+        """What answered steps are estimates of: the middle of what was floored to each."""
+        found: Floats = (steps * self.grid + (self.grid - 1) / 2) / self.scale
+        return found
+
+
+@dataclass(frozen=True)
+class Question:
+    """A query, and the totals that answer it."""
+
+    query: Query
+    rows: Rows
+    totals: tuple[TotalAsked, ...]
+    groups: Groups
+    """In the order of the query's groups."""
+    where: str
+    keys: tuple[str, ...]
+    expected: GroupedSum | None
+    """What the domain allows, where there are groups; in the order that keys are stored in."""
+    stored: tuple[int, ...]
+    """Which of the stored groups each group of the answer is."""
+    codes: tuple[npt.NDArray[np.int64], ...]
+    """Places of the stored groups among the domain's keys."""
+
+
+class Asking:
+    """Reads questions for one server; used by many threads, one at a time."""
+
+    def __init__(self, setting: Setting) -> None:
+        self.setting = setting
+        self._view = View([], setting.schema, strict=True)
+        self._sums = DomainSums(setting.schema, self._view.domain, memory=2**28)
+        self._lock = threading.Lock()
+        self._truths: OrderedDict[Atom, Truth] = OrderedDict()
+        self._laws: dict[Change, NoiseLaw] = {}
+        self.subsets = {one.name: self.condition(one.sql) for one in setting.subsets}
+
+    def read(self, sql: str, subset: Any = "all") -> Question:
+        """The question, or a refusal that has nothing to do with the rows."""
+        if len(sql) > LONGEST:
+            raise QueryError(
+                f"the question has {len(sql):,} characters", hint=f"at most {LONGEST:,}"
+            )
+        rows = self.rows(subset)
+        with self._lock:
+            return self._read(sql, rows)
+
+    def condition(self, sql: str) -> str:
+        """A declared condition as the engine reads it."""
+        query = parse(f"select count(*) from rows where {sql}", self.setting.schema)
+        self._check(query)
+        return to_sql(query.predicate) if query.predicate else "TRUE"
+
+    def rows(self, subset: Any) -> Rows:
+        """What a request says about which rows."""
+        setting = self.setting
+        if subset is None or subset == "all":
+            return Rows("all", rows=setting.rows if setting.per_person == 1 else None)
+        if isinstance(subset, dict) and set(subset) == {"half"}:
+            seed = subset["half"]
+            if isinstance(seed, str) and 0 < len(seed) <= LONGEST_SEED:
+                return Rows({"half": seed}, half(seed))
+            raise UsageError(
+                f"a half's seed is {json.dumps(seed, default=str)[:80]}",
+                hint=f"a text of 1 to {LONGEST_SEED} characters",
+            )
+        if isinstance(subset, str) and subset in self.subsets:
+            found = next(one for one in setting.subsets if one.name == subset)
+            return Rows(subset, self.subsets[subset], rows=found.rows, fixed=False)
+        hint = did_you_mean(subset, ["all", *self.subsets]) if isinstance(subset, str) else ""
+        raise UsageError(
+            f"there is no subset {json.dumps(subset, default=str)[:80]}",
+            hint=hint or 'use "all", {"half": "a seed"}, or the name of a declared subset',
+        )
+
+    def _read(self, sql: str, rows: Rows) -> Question:
+        query = parse(sql, self.setting.schema)
+        terms = terms_needed(query)
+        if len(terms) > MOST_TOTALS:
+            raise QueryError(
+                f"the question needs {len(terms)} totals", hint=f"at most {MOST_TOTALS} at once"
+            )
+        self._check(query)
+        # One order for all ways to write GROUP BY, so that they have one stored answer.
+        order = sorted(range(len(query.groups)), key=lambda i: query.groups[i].sql)
+        stored = tuple(query.groups[i] for i in order)
+        expected, listed = self._listed(query, stored)
+        groups, places = arranged(listed, order)
+        shape = Shape(rows, stored, len(listed))
+        totals = tuple(self._total(term, query, shape) for term in terms)
+        return Question(
+            query=query, rows=rows, totals=totals, groups=groups, where=self._where(query, rows),
+            keys=tuple(guarded(group.sql) for group in stored), expected=expected,
+            stored=places, codes=listed.codes,
+        )  # fmt: skip
+
+    def _where(self, query: Query, rows: Rows) -> str:
+        parts = [to_sql(query.predicate)] if query.predicate else []
+        parts += [rows.condition] if rows.condition else []
+        return " AND ".join(parts) or "TRUE"
+
+    # ------------------------------------------------------------------ on the domain
+
+    def _check(self, query: Query) -> None:
+        """Every expression is computed on its domain first: what fails there is refused here.
+
+        So it cannot fail on rows, whose values are all of the domain.
+        """
+        parts: list[Atom | Expression] = [*query.conditions, *query.values, *query.groups]
+        for part in parts:
+            size = math.prod(self.setting.schema[name].size for name in part.attributes)
+            if size > MOST_TUPLES:
+                raise refusal(
+                    query.sql,
+                    f"{wording(part)} reads {size:,} combinations of values, too many to try "
+                    "beforehand",
+                    part.start,
+                    "ask about fewer columns in one condition, and join conditions with AND or OR",
+                )
+        new = [part for part in parts if part not in self._truths]
+        found = self._view.domain.evaluate([Expression(p.sql, p.attributes) for p in new])
+        for part, column in zip(new, found, strict=True):
+            self._check_kind(query, part, column)
+            if isinstance(part, Atom):
+                self._keep(part, column)
+
+    def _check_kind(self, query: Query, part: Atom | Expression, column: Any) -> None:
+        kind = column.type
+        if isinstance(part, Atom):
+            if not (pa.types.is_boolean(kind) or pa.types.is_null(kind)):
+                raise refusal(query.sql, f"{wording(part)} is not true or false", part.start,
+                              "compare it with something, as in age > 30")  # fmt: skip
+            return
+        (typed,) = self._view.types([part.sql])
+        allowed = NUMBERS if part in query.values else KEYS
+        if not typed.startswith(allowed) or typed == "INTERVAL" or typed.endswith("]"):
+            raise refusal(query.sql, f"{wording(part)} is of type {typed}", part.start,
+                          "sum numbers; group by numbers, texts or dates")  # fmt: skip
+
+    def _keep(self, atom: Atom, column: Any) -> None:
+        known = pc.fill_null(pc.cast(column, pa.bool_()), False)
+        self._truths[atom] = known.to_numpy(zero_copy_only=False)
+        if len(self._truths) > KEPT:
+            self._truths.popitem(last=False)
+
+    def _truth(self, atom: Atom) -> Truth:
+        if atom not in self._truths:
+            (found,) = self._view.domain.evaluate([Expression(atom.sql, atom.attributes)])
+            self._keep(atom, found)
+        return self._truths[atom]
+
+    def _numbers(self, value: Expression) -> Floats:
+        """What is summed, on each tuple of its columns' domain; NaN where there is none."""
+        (found,) = self._view.domain.evaluate([value])
+        numbers: Floats = pc.fill_null(pc.cast(found, pa.float64()), math.nan).to_numpy(
+            zero_copy_only=False
+        )
+        if not (np.isnan(numbers) | (np.abs(numbers) <= LARGEST)).all():
+            raise QueryError(
+                f"{wording(value)} is not a finite number on some value of the domain",
+                hint="leave such values out: sum(a / nullif(b, 0)), or CASE",
+            )
+        return numbers
+
+    def _listed(
+        self, query: Query, groups: tuple[Expression, ...]
+    ) -> tuple[GroupedSum | None, Groups]:
+        """The groups that the domain allows, whatever the rows are."""
+        if not groups:
+            return None, Groups(((),), (), 1, complete=True)
+        (expected,) = self._sums.sums([Term(query.predicate)], groups)
+        size = math.prod(len(keys) for keys in expected.keys)
+        if size > MOST_GROUPS:
+            raise QueryError(
+                f"GROUP BY makes {size:,} groups, more than {MOST_GROUPS:,}",
+                hint="group by fewer columns, or by coarser ones, as in floor(age / 10)",
+            )
+        if not possible(expected):
+            raise QueryError(
+                "no tuple of the public domain satisfies the condition", hint="change WHERE"
+            )
+        empty = RowSums(tuple([] for _ in groups), np.zeros((0, 1)))
+        return expected, listing(empty, expected, len(groups))
+
+    # ------------------------------------------------------------------ one total
+
+    def _total(self, term: Term, query: Query, shape: Shape) -> TotalAsked:
+        where = both(query.predicate, term.predicate)
+        numbers = {value: self._numbers(value) for value in term.values}
+        low, high = self._range(term, where, numbers)
+        always = (
+            shape.rows.fixed and not where and not any(np.isnan(n).any() for n in numbers.values())
+        )
+        aggregate, scale, ends = summed(term, numbers, (low, high))
+        change, grid = self._change(ends, shape, always=always)
+        law = self._law(change)
+        meant = {
+            "subset": shape.rows.told,
+            "where": meaning(where, self._truth),
+            "groups": [group.sql for group in shape.groups],
+            "values": meaning_of_values(term.values, numbers),
+        }
+        told = {
+            "subset": shape.rows.told,
+            "where": to_sql(where) if where else None,
+            "groups": [group.sql for group in shape.groups],
+            "values": [value.sql for value in term.values],
+            "low": low, "high": high, "scale": scale, "grid": grid, "cells": shape.cells,
+            "l1": change.l1, "l2_squared": change.l2_squared,
+            "noise": law.kind, "variance": float(law.variance), "sql": query.sql,
+        }  # fmt: skip
+        return TotalAsked(digest(meant), term, aggregate, (low, high), scale, grid, change, law,
+                          told)  # fmt: skip
+
+    def _range(
+        self, term: Term, where: Predicate | None, numbers: dict[Expression, Floats]
+    ) -> tuple[float, float]:
+        """Between which numbers a row's part lies, among the rows that count."""
+        low, high = 1.0, 1.0
+        alike = [p for p in parts_of(where) if isinstance(p, Atom)]
+        for value in term.values:
+            kept = ~np.isnan(numbers[value])
+            for atom in alike:
+                if atom.attributes == value.attributes:
+                    kept = kept & self._truth(atom)
+            found = numbers[value][kept]
+            least, most = (float(found.min()), float(found.max())) if len(found) else (0.0, 0.0)
+            ends = [a * b for a in (low, high) for b in (least, most)]
+            low, high = min(ends), max(ends)
+        return low, high
+
+    def _change(self, ends: tuple[int, int], shape: Shape, *, always: bool) -> tuple[Change, int]:
+        """What replacing one person's rows does at most, in steps; and fine steps to a step.
+
+        A row's part is between `ends` if it counts, and else 0: so 0 is among them, unless all rows
+        count. Who changes group takes a part from one and gives a part to another.
+        """
+        low, high = ends if always and shape.cells == 1 else (min(ends[0], 0), max(ends[1], 0))
+        people = self.setting.per_person
+        if people > 1:  # who has fewer rows adds nothing in the place of others
+            low, high = min(low, 0), max(high, 0)
+        within, most = people * (high - low), people * max(-low, high)
+        grid = 1
+        if self.setting.noise == "binomial" and within > 2 * COARSE:
+            grid = -(-within // COARSE)
+        within, most = -(-within // grid), -(-most // grid)
+        if shape.cells == 1:
+            return Change(max(within, 1), max(within, 1) ** 2), grid
+        # Two groups by so much each; that also covers one group by `within`.
+        each = max(most, math.isqrt(2 * within**2 - 1) // 2 + 1 if within else 1)
+        return Change(2 * each, 2 * each**2), grid
+
+    def _law(self, change: Change) -> NoiseLaw:
+        if change not in self._laws:
+            self._laws[change] = noise_law(self.setting.noise, self.setting.variance, change)
+        return self._laws[change]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What all totals of a question share."""
+
+    rows: Rows
+    groups: tuple[Expression, ...]
+    cells: int
+    """How many groups."""
+
+
+def summed(
+    term: Term, numbers: dict[Expression, Floats], ends: tuple[float, float]
+) -> tuple[str, float, tuple[int, int]]:
+    """The aggregate in whole fine steps, steps to a unit, and a row's part in steps.
+
+    A row's part is made whole before it is added: a sum of whole numbers is the same in any order.
+    """
+    only = f" FILTER (WHERE {to_sql(term.predicate)})" if term.predicate else ""
+    if not term.values:
+        return f"count(*){only}", 1.0, (1, 1)
+    scale = 1.0
+    if not all((n[~np.isnan(n)] % 1 == 0).all() for n in numbers.values()):
+        width = max(ends[1], 0.0) - min(ends[0], 0.0)
+        scale = 2.0 ** math.ceil(math.log2(FINE / width)) if width > 0 else 1.0
+    if max(map(abs, ends)) * scale >= 2.0**46:
+        raise QueryError("what is summed is too large", hint="divide it by a thousand, say")
+    product = " * ".join(f"CAST({guarded(v.sql)} AS DOUBLE)" for v in term.values)
+    low, high = (round_half_away(end * scale) for end in ends)
+    # Least and most again: the product of rounded numbers may lie a step beyond.
+    # And what overflows is of a row that does not count.
+    step = f"greatest(least(TRY_CAST(round(({product}) * {scale!r}) AS BIGINT), {high}), {low})"
+    value = f"CASE WHEN ({product}) IS NOT NULL THEN {step} END"
+    return f"coalesce(sum({value}){only}, 0)", scale, (low, high)
+
+
+def round_half_away(x: float) -> int:
+    return int(math.copysign(math.floor(abs(x) + 0.5), x))
+
+
+def arranged(listed: Groups, order: list[int]) -> tuple[Groups, tuple[int, ...]]:
+    """Groups in the order of the query, from those in the stored order; and where each is there."""
+    if not order:
+        return listed, (0,)
+    back = [order.index(i) for i in range(len(order))]
+    codes = tuple(listed.codes[i] for i in back)
+    places = np.lexsort(codes[::-1])
+    keys = tuple(tuple(listed.keys[p][i] for i in back) for p in places)
+    sorted_codes = tuple(code[places] for code in codes)
+    found = replace(listed, keys=keys, codes=sorted_codes)
+    return found, tuple(int(p) for p in places)
