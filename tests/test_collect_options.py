@@ -97,7 +97,7 @@ def test_who_asks_too_often_waits(tmp_path: Path) -> None:
 )
 def test_addresses(text: str, host: str, port: int) -> None:
     assert Address.read(text) == Address(host, port)
-    assert Address.read(text).url == f"http://{text}"
+    assert Address.read(text).to_url() == f"http://{text}"
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from voile.errors import UsageError
 
 UNITS = {"": 1, "KB": 2**10, "MB": 2**20, "GB": 2**30, "TB": 2**40}
@@ -17,3 +19,14 @@ def byte_count(amount: str | int) -> int:
         raise UsageError(
             f"{amount!r} is not an amount of memory", hint="write 500MB or 4GB"
         ) from None
+
+
+SECONDS = {"min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
+
+
+def duration(text: str) -> float:
+    """Seconds of 90min, 12h, 30d or 52w."""
+    found = re.fullmatch(r"(\d{1,6})(min|h|d|w)", text.strip(), re.ASCII)
+    if not found or int(found[1]) == 0:
+        raise UsageError(f"{text!r} is not a time", hint="write 90min, 12h, 30d or 52w")
+    return float(int(found[1]) * SECONDS[found[2]])

@@ -70,7 +70,7 @@ def serve(
                 writer, Buckets(how.rate), limits=how.limits, origins=how.origins, note=note
             )
             address = Address(*listener.getsockname()[:2])
-            found = Listening(address.url, store.spec.digest, store.count)
+            found = Listening(address.to_url(), store.spec.digest, store.count)
             server = Server(settings(app, how.proxy), lambda: ready(found))
             asyncio.run(server.serve(sockets=[listener]))
         finally:

@@ -32,19 +32,22 @@ class Address:
             raise UsageError(f"--listen {text!r} is no address", hint=what)
         return cls(bare, int(port))
 
-    @property
-    def url(self) -> str:
-        return f"http://{self}"
+    def to_url(self, *, tls: bool = False) -> str:
+        return f"{'https' if tls else 'http'}://{self}"
 
     def __str__(self) -> str:
         return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
 @contextmanager
-def bound(address: Address, *, public: bool) -> Iterator[socket.socket]:
+def bound(address: Address, *, public: bool, tls: bool = False) -> Iterator[socket.socket]:
     """A socket that listens there, and only where other machines cannot come unless `public`."""
     family, place = resolve(address)
     if not (public or ipaddress.ip_address(place).is_loopback):
+        if tls:
+            raise UsageError(
+                f"{address} can be reached by other machines", hint="pass --public if that is meant"
+            )
         raise UsageError(
             f"{address} can be reached by other machines, and without TLS what is sent to it can "
             "be read by anybody on the way",

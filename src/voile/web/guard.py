@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Callable
 from http import HTTPStatus
 
@@ -11,7 +10,7 @@ from fastapi.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from voile.web.rate import Buckets
-from voile.web.refusal import RefusalError, unavailable
+from voile.web.refusal import RefusalError, too_often, unavailable
 
 
 class Guard:
@@ -65,15 +64,6 @@ class Guard:
                 await refused(fault(self._what))(scope, receive, send)
 
 
-def too_often(who: str, seconds: float, hint: str) -> RefusalError:
-    return RefusalError(
-        HTTPStatus.TOO_MANY_REQUESTS,
-        f"too many requests {who}",
-        hint=hint,
-        retry_after=math.ceil(seconds),
-    )
-
-
 def fault(what: str) -> RefusalError:
     return unavailable(f"{what} failed", hint="try again later", retry_after=60)
 
@@ -84,6 +74,8 @@ def refused(error: RefusalError) -> Response:
     In ASCII: its words may hold what was sent, such as half a character, which UTF-8 cannot say.
     """
     headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
+    if error.status == HTTPStatus.UNAUTHORIZED:
+        headers["WWW-Authenticate"] = "Bearer"
     return Response(
         json.dumps({"error": error.message, "hint": error.hint}),
         status_code=error.status,

@@ -1,10 +1,11 @@
-"""How often one address may ask: a bucket of tokens for each, in bounded memory."""
+"""How often one may ask: a bucket of permits for each address or name, in bounded memory."""
 
 from __future__ import annotations
 
 import ipaddress
 import math
 import re
+import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -42,7 +43,7 @@ class Rate:
 
 
 class Buckets:
-    """One bucket for each address; used by one thread."""
+    """One bucket for each address, or whatever else names who asks; for any thread."""
 
     def __init__(
         self,
@@ -55,21 +56,23 @@ class Buckets:
         self._clock = clock
         self._addresses = addresses
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """Tokens that were left, and when; the address that asked last is the last."""
+        """Permits that were left, and when; the address that asked last is the last."""
+        self._lock = threading.Lock()
 
     def __len__(self) -> int:
         return len(self._buckets)
 
-    def wait(self, address: str) -> float:
-        """Take a token: 0.0 if there was one, else the seconds until there will be."""
+    def wait(self, address: str, *, take: bool = True) -> float:
+        """0.0 if there is a permit, which is taken; else the seconds until there will be one."""
         key, now = party(address), self._clock()
-        left, then = self._buckets.pop(key, (float(self._rate.burst), now))
-        left = min(self._rate.burst, left + max(0.0, now - then) * self._rate.per_second)
-        taken = left >= 1
-        self._buckets[key] = (left - taken, now)
-        if len(self._buckets) > self._addresses:
-            self._buckets.popitem(last=False)
-        return 0.0 if taken else (1 - left) / self._rate.per_second
+        with self._lock:
+            left, then = self._buckets.pop(key, (float(self._rate.burst), now))
+            left = min(self._rate.burst, left + max(0.0, now - then) * self._rate.per_second)
+            there = left >= 1
+            self._buckets[key] = (left - (there and take), now)
+            if len(self._buckets) > self._addresses:
+                self._buckets.popitem(last=False)
+        return 0.0 if there else (1 - left) / self._rate.per_second
 
 
 def party(address: str) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from http import HTTPStatus
 
 from voile.errors import VoileError
@@ -24,3 +25,13 @@ class RefusalError(VoileError):
 def unavailable(message: str, *, hint: str, retry_after: int | None = None) -> RefusalError:
     """The server cannot do this now, whatever the request is."""
     return RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, hint=hint, retry_after=retry_after)
+
+
+def too_often(who: str, seconds: float, hint: str = "wait as Retry-After says") -> RefusalError:
+    """Requests came faster than they may; in `seconds` there is room for one more."""
+    return RefusalError(
+        HTTPStatus.TOO_MANY_REQUESTS,
+        f"too many requests {who}",
+        hint=hint,
+        retry_after=math.ceil(seconds),
+    )

@@ -1,0 +1,209 @@
+"""A server of noisy counts as an ASGI application: its addresses, its pages, its refusals.
+
+Whatever a request is, the answer is JSON (but for the pages), and never a 500: what is wrong with
+the request has its own status, what is wrong with the server is 503.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from functools import partial
+from http import HTTPStatus
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException
+
+from voile.errors import UsageError, VoileError
+from voile.serve import wire
+from voile.serve.desk import Caller, Desk, refusal_of, unauthorized
+from voile.serve.document import OPERATIONS, Operation, describe
+from voile.web.body import Bodies
+from voile.web.guard import Guard, fault, refused
+from voile.web.headers import Headers
+from voile.web.pool import Pool
+from voile.web.rate import Buckets, Rate
+from voile.web.refusal import RefusalError
+
+if TYPE_CHECKING:
+    from voile.serve.asker import Asker
+
+WHAT = "the server"
+HINTS = {
+    HTTPStatus.NOT_FOUND: "there is POST /query, GET /budget, and what /docs lists",
+    HTTPStatus.METHOD_NOT_ALLOWED: "POST /query; /docs lists what there is",
+}
+KINDS = {
+    ".html": "text/html",
+    ".js": "text/javascript",
+    ".css": "text/css",
+    ".svg": "image/svg+xml",
+}
+PAGES = {"/": "pages/index.html", "/docs": "reference/docs.html"}
+"""Pages whose address is not their file's name."""
+THREADS, WAITING = 32, 480
+"""Questions at work, and in line for it."""
+TOGETHER = 64
+"""Bodies that are read at one time."""
+SECONDS = 10.0
+"""To send a body."""
+
+
+class Endpoints:
+    """From requests to the desk and back."""
+
+    def __init__(self, desk: Desk, pool: Pool) -> None:
+        self._pool = pool
+        self._bodies = Bodies(
+            wire.BODY_BYTES,
+            together=TOGETHER * wire.BODY_BYTES,
+            seconds=SECONDS,
+            too_large="send one question, in fewer words",
+            too_slow="send one question",
+        )
+        self._desk = desk
+
+    async def health(self) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    async def query(self, request: Request) -> Response:
+        return await self._posted(self._desk.query, request)
+
+    async def budget(self, request: Request) -> Response:
+        return await self._got(self._desk.budget, request)
+
+    async def schema(self, request: Request) -> Response:
+        return await self._got(self._desk.about, request)
+
+    async def history(self, request: Request) -> Response:
+        most = whole(request, "most", 100, least=1, greatest=1000)
+        return await self._got(partial(self._desk.history, most=most), request)
+
+    async def people(self, request: Request) -> Response:
+        return await self._got(self._desk.people, request)
+
+    async def groups(self, request: Request) -> Response:
+        return await self._got(self._desk.groups, request)
+
+    async def log(self, request: Request) -> Response:
+        most = whole(request, "most", 100, least=1, greatest=1000)
+        before = whole(request, "before", None, least=0, greatest=2**53)
+        return await self._got(partial(self._desk.log, before=before, most=most), request)
+
+    async def issue(self, request: Request) -> Response:
+        return await self._posted(self._desk.issue, request)
+
+    async def revoke(self, request: Request) -> Response:
+        return await self._posted(self._desk.revoke, request)
+
+    async def set_group(self, request: Request) -> Response:
+        return await self._posted(self._desk.set_group, request)
+
+    async def _got(self, work: Callable[[Caller], Mapping[str, Any]], request: Request) -> Response:
+        caller = caller_of(request)
+        return answer(await self._pool.run(partial(work, caller)))
+
+    async def _posted(
+        self, work: Callable[[Caller, bytes], Mapping[str, Any]], request: Request
+    ) -> Response:
+        caller = caller_of(request)
+        body = await self._bodies.read(request)
+        return answer(await self._pool.run(partial(work, caller, body)))
+
+
+def caller_of(request: Request) -> Caller:
+    """Who sends it: the token is taken from the header Authorization, and from nowhere else."""
+    scheme, _, token = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer" or not token.strip():
+        raise unauthorized()
+    return Caller(token.strip(), request.client.host if request.client else "")
+
+
+def whole(request: Request, name: str, default: Any, *, least: int, greatest: int) -> Any:
+    """A whole number from the address, such as ?most=10."""
+    text = request.query_params.get(name)
+    if text is None:
+        return default
+    if not (text.isascii() and text.isdigit() and len(text) <= 16):
+        raise UsageError(f"{name}={text[:20]!r} is no whole number", hint=f"such as {name}={least}")
+    if not least <= int(text) <= greatest:
+        raise UsageError(f"{name}={text} is out of range", hint=f"{least} to {greatest}")
+    return int(text)
+
+
+def answer(data: Mapping[str, Any]) -> Response:
+    return Response(json.dumps(data, allow_nan=False), media_type="application/json")
+
+
+def make_app(
+    asker: Asker, rate: Rate, pool: Pool, *, note: Callable[[str], None] = lambda _: None
+) -> FastAPI:
+    """The application; `rate` is that of one address, and of one token."""
+    endpoints = Endpoints(Desk(asker, rate), pool)
+    app = FastAPI(
+        title="Voile", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False
+    )
+    for operation in OPERATIONS:
+        add(app, operation, getattr(endpoints, operation.name))
+    document = json.dumps(describe(app, asker.setting)).encode()
+    serve_bytes(app, "/openapi.json", document, "application/json")
+    for path, content, kind in pages():
+        serve_bytes(app, path, content, kind)
+    for error in (VoileError, HTTPException):
+        app.add_exception_handler(error, answer_error)
+    app.add_middleware(Guard, buckets=Buckets(rate), note=note, what=WHAT, free=("/health",))
+    app.add_middleware(Headers)
+    return app
+
+
+def add(app: FastAPI, operation: Operation, endpoint: Callable[..., Any]) -> None:
+    app.add_api_route(
+        operation.path,
+        endpoint,
+        methods=[operation.method],
+        name=operation.name,
+        operation_id=operation.name,
+        summary=operation.summary,
+        responses=dict(operation.responses),
+        response_class=JSONResponse,
+        openapi_extra=operation.extra,
+    )
+
+
+def serve_bytes(app: FastAPI, path: str, content: bytes, kind: str) -> None:
+    async def page() -> Response:
+        return Response(content, media_type=kind)
+
+    app.add_api_route(path, page, methods=["GET"], include_in_schema=False)
+
+
+def pages() -> list[tuple[str, bytes, str]]:
+    """The pages and what they load, from this package: address, bytes, kind."""
+    named = {file: path for path, file in PAGES.items()}
+    found = []
+    for folder in ("pages", "reference"):
+        for file in (files("voile.serve") / folder).iterdir():
+            suffix = file.name[file.name.rfind(".") :]
+            if suffix in KINDS:
+                path = named.get(f"{folder}/{file.name}", f"/{file.name}")
+                found.append((path, file.read_bytes(), KINDS[suffix]))
+    return found
+
+
+async def answer_error(_: Request, error: Exception) -> Response:
+    return refused(as_refusal(error))
+
+
+def as_refusal(error: Exception) -> RefusalError:
+    match error:
+        case VoileError():
+            return refusal_of(error, usage=HTTPStatus.BAD_REQUEST)
+        case HTTPException():  # a path or method that is not there
+            status = HTTPStatus(error.status_code)
+            hint = HINTS.get(status, "ask as /docs says")
+            return RefusalError(status, status.phrase.lower(), hint=hint)
+        case _:
+            return fault(WHAT)

@@ -1,0 +1,222 @@
+"""The desk where questions come in: who may ask what how often, and what goes into the log.
+
+Plain work of one thread, without HTTP: `app` calls it from a pool of threads. Whatever is refused
+is refused by what was sent, by whom, and by the budget alone: no row is looked at.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from voile.errors import VoileError
+from voile.serve import wire
+from voile.serve.ledger.base import Budget, ExhaustedError, Identity, LedgerError, RolledBackError
+from voile.units import duration
+from voile.web.rate import Buckets, Rate
+from voile.web.refusal import RefusalError, too_often, unavailable
+
+if TYPE_CHECKING:
+    from voile.serve.asker import Asker
+
+GUESSES = Rate(0.5, 20)
+"""Wrong tokens of one address: each further one has to wait."""
+LOGGED = Rate(1.0, 100)
+"""Refusals of one analyst or address that are logged, so that nobody can fill the disk."""
+PAGE = 1000
+
+
+@dataclass(frozen=True)
+class Caller:
+    """What a request says of who sends it."""
+
+    token: str
+    address: str
+
+
+class Desk:
+    """Answers to callers, from any thread."""
+
+    def __init__(self, asker: Asker, rate: Rate) -> None:
+        self._asker = asker
+        self._ledger = asker.ledger
+        self._about = asker.setting.to_public() | {"promise": asker.promise()}
+        self._rates = Buckets(rate)
+        self._guesses = Buckets(GUESSES)
+        self._logged = Buckets(LOGGED)
+
+    # ------------------------------------------------------------------ analysts
+
+    def query(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
+        who = self._admit(caller, "query")
+        asked = wire.read(wire.Question, body)
+        subset = asked.subset if isinstance(asked.subset, str) else {"half": asked.subset.half}
+        try:
+            if asked.dry_run:
+                return self._asker.cost(who.name, asked.sql, subset).to_dict()
+            return self._asker.ask(
+                who.name, asked.sql, subset, confidence=asked.confidence
+            ).to_dict()
+        except VoileError as error:
+            self._refuse(who.name, error)
+
+    def budget(self, caller: Caller) -> Mapping[str, Any]:
+        who = self._admit(caller, "budget")
+        found = self._ledger.budgets(who.name)
+        own = found.analyst
+        return {
+            "analyst": who.name,
+            "queries": own and own.queries,
+            "used": own and own.used,
+            "remaining": found.left,
+            "group": found.group and budget_data(found.group),
+            "everyone": budget_data(found.everyone),
+            "scopes": sorted(who.scopes),
+        }
+
+    def about(self, caller: Caller) -> Mapping[str, Any]:
+        self._admit(caller, None)
+        return self._about
+
+    def history(self, caller: Caller, most: int) -> Mapping[str, Any]:
+        """The newest of what the caller was charged for."""
+        who = self._admit(caller, "query")
+        own: list[dict[str, Any]] = []
+        after = 0
+        while page := self._ledger.entries(after, PAGE):
+            after = page[-1].number
+            own += [
+                {
+                    "number": kept.number,
+                    "at": kept.at,
+                    "question": json.loads(kept.entry.question),
+                    "answer": json.loads(kept.entry.answer),
+                }
+                for kept in page
+                if kept.analyst == who.name and not kept.lost
+            ]
+        return {"history": own[-most:][::-1]}
+
+    # ------------------------------------------------------------------ admins
+
+    def people(self, caller: Caller) -> Mapping[str, Any]:
+        self._admit(caller, "admin")
+        return {"people": self._ledger.people()}
+
+    def groups(self, caller: Caller) -> Mapping[str, Any]:
+        self._admit(caller, "admin")
+        return {"groups": self._ledger.groups()}
+
+    def log(self, caller: Caller, before: int | None, most: int) -> Mapping[str, Any]:
+        self._admit(caller, "admin")
+        return {
+            "log": [
+                {
+                    "number": number,
+                    "at": event.at,
+                    "who": event.who,
+                    "what": event.what,
+                    "detail": dict(event.detail),
+                }
+                for number, event in self._ledger.events(before, most)
+            ]
+        }
+
+    def issue(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
+        self._admit(caller, "admin")
+        asked = wire.read(wire.NewToken, body)
+        token, identity = self._ledger.issue(
+            asked.analyst,
+            queries=asked.queries,
+            group=asked.group,
+            role=asked.role,
+            scopes=None if asked.scopes is None else frozenset(asked.scopes),
+            seconds=None if asked.expires is None else duration(asked.expires),
+        )
+        return issued_data(token, identity, asked.expires)
+
+    def revoke(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
+        self._admit(caller, "admin")
+        asked = wire.read(wire.Revocation, body)
+        return {"revoked": self._ledger.revoke(token=asked.token, analyst=asked.analyst)}
+
+    def set_group(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
+        self._admit(caller, "admin")
+        asked = wire.read(wire.Group, body)
+        self._ledger.set_group(asked.name, asked.queries)
+        return {"name": asked.name, "queries": asked.queries}
+
+    # ------------------------------------------------------------------ who may
+
+    def _admit(self, caller: Caller, scope: str | None) -> Identity:
+        """Who calls, if the token is valid, allows this, and was not used too often."""
+        if seconds := self._guesses.wait(caller.address, take=False):
+            raise too_often("with wrong tokens from this address", seconds)
+        who = self._ledger.identify(caller.token)
+        if who is None:
+            self._guesses.wait(caller.address)
+            self._log(caller.address, HTTPStatus.UNAUTHORIZED, "no valid token")
+            raise unauthorized()
+        if seconds := self._rates.wait(f"token {who.token}"):
+            raise too_often("with this token", seconds)
+        if scope is not None and scope not in who.scopes:
+            self._log(who.name, HTTPStatus.FORBIDDEN, f"no scope {scope}")
+            raise RefusalError(
+                HTTPStatus.FORBIDDEN,
+                f"this token is not for that: it lacks the scope {scope!r}",
+                hint="ask the server's steward for another token",
+            )
+        return who
+
+    def _refuse(self, who: str, error: VoileError) -> NoReturn:
+        """Log that a question was refused, by its kind only: the SQL may say what one suspects."""
+        refusal = refusal_of(error)
+        self._log(who, refusal.status, type(error).__name__)
+        raise refusal from None
+
+    def _log(self, who: str, status: HTTPStatus, why: str) -> None:
+        if not self._logged.wait(who):
+            self._ledger.note(who, "refused", status=int(status), why=why)
+
+
+def unauthorized() -> RefusalError:
+    return RefusalError(
+        HTTPStatus.UNAUTHORIZED,
+        "no valid token came with the request",
+        hint="send Authorization: Bearer TOKEN; voile serve token makes one",
+    )
+
+
+def refusal_of(error: VoileError, usage: HTTPStatus = HTTPStatus.FORBIDDEN) -> RefusalError:
+    """The status of an error; `usage` is that of what was asked wrongly."""
+    match error:
+        case RefusalError():
+            return error
+        case ExhaustedError():
+            status = HTTPStatus.TOO_MANY_REQUESTS
+            return RefusalError(status, error.message, hint=error.hint)
+        case LedgerError():
+            wait = None if error.lasting else 1
+            return unavailable(error.message, hint=error.hint, retry_after=wait)
+        case RolledBackError():
+            return unavailable(error.message, hint=error.hint)
+        case _:
+            return RefusalError(usage, error.message, hint=error.hint)
+
+
+def budget_data(found: Budget) -> dict[str, int]:
+    return {"queries": found.queries, "used": found.used, "remaining": found.left}
+
+
+def issued_data(token: str, identity: Identity, expires: str | None) -> dict[str, Any]:
+    return {
+        "token": token,
+        "id": identity.token,
+        "analyst": identity.name,
+        "role": identity.role,
+        "scopes": sorted(identity.scopes),
+        "expires": expires,
+    }

@@ -1,0 +1,150 @@
+"""The OpenAPI document of a server: every operation with its body, its answers and its refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import reduce
+from http import HTTPStatus
+from operator import or_
+from typing import TYPE_CHECKING, Any, Literal
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from voile.serve import wire
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+
+    from voile.serve.setting import Setting
+
+SCHEMAS = "#/components/schemas/"
+ANY = (HTTPStatus.BAD_REQUEST, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
+WITH_TOKEN = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
+WITH_BODY = (
+    HTTPStatus.REQUEST_TIMEOUT,
+    HTTPStatus.LENGTH_REQUIRED,
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+)
+WHY = {
+    HTTPStatus.BAD_REQUEST: "The request is not what this document says.",
+    HTTPStatus.UNAUTHORIZED: "No valid token came with the request.",
+    HTTPStatus.FORBIDDEN: "Refused: the question cannot be answered, or the token is not for this.",
+    HTTPStatus.REQUEST_TIMEOUT: "The body did not arrive in time.",
+    HTTPStatus.LENGTH_REQUIRED: "The body's length was not given.",
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE: "The body is too large.",
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE: "The body is not plain application/json.",
+    HTTPStatus.TOO_MANY_REQUESTS: "A budget is exhausted; or requests come too fast "
+    "(then there is a Retry-After).",
+    HTTPStatus.SERVICE_UNAVAILABLE: "The server cannot answer now; nothing was charged "
+    "for this request, or a repetition of it is free.",
+}
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One address and what it does; `name` is that of the method that does it."""
+
+    method: str
+    path: str
+    name: str
+    summary: str
+    answers: tuple[type[BaseModel], ...]
+    body: type[BaseModel] | None = None
+    token: bool = True
+    numbers: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    """Numbers that may stand in the address, and their ranges."""
+
+    @property
+    def responses(self) -> dict[int | str, dict[str, Any]]:
+        statuses = (*ANY, *WITH_TOKEN * self.token, *WITH_BODY * bool(self.body))
+        refusals: dict[int | str, dict[str, Any]] = {
+            int(status): {"model": wire.Refused, "description": WHY[status]}
+            for status in sorted(statuses)
+        }
+        return {200: {"model": reduce(or_, self.answers), "description": "Done."}} | refusals
+
+    @property
+    def extra(self) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        if self.token:
+            found["security"] = [{"token": []}]
+        if self.body:
+            schema = {"$ref": f"{SCHEMAS}{self.body.__name__}"}
+            content = {"application/json": {"schema": schema}}
+            found["requestBody"] = {"required": True, "content": content}
+        if self.numbers:
+            found["parameters"] = [
+                {
+                    "name": name,
+                    "in": "query",
+                    "required": False,
+                    "schema": {"type": "integer", "minimum": least, "maximum": greatest},
+                }
+                for name, (least, greatest) in self.numbers.items()
+            ]
+        return found
+
+
+MOST = {"most": (1, 1000)}
+OPERATIONS = (
+    Operation(
+        "POST",
+        "/query",
+        "query",
+        "Ask a question, or what it would cost.",
+        (wire.Answered, wire.Cost),
+        body=wire.Question,
+    ),
+    Operation("GET", "/budget", "budget", "What may still be asked.", (wire.Budget,)),
+    Operation("GET", "/schema", "schema", "The columns and the promise.", (wire.About,)),
+    Operation("GET", "/history", "history", "One's own questions.", (wire.History,), numbers=MOST),
+    Operation("GET", "/health", "health", "Whether it runs.", (wire.Health,), token=False),
+    Operation("GET", "/admin/people", "people", "Analysts and tokens.", (wire.People,)),
+    Operation("GET", "/admin/groups", "groups", "Groups and budgets.", (wire.Groups,)),
+    Operation(
+        "GET",
+        "/admin/log",
+        "log",
+        "The audit log, newest first.",
+        (wire.Log,),
+        numbers=MOST | {"before": (0, 2**53)},
+    ),
+    Operation(
+        "POST", "/admin/tokens", "issue", "Make a token.", (wire.Issued,), body=wire.NewToken
+    ),
+    Operation(
+        "POST", "/admin/revoke", "revoke", "Revoke tokens.", (wire.Revoked,), body=wire.Revocation
+    ),
+    Operation(
+        "POST",
+        "/admin/groups",
+        "set_group",
+        "Set a group's budget.",
+        (wire.Group,),
+        body=wire.Group,
+    ),
+)
+
+
+def describe(app: FastAPI, setting: Setting) -> dict[str, Any]:
+    """The document: what FastAPI finds of the answers, and the bodies, which we read ourselves."""
+    found = app.openapi()
+    found["info"] = {
+        "title": f"Voile: noisy counts of {setting.name}",
+        "version": "1",
+        "description": "At most so many answers about the table ever exist. POST /query asks; "
+        "questions that were answered before are free.",
+    }
+    bodies: list[tuple[type[BaseModel], Literal["validation"]]] = [
+        (operation.body, "validation") for operation in OPERATIONS if operation.body
+    ]
+    _, definitions = models_json_schema(bodies, ref_template=f"{SCHEMAS}{{model}}")
+    components = found.setdefault("components", {})
+    components.setdefault("schemas", {}).update(definitions["$defs"])
+    components["securitySchemes"] = {
+        "token": {"type": "http", "scheme": "bearer", "description": "voile serve token makes one"}
+    }
+    return found

@@ -1,0 +1,225 @@
+"""What goes over the wire between a server and those who ask: the models behind /openapi.json."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from voile.client.strict import read_json
+from voile.errors import UsageError
+
+BODY_BYTES = 64 * 1024
+SQL_LENGTH = 10_000
+NAME = 100
+Name = Annotated[str, Field(min_length=1, max_length=NAME)]
+Count = Annotated[int, Field(ge=0)]
+Budgeted = Annotated[int, Field(ge=0, le=2**53)]
+Scope = Literal["query", "budget", "admin"]
+AnalystRole = Literal["analyst", "admin"]
+
+
+class Sent(BaseModel):
+    """What a request may hold, and no key besides."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
+
+
+class Half(Sent):
+    """A public pseudo-random half of the rows."""
+
+    half: Annotated[str, Field(min_length=1, max_length=200)]
+    """The seed that chooses it: the same half for everybody who names it."""
+
+
+class Question(Sent):
+    sql: Annotated[str, Field(min_length=1, max_length=SQL_LENGTH)]
+    subset: Name | Half = "all"
+    """all, the name of a declared subset, or a half."""
+    confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
+    dry_run: bool = False
+    """Only say what the question would cost."""
+
+
+class NewToken(Sent):
+    analyst: Name
+    queries: Budgeted | None = None
+    """The analyst's budget; it stays as it is if none is given."""
+    group: Name | None = None
+    role: AnalystRole = "analyst"
+    scopes: Annotated[list[Scope], Field(min_length=1, max_length=3)] | None = None
+    """What the token may be used for; all that the role allows if none is given."""
+    expires: Annotated[str, Field(max_length=20)] | None = None
+    """After how long: 12h, 30d, 52w; never if none is given."""
+
+
+class Revocation(Sent):
+    """One of the two."""
+
+    token: Name | None = None
+    """A token's public id."""
+    analyst: Name | None = None
+    """Revokes all tokens of this analyst."""
+
+
+class Group(Sent):
+    name: Name
+    queries: Budgeted
+
+
+# ---------------------------------------------------------------------- answers
+
+
+class Given(BaseModel):
+    """What an answer holds."""
+
+    model_config = ConfigDict(use_attribute_docstrings=True)
+
+
+class Refused(Given):
+    error: str
+    """What is wrong."""
+    hint: str
+    """What to do about it."""
+
+
+class Health(Given):
+    status: Literal["ok"]
+
+
+class Estimate(Given):
+    estimate: float | None
+    stderr: float | None
+    low: float | None
+    high: float | None
+
+
+class Answered(Given):
+    answer: float | None
+    """The estimate, where one was asked for."""
+    stderr: float | None
+    low: float | None
+    high: float | None
+    charged: Count
+    remaining: Count
+    rows: list[dict[str, Any]]
+    """Of each column a key of its group, or an estimate with stderr, low and high."""
+    columns: list[str]
+    confidence: float
+    covers: str
+    notes: list[str]
+    subset: str | dict[str, Any]
+    subset_rows: float | None
+    numbers: list[int]
+    """Of the ledger's entries that the answer was made from."""
+
+
+class Cost(Given):
+    cost: Count
+    remaining: Count
+    new: Any
+    known: Any
+    stderr: Any
+    notes: list[str]
+
+
+class BudgetLeft(Given):
+    queries: Count
+    used: Count
+    remaining: Count
+
+
+class Budget(Given):
+    analyst: str
+    queries: Count | None
+    """The analyst's own; null if only those of the group and of everyone bind."""
+    used: Count | None
+    remaining: Count
+    """What the tightest of all budgets leaves."""
+    group: BudgetLeft | None
+    everyone: BudgetLeft
+    scopes: list[Scope]
+    """What this token may be used for."""
+
+
+class Asked(Given):
+    number: int
+    at: float
+    question: Any
+    answer: Any
+
+
+class History(Given):
+    history: list[Asked]
+    """Newest first."""
+
+
+class About(Given):
+    id: str
+    name: str
+    rows: Count
+    queries: Count
+    delta: float
+    eta: float
+    noise: str
+    variance: float
+    per_person: int
+    id_column: str | None
+    subsets: list[dict[str, Any]]
+    schema_: Annotated[dict[str, Any], Field(alias="schema")]
+    promise: dict[str, Any]
+
+
+class People(Given):
+    people: list[dict[str, Any]]
+
+
+class Groups(Given):
+    groups: list[dict[str, Any]]
+
+
+class LogLine(Given):
+    number: int
+    at: float
+    who: str
+    what: str
+    detail: dict[str, Any]
+
+
+class Log(Given):
+    log: list[LogLine]
+    """Newest first."""
+
+
+class Issued(Given):
+    token: str
+    """Shown once, kept nowhere."""
+    id: str
+    analyst: str
+    role: AnalystRole
+    scopes: list[Scope]
+    expires: str | None
+
+
+class Revoked(Given):
+    revoked: Count
+    """How many tokens."""
+
+
+Model = TypeVar("Model", bound=Sent)
+AS_DOCUMENTED = "send JSON as /docs says"
+
+
+def read(model: type[Model], body: bytes) -> Model:
+    """What a body says, if it is strict JSON of this model; a UsageError says where it is not."""
+    try:
+        return model.model_validate(read_json(body, "the body", BODY_BYTES))
+    except UsageError as error:
+        raise UsageError(error.message, hint=AS_DOCUMENTED) from None
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        where = ".".join(str(part) for part in first["loc"])
+        raise UsageError(
+            f"the body: {where}: {first['msg'].lower()}" if where else "the body is no object",
+            hint=AS_DOCUMENTED,
+        ) from None
