@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.postgres import postgres, postgres_server
+
+__all__ = ["oracle", "postgres", "postgres_server"]
+
 settings.register_profile(
     "voile", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
 )

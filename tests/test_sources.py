@@ -8,11 +8,7 @@ import datetime as dt
 import gzip
 import lzma
 import os
-import pwd
-import shutil
-import socket
 import sqlite3
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -30,6 +26,7 @@ import pyarrow.feather as pf
 import pyarrow.parquet as pq
 import pytest
 
+from tests.postgres import SECRET
 from voile.engines.sources import SOURCE, attach, quote_identifier, quote_literal
 from voile.errors import TableError, UsageError
 
@@ -50,7 +47,6 @@ TABLE = pa.table(
     names=NAMES,
 )
 DUCKDB_TYPES = ["BIGINT", "VARCHAR", "BOOLEAN", "DATE", "DOUBLE"]
-SECRET = "s3cr3t-p@ss"  # noqa: S105  (of a server that lives as long as the tests)
 
 Con = duckdb.DuckDBPyConnection
 
@@ -745,72 +741,6 @@ def test_sqlite_columns_of_mixed_types(con: Con, tmp_path: Path) -> None:
 
 
 # --------------------------------------------------------------------------------- PostgreSQL
-
-
-def find_program(name: str) -> str:
-    folders = sorted(map(str, Path("/usr/lib/postgresql").glob("*/bin")))
-    found = shutil.which(name) or shutil.which(name, path=os.pathsep.join(folders))
-    return found or pytest.skip(f"{name} is not installed")
-
-
-def unprivileged(folder: str) -> list[str]:
-    """PostgreSQL refuses to run as root: give the folder to someone else, and run as them."""
-    if os.geteuid() != 0:
-        return []
-    known = {user.pw_name: user for user in pwd.getpwall()}
-    user = known.get("postgres") or known.get("nobody")
-    setpriv = shutil.which("setpriv")
-    if user is None or setpriv is None:
-        pytest.skip("PostgreSQL does not run as root, and there is no one else to run it")
-    os.chown(folder, user.pw_uid, user.pw_gid)
-    return [setpriv, f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
-
-
-@pytest.fixture(scope="session")
-def server() -> Iterator[str]:
-    """The URL of a server, up to the name of the database."""
-    pytest.importorskip("adbc_driver_postgresql")
-    initdb, pg_ctl = find_program("initdb"), find_program("pg_ctl")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    # Not in pytest's own folder: that one is closed to other users.
-    with tempfile.TemporaryDirectory(prefix="voile-postgres-") as folder:
-        run = unprivileged(folder)
-
-        def call(*command: str) -> None:
-            subprocess.run(
-                [*run, *command], cwd=folder, check=True, stdout=subprocess.DEVNULL, timeout=60
-            )
-
-        data = f"{folder}/data"
-        password = f"{folder}/password"
-        Path(password).write_text(SECRET)
-        Path(password).chmod(0o644)
-        secured = ["--auth=scram-sha-256", f"--pwfile={password}"]
-        call(initdb, "-D", data, "-U", "me", "-E", "UTF8", "--locale=C", "--no-sync", *secured)
-        options = f"-p {port} -h 127.0.0.1 -c unix_socket_directories='' -c fsync=off"
-        call(pg_ctl, "-D", data, "-w", "-l", f"{folder}/log", "-o", options, "start")
-        try:
-            yield f"postgresql://me:{quote(SECRET)}@127.0.0.1:{port}"
-        finally:
-            call(pg_ctl, "-D", data, "-w", "-m", "immediate", "stop")
-
-
-@pytest.fixture
-def postgres(server: str) -> Iterator[Callable[..., str]]:
-    """Runs statements in a database of their own, and gives its URL."""
-    from adbc_driver_postgresql import dbapi
-
-    def run(url: str, *statements: str) -> str:
-        with dbapi.connect(url, autocommit=True) as base, base.cursor() as cursor:
-            for statement in statements:
-                cursor.execute(statement)
-        return url
-
-    run(f"{server}/postgres", "CREATE DATABASE mine")
-    yield lambda *statements: run(f"{server}/mine", *statements)
-    run(f"{server}/postgres", "DROP DATABASE mine")
 
 
 def postgres_people(name: str) -> list[str]:

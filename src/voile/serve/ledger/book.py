@@ -149,7 +149,7 @@ class Book(Ledger):
         """All jobs in one transaction, then the counter: only then may anyone hear of it."""
 
         def work(run: Run) -> tuple[list[Any], Head]:
-            outcomes = [attempt(run, job) for job in jobs]
+            outcomes = [attempt(run, job, self._store.spoils) for job in jobs]
             return outcomes, charging.head(run, self._setting.id)
 
         outcomes, head = self._store.write(work)

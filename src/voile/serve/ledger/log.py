@@ -9,6 +9,8 @@ import time
 from voile.serve.ledger.base import Event
 from voile.serve.ledger.tables import Run
 
+LONGEST = 200
+"""Characters of a name that are kept."""
 INSERT = """
 INSERT INTO events (number, at, who, what, detail)
 SELECT coalesce(max(number), 0) + 1, ?, ?, ?, ? FROM events
@@ -40,7 +42,13 @@ def latest(run: Run) -> float:
 
 
 def add(run: Run, event: Event) -> None:
-    run(INSERT, event.at, event.who, event.what, json.dumps(dict(event.detail), default=str))
+    detail = json.dumps(dict(event.detail), default=str)
+    run(INSERT, event.at, storable(event.who), storable(event.what), detail)
+
+
+def storable(text: str) -> str:
+    """Whatever a request may hold, a database can keep it."""
+    return text[:LONGEST].encode("ascii", "backslashreplace").decode().replace("\0", "\\x00")
 
 
 def events(run: Run, before: int | None, most: int) -> list[tuple[int, Event]]:

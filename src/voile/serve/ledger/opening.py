@@ -12,6 +12,7 @@ from voile.serve.ledger.book import STEWARD, Book
 from voile.serve.ledger.chain import Head, follow, genesis
 from voile.serve.ledger.counter import Counter, counter_path
 from voile.serve.ledger.locks import LOCK, locked
+from voile.serve.ledger.people import revoke_all
 from voile.serve.ledger.store import Store
 from voile.serve.ledger.tables import Run, create
 from voile.serve.setting import LEDGER, Setting
@@ -43,35 +44,40 @@ def open_ledger(folder: Path, setting: Setting, *, serving: bool = False) -> Led
         stack.callback(store.close)
         store.read(lambda run: check_same(run, setting))
         if serving:
-            head = store.read(lambda run: whole(run, setting))
-            counter.advance(checked(store, setting, counter, head))
+            counter.advance(store.read(lambda run: newest(run, setting, counter)))
         return Book(store, setting, counter if serving else None, stack.pop_all())
 
 
 def recover(folder: Path, setting: Setting, *, ledger_is_whole: bool = False) -> int:
     """Accept a ledger that the counter does not agree with; how many lost entries were charged.
 
-    As many as may be missing are charged, all that are left if there is no counter to tell. Only
-    who knows that nothing is missing, since the counter alone was lost, may say `ledger_is_whole`.
+    As many as may be missing are charged, all that are left if there is no counter to tell, and
+    every token is revoked, since it may have been. Only who knows that nothing is missing, since
+    the counter alone was lost, may say `ledger_is_whole`.
     """
     with ExitStack() as stack:
         counter = counter_of(folder, setting)
         keep_others_out(stack, folder, counter)
-        if not setting.ledger and not (folder / LEDGER).exists():
+        said = counter.read()
+        if not is_there(folder, setting):
             make_tables(folder, setting)
         store = open_store(folder, setting, checkpoints=True)
         stack.callback(store.close)
-        store.read(lambda run: check_same(run, setting))
-        head = store.read(lambda run: whole(run, setting))
-        lost = 0 if ledger_is_whole else missing(store, setting, counter.read(), head)
 
-        def charge(run: Run) -> Head:
+        def charge(run: Run) -> tuple[int, Head]:
+            check_same(run, setting)
+            head = whole(run, setting)
             now = log.Clock(log.latest(run)).now()
-            charging.charge_lost(run, setting, lost, now)
-            log.add(run, Event(now, STEWARD, "recovered", {"lost": lost}))
-            return charging.head(run, setting.id)
+            agrees = ledger_is_whole or (said is not None and leads_to(run, setting, said))
+            lost = 0 if agrees else missing(setting, said, head)
+            if not agrees:
+                charging.charge_lost(run, setting, lost, now)
+                revoke_all(run, now)
+            log.add(run, Event(now, STEWARD, "recovered", {"lost": lost, "agreed": agrees}))
+            return lost, charging.head(run, setting.id)
 
-        counter.advance(store.write(charge))
+        lost, head = store.write(charge)
+        counter.advance(head)
         return lost
 
 
@@ -87,6 +93,12 @@ def make_tables(folder: Path, setting: Setting) -> None:
         postgres.begin(setting, fill)
     else:
         sqlite.begin(folder / LEDGER, fill)
+
+
+def is_there(folder: Path, setting: Setting) -> bool:
+    if setting.ledger:
+        return postgres.exists(setting.ledger, setting.id)
+    return (folder / LEDGER).exists()
 
 
 def open_store(folder: Path, setting: Setting, *, checkpoints: bool) -> Store:
@@ -125,15 +137,22 @@ def whole(run: Run, setting: Setting) -> Head:
     return follow(genesis(setting.id), charging.all_entries(run))
 
 
-def digest_at(store: Store, setting: Setting, number: int) -> str | None:
-    """The digest of an entry, None if there is none."""
-    if number == 0:
-        return genesis(setting.id).digest
-    found = store.read(lambda run: run("SELECT digest FROM entries WHERE number = ?", number))
-    return found[0][0] if found else None
+def newest(run: Run, setting: Setting, counter: Counter) -> Head:
+    """The newest entry of a ledger that has lost nothing."""
+    head = whole(run, setting)
+    check_counter(run, setting, counter, head)
+    return head
 
 
-def checked(store: Store, setting: Setting, counter: Counter, head: Head) -> Head:
+def leads_to(run: Run, setting: Setting, said: Head) -> bool:
+    """Whether the ledger has the entry that the counter says was the newest."""
+    if said.number == 0:
+        return said == genesis(setting.id)
+    found = run("SELECT digest FROM entries WHERE number = ?", said.number)
+    return bool(found) and found[0][0] == said.digest
+
+
+def check_counter(run: Run, setting: Setting, counter: Counter, head: Head) -> None:
     """Refuse a ledger that does not lead to the counter. It may be ahead: a crash leaves that."""
     said = counter.read()
     if said is None:
@@ -148,20 +167,21 @@ def checked(store: Store, setting: Setting, counter: Counter, head: Head) -> Hea
             "old copy was put back",
             hint="put the newest ledger back, or let voile serve recover charge what is missing",
         )
-    if digest_at(store, setting, said.number) != said.digest:
+    if not leads_to(run, setting, said):
         raise RolledBackError(
             f"entry {said.number:,} of the ledger is not the one that the counter knows: another "
             "copy went its own way",
             hint="put the right ledger back, or let voile serve recover charge what may be missing",
         )
-    return head
 
 
-def missing(store: Store, setting: Setting, said: Head | None, head: Head) -> int:
-    """How many entries there may have been that this ledger does not have, up to T."""
+def missing(setting: Setting, said: Head | None, head: Head) -> int:
+    """How many entries there may have been that this ledger does not have, up to T.
+
+    Where it is behind the counter, the difference. Where it went another way, nobody knows from
+    where on, so all that the counter has seen.
+    """
     left = setting.queries - head.number
     if said is None:
         return left
-    if said.number > head.number:
-        return min(left, said.number - head.number)
-    return 0 if digest_at(store, setting, said.number) == said.digest else min(left, said.number)
+    return min(left, said.number - head.number if said.number > head.number else said.number)

@@ -142,6 +142,11 @@ def revoke(run: Run, token: str | None, analyst: str | None, now: float) -> list
     return [row[0] for row in valid]
 
 
+def revoke_all(run: Run, now: float) -> None:
+    """Of everybody: an old copy of a ledger does not know what was revoked since."""
+    run("UPDATE tokens SET revoked = ? WHERE revoked IS NULL", now)
+
+
 def set_group(run: Run, name: str, queries: int) -> None:
     check_name("group", name)
     check_queries(queries)

@@ -76,6 +76,10 @@ class PostgresStore(Store):
             self._give_back(connection)
         return done
 
+    def spoils(self, error: Exception) -> bool:
+        of_one = (driver().IntegrityError, driver().DataError, driver().ProgrammingError)
+        return isinstance(error, driver().Error) and not isinstance(error, of_one)
+
     def close(self) -> None:
         self._leave()
         with self._idle_lock:
@@ -104,23 +108,25 @@ class PostgresStore(Store):
         connection.close()
 
 
+def exists(url: str, server: str) -> bool:
+    """Whether the server's tables are there."""
+    schema = schema_of(server)
+    with failing(url), connect(url, schema) as connection:
+        return has_tables(connection, schema)
+
+
 def begin(setting: Setting, fill: Work[None]) -> None:
     """Make the ledger's schema and its tables."""
     url, schema = str(setting.ledger), schema_of(setting.id)
-    with failing(url):
-        connection = connect(url, schema)
-        try:
-            if has_tables(connection, schema):
-                raise UsageError(
-                    f"there is a ledger {schema!r} in {place(url)} already",
-                    hint="begin a new server",
-                )
-            with connection.transaction():
-                run = runner(connection)
-                run(f"CREATE SCHEMA {schema}")
-                fill(run)
-        finally:
-            connection.close()
+    with failing(url), connect(url, schema) as connection, connection.transaction():
+        if has_tables(connection, schema):
+            raise UsageError(
+                f"there is a ledger {schema!r} in {place(url)} already",
+                hint="begin a new server",
+            )
+        run = runner(connection)
+        run(f"CREATE SCHEMA {schema}")
+        fill(run)
 
 
 def connect(url: str, schema: str) -> Connection:

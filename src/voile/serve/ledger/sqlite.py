@@ -25,6 +25,9 @@ PASSING = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
 """Errors after which SQLite goes on as before. After any other one nothing is taken any more: when
 a disk has failed once, a later success does not say that what came before is safe."""
 
+OF_ONE = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError)
+"""Errors of a statement alone: what it says cannot be, and nothing else has happened."""
+
 
 def begin(path: Path, fill: Work[None]) -> None:
     """Make the file and its tables; only the owner may look into it."""
@@ -88,6 +91,9 @@ class SqliteStore(Store):
                 f"the ledger cannot be read: {error}",
                 hint="the server's steward must look after it",
             ) from None
+
+    def spoils(self, error: Exception) -> bool:
+        return isinstance(error, sqlite3.Error) and not isinstance(error, OF_ONE)
 
     def close(self) -> None:
         with self._idle_lock:

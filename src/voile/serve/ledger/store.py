@@ -30,4 +30,8 @@ class Store(ABC):
         """Look at one moment's state, from any thread."""
 
     @abstractmethod
+    def spoils(self, error: Exception) -> bool:
+        """Whether a transaction is of no use after this, and not only the statement it is of."""
+
+    @abstractmethod
     def close(self) -> None: ...

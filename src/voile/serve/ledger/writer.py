@@ -85,13 +85,21 @@ class Writer:
                 future.set_result(outcome)
 
 
-def attempt(run: Run, job: Job) -> Any:
-    """What a job gives, or its refusal; then nothing of it stays."""
+def attempt(run: Run, job: Job, spoils: Callable[[Exception], bool]) -> Any:
+    """What a job gives, or its refusal: then nothing of it stays, and the others go on.
+
+    An error that `spoils` the whole transaction is for all of them.
+    """
     run("SAVEPOINT job")
     try:
         outcome = job(run)
     except VoileError as error:
         run("ROLLBACK TO SAVEPOINT job")
         outcome = error
+    except Exception as error:
+        if spoils(error):
+            raise
+        run("ROLLBACK TO SAVEPOINT job")
+        outcome = LedgerError(f"the ledger cannot take this: {error}", hint="ask in other words")
     run("RELEASE SAVEPOINT job")
     return outcome
