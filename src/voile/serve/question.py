@@ -32,6 +32,7 @@ from voile.query.predicate import Atom, Expression, Predicate, Term, both, guard
 from voile.query.rows import RowSums
 from voile.query.text import refusal
 from voile.serve.canonical import Truth, digest, meaning, meaning_of_values
+from voile.serve.change import change_of, summed
 from voile.serve.setting import Setting
 
 MOST_GROUPS = 10_000
@@ -40,10 +41,6 @@ MOST_TUPLES = 2**22
 """Tuples of the domain on which one condition is tried before any row is."""
 LONGEST, LONGEST_SEED = 10_000, 200
 """Characters of a question, and of a seed."""
-FINE = 2**20
-"""Steps that numbers which are not whole are summed in, over their range."""
-COARSE = 16
-"""Steps over a total's change where noise is tossed with coins, of which it needs the square."""
 KEPT = 4096
 Floats = npt.NDArray[np.float64]
 
@@ -116,7 +113,7 @@ class Asking:
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
         self._view = View([], setting.schema, strict=True)
-        self._sums = DomainSums(setting.schema, self._view.domain, memory=2**28)
+        self._sums = DomainSums(setting.schema, self._view.domain, memory=2**28, exact=True)
         self._lock = threading.Lock()
         self._truths: OrderedDict[Atom, Truth] = OrderedDict()
         self._laws: dict[Change, NoiseLaw] = {}
@@ -173,7 +170,7 @@ class Asking:
         stored = tuple(query.groups[i] for i in order)
         expected, listed = self._listed(query, stored)
         groups, places = arranged(listed, order)
-        shape = Shape(rows, stored, len(listed))
+        shape = Shape(rows, stored, len(listed), cells_digest(listed))
         totals = tuple(self._total(term, query, shape) for term in terms)
         return Question(
             query=query, rows=rows, totals=totals, groups=groups, where=self._where(query, rows),
@@ -255,7 +252,7 @@ class Asking:
         """The groups that the domain allows, whatever the rows are."""
         if not groups:
             return None, Groups(((),), (), 1, complete=True)
-        (expected,) = self._sums.sums([Term(query.predicate)], groups)
+        expected = self._expected(query.predicate, groups)
         size = math.prod(len(keys) for keys in expected.keys)
         if size > MOST_GROUPS:
             raise QueryError(
@@ -269,6 +266,13 @@ class Asking:
         empty = RowSums(tuple([] for _ in groups), np.zeros((0, 1)))
         return expected, listing(empty, expected, len(groups))
 
+    def _expected(self, where: Predicate | None, groups: tuple[Expression, ...]) -> GroupedSum:
+        """What the domain has in each group; where WHERE makes that hard, without it."""
+        try:
+            return self._sums.sums([Term(where)], groups)[0]
+        except QueryError:
+            return self._sums.sums([Term()], groups)[0]
+
     # ------------------------------------------------------------------ one total
 
     def _total(self, term: Term, query: Query, shape: Shape) -> TotalAsked:
@@ -278,26 +282,33 @@ class Asking:
         always = (
             shape.rows.fixed and not where and not any(np.isnan(n).any() for n in numbers.values())
         )
-        aggregate, scale, ends = summed(term, numbers, (low, high))
-        change, grid = self._change(ends, shape, always=always)
+        total = summed(term, numbers, (low, high))
+        change, grid = change_of(
+            total, shape.cells, always=always, per_person=self.setting.per_person,
+            coins=self.setting.noise == "binomial",
+        )  # fmt: skip
         law = self._law(change)
         meant = {
             "subset": shape.rows.told,
             "where": meaning(where, self._truth),
             "groups": [group.sql for group in shape.groups],
             "values": meaning_of_values(term.values, numbers),
+            # What the stored steps mean follows from these.
+            "range": [low, high],
+            "cells": shape.digest,
         }
         told = {
             "subset": shape.rows.told,
             "where": to_sql(where) if where else None,
             "groups": [group.sql for group in shape.groups],
             "values": [value.sql for value in term.values],
-            "low": low, "high": high, "scale": scale, "grid": grid, "cells": shape.cells,
+            "low": low, "high": high, "scale": total.scale, "grid": grid, "cells": shape.cells,
             "l1": change.l1, "l2_squared": change.l2_squared,
             "noise": law.kind, "variance": float(law.variance), "sql": query.sql,
         }  # fmt: skip
-        return TotalAsked(digest(meant), term, aggregate, (low, high), scale, grid, change, law,
-                          told)  # fmt: skip
+        return TotalAsked(
+            digest(meant), term, total.aggregate, (low, high), total.scale, grid, change, law, told
+        )
 
     def _range(
         self, term: Term, where: Predicate | None, numbers: dict[Expression, Floats]
@@ -316,27 +327,6 @@ class Asking:
             low, high = min(ends), max(ends)
         return low, high
 
-    def _change(self, ends: tuple[int, int], shape: Shape, *, always: bool) -> tuple[Change, int]:
-        """What replacing one person's rows does at most, in steps; and fine steps to a step.
-
-        A row's part is between `ends` if it counts, and else 0: so 0 is among them, unless all rows
-        count. Who changes group takes a part from one and gives a part to another.
-        """
-        low, high = ends if always and shape.cells == 1 else (min(ends[0], 0), max(ends[1], 0))
-        people = self.setting.per_person
-        if people > 1:  # who has fewer rows adds nothing in the place of others
-            low, high = min(low, 0), max(high, 0)
-        within, most = people * (high - low), people * max(-low, high)
-        grid = 1
-        if self.setting.noise == "binomial" and within > 2 * COARSE:
-            grid = -(-within // COARSE)
-        within, most = -(-within // grid), -(-most // grid)
-        if shape.cells == 1:
-            return Change(max(within, 1), max(within, 1) ** 2), grid
-        # Two groups by so much each; that also covers one group by `within`.
-        each = max(most, math.isqrt(2 * within**2 - 1) // 2 + 1 if within else 1)
-        return Change(2 * each, 2 * each**2), grid
-
     def _law(self, change: Change) -> NoiseLaw:
         if change not in self._laws:
             self._laws[change] = noise_law(self.setting.noise, self.setting.variance, change)
@@ -351,35 +341,13 @@ class Shape:
     groups: tuple[Expression, ...]
     cells: int
     """How many groups."""
+    digest: str
+    """Which groups."""
 
 
-def summed(
-    term: Term, numbers: dict[Expression, Floats], ends: tuple[float, float]
-) -> tuple[str, float, tuple[int, int]]:
-    """The aggregate in whole fine steps, steps to a unit, and a row's part in steps.
-
-    A row's part is made whole before it is added: a sum of whole numbers is the same in any order.
-    """
-    only = f" FILTER (WHERE {to_sql(term.predicate)})" if term.predicate else ""
-    if not term.values:
-        return f"count(*){only}", 1.0, (1, 1)
-    scale = 1.0
-    if not all((n[~np.isnan(n)] % 1 == 0).all() for n in numbers.values()):
-        width = max(ends[1], 0.0) - min(ends[0], 0.0)
-        scale = 2.0 ** math.ceil(math.log2(FINE / width)) if width > 0 else 1.0
-    if max(map(abs, ends)) * scale >= 2.0**46:
-        raise QueryError("what is summed is too large", hint="divide it by a thousand, say")
-    product = " * ".join(f"CAST({guarded(v.sql)} AS DOUBLE)" for v in term.values)
-    low, high = (round_half_away(end * scale) for end in ends)
-    # Least and most again: the product of rounded numbers may lie a step beyond.
-    # And what overflows is of a row that does not count.
-    step = f"greatest(least(TRY_CAST(round(({product}) * {scale!r}) AS BIGINT), {high}), {low})"
-    value = f"CASE WHEN ({product}) IS NOT NULL THEN {step} END"
-    return f"coalesce(sum({value}){only}, 0)", scale, (low, high)
-
-
-def round_half_away(x: float) -> int:
-    return int(math.copysign(math.floor(abs(x) + 0.5), x))
+def cells_digest(listed: Groups) -> str:
+    """Of the keys of all groups, in their order."""
+    return digest([[str(part) for part in key] for key in listed.keys])
 
 
 def arranged(listed: Groups, order: list[int]) -> tuple[Groups, tuple[int, ...]]:
