@@ -222,5 +222,5 @@ def test_a_store_whose_rows_could_not_be_released_is_not_filled_further(tmp_path
 def test_what_is_missing_to_serve_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
     with pytest.raises(UsageError, match="needs fastapi and uvicorn") as refused:
-        check_installed()
+        check_installed("a collector")
     assert refused.value.hint == "pip install 'voile[server]'"

@@ -30,6 +30,7 @@ from voile.cli import (
     planning,
     releases,
     risk,
+    serving,
     tables,
 )
 from voile.cli.common import KEPT, app, is_released
@@ -38,7 +39,7 @@ from voile.terminal import complain, say
 
 __all__ = [
     "app", "asking", "attacks", "collecting", "frontier", "grouping", "guarantees", "hierarchy",
-    "losses", "main", "mining", "perturbing", "planning", "releases", "risk", "tables",
+    "losses", "main", "mining", "perturbing", "planning", "releases", "risk", "serving", "tables",
 ]  # fmt: skip
 
 PANELS = {

@@ -72,7 +72,7 @@ def collect(
         return
     if overwrite:
         raise UsageError("--overwrite belongs to --release", hint="a store is never overwritten")
-    check_installed()
+    check_installed("a collector")
     from voile.collect.app import Limits
     from voile.collect.serving import Serving, check_origins
     from voile.units import byte_count
@@ -128,12 +128,12 @@ def read_spec(path: Path | None) -> Spec | None:
     return spec
 
 
-def check_installed() -> None:
+def check_installed(what: str) -> None:
     """FastAPI and uvicorn are an extra: most people only read releases."""
     from voile.errors import UsageError
 
     missing = [name for name in ("fastapi", "uvicorn") if importlib.util.find_spec(name) is None]
     if missing:
         raise UsageError(
-            f"a collector needs {' and '.join(missing)}", hint="pip install 'voile[server]'"
+            f"{what} needs {' and '.join(missing)}", hint="pip install 'voile[server]'"
         )

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from voile.errors import VoileError
 from voile.serve import wire
-from voile.serve.ledger.base import Budget, ExhaustedError, Identity, LedgerError, RolledBackError
+from voile.serve.ledger.base import ExhaustedError, Identity, LedgerError, RolledBackError
+from voile.serve.steward import budget_data, issued_data, line_data
 from voile.units import duration
 from voile.web.rate import Buckets, Rate
 from voile.web.refusal import RefusalError, too_often, unavailable
@@ -74,6 +75,7 @@ class Desk:
             "remaining": found.left,
             "group": found.group and budget_data(found.group),
             "everyone": budget_data(found.everyone),
+            "role": who.role,
             "scopes": sorted(who.scopes),
         }
 
@@ -112,21 +114,10 @@ class Desk:
 
     def log(self, caller: Caller, before: int | None, most: int) -> Mapping[str, Any]:
         self._admit(caller, "admin")
-        return {
-            "log": [
-                {
-                    "number": number,
-                    "at": event.at,
-                    "who": event.who,
-                    "what": event.what,
-                    "detail": dict(event.detail),
-                }
-                for number, event in self._ledger.events(before, most)
-            ]
-        }
+        return {"log": [line_data(*line) for line in self._ledger.events(before, most)]}
 
     def issue(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
-        self._admit(caller, "admin")
+        who = self._admit(caller, "admin")
         asked = wire.read(wire.NewToken, body)
         token, identity = self._ledger.issue(
             asked.analyst,
@@ -136,17 +127,21 @@ class Desk:
             scopes=None if asked.scopes is None else frozenset(asked.scopes),
             seconds=None if asked.expires is None else duration(asked.expires),
         )
+        self._ledger.note(who.name, "managed", token=identity.token, analyst=identity.name)
         return issued_data(token, identity, asked.expires)
 
     def revoke(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
-        self._admit(caller, "admin")
+        who = self._admit(caller, "admin")
         asked = wire.read(wire.Revocation, body)
-        return {"revoked": self._ledger.revoke(token=asked.token, analyst=asked.analyst)}
+        revoked = self._ledger.revoke(token=asked.token, analyst=asked.analyst)
+        self._ledger.note(who.name, "managed", revoked=asked.token or asked.analyst)
+        return {"revoked": revoked}
 
     def set_group(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
-        self._admit(caller, "admin")
+        who = self._admit(caller, "admin")
         asked = wire.read(wire.Group, body)
         self._ledger.set_group(asked.name, asked.queries)
+        self._ledger.note(who.name, "managed", group=asked.name, queries=asked.queries)
         return {"name": asked.name, "queries": asked.queries}
 
     # ------------------------------------------------------------------ who may
@@ -205,18 +200,3 @@ def refusal_of(error: VoileError, usage: HTTPStatus = HTTPStatus.FORBIDDEN) -> R
             return unavailable(error.message, hint=error.hint)
         case _:
             return RefusalError(usage, error.message, hint=error.hint)
-
-
-def budget_data(found: Budget) -> dict[str, int]:
-    return {"queries": found.queries, "used": found.used, "remaining": found.left}
-
-
-def issued_data(token: str, identity: Identity, expires: str | None) -> dict[str, Any]:
-    return {
-        "token": token,
-        "id": identity.token,
-        "analyst": identity.name,
-        "role": identity.role,
-        "scopes": sorted(identity.scopes),
-        "expires": expires,
-    }

@@ -117,10 +117,14 @@ class Answered(Given):
 class Cost(Given):
     cost: Count
     remaining: Count
-    new: Any
-    known: Any
-    stderr: Any
-    notes: list[str]
+    new: Count
+    """Totals that would be charged."""
+    known: Count
+    """Totals that were answered before, and are free."""
+    affordable: bool
+    groups: Count
+    stderr: dict[str, float | None]
+    """Of each column, where it is known before."""
 
 
 class BudgetLeft(Given):
@@ -138,6 +142,7 @@ class Budget(Given):
     """What the tightest of all budgets leaves."""
     group: BudgetLeft | None
     everyone: BudgetLeft
+    role: AnalystRole
     scopes: list[Scope]
     """What this token may be used for."""
 
@@ -157,7 +162,9 @@ class History(Given):
 class About(Given):
     id: str
     name: str
+    people: Count
     rows: Count
+    declared: bool
     queries: Count
     delta: float
     eta: float

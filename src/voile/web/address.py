@@ -32,6 +32,15 @@ class Address:
             raise UsageError(f"--listen {text!r} is no address", hint=what)
         return cls(bare, int(port))
 
+    @classmethod
+    def of(cls, host: str, port: int) -> Address:
+        """A host and a port as they were given apart."""
+        if not 0 <= port <= 65535:
+            raise UsageError(f"--port {port} is no port", hint="0 to 65535; 0 takes any free one")
+        if not host.strip("[] "):
+            raise UsageError(f"--host {host!r} is no host", hint="such as 127.0.0.1")
+        return cls(host.strip("[] "), port)
+
     def to_url(self, *, tls: bool = False) -> str:
         return f"{'https' if tls else 'http'}://{self}"
 

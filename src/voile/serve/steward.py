@@ -1,0 +1,129 @@
+"""What the steward of a server does and sees, beside a running server too."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from voile.privacy.interactive.confidence import breach
+from voile.privacy.interactive.laws import noise_law
+from voile.privacy.interactive.promise import account
+from voile.serve.ledger import Budget, Event, Identity, Ledger, open_ledger, recover
+from voile.serve.ledger.base import Role
+from voile.serve.setting import Setting
+
+
+def begun_data(folder: Path, setting: Setting, notes: Sequence[str]) -> dict[str, Any]:
+    """What was begun: the noise, and what all answers together promise."""
+    law = noise_law(setting.noise, setting.variance)
+    found = account(setting.noise, setting.variance, setting.queries, delta=setting.delta)
+    return {
+        "server": str(folder),
+        "id": setting.id,
+        "name": setting.name,
+        "people": setting.people,
+        "queries": setting.queries,
+        "delta": setting.delta,
+        "eta": setting.eta,
+        "noise": law.kind,
+        "variance": setting.variance,
+        "stderr": law.sd,
+        "promise": found.to_dict(),
+        "as_printed": as_printed(setting),
+        "notes": list(notes),
+    }
+
+
+def as_printed(setting: Setting) -> dict[str, float]:
+    """What the slides' noise, of variance T, would have promised: how often conf rises above δ."""
+    return {
+        "variance": float(setting.queries),
+        "stderr": math.sqrt(setting.queries),
+        "breach": breach(setting.delta, setting.queries, float(setting.queries)),
+    }
+
+
+def ledger_of(folder: Path) -> Ledger:
+    return open_ledger(folder, Setting.open(folder))
+
+
+def issue_token(
+    folder: Path,
+    analyst: str,
+    *,
+    queries: int | None,
+    group: str | None,
+    role: Role,
+    scopes: Sequence[str] | None,
+    seconds: float | None,
+) -> tuple[str, Identity]:
+    """A new token, shown once and kept nowhere."""
+    chosen = None if scopes is None else frozenset(scopes)
+    with ledger_of(folder) as ledger:
+        return ledger.issue(
+            analyst, queries=queries, group=group, role=role, scopes=chosen, seconds=seconds
+        )
+
+
+def issued_data(token: str, identity: Identity, expires: str | None) -> dict[str, Any]:
+    return {
+        "token": token,
+        "id": identity.token,
+        "analyst": identity.name,
+        "role": identity.role,
+        "scopes": sorted(identity.scopes),
+        "expires": expires,
+    }
+
+
+def set_group(folder: Path, name: str, queries: int) -> None:
+    with ledger_of(folder) as ledger:
+        ledger.set_group(name, queries)
+
+
+def revoke(folder: Path, *, token: str | None, analyst: str | None) -> int:
+    """How many tokens that were valid are no more."""
+    with ledger_of(folder) as ledger:
+        return ledger.revoke(token=token, analyst=analyst)
+
+
+def status(folder: Path) -> dict[str, Any]:
+    """Budgets and people."""
+    setting = Setting.open(folder)
+    with open_ledger(folder, setting) as ledger:
+        return {
+            "name": setting.name,
+            "people": setting.people,
+            "noise": setting.noise,
+            "variance": setting.variance,
+            "everyone": budget_data(ledger.budgets("").everyone),
+            "groups": ledger.groups(),
+            "analysts": ledger.people(),
+        }
+
+
+def log(folder: Path, most: int) -> list[dict[str, Any]]:
+    """The newest lines of the audit log, newest first."""
+    with ledger_of(folder) as ledger:
+        return [line_data(number, event) for number, event in ledger.events(most=most)]
+
+
+def line_data(number: int, event: Event) -> dict[str, Any]:
+    return {
+        "number": number,
+        "at": event.at,
+        "who": event.who,
+        "what": event.what,
+        "detail": dict(event.detail),
+    }
+
+
+def budget_data(found: Budget) -> dict[str, int]:
+    return {"queries": found.queries, "used": found.used, "remaining": found.left}
+
+
+def recovered(folder: Path, *, ledger_is_whole: bool) -> int:
+    """Accept the ledger as it is; how many lost answers were charged for."""
+    return recover(folder, Setting.open(folder), ledger_is_whole=ledger_is_whole)
