@@ -1,0 +1,224 @@
+// The analyst's side: a question, what it would cost, its answer, the budget, what was asked.
+
+import { answer } from "./answer.js";
+import { columns, examples, promise } from "./about.js";
+import { get, post } from "./api.js";
+import { byId, el, isNumber, meter, moment, number, problem, replace, table } from "./dom.js";
+
+const PAUSE = 350;
+const state = { about: null, remaining: 0, timer: 0, pending: null, asking: false };
+
+export function begin(about, budget) {
+  state.about = about;
+  replace(byId("promise"), promise(about));
+  replace(byId("schema"), columns(about, insert));
+  replace(byId("examples"), examples(about).map(([label, sql]) =>
+    el("button", { type: "button", class: "chip", onclick: () => put(sql) }, label)));
+  fillSubsets(about);
+  showBudget(budget);
+  byId("sql").placeholder = examples(about)[0][1];
+  byId("sql").value = "";
+  byId("answer-card").hidden = true;
+  unpriced("");
+  showHistory();
+}
+
+export function connect() {
+  const changed = () => { byId("seed-field").hidden = byId("subset").value !== "half"; soon(); };
+  for (const id of ["sql", "seed"]) byId(id).addEventListener("input", soon);
+  byId("subset").addEventListener("change", changed);
+  byId("question").addEventListener("submit", (event) => { event.preventDefault(); ask(); });
+  byId("sql").addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); ask(); }
+  });
+}
+
+function fillSubsets(about) {
+  const declared = (about.subsets || []).map((s) =>
+    el("option", { value: `named:${s.name}`, title: s.sql }, `${s.name} (${number(s.rows)} rows)`));
+  replace(byId("subset"), el("option", { value: "all" }, "all"),
+    el("option", { value: "half" }, "a random half"), declared);
+  byId("seed-field").hidden = true;
+}
+
+function question() {
+  const chosen = byId("subset").value;
+  let subset = "all";
+  if (chosen === "half") subset = { half: byId("seed").value };
+  else if (chosen.startsWith("named:")) subset = chosen.slice("named:".length);
+  return { sql: byId("sql").value.trim(), subset, confidence: Number(byId("confidence").value) };
+}
+
+function put(sql, subset) {
+  byId("sql").value = sql;
+  if (subset !== undefined) {
+    const half = subset !== null && typeof subset === "object";
+    if (half) byId("seed").value = subset.half;
+    byId("subset").value = half ? "half" : subset === "all" ? "all" : `named:${subset}`;
+    byId("seed-field").hidden = !half;
+  }
+  byId("sql").focus();
+  soon();
+}
+
+function insert(name) {
+  const box = byId("sql");
+  const [from, to] = [box.selectionStart, box.selectionEnd];
+  const before = box.value.slice(0, from);
+  box.setRangeText(before && !/[\s(]$/.test(before) ? ` ${name}` : name, from, to, "end");
+  box.focus();
+  soon();
+}
+
+// ---------------------------------------------------------------- the cost, as one types
+
+function soon() {
+  clearTimeout(state.timer);
+  if (state.pending) state.pending.abort();
+  state.pending = null;
+  unpriced(question().sql ? "…" : "");
+  if (question().sql) state.timer = setTimeout(price, PAUSE);
+}
+
+function unpriced(text) {
+  const button = byId("ask");
+  button.disabled = true;
+  button.textContent = "Ask";
+  byId("cost").className = "cost";
+  byId("cost").textContent = text;
+}
+
+async function price() {
+  const asked = question();
+  const pending = new AbortController();
+  state.pending = pending;
+  try {
+    const found = await post("query", { ...asked, dry_run: true }, pending.signal);
+    if (state.pending === pending) priced(found);
+  } catch (error) {
+    if (error.name === "AbortError" || state.pending !== pending) return;
+    if (error.status === 401) { document.dispatchEvent(new CustomEvent("voile-out", { detail: error })); return; }
+    byId("cost").className = "cost no";
+    replace(byId("cost"), el("span", {}, error.message), error.hint ? el("span", { class: "hint" }, error.hint) : null);
+  }
+}
+
+function priced(found) {
+  const button = byId("ask");
+  showRemaining(found.remaining);
+  const enough = found.cost <= found.remaining;
+  button.disabled = !enough || state.asking;
+  button.textContent = found.cost ? `Ask (costs ${number(found.cost)})` : "Ask (free)";
+  byId("cost").className = enough ? "cost" : "cost no";
+  const error = expected(found.stderr);
+  if (!enough) byId("cost").textContent = `It costs ${number(found.cost)}, and ${number(found.remaining)} are left.`;
+  else if (found.cost) byId("cost").textContent = `${number(found.remaining - found.cost)} will be left.${error}`;
+  else byId("cost").textContent = `It was answered before.${error}`;
+}
+
+// Standard errors that are known before asking; those of quotients are not.
+function expected(stderr) {
+  const known = Object.entries(stderr || {}).filter(([, x]) => isNumber(x));
+  if (!known.length) return "";
+  if (known.length === 1) return ` The standard error will be ${number(known[0][1], known[0][1])}.`;
+  return ` The standard errors will be ${known.map(([name, x]) => `${number(x, x)} of ${name}`).join(", ")}.`;
+}
+
+// ---------------------------------------------------------------- asking
+
+async function ask() {
+  if (byId("ask").disabled || state.asking) return;
+  const asked = question();
+  state.asking = true;
+  byId("ask").disabled = true;
+  const card = byId("answer-card");
+  card.hidden = false;
+  card.setAttribute("aria-busy", "true");
+  try {
+    const reply = await post("query", asked);
+    replace(byId("answer"), el("p", { class: "asked" }, el("code", {}, asked.sql)), answer(reply));
+    showRemaining(reply.remaining);
+  } catch (error) {
+    if (error.status === 401) { document.dispatchEvent(new CustomEvent("voile-out", { detail: error })); return; }
+    replace(byId("answer"), el("p", { class: "asked" }, el("code", {}, asked.sql)), problem(error));
+  } finally {
+    state.asking = false;
+    card.removeAttribute("aria-busy");
+  }
+  soon();
+  refresh();
+}
+
+async function refresh() {
+  showHistory();
+  try {
+    showBudget(await get("budget"));
+  } catch {
+    // The answer itself said what is left; the next question says what is wrong.
+  }
+}
+
+// ---------------------------------------------------------------- the budget
+
+function showBudget(budget) {
+  const lines = [["You", budget], [groupName(budget.group), budget.group], ["Everybody", budget.everyone]]
+    .filter(([, b]) => b && isNumber(b.queries) && isNumber(b.used));
+  state.remaining = budget.remaining;
+  replace(byId("budget"),
+    el("p", { class: "big" }, el("span", { class: "value", id: "left" }, number(budget.remaining)),
+      el("span", { class: "error" }, budget.remaining === 1 ? " answer left" : " answers left")),
+    budget.remaining === 0 ? el("p", { class: "problem" }, "The budget is used up. Questions that were answered before stay free.") : null,
+    lines.map(([who, b]) => el("div", { class: "budget-line" },
+      el("div", { class: "budget-words" }, el("span", {}, who), el("span", {}, `${number(b.used)} of ${number(b.queries)} used`)),
+      meter(b.used, b.queries, `Budget: ${who}`))));
+}
+
+const groupName = (group) => (group && group.name ? `Group ${group.name}` : "Your group");
+
+function showRemaining(remaining) {
+  if (remaining === state.remaining || !isNumber(remaining)) return;
+  state.remaining = remaining;
+  if (byId("left")) byId("left").textContent = number(remaining);
+}
+
+// ---------------------------------------------------------------- what was asked
+
+async function showHistory() {
+  let found;
+  try {
+    found = (await get("history")).history || [];
+  } catch (error) {
+    replace(byId("history"), problem(error));
+    return;
+  }
+  if (!found.length) {
+    replace(byId("history"), el("p", { class: "small" }, "Nothing yet. Whatever you ask again later is free."));
+    return;
+  }
+  replace(byId("history"), table(["when", "question", "charged"],
+    together(found).map((one) => [moment(one.at), again(one), number(one.charged)]),
+    { right: [2], label: "Your questions" }));
+}
+
+// The ledger has one entry for each total: those of one question stand in one line.
+function together(entries) {
+  const lines = [];
+  for (const entry of entries) {
+    const { sql, subset } = entry.question || {};
+    const last = lines.at(-1);
+    if (last && last.sql === sql && same(last.subset, subset)) last.charged += 1;
+    else lines.push({ at: entry.at, sql: sql || "", subset, charged: 1 });
+  }
+  return lines;
+}
+
+const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
+
+const rowsOf = (subset) => {
+  if (!subset || subset === "all") return null;
+  return el("span", { class: "small" }, subset.half !== undefined ? ` in the half ${subset.half}` : ` in ${subset}`);
+};
+
+const again = (one) => el("div", {}, el("button",
+  { type: "button", class: "link", title: "Put it into the question", onclick: () => put(one.sql, one.subset) },
+  one.sql), rowsOf(one.subset));

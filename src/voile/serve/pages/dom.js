@@ -1,0 +1,82 @@
+// Making the page's elements. What comes from the server or the user is always a text node:
+// nothing here, or in any other file, makes markup of text.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+export const byId = (id) => document.getElementById(id);
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined).map(
+    (child) => (child instanceof Node ? child : document.createTextNode(String(child)))));
+  return node;
+}
+
+export const el = (tag, attributes = {}, ...children) =>
+  fill(document.createElement(tag), attributes, children);
+
+export const svg = (tag, attributes = {}, ...children) =>
+  fill(document.createElementNS(SVG, tag), attributes, children);
+
+export function replace(node, ...children) {
+  node.replaceChildren(...children.flat().filter(Boolean));
+}
+
+export function problem(error) {
+  return el("div", { class: "problem" },
+    el("p", {}, error.message),
+    error.hint ? el("p", { class: "hint" }, error.hint) : null);
+}
+
+export const isNumber = (x) => typeof x === "number" && Number.isFinite(x);
+
+// Numbers for reading: thousands apart, decimals only where they matter beside the error.
+export function number(x, error) {
+  if (!isNumber(x)) return "unknown";
+  let decimals = 0;
+  if (!Number.isInteger(x)) {
+    if (isNumber(error) && error > 0 && error < 1) {
+      decimals = Math.min(9, 1 - Math.floor(Math.log10(error)));
+    } else if (Math.abs(x) < 100) {
+      decimals = Math.abs(x) >= 0.1 || x === 0 ? 2 : Math.min(9, 2 - Math.floor(Math.log10(Math.abs(x))));
+    }
+  }
+  const shown = x.toLocaleString("en-US", { minimumFractionDigits: decimals, maximumFractionDigits: decimals });
+  return shown.replace("-", "−");
+}
+
+export function key(value) {
+  if (value === null || value === undefined) return "NULL";
+  return typeof value === "number" ? String(value) : String(value);
+}
+
+export function moment(seconds) {
+  if (!isNumber(seconds)) return key(seconds);
+  return new Date(seconds * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+}
+
+export function table(headings, rows, options = {}) {
+  const right = new Set(options.right || []);
+  const at = (i) => (right.has(i) ? "right" : null);
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": options.label || "Table" },
+    el("table", {},
+      options.caption ? el("caption", {}, options.caption) : null,
+      el("thead", {}, el("tr", {}, headings.map((text, i) => el("th", { scope: "col", class: at(i) }, text)))),
+      el("tbody", {}, rows.map((cells) => el("tr", {}, cells.map((cell, i) => el("td", { class: at(i) }, cell)))))));
+}
+
+// How much of a budget is used, as a bar and in words.
+export function meter(used, queries, label) {
+  const share = queries > 0 ? Math.min(1, used / queries) : 1;
+  const left = Math.max(0, queries - used);
+  return el("div", { class: "meter", role: "meter", "aria-label": label, "aria-valuemin": 0,
+    "aria-valuemax": queries, "aria-valuenow": used, "aria-valuetext": `${number(left)} of ${number(queries)} left` },
+    svg("svg", { viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" },
+      svg("rect", { class: "meter-all", x: 0, y: 0, width: 100, height: 6 }),
+      svg("rect", { class: left === 0 ? "meter-left none" : "meter-left", x: 0, y: 0,
+        width: 100 * (1 - share), height: 6 })));
+}
