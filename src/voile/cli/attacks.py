@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from voile.cli.common import JsonOpt, ReleaseArg, app, check_output
+from voile.cli.asking import CaOpt, InsecureOpt, TokenFileOpt, TokenOpt, server_at
+from voile.cli.common import JsonOpt, NullTextOpt, ReleaseArg, app, check_output
 from voile.cli.groups import WithDefault, group_of
 from voile.terminal import fitting_progress, say, show
 
@@ -90,6 +91,83 @@ def attack(
         write_whole(output, page(found), overwrite=overwrite)
         say(f"wrote {output}")
     show(found.to_dict() if as_json else None, lambda: attack_view(found, rows))
+
+
+@attacks.command()
+def reconstruct(
+    rows: Annotated[int, typer.Option(help="Of the secret column, in simulation.")] = 1_000,
+    questions: Annotated[
+        str | None,
+        typer.Option(help="How many: one or more numbers (4 × rows; of a server, its budget)."),
+    ] = None,
+    noise: Annotated[
+        str | None, typer.Option(help="Its size in √n, one or more: 0.25,0.5,1,2.")
+    ] = None,
+    variance: Annotated[
+        str | None, typer.Option(help="Its variance, one or more; T is the number of questions.")
+    ] = None,
+    setting: Annotated[
+        str | None, typer.Option(help="δ,η: what a server adds that answers so many questions.")
+    ] = None,
+    law: Annotated[str, typer.Option(help="Of the noise: normal or uniform.")] = "normal",
+    method: Annotated[str, typer.Option(help="lsq or lp.")] = "lsq",
+    share: Annotated[float, typer.Option(help="Of the rows that have the value 1.")] = 0.5,
+    runs: Annotated[int, typer.Option(help="Columns that are attacked.")] = 5,
+    simulate_seed: Annotated[
+        int | None, typer.Option(help="Coins from this seed, to repeat a run.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Draw FILE.png, .svg, .pdf or .html.")
+    ] = None,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace that file.")] = False,
+    url: Annotated[str | None, typer.Option(help="Attack a server instead: http(s)://…")] = None,
+    column: Annotated[
+        str | None, typer.Option(help="Of a server: the condition to find, \"income = '>50K'\".")
+    ] = None,
+    truth: Annotated[
+        str | None, typer.Option(metavar="TABLE", help="Its table, to count what was found.")
+    ] = None,
+    ids: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The ids of its rows, one a line.")
+    ] = None,
+    null_text: NullTextOpt = None,
+    token: TokenOpt = None,
+    token_file: TokenFileOpt = None,
+    ca: CaOpt = None,
+    insecure: InsecureOpt = False,
+    as_json: JsonOpt = False,
+) -> None:
+    """Rebuild a secret column from noisy counts of random subsets: Dinur and Nissim's attack."""
+    from voile.evaluate.reconstruction import command
+    from voile.evaluate.reconstruction.simulating import simulate
+    from voile.terminal.reconstruction import guesses_view, reconstruction_view
+
+    command.check_options(
+        simulation={"--noise": noise, "--variance": variance, "--setting": setting,
+                    "-o": output, "--simulate-seed": simulate_seed},
+        server={"--column": column, "--truth": truth, "--ids": ids, "--null-text": null_text,
+                "--token": token, "--token-file": token_file, "--ca": ca},
+        url=url,
+    )  # fmt: skip
+    if url is not None:
+        with server_at(url, token, token_file, ca=ca, insecure=insecure, timeout=30.0) as server:
+            guesses = command.attack(
+                server, column or "", questions, method=method, table=truth, ids=ids,
+                null_text=null_text or (),
+            )  # fmt: skip
+        show(guesses.to_dict() if as_json else None, lambda: guesses_view(guesses))
+        return
+    if output:
+        command.check_picture(output, overwrite=overwrite)
+    found = simulate(
+        rows, command.read_questions(questions, rows),
+        command.read_noises(noise, variance, setting), law=law, method=method, share=share,
+        runs=runs, seed=simulate_seed,
+    )  # fmt: skip
+    if output:
+        command.draw(found, output, overwrite=overwrite)
+        say(f"wrote {output}")
+    show(found.to_dict() if as_json else None, lambda: reconstruction_view(found))
 
 
 @app.command()

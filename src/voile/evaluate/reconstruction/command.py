@@ -1,0 +1,140 @@
+"""What is typed after `voile attack reconstruct`, read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from voile.errors import UsageError
+from voile.evaluate.planning.pictures import check_picture
+from voile.evaluate.reconstruction.server import Answerer, Guesses, attack_server
+from voile.evaluate.reconstruction.simulating import Noise, Reconstruction
+from voile.evaluate.reconstruction.truth import known_truth
+
+__all__ = ["attack", "check_options", "check_picture", "draw", "read_noises", "read_questions"]
+
+ROOTS, VARIANCE, SETTING = "0.25,0.5,1,2", "T", "1,1e-6"
+"""Noise that is tried where none is named."""
+PER_ROW = 4
+"""Questions for each row, where their number is not named."""
+
+
+def check_options(
+    *, simulation: Mapping[str, Any], server: Mapping[str, Any], url: str | None
+) -> None:
+    """An attack is simulated, or on a server: options of the one say nothing to the other."""
+    wrong = simulation if url is not None else server
+    given = [name for name, value in wrong.items() if value is not None]
+    if given and url is not None:
+        raise UsageError(
+            f"{given[0]} is for simulations, and --url for a server",
+            hint="a server has its own noise; leave one of them out",
+        )
+    if given:
+        raise UsageError(f"{given[0]} is for the attack on a server", hint="name it with --url")
+    if url is not None and not server["--column"]:
+        raise UsageError(
+            "nobody said what to find", hint="name a condition: --column \"income = '>50K'\""
+        )
+
+
+def attack(
+    server: Answerer,
+    condition: str,
+    questions: str | None,
+    *,
+    method: str,
+    table: str | None,
+    ids: Path | None,
+    null_text: Sequence[str] = (),
+) -> Guesses:
+    """Ask a server all that the budget allows, or fewer."""
+    about = server.about()
+    truth = known_truth(about, condition, table=table, ids=ids, null_text=null_text)
+    most = one_number(questions, max(2, int(server.budget()["remaining"])))
+    return attack_server(server, condition, truth, questions=most, method=method)
+
+
+def draw(found: Reconstruction, path: Path, *, overwrite: bool) -> None:
+    from voile.evaluate.reconstruction.reconstruction_plot import write  # noqa: PLC0415  (an extra)
+
+    write(found, path, overwrite=overwrite)
+
+
+def read_noises(roots: str | None, variance: str | None, setting: str | None) -> list[Noise]:
+    """All sizes that were named, in the order of the three options."""
+    if roots is None and variance is None and setting is None:
+        roots, variance, setting = ROOTS, VARIANCE, SETTING
+    found = [Noise(f"{size:g}√n", roots=size) for size in numbers(roots, "--noise", 0)]
+    found += [read_variance(text) for text in parts(variance)]
+    if setting is not None:
+        found.append(read_setting(setting))
+    return found
+
+
+def read_variance(text: str) -> Noise:
+    """A number, or T for the number of questions, or as 2T a multiple of it."""
+    if not text.endswith(("T", "t")):
+        value = number(text, "--variance", 0)
+        return Noise(f"V = {value:g}", variance=value)
+    times = number(text[:-1], "--variance", 0) if len(text) > 1 else 1.0
+    return Noise(f"V = {'' if times == 1 else f'{times:g}'}T", per_question=times)
+
+
+def read_setting(text: str) -> Noise:
+    found = numbers(text, "--setting", 0)
+    if len(found) != 2:
+        raise UsageError(f"--setting {text!r} is not δ,η", hint="--setting 1,1e-6")
+    noise = Noise(f"δ = {found[0]:g}, η = {found[1]:g}", setting=(found[0], found[1]))
+    noise.size(1, 1)  # refuses what is no setting
+    return noise
+
+
+def read_questions(text: str | None, rows: int) -> list[int]:
+    if text is None:
+        return [PER_ROW * rows]
+    return [whole(part, "--questions") for part in parts(text)]
+
+
+def one_number(text: str | None, otherwise: int) -> int:
+    """How many questions a server is asked at most."""
+    if text is None:
+        return otherwise
+    found = [whole(part, "--questions") for part in parts(text)]
+    if len(found) != 1:
+        raise UsageError(
+            f"--questions {text!r} is not one number", hint="a server is attacked once"
+        )
+    return found[0]
+
+
+def numbers(text: str | None, option: str, least: float) -> list[float]:
+    return [number(part, option, least) for part in parts(text)]
+
+
+def parts(text: str | None) -> list[str]:
+    return [] if text is None else [part.strip() for part in text.split(",")]
+
+
+def number(text: str, option: str, least: float) -> float:
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not (math.isfinite(found) and found >= least):
+        raise UsageError(
+            f"{option}: {text!r} is not a number of at least {least:g}",
+            hint="numbers apart at commas, such as 0.25,0.5,1",
+        )
+    return found
+
+
+def whole(text: str, option: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise UsageError(
+            f"{option}: {text!r} is not a whole number", hint="such as 4000, or 4000,32000"
+        ) from None

@@ -1,0 +1,134 @@
+"""What comes back of a column, as a picture: by the size of the noise, a line for each attack."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from voile.evaluate.look import INK, METHOD_COLOURS, SOFT, VERMILION, load_altair, theme
+from voile.evaluate.planning.pictures import save
+from voile.evaluate.reconstruction.simulating import Attempt, Reconstruction
+
+if TYPE_CHECKING:
+    import altair as alt
+
+WIDTH, HEIGHT = 760, 420
+ROOM = 1.25
+"""The axis goes so many times beyond the least and the largest noise."""
+LEAST = 0.05
+"""Of the axis, in √n: noise of none would be infinitely far away."""
+CAPTION = "Subsets and noise are simulated. Made with Voile."
+
+
+def draw(found: Reconstruction) -> alt.HConcatChart:
+    """Noise along, in √n by its logarithm; the share of rows that came back up."""
+    alt = load_altair()
+    sizes = [max(a.roots, LEAST) for a in found.attempts]
+    ends = [min([*sizes, 1.0]) / ROOM, max([*sizes, 1.0]) * ROOM]
+    x = alt.X(
+        "roots:Q", title="size of the noise, in √n",
+        scale=alt.Scale(type="log", domain=ends, nice=False),
+        axis=alt.Axis(values=ticks(*ends), format="~g"),
+    )  # fmt: skip
+    y = alt.Y(
+        "recovered:Q", title="rows whose value is found",
+        scale=alt.Scale(domain=[lowest(found), 1], nice=False), axis=alt.Axis(format="~%"),
+    )  # fmt: skip
+    layers = [
+        *_guessing(alt, found, x, y, ends), *_root(alt, x, ends),
+        *_lines(alt, found, x, y), *_settings(alt, found, x, y),
+    ]  # fmt: skip
+    chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
+    return theme(
+        alt.vconcat(chart),
+        title=f"A secret column of {found.rows:,} rows, from noisy counts of random halves",
+        subtitle="Noise far below √n hides nothing. What a server adds for T questions hides "
+                 "nearly all, however many T is.",
+        caption=CAPTION,
+    )  # fmt: skip
+
+
+def write(found: Reconstruction, path: Path, *, overwrite: bool) -> Path:
+    return save(lambda: draw(found), path, overwrite=overwrite)
+
+
+def lowest(found: Reconstruction) -> float:
+    """A little below guessing, and below all that is drawn."""
+    least = min([found.guess, 0.5, *(a.recovered for a in found.attempts)])
+    return max(0.0, math.floor(20 * least - 0.5) / 20)
+
+
+def ticks(low: float, high: float) -> list[float]:
+    found = [digit * 10.0**power for power in range(-3, 4) for digit in (1, 2, 5)]
+    return [round(tick, 6) for tick in found if low <= tick <= high]
+
+
+def of_setting(attempt: Attempt) -> bool:
+    return attempt.noise.startswith("δ")
+
+
+def record(attempt: Attempt) -> dict[str, Any]:
+    return {
+        "roots": max(attempt.roots, LEAST), "recovered": attempt.recovered,
+        "ceiling": attempt.ceiling, "noise": attempt.noise,
+        "questions": f"{attempt.questions:,} questions", "count": attempt.questions,
+    }  # fmt: skip
+
+
+def _lines(alt: Any, found: Reconstruction, x: Any, y: Any) -> list[Any]:
+    """A line for each number of questions."""
+    counts = sorted({a.questions for a in found.attempts})
+    names = [f"{count:,} questions" for count in counts]
+    colours = [c for c in METHOD_COLOURS if c != VERMILION]
+    colour = alt.Color(
+        "questions:N",
+        scale=alt.Scale(domain=names, range=[colours[i % len(colours)] for i in range(len(names))]),
+        legend=alt.Legend(title=None, orient="top", symbolType="stroke", symbolStrokeWidth=3),
+    )
+    tips = [
+        alt.Tooltip("questions:N"), alt.Tooltip("noise:N"),
+        alt.Tooltip("roots:Q", title="size in √n", format=".3g"),
+        alt.Tooltip("recovered:Q", format=".3f"),
+        alt.Tooltip("ceiling:Q", title="at most", format=".3f"),
+    ]  # fmt: skip
+    rows = [record(attempt) for attempt in found.attempts]
+    base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y, color=colour, tooltip=tips)
+    return [base.mark_line(strokeWidth=2.4), base.mark_point(filled=True, size=55, opacity=1)]
+
+
+def _guessing(alt: Any, found: Reconstruction, x: Any, y: Any, ends: list[float]) -> list[Any]:
+    rows = [{"roots": end, "recovered": found.guess} for end in ends]
+    line = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y)
+    word = alt.Chart(alt.InlineData(values=rows[:1])).encode(x=x, y=y)
+    return [
+        line.mark_line(color=SOFT, strokeDash=[5, 4], strokeWidth=1.2),
+        word.mark_text(text="guessing", align="left", dx=6, dy=11, fontSize=12, color=SOFT),
+    ]
+
+
+def _root(alt: Any, x: Any, ends: list[float]) -> list[Any]:
+    if not ends[0] < 1 < ends[1]:
+        return []
+    base = alt.Chart(alt.InlineData(values=[{"roots": 1.0}])).encode(x=x)
+    return [
+        base.mark_rule(color=SOFT, strokeDash=[2, 3]),
+        base.mark_text(text="√n", fontSize=13, color=SOFT, dx=12).encode(y=alt.value(10)),
+    ]
+
+
+def _settings(alt: Any, found: Reconstruction, x: Any, y: Any) -> list[Any]:
+    """Rings around what a server's own noise leaves."""
+    rows = [record(attempt) for attempt in found.attempts if of_setting(attempt)]
+    if not rows:
+        return []
+    base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y)
+    first = alt.Chart(alt.InlineData(values=[min(rows, key=lambda row: row["count"])]))
+    told = {"text": ["a server with", rows[0]["noise"]], "fontSize": 13, "fontWeight": 600,
+            "dy": -44, "lineHeight": 16}  # fmt: skip
+    words = first.encode(x=x, y=y)
+    return [
+        base.mark_point(size=260, color=VERMILION, strokeWidth=2.2, filled=False, opacity=1),
+        words.mark_text(color="white", stroke="white", strokeWidth=4, **told),
+        words.mark_text(color=INK, **told),
+    ]

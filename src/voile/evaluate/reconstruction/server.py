@@ -1,0 +1,194 @@
+"""The attack on a server: public halves are asked about until the budget is spent.
+
+The steward's own test of a setting. Halves are named by number, so that an attack that is repeated
+asks what was answered before, which is free.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.errors import PromiseError, QueryError, TableError, UsageError
+from voile.evaluate.reconstruction.ceiling import distance_squared, normal_ceiling
+from voile.evaluate.reconstruction.fitting import (
+    MOST_ROWS,
+    check_method,
+    least_squares,
+    linear_program,
+)
+from voile.noise.halves import Hashes, members, row_hashes
+
+MOST_CELLS = 2 * 10**8
+"""Rows times questions: a number is kept for each."""
+Progress = Callable[[int, int], None]
+"""Questions answered, and questions in all."""
+
+
+class Answered(Protocol):
+    """What is used of a reply."""
+
+    @property
+    def answer(self) -> float | None: ...
+    @property
+    def charged(self) -> int: ...
+    @property
+    def remaining(self) -> int: ...
+
+
+class Answerer(Protocol):
+    """What is used of a server: voile.asking.client.Server, or one in this process."""
+
+    def about(self) -> Mapping[str, Any]: ...
+    def budget(self) -> Mapping[str, Any]: ...
+    def ask(self, sql: str, subset: Any = "all") -> Answered: ...
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What the steward knows: whose rows there are, and for whom the condition holds."""
+
+    ids: tuple[str, ...]
+    holds: npt.NDArray[np.bool_] | None = None
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """What came back from a server."""
+
+    condition: str
+    method: str
+    rows: int
+    questions: int
+    charged: int
+    remaining: int
+    noise: str
+    variance: float
+    ids: tuple[str, ...]
+    values: npt.NDArray[np.float64]
+    """Between 0 and 1, for every id; what is above ½ is guessed to meet the condition."""
+    recovered: float | None
+    """Share of rows that were guessed right, where the truth is known."""
+    guess: float | None
+    """What guessing the commoner value gets right."""
+    ceiling: float | None
+    """What someone who knows all other rows gets right at most, by the normal law."""
+
+    @property
+    def roots(self) -> float:
+        return math.sqrt(self.variance / self.rows)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "condition": self.condition, "method": self.method, "rows": self.rows,
+            "questions": self.questions, "charged": self.charged, "remaining": self.remaining,
+            "noise": self.noise, "variance": self.variance, "size": math.sqrt(self.variance),
+            "size_in_root_rows": self.roots, "recovered": self.recovered, "guess": self.guess,
+            "ceiling": self.ceiling,
+        }  # fmt: skip
+
+
+def attack_server(
+    server: Answerer,
+    condition: str,
+    truth: Truth,
+    *,
+    questions: int,
+    method: str = "lsq",
+    name: str = "reconstruct",
+    progress: Progress = lambda _done, _all: None,
+) -> Guesses:
+    """Ask how many rows of public halves meet the condition, and guess for which rows it holds."""
+    about = server.about()
+    check(about, truth, method, questions)
+    hashes = row_hashes(truth.ids)
+    halves, answers, charged, remaining = asked(
+        server, f"select count(*) from {quoted(about['name'])} where ({condition})",
+        [f"{name}-{number}" for number in range(questions)], progress,
+    )  # fmt: skip
+    if len(answers) < 2:
+        raise PromiseError(
+            f"the budget allows {len(answers)} questions, and 2 are the least that say something",
+            hint="give the token a larger budget: voile serve token DIR --analyst NAME --queries N",
+        )
+    counted = counted_in(hashes, halves)
+    fit = least_squares if method == "lsq" else linear_program
+    values = fit(counted, np.array(answers))
+    kind, variance = str(about["noise"]), float(about["variance"])
+    recovered = guess = most = None
+    if truth.holds is not None:
+        share = float(truth.holds.mean())
+        recovered, guess = float(np.mean((values > 0.5) == truth.holds)), max(share, 1 - share)
+        most = mean_ceiling(counted.sum(axis=0) * distance_squared(kind, variance), share)
+    return Guesses(
+        condition, method, len(truth.ids), len(answers), charged, remaining, kind, variance,
+        truth.ids, values, recovered, guess, most,
+    )  # fmt: skip
+
+
+def check(about: Mapping[str, Any], truth: Truth, method: str, questions: int) -> None:
+    """Refuse before anything is asked and spent."""
+    check_method(method)
+    rows, people = int(about["rows"]), len(truth.ids)
+    if int(about.get("per_person", 1)) != 1:
+        raise UsageError(
+            f"people have up to {about['per_person']} rows on this server",
+            hint="the attack takes servers where each person has one row",
+        )
+    if people != rows:
+        raise TableError(
+            f"{people:,} ids were given, and the server has {rows:,} rows",
+            hint="give the ids of all of its rows",
+        )
+    if questions < 2:
+        raise UsageError(f"--questions {questions} is less than 2", hint="--questions 100")
+    if rows * questions > MOST_CELLS or (method == "lp" and rows > MOST_ROWS["lp"]):
+        raise UsageError(
+            f"{questions:,} questions about {rows:,} rows are too many for {method}",
+            hint="ask fewer questions" + ("; --method lsq takes more" if method == "lp" else ""),
+        )
+
+
+def asked(
+    server: Answerer, sql: str, seeds: Sequence[str], progress: Progress
+) -> tuple[list[str], list[float], int, int]:
+    """Halves that were answered, their answers, what they cost, and what is left."""
+    remaining = int(server.budget()["remaining"])
+    halves, answers, charged = list[str](), list[float](), 0
+    for done, seed in enumerate(seeds):
+        try:
+            reply = server.ask(sql, {"half": seed})
+        except PromiseError:  # the budget is spent
+            break
+        if reply.answer is None:
+            raise QueryError(f"{sql} has no single answer", hint="--column takes one condition")
+        halves.append(seed)
+        answers.append(float(reply.answer))
+        charged, remaining = charged + reply.charged, reply.remaining
+        progress(done + 1, len(seeds))
+    return halves, answers, charged, remaining
+
+
+def counted_in(hashes: Hashes, halves: Sequence[str]) -> npt.NDArray[np.bool_]:
+    """Which rows each half counts."""
+    return np.array([members(hashes, seed) for seed in halves])
+
+
+def mean_ceiling(squares: npt.NDArray[np.float64], share: float) -> float:
+    """The mean over rows of the chance to guess right, by how far answers tell their values apart.
+
+    Rows that were counted equally often are as easy to guess.
+    """
+    found, rows = np.unique(squares, return_counts=True)
+    chances = [normal_ceiling(math.sqrt(square), share) for square in found]
+    return float(np.average(chances, weights=rows))
+
+
+def quoted(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
