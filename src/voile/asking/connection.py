@@ -93,6 +93,10 @@ class Connections:
         while self._idle:
             self._idle.pop().close()
 
+    def __del__(self) -> None:
+        if hasattr(self, "_idle"):  # an address or a token may have been refused
+            self.close()
+
     def _ask(self, method: str, path: str, body: bytes | None) -> Mapping[str, Any]:
         """The server's answer; who asked too often waits, for no longer than a timeout."""
         patience = self.timeout
@@ -100,10 +104,10 @@ class Connections:
             said = self._exchange(method, path, body)
             if said.status == 200:
                 return said.found
-            wait = asked_wait(said.retry_after, 1.0)
+            wait = max(0.1, asked_wait(said.retry_after, 1.0))
             if said.status != 429 or said.retry_after is None or wait > patience:
                 raise refusal(self.address, said)
-            patience -= max(wait, 0.1)
+            patience -= wait
             time.sleep(wait)
 
     def _exchange(self, method: str, path: str, body: bytes | None) -> Said:

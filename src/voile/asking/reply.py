@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from voile.asking.connection import ServerError, plain
@@ -21,19 +21,32 @@ class Cost:
     remaining: int
     new: int
     known: int
-    stderr: Any = None
+    """How many of its totals were answered before, and are free."""
+    stderr: Mapping[str, float | None] = field(default_factory=dict)
+    """Of each column, where it does not depend on the answer."""
+    groups: int = 1
     notes: tuple[str, ...] = ()
 
+    @property
+    def affordable(self) -> bool:
+        return self.cost <= self.remaining
+
     def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"notes": list(self.notes)}
+        return {
+            "cost": self.cost, "remaining": self.remaining, "new": self.new, "known": self.known,
+            "affordable": self.affordable, "groups": self.groups, "stderr": dict(self.stderr),
+            "notes": list(self.notes),
+        }  # fmt: skip
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Cost:
         try:
-            cost, remaining = int(found["cost"]), int(found["remaining"])
-            new, known = counted(found.get("new", cost)), counted(found.get("known", 0))
-            return cls(cost, remaining, new, known, found.get("stderr"), notes(found))
-        except (KeyError, TypeError, ValueError):
+            cost, left, new, known, groups = (
+                int(found[key]) for key in ("cost", "remaining", "new", "known", "groups")
+            )
+            stderr = {plain(name): real(told) for name, told in found["stderr"].items()}
+            return cls(cost, left, new, known, stderr, groups, notes(found))
+        except (KeyError, TypeError, ValueError, AttributeError):
             raise not_ours("cost") from None
 
 
@@ -134,11 +147,6 @@ def columns_of(told: Any, rows: tuple[dict[str, Any], ...]) -> dict[str, bool]:
         return {name: bool(estimates) for name, estimates in told.items()}
     first = rows[0] if rows else {}
     return {str(name): isinstance(first.get(name), dict) for name in told or first}
-
-
-def counted(told: Any) -> int:
-    """A number of totals, told as a number or as their list."""
-    return len(told) if isinstance(told, list) else int(told)
 
 
 def notes(found: Mapping[str, Any]) -> tuple[str, ...]:

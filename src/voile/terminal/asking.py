@@ -30,8 +30,8 @@ def cost_view(cost: Cost) -> Any:
     parts = [told]
     if cost.known and cost.cost:
         parts.append(f"{cost.known:,} more of its totals were answered before, and are free")
-    if isinstance(cost.stderr, int | float):
-        parts.append(f"standard error {cost.stderr:,.4g}")
+    known = {name: error for name, error in cost.stderr.items() if error is not None}
+    parts += [f"standard error of {escape(name)}: {error:,.4g}" for name, error in known.items()]
     return Group(*parts, *(f"[dim]note: {escape(note)}[/dim]" for note in cost.notes))
 
 
@@ -77,12 +77,18 @@ def about_view(found: dict[str, Any]) -> Any:
 
 
 def history_view(found: list[dict[str, Any]]) -> Any:
-    rows = [
-        [moment(one.get("at")), safe(one.get("question") or one.get("sql") or ""),
-         figure(one.get("charged", 0))]
-        for one in found
-    ]  # fmt: skip
-    return table_of(["when", "question", "charged"], rows)
+    """One line for each answer of the ledger; a question may have taken several."""
+    rows = []
+    for one in found:
+        question = one.get("question")
+        question = question if isinstance(question, dict) else {}
+        asked = [figure(one.get("number")), moment(one.get("at")), safe(question.get("sql", ""))]
+        rows.append([*asked, rows_of(question.get("subset"))])
+    return table_of(["answer", "when", "asked for", "rows"], rows)
+
+
+def rows_of(subset: Any) -> str:
+    return f"half:{safe(subset.get('half'))}" if isinstance(subset, dict) else safe(subset or "all")
 
 
 def moment(at: Any) -> str:
