@@ -41,14 +41,12 @@ class PostgresStore(Store):
         self._writing: Connection | None = None
         self._idle: list[Connection] = []
         self._idle_lock = threading.Lock()
-        with failing(url):
-            self._writing = connect(url, self.schema)
-            if not has_tables(self._writing, self.schema):
-                raise LedgerError(
-                    f"there is no ledger {self.schema!r} in {place(url)}",
-                    hint="a ledger is begun by voile serve init --ledger URL",
-                    lasting=True,
-                )
+        if not exists(url, server):
+            raise LedgerError(
+                f"there is no ledger {self.schema!r} in {place(url)}",
+                hint="a ledger is begun by voile serve init --ledger URL",
+                lasting=True,
+            )
 
     def write(self, work: Work[T]) -> T:
         with failing(self.url):
@@ -66,14 +64,22 @@ class PostgresStore(Store):
 
     def read(self, work: Work[T]) -> T:
         with failing(self.url):
-            connection = self._take()
-            try:
-                with connection.transaction():
-                    done = work(runner(connection))
-            except BaseException:
-                connection.close()
-                raise
-            self._give_back(connection)
+            while connection := self._take():
+                try:
+                    return self._read(connection, work)
+                except driver().OperationalError:
+                    if not connection.broken:  # else it was lost while idle, perhaps long ago
+                        raise
+            return self._read(connect(self.url, self.schema), work)
+
+    def _read(self, connection: Connection, work: Work[T]) -> T:
+        try:
+            with connection.transaction():
+                done = work(runner(connection))
+        except BaseException:
+            connection.close()
+            raise
+        self._give_back(connection)
         return done
 
     def spoils(self, error: Exception) -> bool:
@@ -94,11 +100,9 @@ class PostgresStore(Store):
                 self._writing.close()
             self._writing = None
 
-    def _take(self) -> Connection:
+    def _take(self) -> Connection | None:
         with self._idle_lock:
-            if self._idle:
-                return self._idle.pop()
-        return connect(self.url, self.schema)
+            return self._idle.pop() if self._idle else None
 
     def _give_back(self, connection: Connection) -> None:
         with self._idle_lock:
@@ -134,10 +138,14 @@ def connect(url: str, schema: str) -> Connection:
     connection: Connection = driver().connect(
         url, autocommit=True, connect_timeout=int(PATIENCE), application_name="voile"
     )
-    connection.execute(f"SET search_path TO {schema}")
-    connection.execute(f"SET lock_timeout TO {int(1000 * PATIENCE)}")
-    connection.execute(f"SET idle_in_transaction_session_timeout TO {int(3000 * PATIENCE)}")
-    make_durable(connection, url)
+    try:
+        connection.execute(f"SET search_path TO {schema}")
+        connection.execute(f"SET lock_timeout TO {int(1000 * PATIENCE)}")
+        connection.execute(f"SET idle_in_transaction_session_timeout TO {int(3000 * PATIENCE)}")
+        make_durable(connection, url)
+    except BaseException:
+        connection.close()
+        raise
     return connection
 
 
@@ -149,7 +157,6 @@ def make_durable(connection: Connection, url: str) -> None:
     if shown(connection, "synchronous_commit") not in DURABLE:
         wrong.append("synchronous_commit")
     if wrong:
-        connection.close()
         raise LedgerError(
             f"{place(url)} has {wrong[0]} off: a charge could be lost after its answer has left",
             hint=f"set {wrong[0]} = on in postgresql.conf",
