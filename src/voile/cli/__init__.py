@@ -26,6 +26,7 @@ from voile.cli import (
     hierarchy,
     losses,
     mining,
+    mining_servers,
     perturbing,
     planning,
     releases,
@@ -39,7 +40,8 @@ from voile.terminal import complain, say
 
 __all__ = [
     "app", "asking", "attacks", "collecting", "frontier", "grouping", "guarantees", "hierarchy",
-    "losses", "main", "mining", "perturbing", "planning", "releases", "risk", "serving", "tables",
+    "losses", "main", "mining", "mining_servers", "perturbing", "planning", "releases", "risk",
+    "serving", "tables",
 ]  # fmt: skip
 
 PANELS = {

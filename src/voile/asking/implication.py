@@ -1,0 +1,117 @@
+"""α implies β in probability: Δ = Pr[β|α] − Pr[β], and the slides' tester of it.
+
+Δ = cov(α, β)/p_α, so the covariance over random halves estimates it. The tester uses one half only:
+it draws halves until one has far more of α than its size explains, and asks β of that one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+from voile.asking.covariance import Floats, quantile
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """A ratio of two uncertain numbers; the ends are infinite if the lower one may be 0."""
+
+    value: float
+    stderr: float
+    low: float
+    high: float
+
+
+def implied(
+    covariance: float,
+    covariance_stderr: float,
+    share: float,
+    share_stderr: float,
+    *,
+    confidence: float,
+    halves: int,
+) -> Ratio:
+    """Δ̂ = cov/p_α with Fieller's interval.
+
+    A Δ is inside if cov − Δ·p, whose expectation is then 0, is within its own error. Errors of cov
+    and p are uncorrelated: over random halves all odd moments are 0.
+    """
+    if share <= 0:
+        return Ratio(math.nan, math.nan, -math.inf, math.inf)
+    reach = quantile(confidence, halves)
+    value = covariance / share
+    stderr = math.hypot(covariance_stderr, value * share_stderr) / share
+    low, high = fieller(covariance, reach * covariance_stderr, share, reach * share_stderr)
+    return Ratio(value, stderr, max(low, -1.0), min(high, 1.0))
+
+
+def fieller(
+    top: float, top_reach: float, bottom: float, bottom_reach: float
+) -> tuple[float, float]:
+    """The numbers d with (top − d·bottom)² ≤ top_reach² + d²·bottom_reach²."""
+    square = bottom**2 - bottom_reach**2
+    if square <= 0:
+        return -math.inf, math.inf
+    middle = top * bottom / square
+    inner = middle**2 - (top**2 - top_reach**2) / square
+    width = math.sqrt(max(0.0, inner))
+    return middle - width, middle + width
+
+
+# ---------------------------------------------------------------------- the tester
+
+
+@dataclass(frozen=True)
+class Tester:
+    """Draw random halves until a_α > |q|·p_α + bias·√n, then ask β of that half.
+
+    `noise` is the variance of the noise of one count on each side.
+    """
+
+    rows: int
+    share: float
+    """p_α"""
+    noise: tuple[float, float]
+    bias: float = 1.0
+    """1 in the slides."""
+
+    @property
+    def spread(self) -> float:
+        return self.share * (1 - self.share)
+
+    @property
+    def deviation(self) -> float:
+        """Of a_α − |q|·p_α over random halves."""
+        return math.sqrt(self.rows * self.spread / 4 + self.noise[0])
+
+    @property
+    def acceptance(self) -> float:
+        """How likely a random half is accepted."""
+        return float(stats.norm.sf(self.bias * math.sqrt(self.rows) / self.deviation))
+
+    def accepts(self, counts: Floats, sizes: Floats) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        return np.asarray(counts - sizes * self.share > self.bias * math.sqrt(self.rows))
+
+    @property
+    def slope(self) -> float:
+        """Δ of a half whose excess of β is as large as that of α.
+
+        Given the excess x of α, noise and all, that of β is x·(n/4)·p_α·Δ/deviation² on average.
+        """
+        return self.deviation**2 / (self.rows * self.share / 4)
+
+    def delta(self, excess: Floats, other: Floats) -> Floats:
+        """Δ̂ from the excesses of α and β in accepted halves, one by one."""
+        return np.asarray(self.slope * other / excess)
+
+    def stderr(self, excess: float, other_share: float) -> float:
+        """Of Δ̂ from one half; at most, since α explains a part of the excess of β."""
+        spread = self.rows * other_share * (1 - other_share) / 4 + self.noise[1]
+        return self.slope * math.sqrt(spread) / excess
+
+    def threshold(self, excess: Floats, size: Floats, other_share: float, delta: float) -> Floats:
+        """The count of β above which the tester says that Δ is larger than `delta`."""
+        return np.asarray(size * other_share + excess * delta / self.slope)

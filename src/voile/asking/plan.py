@@ -1,0 +1,300 @@
+"""What mining will ask of each server, what it costs, and how near it will come: before asking."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from voile.asking.classes import Products, products
+from voile.asking.needed import LEAST, expected_error, halves_needed
+from voile.asking.sides import read
+from voile.errors import PromiseError, TableError, UsageError
+from voile.noise.keyed import Key
+from voile.schema import Schema
+
+TOGETHER = 4
+"""Requests at a time."""
+MOST_HALVES = 1_000_000
+MOST_DRY_RUNS = 20_000
+
+Subset = str | Mapping[str, str]
+
+
+class Replied(Protocol):
+    """What mining reads of an answer."""
+
+    @property
+    def answer(self) -> float | None: ...
+    @property
+    def stderr(self) -> float | None: ...
+    @property
+    def charged(self) -> int: ...
+    @property
+    def subset_rows(self) -> int | None: ...
+
+
+class Costs(Protocol):
+    @property
+    def cost(self) -> int: ...
+
+
+class Asked(Protocol):
+    """A server, or whatever answers like one; several threads may ask it."""
+
+    def about(self) -> Mapping[str, Any]: ...
+    def budget(self) -> Mapping[str, Any]: ...
+    def cost(self, sql: str, subset: Subset = "all") -> Costs: ...
+    def ask(self, sql: str, subset: Subset = "all") -> Replied: ...
+
+
+@dataclass(frozen=True)
+class Side:
+    """One server's part."""
+
+    name: str
+    server: Asked
+    table: str
+    conditions: tuple[str, ...]
+    variance: float
+    """Of the noise of one count."""
+    remaining: int
+    """How many answers the budget has left."""
+    id_column: str | None
+
+    def queries(self, halves: int) -> int:
+        """One of all rows for each condition, and one of each half."""
+        return len(self.conditions) * (halves + 1)
+
+    def sql(self, condition: str) -> str:
+        return f"select count(*) from {self.table} where {condition}"
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What will be asked; `halves` is 0 where one server alone can answer."""
+
+    expression: str
+    products: Products
+    sides: tuple[Side, ...]
+    """Those that are asked: none, if the function is constant."""
+    rows: int
+    halves: int
+    seed: str
+    error: float
+    """The standard error to expect, at most, if all classes of rows are equally frequent."""
+    notes: tuple[str, ...]
+
+    def questions(self) -> list[tuple[Side, str, Subset]]:
+        """All of them, half by half, so that both sides get on together."""
+        subsets: list[Subset] = ["all", *({"half": half} for half in self.half_seeds())]
+        return [
+            (side, side.sql(condition), subset)
+            for subset in subsets
+            for side in self.sides
+            for condition in side.conditions
+        ]
+
+    def half_seeds(self) -> list[str]:
+        return [f"{self.seed}/{number}" for number in range(1, self.halves + 1)]
+
+    def new(self, side: Side) -> int:
+        """How many answers the server has not given yet; it is asked, which costs nothing."""
+        mine = [(sql, subset) for one, sql, subset in self.questions() if one is side]
+        with ThreadPoolExecutor(TOGETHER) as pool:
+            return sum(pool.map(lambda question: side.server.cost(*question).cost, mine))
+
+    def check(self) -> None:
+        """Refuse before anything is asked if a budget does not suffice."""
+        for side in self.sides:
+            needed = side.queries(self.halves)
+            if side.remaining >= needed:
+                continue
+            if needed <= MOST_DRY_RUNS and (needed := self.new(side)) <= side.remaining:
+                continue
+            raise PromiseError(
+                f"{side.name} would be asked {needed:,} new questions and its budget has "
+                f"{side.remaining:,} left; nothing was asked",
+                hint=self.instead(),
+            )
+
+    def instead(self) -> str:
+        """What the budgets allow."""
+        most = affordable(self.sides)
+        if not self.halves or most < LEAST:
+            return "ask the server's steward for more"
+        error = self.error_of(most)
+        return f"--halves {most} is what the budgets allow; expect an error up to {error:.3g}"
+
+    def error_of(self, halves: int) -> float:
+        return error_at(self.products, self.sides, self.rows, halves)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "expression": self.expression,
+            "rows": self.rows,
+            "halves": self.halves,
+            "seed": self.seed,
+            "expected_error": self.error,
+            "queries": {
+                side.name: {
+                    "conditions": list(side.conditions),
+                    "queries": side.queries(self.halves),
+                    "remaining": side.remaining,
+                }
+                for side in self.sides
+            },
+            "notes": list(self.notes),
+        }
+
+
+def planned(
+    servers: Mapping[str, Asked],
+    expression: str,
+    *,
+    halves: int | None = None,
+    error: float | None = None,
+    seed: str | None = None,
+) -> Plan:
+    """Read the expression, look at the servers, and say what will be asked; nothing is spent."""
+    check_wish(halves, error)
+    if not servers:
+        raise UsageError("there is no server to ask", hint="--db A=URL --db B=URL")
+    abouts = {name: server.about() for name, server in servers.items()}
+    schemas = {name: Schema.from_dict(about["schema"]) for name, about in abouts.items()}
+    found = read(expression, schemas)
+    parts = products(found)
+    pairs = zip(found.sides, parts.conditions, strict=False)
+    sides = tuple(
+        side_of(name, servers[name], abouts[name], conditions)
+        for name, conditions in pairs
+        if conditions
+    )
+    rows = aligned([(side, abouts[side.name]) for side in sides])
+    wanted = how_many(parts, sides, rows, halves, error)
+    return Plan(
+        expression=expression,
+        products=parts,
+        sides=sides,
+        rows=rows,
+        halves=wanted,
+        seed=fresh_seed() if seed is None else checked_seed(seed),
+        error=error_at(parts, sides, rows, wanted),
+        notes=matching(sides),
+    )
+
+
+def check_wish(halves: int | None, error: float | None) -> None:
+    if halves is not None and error is not None:
+        raise UsageError("--halves and --error exclude each other", hint="give one of them")
+    if halves is not None and not LEAST <= halves <= MOST_HALVES:
+        raise UsageError(
+            f"{halves} halves cannot be asked", hint=f"from {LEAST} to {MOST_HALVES:,}"
+        )
+    if error is not None and not 1e-6 <= error < 1:
+        raise UsageError(
+            f"the error {error!r} is not one of a probability", hint="such as --error 0.02"
+        )
+
+
+def checked_seed(seed: str) -> str:
+    if not 0 < len(seed) <= 100 or not seed.isprintable():
+        raise UsageError(f"the seed {seed!r} is not 1 to 100 printable characters", hint="spring-1")
+    return seed
+
+
+def fresh_seed() -> str:
+    """Public, and not chosen by anyone."""
+    return f"{int(Key.fresh().stream('public seed').words(1)[0]):016x}"
+
+
+def side_of(
+    name: str, server: Asked, about: Mapping[str, Any], conditions: tuple[str, ...]
+) -> Side:
+    quoted = str(about["name"]).replace('"', '""')
+    return Side(
+        name=name,
+        server=server,
+        table=f'"{quoted}"',
+        conditions=conditions,
+        variance=float(about["variance"]) * int(about["per_person"]) ** 2,
+        remaining=int(server.budget()["remaining"]),
+        id_column=about.get("id_column"),
+    )
+
+
+def aligned(sides: list[tuple[Side, Mapping[str, Any]]]) -> int:
+    """How many rows all of them hold; refuse what cannot be of the same people."""
+    if not sides:
+        return 0
+    told = {side.name: int(about["rows"]) for side, about in sides}
+    if len({about["id"] for _, about in sides}) < len(sides):
+        raise UsageError(
+            f"{' and '.join(told)} are the same server",
+            hint="it holds all of these columns: voile ask can count them together",
+        )
+    if len(set(told.values())) > 1:
+        listed = ", ".join(f"{name} {rows:,}" for name, rows in told.items())
+        raise TableError(
+            f"the servers do not hold the same people: rows of {listed}",
+            hint="both must be made from the same people, with equal ids or in the same order",
+        )
+    if len({side.id_column is None for side, _ in sides}) > 1:
+        without = next(side.name for side, _ in sides if side.id_column is None)
+        raise TableError(
+            f"{without} draws halves by row numbers, the other server by an id column",
+            hint="begin both with voile serve init --id-column, or none of them",
+        )
+    return next(iter(told.values()))
+
+
+def matching(sides: tuple[Side, ...]) -> tuple[str, ...]:
+    """What has to be believed about whose rows are whose."""
+    if len(sides) < 2:
+        return ()
+    if sides[0].id_column is None:
+        return (
+            "rows are matched by their numbers: that both servers hold the same people in the "
+            "same order cannot be checked from here",
+        )
+    columns = " and ".join(f"{side.name}.{side.id_column}" for side in sides)
+    return (f"rows are matched by {columns}; that equal ids are the same people is believed",)
+
+
+def how_many(
+    parts: Products, sides: tuple[Side, ...], rows: int, halves: int | None, error: float | None
+) -> int:
+    if len(sides) < 2:
+        return 0
+    if halves is not None:
+        return halves
+    if error is None:
+        most = affordable(sides)
+        room = f"--halves {most} is what the budgets allow, with an error up to "
+        raise UsageError(
+            "neither --halves nor --error says how much to ask",
+            hint=f"{room}{error_at(parts, sides, rows, most):.3g}"
+            if most >= LEAST
+            else "--error 0.02",
+        )
+    variances = sides[0].variance, sides[1].variance
+    needed = halves_needed(parts.form, parts.classes, rows, variances, error)
+    if needed > MOST_HALVES:
+        least = error_at(parts, sides, rows, MOST_HALVES)
+        raise PromiseError(
+            f"an error of {error:g} needs {needed:,} halves; nothing was asked",
+            hint=f"a million halves have an error up to {least:.3g}; more rows would help",
+        )
+    return needed
+
+
+def affordable(sides: tuple[Side, ...]) -> int:
+    return min((s.remaining // len(s.conditions) - 1 for s in sides), default=0)
+
+
+def error_at(parts: Products, sides: tuple[Side, ...], rows: int, halves: int) -> float:
+    if len(sides) == 2:
+        variances = sides[0].variance, sides[1].variance
+        return expected_error(parts.form, parts.classes, rows, variances, halves)
+    return sides[0].variance ** 0.5 / rows if sides else 0.0

@@ -1,0 +1,110 @@
+"""The slides' tester of an implication, asked of two servers: to see why it is of little use."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from voile.asking.across import Literal, Progress, asked, conjunction, spent
+from voile.asking.implication import Tester
+from voile.asking.mined import Share, Tested
+from voile.asking.plan import Plan, Replied, Side
+from voile.errors import UsageError
+
+
+@dataclass(frozen=True, eq=False)
+class Trial:
+    """A search for a biased half: the slides' tester on a plan's halves."""
+
+    plan: Plan
+    literals: tuple[Literal, Literal]
+    bias: float
+    threshold: float
+
+
+def planned_tester(plan: Plan, *, bias: float = 1.0, threshold: float = 0.0) -> Trial:
+    """Whether α implies β in probability by more than `threshold`, where f is "α and β".
+
+    Random halves are asked about α until one has |q|·p_α + bias·√n of it, or all of the plan's
+    were tried; then β is asked of that half.
+    """
+    if not 0 < bias < math.inf:
+        raise UsageError(f"the bias {bias!r} is not above 0", hint="the slides take 1")
+    if not -1 <= threshold <= 1:
+        raise UsageError(f"no Δ is as large as {threshold!r}", hint="from -1 to 1, such as 0.1")
+    literals = conjunction(plan)
+    if literals is None:
+        raise UsageError(
+            f"{plan.expression!r} is not a condition of one server and one of another",
+            hint="the tester is about α and β: A.smoker and B.cancer",
+        )
+    return Trial(plan, literals, bias, threshold)
+
+
+def run_tester(trial: Trial, progress: Progress | None = None) -> Tested:
+    return _Run(trial, progress).tested()
+
+
+class _Run:
+    """One search for a half."""
+
+    def __init__(self, trial: Trial, progress: Progress | None) -> None:
+        self.plan, self.literals, self.progress = trial.plan, trial.literals, progress
+        self.bias, self.threshold = trial.bias, trial.threshold
+        self.replies: dict[str, list[Replied]] = {side.name: [] for side in trial.plan.sides}
+
+    def count(self, literal: Literal, half: str | None) -> tuple[float, float]:
+        """How many of the rows the literal holds of, and how many rows there are."""
+        side = literal.side
+        reply = asked(side, side.sql(literal.sql), "all" if half is None else {"half": half})
+        self.replies[side.name].append(reply)
+        size = self.plan.rows if half is None else int(reply.subset_rows or 0)
+        found = float(reply.answer or 0.0)
+        return (size - found if literal.negated else found), float(size)
+
+    def tested(self) -> Tested:
+        given, then = self.literals
+        shares = [min(1.0, max(0.0, self.count(one, None)[0] / self.plan.rows))
+                  for one in self.literals]  # fmt: skip
+        tester = Tester(self.plan.rows, shares[0], self.noise(), self.bias)
+        accepted, excess, size = self.search(tester)
+        delta = stderr = above = None
+        if accepted is not None:
+            count, _ = self.count(then, accepted)
+            other = count - size * shares[1]
+            delta = float(tester.delta(np.array(excess), np.array(other)))
+            stderr = tester.stderr(excess, shares[1])
+            limit = tester.threshold(np.array(excess), np.array(size), shares[1], self.threshold)
+            above = bool(count > limit)
+        tried = len(self.replies[given.side.name]) - 1
+        return Tested(
+            expression=self.plan.expression, bias=self.bias, acceptance=tester.acceptance,
+            tried=tried, accepted=accepted, delta=delta, stderr=stderr,
+            threshold=self.threshold, above=above,
+            shares=tuple(self.share(one, p) for one, p in zip(self.literals, shares, strict=True)),
+            spent={s.name: spent(s, self.replies[s.name]) for s in self.plan.sides},
+            rows=self.plan.rows, seed=self.plan.seed, notes=self.plan.notes,
+        )  # fmt: skip
+
+    def search(self, tester: Tester) -> tuple[str | None, float, float]:
+        """The first half that is accepted, its excess of α and its size."""
+        for number, half in enumerate(self.plan.half_seeds(), start=1):
+            count, size = self.count(self.literals[0], half)
+            if self.progress:
+                self.progress(number, self.plan.halves)
+            if tester.accepts(np.array(count), np.array(size)):
+                return half, count - size * tester.share, size
+        return None, 0.0, 0.0
+
+    def noise(self) -> tuple[float, float]:
+        return self._variance(self.literals[0].side), self._variance(self.literals[1].side)
+
+    def _variance(self, side: Side) -> float:
+        return float(self.replies[side.name][0].stderr or 0.0) ** 2
+
+    def share(self, literal: Literal, value: float) -> Share:
+        told = f"NOT ({literal.sql})" if literal.negated else literal.sql
+        stderr = math.sqrt(self._variance(literal.side)) / self.plan.rows
+        return Share(literal.side.name, told, value, stderr)

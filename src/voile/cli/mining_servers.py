@@ -1,0 +1,158 @@
+"""The command that mines across servers which hold different columns of the same people."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from voile.cli.common import KEPT, JsonOpt, app
+from voile.terminal import fitting_progress, show
+from voile.terminal.mining_servers import mined_view, plan_view, say_plan, tested_view
+
+
+@app.command()
+def mine(
+    expression: Annotated[
+        str, typer.Argument(metavar="EXPRESSION", help="As A.smoker and not B.cancer.")
+    ],
+    db: Annotated[
+        list[str], typer.Option("--db", metavar="NAME=URL", help="A server, and what it is called.")
+    ],
+    token: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME=TOKEN", help="Others here can see it: prefer a file."),
+    ] = None,
+    token_file: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME=FILE",
+            help="Holds the token; the variable VOILE_TOKEN_NAME if not given.",
+        ),
+    ] = None,
+    halves: Annotated[
+        int | None, typer.Option(help="How many random halves to ask both servers about.")
+    ] = None,
+    error: Annotated[
+        float | None, typer.Option(help="As many halves as this standard error needs.")
+    ] = None,
+    confidence: Annotated[float, typer.Option(help="Of the interval.")] = 0.95,
+    seed: Annotated[
+        str | None, typer.Option(help="Public name of the halves (random if not given).")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be asked, and ask nothing.")
+    ] = False,
+    tester: Annotated[
+        bool, typer.Option("--tester", help="Run the tester of implication on one biased half.")
+    ] = False,
+    bias: Annotated[
+        float, typer.Option(help="Of the tester: how biased the half must be, in √n.")
+    ] = 1.0,
+    threshold: Annotated[
+        float, typer.Option(help="Of the tester: the Δ that it decides about.")
+    ] = 0.0,
+    ca: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The authority that signed the servers' certificates."),
+    ] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Send tokens without TLS, readable on the way.")
+    ] = False,
+    timeout: Annotated[float, typer.Option(help="Seconds to wait for an answer.")] = 30.0,
+    as_json: JsonOpt = False,
+) -> None:
+    """Estimate how often a condition on two servers' columns holds, by asking both."""
+    from voile.asking.across import carried_out
+    from voile.asking.client import Server
+    from voile.asking.plan import planned
+    from voile.asking.testing import planned_tester, run_tester
+    from voile.estimate import checked_confidence
+
+    checked_confidence(confidence)
+    with ExitStack() as open_servers:
+        servers = {
+            name: open_servers.enter_context(
+                Server(url, known, ca=ca, insecure=insecure, timeout=timeout)
+            )
+            for name, (url, known) in addresses(db, token, token_file).items()
+        }
+        plan = planned(servers, expression, halves=halves, error=error, seed=seed)
+        trial = planned_tester(plan, bias=bias, threshold=threshold) if tester else None
+        if dry_run:
+            show(plan.to_dict() if as_json else None, lambda: plan_view(plan))
+            return
+        plan.check()
+        say_plan(plan)
+        KEPT.append(f"the servers keep what they answered: go on, free of charge, with "
+                    f"--seed {plan.seed} --halves {plan.halves}")  # fmt: skip
+        with fitting_progress() as bar:
+
+            def progress(done: int, of: int) -> None:
+                bar("asking", done / of)
+
+            if trial is not None:
+                tested = run_tester(trial, progress)
+                show(tested.to_dict() if as_json else None, lambda: tested_view(tested))
+                return
+            mined = carried_out(plan, confidence=confidence, progress=progress)
+        show(mined.to_dict() if as_json else None, lambda: mined_view(mined))
+
+
+def addresses(
+    db: list[str], token: list[str] | None, token_file: list[str] | None
+) -> dict[str, tuple[str, str]]:
+    """Each server's address and token by its name."""
+    from voile.errors import UsageError, did_you_mean
+
+    urls = named("--db", db, "A=http://127.0.0.1:8420")
+    for name in urls:
+        if not (name.isascii() and name.isidentifier()):
+            raise UsageError(
+                f"--db {name!r} is no name that an expression can use", hint="letters: --db A=URL"
+            )
+    tokens = named("--token", token or [], "A=…")
+    files = named("--token-file", token_file or [], "A=FILE")
+    for option, given in (("--token", tokens), ("--token-file", files)):
+        for name in given:
+            if name not in urls:
+                raise UsageError(
+                    f"{option} is for {name!r}, which is no server",
+                    hint=did_you_mean(name, [*urls]),
+                )
+    return {name: (url, token_of(name, tokens, files)) for name, url in urls.items()}
+
+
+def named(option: str, given: list[str], example: str) -> dict[str, str]:
+    """NAME=VALUE options by name."""
+    from voile.errors import UsageError
+
+    found: dict[str, str] = {}
+    for text in given:
+        name, equals, value = text.partition("=")
+        if not equals or not name or not value:
+            raise UsageError(f"{option} {text!r} is not NAME=VALUE", hint=f"{option} {example}")
+        if name.lower() in map(str.lower, found):
+            raise UsageError(f"{option} names {name!r} twice", hint="give each its own name")
+        found[name] = value
+    return found
+
+
+def token_of(name: str, tokens: dict[str, str], files: dict[str, str]) -> str:
+    """The token for one server, given in one of three ways."""
+    from voile.cli.asking import read_token
+    from voile.errors import UsageError
+
+    if name in files:
+        return read_token(Path(files[name]), tokens.get(name))
+    variable = f"VOILE_TOKEN_{name.upper()}"
+    known = tokens.get(name) or os.environ.get(variable, "").strip()
+    if not known:
+        raise UsageError(
+            f"there is no token for {name}",
+            hint=f"set {variable}, or give --token-file {name}=FILE",
+        )
+    return known
