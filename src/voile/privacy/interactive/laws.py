@@ -84,12 +84,10 @@ class NoiseLaw:
                 return binomial_log_pmf(int(self.parameter), k)
             case "gaussian":
                 z = k / self.parameter
-                found: Floats = -z * z / 2 - math.log(_gaussian_total(self.parameter))
-                return found
+                return np.asarray(-z * z / 2 - math.log(_gaussian_total(self.parameter)))
             case "geometric":
                 rate = 1 / self.parameter
-                found = math.log(math.tanh(rate / 2)) - np.abs(k) * rate
-                return found
+                return np.asarray(math.log(math.tanh(rate / 2)) - np.abs(k) * rate)
 
     def pmf(self, values: npt.ArrayLike) -> Floats:
         found: Floats = np.exp(self.log_pmf(values))
@@ -99,7 +97,7 @@ class NoiseLaw:
         """Pr[N > h], for h ≥ 0."""
         match self.kind:
             case "binomial":
-                return float(binom.sf(self.parameter // 2 + height, self.parameter, 0.5))
+                return _binomial_tail(int(self.parameter), height)
             case "gaussian":
                 return _gaussian_tail(self.parameter, height)
             case "geometric":
@@ -179,6 +177,13 @@ def log_ratio(h: float, k: Floats) -> Floats:
     ends = -0.5 * np.log1p(-square) - square / (6 * h * (1 - square))
     found: Floats = -h * bent + ends
     return found
+
+
+def _binomial_tail(coins: int, height: int) -> float:
+    """Pr[N > h]; of very many coins the normal tail, off by a relative 1/R."""
+    if coins < 2**40:
+        return float(binom.sf(coins // 2 + height, coins, 0.5))
+    return 0.5 * math.erfc((height + 0.5) / math.sqrt(coins / 2))
 
 
 def _gaussian_total(sigma: float) -> float:

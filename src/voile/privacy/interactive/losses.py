@@ -1,0 +1,218 @@
+"""The exact law of what T answers tell: the sum of their log-likelihood ratios.
+
+Someone weighs two hypotheses whose totals differ. The loss of an answer is the logarithm of how
+much likelier it is under the true one, and conf moves by it. Its law is put on a grid so that
+every (ε, δ) that holds on the grid holds of the noise (mass between two points is split so that
+both hypotheses keep theirs: the pair that is so made tells more), summed by Fourier transform, and
+tilted towards the tail that is asked for, so that small chances keep their digits.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.privacy.interactive.laws import Change, NoiseLaw
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+POINTS, FEW_POINTS, FEW = 2**20, 2**18, 100
+"""Of the grid, where the loss has no grid of its own; fewer do for few answers."""
+MOST_POINTS = 2**22
+NEGLIGIBLE = 1e-18
+"""Chances that are counted as errors and not looked into."""
+
+
+@dataclass(frozen=True)
+class Loss:
+    """The law of one answer's loss, as values and chances under the truth."""
+
+    values: Floats
+    chances: Floats
+    atom: float
+    """The chance that the answer cannot come from the other hypothesis at all, or is so far out
+    that it was not looked at."""
+    spacing: float | None = None
+    """Of the values, where they are equally spaced."""
+
+    def tilted(self, tilt: float) -> Floats:
+        """Chances in proportion to e^(tilt·loss)."""
+        weights = self.chances * np.exp(tilt * (self.values - self.values.max()))
+        return np.asarray(weights / weights.sum())
+
+    def cumulant(self, tilt: float) -> float:
+        """ln E[e^(tilt·loss)] of the finite part."""
+        top = float((tilt * self.values).max())
+        return top + math.log(float((self.chances * np.exp(tilt * self.values - top)).sum()))
+
+    def moments(self, tilt: float = 0.0) -> tuple[float, float]:
+        """Mean and variance under the tilted law."""
+        chances = self.tilted(tilt)
+        mean = float((chances * self.values).sum())
+        return mean, float((chances * (self.values - mean) ** 2).sum())
+
+    def tilt_for(self, mean: float) -> float:
+        """The tilt, at least 0, under which the mean is about this, or the next best."""
+        low, high = 0.0, 1.0
+        reachable = min(mean, 0.999 * float(self.values.max()))
+        while self.moments(high)[0] < reachable and high < 2.0**40:
+            high *= 2
+        for _ in range(40):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self.moments(middle)[0] < reachable else (low, middle)
+        return low
+
+
+def loss_of(law: NoiseLaw, step: int = 1) -> Loss:
+    """Of one noisy number, where the hypotheses differ by `step`."""
+    if law.kind == "geometric" and step == 1:
+        rate = 1 / law.parameter  # two values: whoever sees more noise than 0 sees one of them
+        likelier = 1 / (1 + math.exp(-rate))
+        return Loss(np.array([-rate, rate]), np.array([1 - likelier, likelier]), 0.0, 2 * rate)
+    far = _far(law, step)
+    k = np.arange(-far, far + 1)
+    chances, away = law.pmf(k), law.log_pmf(k + step)
+    here = (chances > 0) & np.isfinite(away)
+    values = law.log_pmf(k)[here] - away[here]
+    spacing = None
+    if law.kind == "gaussian":
+        spacing = step / law.parameter**2
+        values = np.asarray((k[here] + step / 2) * spacing, dtype=np.float64)
+    atom = float(chances[~np.isfinite(away)].sum()) + 2 * law.tail(far)
+    return Loss(values, chances[here], atom, spacing)
+
+
+def _far(law: NoiseLaw, step: int) -> int:
+    """How far out noise is looked at; it is beyond with less than 10⁻³⁰."""
+    if law.kind == "binomial":
+        return min(int(law.parameter) // 2, math.ceil(12 * law.sd) + step)
+    if law.kind == "gaussian":
+        return math.ceil(12 * law.parameter) + step + 2
+    return math.ceil(75 * law.parameter) + step
+
+
+@dataclass(frozen=True)
+class Total:
+    """The law of the loss of all answers together, near a value that was asked about."""
+
+    first: float
+    """The smallest value on the grid."""
+    spacing: float
+    weights: Floats
+    """Of the tilted law."""
+    tilt: float
+    log_scale: float
+    """ln of what takes tilted weights at value 0 back to chances."""
+    atom: float
+    slack: float
+    """How far off the sum of values may be by the grid, but for NEGLIGIBLE; 0 if it is exact."""
+    most: float
+    """No finite loss is larger."""
+
+    @cached_property
+    def values(self) -> Floats:
+        return np.asarray(self.first + self.spacing * np.arange(len(self.weights)))
+
+    @cached_property
+    def chances(self) -> Floats:
+        found: Floats = self.weights * np.exp(self.log_scale - self.tilt * self.values)
+        return found
+
+    def above(self, value: float) -> float:
+        """Pr[loss > value], the answers that cannot be included."""
+        return min(1.0, self.atom + float(self.chances[self.values > value + 1e-12].sum()))
+
+    def between(self, value: float) -> tuple[float, float]:
+        """What Pr[loss > value] surely lies between."""
+        if not self.slack:
+            found = self.above(value)
+            return found * (1 - 1e-9), found * (1 + 1e-9)
+        low = max(0.0, self.above(value + 2 * self.slack) - NEGLIGIBLE)
+        return low, min(1.0, self.above(value - self.slack) + NEGLIGIBLE)
+
+    @cached_property
+    def _suffixes(self) -> tuple[Floats, Floats]:
+        """Chances from each value on, under the truth and under the other hypothesis."""
+        other = self.chances * np.exp(-self.values)
+        truth, against = (np.append(np.cumsum(x[::-1])[::-1], 0.0) for x in (self.chances, other))
+        return truth, against
+
+    def excess(self, epsilon: float) -> float:
+        """δ of (ε, δ)-DP: E[(1 − e^(ε − loss))⁺], the answers that cannot be included."""
+        truth, against = self._suffixes
+        start = int(np.searchsorted(self.values, epsilon, side="right"))
+        gained = float(truth[start] - math.exp(epsilon) * against[start])
+        return min(1.0, self.atom + max(0.0, gained))
+
+    def any_breach(self, rise: float) -> float:
+        """Pr[conf of any property ever rises by more], for any adaptive adversary, at most.
+
+        By Markov's inequality for (1 − e^(ε − loss))⁺, at the best ε below the rise; 0 where no
+        loss is above the rise at all.
+        """
+        if self.most <= rise * (1 + 1e-12):
+            return self.atom
+        tries = rise * (1 - np.geomspace(1e-3, 0.9, 60))
+        return min(1.0, *(self.excess(e) / -math.expm1(e - rise) for e in tries))
+
+
+def total_of(loss: Loss, answers: int, near: float) -> Total:
+    """The sum of so many independent losses, with its digits where it is about `near`."""
+    tilt = loss.tilt_for(near / answers)
+    mean, variance = loss.moments(tilt)
+    span = float(np.ptp(loss.values))
+    half = 12 * math.sqrt(answers * variance) + 2 * span
+    spacing, exact = _spacing(loss, half, answers)
+    grid = loss if exact else _split(loss, spacing)
+    points = 2 ** math.ceil(math.log2(2 * half / spacing + 1))
+    first, weights = _power(grid, spacing, tilt, answers, points, answers * mean - half)
+    slack = 0.0 if exact else spacing * math.sqrt(answers * -math.log(NEGLIGIBLE) / 2)
+    return Total(
+        first, spacing, weights, tilt, answers * grid.cumulant(tilt),
+        -math.expm1(answers * math.log1p(-min(loss.atom, 1 - 1e-16))), slack,
+        answers * float(loss.values.max()),
+    )  # fmt: skip
+
+
+def _spacing(loss: Loss, half: float, answers: int) -> tuple[float, bool]:
+    """The grid's spacing, and whether it is the loss's own, which is taken if points suffice."""
+    if loss.spacing and 2 * half / loss.spacing < MOST_POINTS:
+        return loss.spacing, True
+    points = FEW_POINTS if answers < FEW else POINTS
+    return 2 * half / (points - 2), False
+
+
+def _split(loss: Loss, spacing: float) -> Loss:
+    """The loss on multiples of `spacing`: each chance on the two next to its value."""
+    below = np.floor(loss.values / spacing).astype(np.int64)
+    share = np.expm1(below * spacing - loss.values) / math.expm1(-spacing)
+    first, length = int(below.min()), int(np.ptp(below)) + 2
+    masses = np.bincount(below - first, loss.chances * (1 - share), length).astype(np.float64)
+    masses += np.bincount(below - first + 1, loss.chances * share, length)
+    values = np.asarray(spacing * (first + np.arange(length)), dtype=np.float64)
+    return Loss(values, masses, loss.atom, spacing)
+
+
+def _power(
+    grid: Loss, spacing: float, tilt: float, answers: int, points: int, start: float
+) -> tuple[float, Floats]:
+    """The tilted law of a sum, from `start` on, as its first value and weights.
+
+    Summed on a ring of so many points; what goes round it is beyond twelve deviations.
+    """
+    places = np.rint((grid.values - grid.values[0]) / spacing).astype(np.int64)
+    ring = np.bincount(places % points, grid.tilted(tilt), points)
+    summed = np.fft.irfft(np.fft.rfft(ring) ** answers, points)
+    base = answers * float(grid.values[0])
+    skipped = math.ceil((start - base) / spacing)
+    return base + skipped * spacing, np.maximum(np.roll(summed, -(skipped % points)), 0.0)
+
+
+def loss_total(law: NoiseLaw, change: Change, answers: int, near: float) -> Total:
+    """Of so many answers to questions that one person changes so much."""
+    return total_of(loss_of(law, change.step), answers * change.cells, near)

@@ -1,0 +1,246 @@
+"""The noise that keeps (δ,T)-privacy, and what it amounts to in other words.
+
+(δ,T)-privacy: over T answers, conf of what is asked about one row rises by more than δ with chance
+at most η. The normal law gives V; the law that is drawn is checked exactly and V raised if it needs
+more. Proofs: docs/mathematics.md, section 33.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any
+
+from scipy.special import log_ndtr, ndtr
+
+from voile.errors import PromiseError, UsageError
+from voile.privacy.interactive.confidence import variance_needed, walk
+from voile.privacy.interactive.laws import (
+    Change,
+    Kind,
+    NoiseLaw,
+    checked_kind,
+    geometric_rate,
+    noise_law,
+)
+from voile.privacy.interactive.losses import Total, loss_total
+
+UNIT = Change()
+AGREES = 1e-3
+"""The exact chance of a breach agrees with the formula's if it is above by a relative 0.1 %."""
+CLOSE = 1e-4
+"""V is found to this relative error, on the side of more noise."""
+
+
+@dataclass(frozen=True)
+class Breach:
+    """Chances that conf rises by more than δ."""
+
+    end: float
+    """After all answers, for someone who weighs two hypotheses about a row."""
+    low: float
+    high: float
+    """What `end` lies between: the error of the arithmetic."""
+    anytime: float
+    """At any time, at most: also for who stops asking when they have what they want."""
+    any_property: float
+    """At any time, whatever is asked about the row and however its prior is spread, at most."""
+
+
+@dataclass(frozen=True)
+class Needed:
+    """The noise that keeps a promise, and how well."""
+
+    kind: Kind
+    delta: float
+    eta: float
+    queries: int
+    anytime_asked: bool
+    variance: float
+    """V, of a total that one person changes by 1."""
+    formula: float
+    """V by the normal law; geometric noise needs about twice that."""
+    breach: float
+    breach_anytime: float
+    breach_any: float
+    breach_high: float
+    """An upper bound of `breach`, the arithmetic's error included."""
+
+    @property
+    def per_query(self) -> float:
+        """V/T."""
+        return self.variance / self.queries
+
+    @property
+    def raised(self) -> bool:
+        """Whether the law that is drawn needs more than the normal law says."""
+        return self.variance > self.formula
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self) | {"per_query": self.per_query, "raised": self.raised}
+
+
+@dataclass(frozen=True)
+class Account:
+    """What a number of answers costs, as others count it."""
+
+    kind: Kind
+    variance: float
+    charges: int
+    rho: float
+    """zCDP; of binomial noise that of the normal law, which it only comes near."""
+    rho_holds: bool
+    mu: float
+    """The distance of two normal laws that are as hard to tell apart, in deviations."""
+    epsilon_zcdp: float
+    """ε at δ by the zCDP conversion."""
+    epsilon: float
+    """ε at δ of the noise that is drawn; not below the exact one, and inf if none is enough."""
+    epsilon_normal: float
+    """ε at δ of normal noise of that variance."""
+    epsilon_pure: float | None
+    """ε at δ = 0; geometric noise alone has one."""
+    delta: float
+    atom: float
+    """The chance of an answer that only one hypothesis can give; counted in δ."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {k: v if v != math.inf else None for k, v in asdict(self).items()}
+
+
+@lru_cache(maxsize=64)
+def breaches(
+    kind: str, variance: float, queries: int, delta: float, change: Change = UNIT
+) -> Breach:
+    """Exactly, for the law that is drawn."""
+    total = loss_total(noise_law(kind, variance, change), change, queries, delta)
+    low, high = total.between(delta)
+    end = total.above(delta)
+    return Breach(end, low, high, min(1.0, 2 * end), total.any_breach(delta))
+
+
+def _end(kind: Kind, variance: float, queries: int, delta: float) -> float:
+    """The chance of a breach at the end."""
+    return loss_total(noise_law(kind, variance), UNIT, queries, delta).above(delta)
+
+
+@lru_cache(maxsize=64)
+def needed(kind: str, delta: float, eta: float, queries: int, *, anytime: bool = False) -> Needed:
+    """The least noise that keeps the promise: the formula's if the exact law keeps it with that.
+
+    `anytime` promises η for the highest point of the walk, not only for its end.
+    """
+    noise = checked_kind(kind)
+    formula = variance_needed(delta, eta, queries, anytime=anytime)
+    target = eta / 2 if anytime else eta
+    least = _geometric(delta, target, queries) if noise == "geometric" else (
+        _raised(noise, formula, delta, target, queries)
+    )  # fmt: skip
+    found = breaches(noise, least, queries, delta)
+    return Needed(
+        noise, delta, eta, queries, anytime, least, formula, found.end, found.anytime,
+        found.any_property, found.high,
+    )  # fmt: skip
+
+
+def _raised(kind: Kind, formula: float, delta: float, target: float, queries: int) -> float:
+    """The formula's V, or the nearest above that the exact law is satisfied with."""
+    if _end(kind, formula, queries, delta) <= target * (1 + AGREES):
+        return formula
+    more = CLOSE
+    while _end(kind, formula * (1 + more), queries, delta) > target:
+        more *= 2
+        if more > 1e9:
+            raise PromiseError(
+                f"no {kind} noise keeps δ = {delta:g} with η = {target:g}",
+                hint="ask for a larger δ or η",
+            )
+    low, high = more / 2 if more > CLOSE else 0.0, more
+    while high - low > CLOSE * (1 + low):
+        middle = (low + high) / 2
+        kept = _end(kind, formula * (1 + middle), queries, delta) <= target
+        low, high = (low, middle) if kept else (middle, high)
+    return formula * (1 + high)
+
+
+def _geometric(delta: float, target: float, queries: int) -> float:
+    """The least V of geometric noise.
+
+    The loss is ε or −ε each time, so that conf is above δ only if more than δ/ε of the signs more
+    are + than −. At ε = δ/m the smallest m that keeps the promise is found, then ε within its step.
+    """
+
+    def kept(variance: float) -> bool:
+        return _end("geometric", variance, queries, delta) <= target
+
+    low, high = 0, queries
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if kept(_geometric_variance(delta / middle)) else (middle, high)
+    most, least = _geometric_variance(delta / high), _geometric_variance(delta / max(low, 0.5))
+    while most - least > CLOSE * most:
+        between = (least + most) / 2
+        least, most = (least, between) if kept(between) else (between, most)
+    return most
+
+
+def _geometric_variance(rate: float) -> float:
+    return 1 / (2 * math.sinh(min(rate, 100.0) / 2) ** 2)
+
+
+@lru_cache(maxsize=64)
+def account(
+    kind: str, variance: float, charges: int, *, at: float = 1e-6, change: Change = UNIT
+) -> Account:
+    """What so many answers amount to, in ρ-zCDP and in (ε, δ)-DP at δ = `at`."""
+    noise = checked_kind(kind)
+    if not 0 < at < 1:
+        raise UsageError(f"δ = {at} is not between 0 and 1", hint="1e-6 is usual")
+    law = noise_law(noise, variance, change)
+    rate = geometric_rate(variance) if noise == "geometric" else None
+    rho = charges * (rate * rate if rate else 1 / variance) / 2
+    _, mu = walk(max(charges, 1), variance)
+    normal = epsilon_of_normal(mu, at) if charges else 0.0
+    epsilon, atom = _epsilon(law, change, charges, at, normal) if charges else (0.0, 0.0)
+    return Account(
+        noise, variance, charges, rho, noise != "binomial", mu if charges else 0.0,
+        rho + 2 * math.sqrt(rho * -math.log(at)), epsilon, normal,
+        charges * rate if rate else None, at, atom,
+    )  # fmt: skip
+
+
+def _epsilon(
+    law: NoiseLaw, change: Change, charges: int, at: float, near: float
+) -> tuple[float, float]:
+    """The least ε at δ = `at` on the grid, which is not below the exact one; and the atom."""
+    total = loss_total(law, change, charges, near)
+    if total.atom >= at:
+        return math.inf, total.atom
+    return _least(total, at, max(near, 1e-3)), total.atom
+
+
+def _least(total: Total, at: float, near: float) -> float:
+    low, high = 0.0, near
+    while total.excess(high) > at:
+        low, high = high, 2 * high
+    while high - low > 1e-7 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if total.excess(middle) > at else (low, middle)
+    return high
+
+
+def epsilon_of_normal(mu: float, delta: float) -> float:
+    """The least ε of telling N(0, 1) from N(μ, 1) at δ: Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ) = δ."""
+
+    def spent(epsilon: float) -> float:
+        far = math.exp(epsilon + float(log_ndtr(-mu / 2 - epsilon / mu)))
+        return float(ndtr(mu / 2 - epsilon / mu)) - far
+
+    low, high = 0.0, 1.0
+    while spent(high) > delta:
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if spent(middle) > delta else (low, middle)
+    return high
