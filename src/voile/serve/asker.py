@@ -102,9 +102,8 @@ class Asker:
 
     def promise(self) -> dict[str, Any]:
         """What all answers together promise everyone in the table."""
-        found = account(self.setting.noise, self.setting.variance, self.setting.queries,
-                        delta=self.setting.delta)  # fmt: skip
-        return found.to_dict()
+        setting = self.setting
+        return account(setting.noise, setting.variance, setting.queries).to_dict()
 
     def cost(self, analyst: str, sql: str, subset: Any = "all") -> Cost:
         """What the question would cost; no row is touched and nothing is charged."""
