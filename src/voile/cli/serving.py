@@ -77,13 +77,16 @@ def init(
     as_json: JsonOpt = False,
 ) -> None:
     """Begin a server: take a table in, and derive the noise from what is promised."""
+    import voile
     from voile.serve.beginning import begin
     from voile.serve.steward import begun_data
 
+    source = voile.read(table, null_text=tuple(null_text or ()))
     with progress_bar() as progress:
+        progress.start("taking the table in", len(source))
         setting, notes = begin(
             folder,
-            table,
+            source,
             schema=schema,
             columns=split_names(columns),
             queries=queries,
@@ -99,8 +102,7 @@ def init(
             ledger=ledger,
             counter=counter,
             clamp=clamp,
-            null_text=tuple(null_text or ()),
-            progress=progress,
+            progress=progress.advance,
         )
     found = begun_data(folder, setting, notes)
     show(found if as_json else None, lambda: begun_view(found))

@@ -21,12 +21,12 @@ from voile.web.rate import Buckets, Rate
 from voile.web.refusal import RefusalError, too_often, unavailable
 
 if TYPE_CHECKING:
-    from voile.serve.asker import Asker
+    from voile.serve.asker import Asker, Reply
 
 GUESSES = Rate(0.5, 20)
 """Wrong tokens of one address: each further one has to wait."""
 LOGGED = Rate(1.0, 100)
-"""Refusals of one analyst or address that are logged, so that nobody can fill the disk."""
+"""Refusals and repetitions of one analyst or address that are logged: nobody can fill the disk."""
 PAGE = 1000
 
 
@@ -58,11 +58,11 @@ class Desk:
         try:
             if asked.dry_run:
                 return self._asker.cost(who.name, asked.sql, subset).to_dict()
-            return self._asker.ask(
-                who.name, asked.sql, subset, confidence=asked.confidence
-            ).to_dict()
+            reply = self._asker.ask(who.name, asked.sql, subset, confidence=asked.confidence)
         except VoileError as error:
             self._refuse(who.name, error)
+        self._log_answer(who.name, reply)
+        return reply.to_dict()
 
     def budget(self, caller: Caller) -> Mapping[str, Any]:
         who = self._admit(caller, "budget")
@@ -171,6 +171,13 @@ class Desk:
         refusal = refusal_of(error)
         self._log(who, refusal.status, type(error).__name__)
         raise refusal from None
+
+    def _log_answer(self, who: str, reply: Reply) -> None:
+        """What was asked is in the ledger's entries, which the line names."""
+        if reply.charged:
+            self._ledger.note(who, "answered", entries=reply.numbers, charged=reply.charged)
+        elif not self._logged.wait(who):
+            self._ledger.note(who, "repeated", entries=reply.numbers)
 
     def _log(self, who: str, status: HTTPStatus, why: str) -> None:
         if not self._logged.wait(who):

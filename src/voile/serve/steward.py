@@ -18,7 +18,7 @@ from voile.serve.setting import Setting
 def begun_data(folder: Path, setting: Setting, notes: Sequence[str]) -> dict[str, Any]:
     """What was begun: the noise, and what all answers together promise."""
     law = noise_law(setting.noise, setting.variance)
-    found = account(setting.noise, setting.variance, setting.queries, delta=setting.delta)
+    found = account(setting.noise, setting.variance, setting.queries)
     return {
         "server": str(folder),
         "id": setting.id,

@@ -1,0 +1,141 @@
+"""The tasks of `serve`: a server in a process of its own, and clients that keep it busy."""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from bench.collect_work import load
+
+DATASET = "dataset:adult/frontier"
+BARE = """
+import asyncio, json, sys
+from concurrent.futures import ThreadPoolExecutor
+import duckdb
+from fastapi import FastAPI, Request
+from fastapi.responses import JSONResponse
+from voile.web.address import Address, bound
+from voile.web.server import Server, settings
+
+folder = sys.argv[1]
+table = duckdb.connect(f"{folder}/table.duckdb", read_only=True)
+app = FastAPI()
+threads = ThreadPoolExecutor(32)
+
+def count(sql):
+    cursor = table.cursor()
+    try:
+        return cursor.execute(sql.replace("adult", '"rows"')).fetchone()[0]
+    finally:
+        cursor.close()
+
+@app.post("/query")
+async def query(request: Request):
+    asked = json.loads(await request.body())
+    found = await asyncio.get_running_loop().run_in_executor(threads, count, asked["sql"])
+    return JSONResponse({"answer": found})
+
+with bound(Address("127.0.0.1", 0), public=False) as listener:
+    url = Address(*listener.getsockname()[:2]).to_url()
+    ready = lambda: print(json.dumps({"url": url}), flush=True)
+    asyncio.run(Server(settings(app, None), ready).serve(sockets=[listener]))
+"""
+"""A count service without privacy: the same SQL on the same file, behind the same web server."""
+
+
+def noisy(requests: int, connections: int) -> dict[str, Any]:
+    """Every answer parsed, checked, counted, made noisy, and on disk before it leaves."""
+    with begun(requests) as (folder, token):
+        command = [
+            sys.executable, "-m", "voile.cli", "serve", "run", str(folder), "--port", "0",
+            "--json", "--rate", "1000000/s", "--burst", "1000000",
+        ]  # fmt: skip
+        with served(command) as port:
+            measured = load(port, messages(questions(requests), token), connections)
+        check_charged(folder, requests)
+    peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+    return measured | {
+        "rate": requests / measured["seconds"],
+        "server_peak": peak if sys.platform == "darwin" else peak * 1024,
+    }
+
+
+def bare(requests: int, connections: int) -> dict[str, Any]:
+    with (
+        begun(requests) as (folder, token),
+        served([sys.executable, "-c", BARE, str(folder)]) as port,
+    ):
+        measured = load(port, messages(questions(requests), token), connections)
+    return measured | {"rate": requests / measured["seconds"]}
+
+
+@contextmanager
+def begun(queries: int) -> Iterator[tuple[Path, str]]:
+    """A server's folder, and a token for it."""
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made) / "server"
+        told("serve", "init", str(folder), "--table", DATASET, "--name", "adult",
+             "--queries", str(queries), "--delta", "1")  # fmt: skip
+        yield folder, told("serve", "token", str(folder), "--analyst", "anna")["token"]
+
+
+def told(*arguments: str) -> Any:
+    done = subprocess.run(
+        [sys.executable, "-m", "voile.cli", *arguments, "--json"],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+def questions(count: int) -> list[str]:
+    """Counts that all differ in what they mean, so that no stored answer is any use."""
+    races = ["White", "Black", "Other", "Asian-Pac-Islander", "Amer-Indian-Eskimo"]
+    kinds = ["Private", "Local-gov", "State-gov", "Federal-gov", "Self-emp-inc", "Without-pay"]
+    spans = [(low, high) for low in range(17, 80) for high in range(low + 2, 90, 3)]
+    listed = [
+        f"select count(*) from adult where age between {low} and {high} and race = '{race}' "
+        f"and workclass <> '{kind}'"
+        for (low, high), race, kind in product(spans, races, kinds)
+    ]
+    return listed[:: max(1, len(listed) // count)][:count]
+
+
+def messages(asked: Sequence[str], token: str) -> list[bytes]:
+    """Whole HTTP requests, made before anything is timed."""
+    bodies = [json.dumps({"sql": sql}).encode() for sql in asked]
+    return [
+        b"POST /query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        b"Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s"
+        % (token.encode(), len(body), body)
+        for body in bodies
+    ]
+
+
+@contextmanager
+def served(command: Sequence[str]) -> Iterator[int]:
+    """The port of a server that is ready."""
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    try:
+        assert process.stdout
+        yield int(json.loads(process.stdout.readline())["url"].rsplit(":", 1)[1])
+    finally:
+        process.terminate()
+        process.communicate(timeout=30)
+
+
+def check_charged(folder: Path, wanted: int) -> None:
+    found = told("serve", "status", str(folder))["everyone"]["used"]
+    if found != wanted:
+        raise RuntimeError(f"{found} answers were charged, not {wanted}")
