@@ -102,25 +102,29 @@ ALWAYS = ("table", "output", "method", "schema", "nulls", "null_text", "name", "
 
 def check_belong(context: typer.Context, method: str) -> tuple[str, ...]:
     """Refuse options that the method knows nothing of; the names of those of grouping."""
+    from voile.cli.counting_options import COUNTING
     from voile.errors import UsageError, did_you_mean
+    from voile.publishing.conjunct_wish import CONJUNCTS
     from voile.publishing.group_wish import GROUPINGS
     from voile.publishing.wish import METHODS
 
-    groups = method in GROUPINGS
-    if not groups and method not in METHODS:
-        raise UsageError(
-            f"method {method!r} is not known", hint=did_you_mean(method, [*METHODS, *GROUPINGS])
-        )
+    known = [*METHODS, *GROUPINGS, *CONJUNCTS]
+    if method not in known:
+        raise UsageError(f"method {method!r} is not known", hint=did_you_mean(method, known))
+    own = {"mondrian": GROUPING, "conjuncts": COUNTING}
+    mine = "mondrian" if method in GROUPINGS else method
     for parameter in context.command.params:
         name = parameter.name or ""
         source = context.get_parameter_source(name)
         if source is None or source.name != "COMMANDLINE" or name in ALWAYS:
             continue
-        if (name in GROUPING) != groups:
-            other = "alphabeta" if groups else "mondrian"
+        owners = [other for other, names in own.items() if name in names] or ["alphabeta"]
+        if name == "columns":
+            owners = ["alphabeta", "conjuncts"]
+        if mine not in owners:
             raise UsageError(
-                f"{parameter.opts[0]} belongs to --method {other}, not to {method}",
-                hint=f"leave it out, or say --method {other}",
+                f"{parameter.opts[0]} belongs to --method {owners[0]}, not to {method}",
+                hint=f"leave it out, or say --method {owners[0]}",
             )
     return GROUPING
 

@@ -70,7 +70,8 @@ def promised(opened: Release) -> tuple[list[Statement], list[Statement]]:
     from voile.privacy import not_promised, statements
     from voile.privacy.local import local_statements, locally_not_promised
     from voile.privacy.requirements.statements import class_statements, classes_not_promised
-    from voile.release import ClassRelease, LocalRelease, ViewRelease
+    from voile.release import ClassRelease, ConjunctRelease, LocalRelease, ViewRelease
+    from voile.release.conjunct_statements import conjunct_statements, conjuncts_not_promised
 
     simulated = opened.manifest.simulated
     if isinstance(opened, LocalRelease):
@@ -83,6 +84,8 @@ def promised(opened: Release) -> tuple[list[Statement], list[Statement]]:
             opened.requirements, opened.sensitive, bucketized=bucketized, simulated=simulated
         )
         return kept, classes_not_promised(bucketized=bucketized)
+    if isinstance(opened, ConjunctRelease):
+        return conjunct_statements(opened.manifest), conjuncts_not_promised()
     assert isinstance(opened, ViewRelease)  # noqa: S101
     promise, bounds = opened.promise, opened.mechanism.likelihood_ratio()
     exact = told(opened.manifest)

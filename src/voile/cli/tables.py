@@ -19,6 +19,16 @@ from voile.cli.common import (
     refuse_table,
     split_names,
 )
+from voile.cli.counting_options import (
+    COUNTING,
+    ArityOpt,
+    DeltaOpt,
+    DirectOpt,
+    EtaOpt,
+    NoiseOpt,
+    RhoOpt,
+    SubsetsOpt,
+)
 from voile.cli.grouping_options import (
     AbsentOpt,
     AlphaOpt,
@@ -53,6 +63,7 @@ from voile.terminal import (
     show,
     table_of,
 )
+from voile.terminal.conjuncts import counted_view
 from voile.terminal.grouping import grouped_view
 
 
@@ -111,7 +122,7 @@ def publish(
         str,
         typer.Option(
             help="alphabeta (a noisy view); mondrian, anatomy, fulldomain, suppress, freeshape or "
-            "trivial (classes of rows)."
+            "trivial (classes of rows); conjuncts (tables of counts)."
         ),
     ] = "alphabeta",
     prior_factor: Annotated[
@@ -191,6 +202,13 @@ def publish(
     suppressed: SuppressedOpt = None,
     loss: LossOpt = None,
     hierarchy: HierarchyOpt = None,
+    arity: ArityOpt = 2,
+    subsets: SubsetsOpt = None,
+    direct: DirectOpt = False,
+    delta: DeltaOpt = None,
+    eta: EtaOpt = 1e-6,
+    rho: RhoOpt = None,
+    noise: NoiseOpt = "binomial",
     name: Annotated[str | None, typer.Option(help="The table's name in SQL.")] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a release of that name.")
@@ -204,6 +222,8 @@ def publish(
     """Turn a private table into a release that keeps a promise."""
     import voile
     from voile.publishing import publish_table
+    from voile.publishing.conjunct_wish import CONJUNCTS
+    from voile.publishing.conjuncts import count_table
     from voile.publishing.group_wish import GROUPINGS
     from voile.publishing.grouping import group_table
 
@@ -226,6 +246,23 @@ def publish(
                 **wish,
             )
         show(grouped.to_dict() if as_json else None, lambda: grouped_view(grouped))
+        return
+    if method in CONJUNCTS:
+        with progress_bar() as progress:
+            counted = count_table(
+                source,
+                to=target,
+                method=method,
+                columns=split_names(columns),
+                schema=schema,
+                nulls=check_nulls(nulls),
+                name=name,
+                overwrite=overwrite,
+                simulate_seed=simulate_seed,
+                progress=progress,
+                **{option: context.params[option] for option in COUNTING},
+            )
+        show(counted.to_dict() if as_json else None, lambda: counted_view(counted))
         return
     with progress_bar() as progress:
         done = publish_table(

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from voile.query.rows import HISTORY
 from voile.release.class_manifest import ClassManifest
+from voile.release.conjunct_manifest import ConjunctManifest
 from voile.release.manifest import (
     DATA_PACKAGE,
     HISTORY_FILES,
@@ -43,6 +44,8 @@ def data_package(manifest: Manifest) -> dict[str, Any]:
         kind = "a noisy view"
     if isinstance(manifest, ClassManifest):
         return class_package(manifest)
+    if isinstance(manifest, ConjunctManifest):
+        return conjunct_package(manifest)
     types = {"categorical": "string", "numeric": "number"}
     slug = slug_of(manifest)
     fields = [
@@ -80,6 +83,29 @@ def class_package(manifest: ClassManifest) -> dict[str, Any]:
         "name": slug,
         "title": f"{manifest.name}: classes of rows, published with Voile",
         "description": "See README.md and manifest.json. Ranges stand for one value each.",
+        "resources": resources,
+    }
+
+
+def conjunct_package(manifest: ConjunctManifest) -> dict[str, Any]:
+    """Tables of counts, each set of columns as one table of the package."""
+    slug = slug_of(manifest)
+    resources = [
+        {
+            "name": f"{slug}-{number}",
+            "title": ", ".join(some),
+            "path": [file.path],
+            "format": "parquet",
+            "mediatype": "application/vnd.apache.parquet",
+        }
+        for number, (some, file) in enumerate(
+            zip(manifest.sets, manifest.files, strict=True), start=1
+        )
+    ]
+    return {
+        "name": slug,
+        "title": f"{manifest.name}: noisy tables of counts, published with Voile",
+        "description": "See README.md and manifest.json. Every figure has noise.",
         "resources": resources,
     }
 

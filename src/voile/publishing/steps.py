@@ -16,6 +16,8 @@ from voile.mechanisms.alphabeta import as_set
 from voile.noise import Key
 from voile.privacy import DGamma, Form, plan
 from voile.privacy.shape import plan_shaped
+from voile.publishing.conjunct_wish import CONJUNCTS
+from voile.publishing.conjuncts import count_table
 from voile.publishing.descriptions import write_descriptions
 from voile.publishing.done import Done
 from voile.publishing.group_wish import GROUPINGS, Grouping
@@ -37,7 +39,7 @@ from voile.publishing.wish import (
     weak_prior,
     weakened,
 )
-from voile.release import ClassRelease, Release, ViewRelease
+from voile.release import ClassRelease, ConjunctRelease, Release, ViewRelease
 from voile.release.describe import describe
 from voile.release.manifest import File, Parameters, ViewManifest
 from voile.release.staging import Staging, check_target, place_for, removed_with
@@ -65,6 +67,8 @@ def publish(
 ) -> ViewRelease: ...
 @overload
 def publish(table: Any, method: Grouping, **more: Any) -> ClassRelease: ...
+@overload
+def publish(table: Any, method: Literal["conjuncts"], **more: Any) -> ConjunctRelease: ...
 def publish(
     table: Any,
     method: str = "alphabeta",
@@ -84,12 +88,19 @@ def publish(
     series needs. Without it the release lives in a temporary folder until `release.save(path)`.
 
     Methods mondrian, anatomy, fulldomain, suppress, freeshape and trivial group rows into classes:
-    their options are those of `GroupWish`: qi, sensitive, k, l, t, semantic, recode, ….
+    their options are those of `GroupWish`: qi, sensitive, k, l, t, semantic, recode, …. Method
+    conjuncts publishes tables of counts: arity, subsets or direct, delta and eta or rho, noise.
     """
-    if method not in (*METHODS, *GROUPINGS):
-        raise UsageError(
-            f"method {method!r} is not known", hint=did_you_mean(method, [*METHODS, *GROUPINGS])
-        )
+    known = [*METHODS, *GROUPINGS, *CONJUNCTS]
+    if method not in known:
+        raise UsageError(f"method {method!r} is not known", hint=did_you_mean(method, known))
+    if method in CONJUNCTS:
+        own: dict[str, Any] = {
+            "method": method,
+            "columns": columns,
+            "simulate_seed": simulate_seed,
+        }
+        return count_table(table, **own, **more).release
     if method in GROUPINGS:
         return published_classes(table, method, columns, simulate_seed, more)
     wish: dict[str, Any] = {

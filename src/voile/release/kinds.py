@@ -10,6 +10,8 @@ from pydantic import TypeAdapter, ValidationError
 from voile.errors import ReleaseError, VoileError
 from voile.release.class_manifest import ClassManifest, Grouped
 from voile.release.classes import ClassRelease
+from voile.release.conjunct_manifest import ConjunctManifest
+from voile.release.conjuncts import ConjunctRelease
 from voile.release.local import LocalRelease
 from voile.release.local_manifest import LocalManifest
 from voile.release.manifest import FORMAT, VERSION, Manifest, ViewManifest
@@ -20,18 +22,22 @@ METHODS: dict[str, type[Manifest]] = {
     "alphabeta": ViewManifest,
     "retention": LocalManifest,
     "frapp": LocalManifest,
+    "conjuncts": ConjunctManifest,
     **dict.fromkeys(get_args(Grouped), ClassManifest),
 }
 KINDS: dict[type[Manifest], type[Release]] = {
     ViewManifest: ViewRelease,
     LocalManifest: LocalRelease,
     ClassManifest: ClassRelease,
+    ConjunctManifest: ConjunctRelease,
 }
 
 
 def manifest_schema() -> dict[str, Any]:
     """The JSON Schema of all kinds of manifests."""
-    return TypeAdapter(ViewManifest | LocalManifest | ClassManifest).json_schema()
+    return TypeAdapter(
+        ViewManifest | LocalManifest | ClassManifest | ConjunctManifest
+    ).json_schema()
 
 
 def read_manifest(raw: bytes) -> Manifest:

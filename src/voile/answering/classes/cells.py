@@ -22,6 +22,7 @@ from voile.answering.totals import Groups
 from voile.errors import QueryError
 from voile.estimate import Floats
 from voile.query.predicate import Expression, Predicate, Term
+from voile.schema import Schema
 
 MOST_SPANS = 2**26
 """Classes times cells of one generalized column."""
@@ -138,7 +139,7 @@ class Cutting:
     def _axis(self, name: str) -> Axis:
         """One column's cells, as far as rows, records or boxes have them."""
         source = self.source
-        axis = whole_axis(name, self.parts, source, self.evaluator)
+        axis = whole_axis(name, self.parts, source.schema, self.evaluator)
         if name in source.boxes:
             box = source.boxes[name]
             inside, weights = spans(axis, box, self.likely.get(name))
@@ -155,17 +156,17 @@ class Cutting:
         return axis.cut(keep)
 
 
-def whole_axis(name: str, parts: Parts, source: ClassSource, domain: Evaluator) -> Axis:
+def whole_axis(name: str, parts: Parts, schema: Schema, domain: Evaluator) -> Axis:
     """A column's domain, cut wherever a condition, a group or a value tells two values apart."""
     alone = [a for a in parts.atoms if a.attributes == (name,)]
     groups = [g for g in parts.groups if g.attributes == (name,)]
     values = [v for v in parts.values if v.attributes == (name,)]
     shared = [p for p in parts.everything() if len(p.attributes) > 1 and name in p.attributes]
     columns = [
-        packed([domain.truth(a) for a in alone], source.schema[name].size),
+        packed([domain.truth(a) for a in alone], schema[name].size),
         *(domain.labels(g)[0] for g in groups),
         *(np.unique(domain.numbers(v), return_inverse=True)[1] for v in values),
-        *(slices(part, name, source.schema, domain) for part in shared),
+        *(slices(part, name, schema, domain) for part in shared),
     ]
     class_of, representative = classes(columns)
     count = len(representative)

@@ -54,6 +54,8 @@ class Margin:
 
 def margin_of(places: Sequence[int], axes: Sequence[Axis], tables: Tables) -> Margin:
     """The best average of all tables that have these columns."""
+    if not places:
+        return everyone(tables)
     names = {axes[j].attribute for j in places}
     sources = tuple(some for some in tables.sets if names <= set(some))
     weights = np.array([1 / prod(n for name, n in sized(s, tables) if name not in names)
@@ -76,6 +78,12 @@ def margin_of(places: Sequence[int], axes: Sequence[Axis], tables: Tables) -> Ma
         sampling=sampling(np.asarray(totals), tables.rows),
         sources=sources,
     )
+
+
+def everyone(tables: Tables) -> Margin:
+    """All rows, whose number is public."""
+    known = Spread(np.zeros(1), 0.0, np.zeros(1))
+    return Margin((), (), np.full(1, float(tables.rows)), None, known, known, known, ())
 
 
 def sized(some: Set, tables: Tables) -> list[tuple[str, int]]:

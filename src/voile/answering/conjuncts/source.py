@@ -59,13 +59,15 @@ class Tables:
         """The counts of all rows, made to sum to the number of rows, which is public."""
         found = self.load(some).astype(np.float64)
         found = found.sum(axis=1).mean(axis=0) if self.halves else found.reshape(-1)
-        return found - (found.sum() - self.rows) / found.size
+        return np.asarray(found - (found.sum() - self.rows) / found.size)
 
     def contrasts(self, some: Set) -> Floats:
         """(halves, cells): one side less the other, made to sum to what is public."""
         found = self.load(some)
         apart = (found[:, 0] - found[:, 1]).astype(np.float64)
-        return apart - (apart.sum(axis=1, keepdims=True) - self.leaning) / apart.shape[1]
+        return np.asarray(
+            apart - (apart.sum(axis=1, keepdims=True) - self.leaning) / apart.shape[1]
+        )
 
     def cells(self, some: Set) -> int:
         return prod(self.shape(some))

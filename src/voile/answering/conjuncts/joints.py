@@ -1,0 +1,233 @@
+"""The counts of two parts of a query together, from how they vary over halves, and their errors.
+
+For parts with contrasts D_u and D_v of their classes u and v, and counts N_u and N_v,
+
+  estimate of the rows in u and v = (m·mean(D_u·D_v) + N_u·N_v) / (m + 1)
+
+is right on average, whatever the table. What is asked is Σ F[u,v]·count[u,v]; with contrasts that
+are about normal, of covariances X = sampling + noise on either side, mean(Dᵀ·F·E) has the variance
+(tr(F·Y·Fᵀ·X) + tr(F·Cᵀ·F·Cᵀ)) / t, where C are the covariances of the two parts
+(docs/mathematics.md, section 35).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from voile.answering.conjuncts.margins import Margin, Spread
+from voile.answering.conjuncts.source import Tables
+from voile.answering.local.axes import Ints
+from voile.estimate import Floats
+
+MOST_PRODUCTS = 2**27
+"""Multiplications for the smaller part of an error; where it takes more, it is bounded."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """What is asked, on the combinations of classes that count, one after the other."""
+
+    coordinates: tuple[Ints, ...]
+    """For every axis that is read, the class of each combination."""
+    group: Ints
+    groups: int
+    payoffs: Floats
+    """(terms, combinations)"""
+
+    def along(self, margin: Margin) -> Ints:
+        """The place of each combination among the classes of a margin."""
+        found: Ints = np.zeros(len(self.group), np.int64)
+        for j, size in zip(margin.places, margin.shape, strict=True):
+            found = found * size + self.coordinates[j]
+        return found
+
+    def summed(self, values: Floats) -> Floats:
+        """(groups, terms): the sum of value·payoff over each group."""
+        return np.stack(
+            [np.bincount(self.group, values * p, self.groups) for p in self.payoffs], axis=1
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Variances:
+    """(groups, terms, terms): covariances of the terms of what is asked, from each cause."""
+
+    sampling: Floats
+    """Rows fall into halves at random."""
+    mixed: Floats
+    """Noise of one part, and how the other falls into halves."""
+    noise: Floats
+    """Noise of both parts, and that of their counts."""
+
+    @property
+    def whole(self) -> Floats:
+        return self.sampling + self.mixed + self.noise
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """Two parts that together read all that is asked."""
+
+    left: Margin
+    right: Margin
+    tables: Tables
+
+    def counts(self, cells: Cells) -> Floats:
+        """The estimate for each combination of classes."""
+        u, v, m = cells.along(self.left), cells.along(self.right), self.tables.apart
+        both = self.left.totals[u] * self.right.totals[v]
+        return (m * self.products[u, v] + both) / (m + 1)
+
+    @cached_property
+    def products(self) -> Floats:
+        """mean(D_u·D_v), for all classes of the two parts."""
+        left, right = self.left.contrasts, self.right.contrasts
+        assert left is not None and right is not None  # noqa: S101  (there are halves)
+        return np.asarray(left.T @ right / self.tables.halves)
+
+    def variances(self, cells: Cells) -> Variances:
+        forms, t = Forms(cells, self.left, self.right), self.tables.halves
+        x, y = self.left, self.right
+        sampled = forms.trace(x.sampling, y.sampling)
+        second = forms.turned(self.products)
+        second = sampled if second is None else second
+        noise = forms.trace(x.contrast_noise, y.contrast_noise)
+        mixed = forms.trace(x.contrast_noise, y.sampling)
+        mixed += forms.trace(x.sampling, y.contrast_noise)
+        rows = self.tables.rows
+        linear = forms.lines(x.total_noise, y.totals / rows, left=True)
+        linear += forms.lines(y.total_noise, x.totals / rows, left=False)
+        return Variances((sampled + second) / t, mixed / t, noise / t + linear)
+
+
+class Forms:
+    """Bilinear forms of what is asked, for each group and each two terms.
+
+    F has an entry at (u, v) for each combination of classes that counts, and no other.
+    """
+
+    def __init__(self, cells: Cells, left: Margin, right: Margin) -> None:
+        self._cells, self._u, self._v = cells, cells.along(left), cells.along(right)
+        self._by_left = paired(cells, self._u, len(left.totals))
+        self._by_right = paired(cells, self._v, len(right.totals))
+
+    def trace(self, x: Spread, y: Spread) -> Floats:
+        """tr(F·Y·Gᵀ·X)"""
+        payoffs, group, groups = self._cells.payoffs, self._cells.group, self._cells.groups
+        cell = x.own[self._u] * y.own[self._v]
+        rows = self._by_left.sums(payoffs * y.along[self._v])
+        columns = self._by_right.sums(payoffs * x.along[self._u])
+        ends = self._cells.summed(x.along[self._u] * y.along[self._v])
+        found = crossed(payoffs, cell, group, groups)
+        found -= y.rate * self._by_left.crossed(rows, x.own)
+        found -= x.rate * self._by_right.crossed(columns, y.own)
+        return found + x.rate * y.rate * ends[:, :, None] * ends[:, None, :]
+
+    def lines(self, spread: Spread, other: Floats, *, left: bool) -> Floats:
+        """The covariance of F·other, or of Fᵀ·other, where the noise of one part is `spread`."""
+        by, at = (self._by_left, self._v) if left else (self._by_right, self._u)
+        sums = by.sums(self._cells.payoffs * other[at])
+        along = by.grouped(sums * spread.along[by.place])
+        return by.crossed(sums, spread.own) - spread.rate * along[:, :, None] * along[:, None, :]
+
+    def turned(self, covariance: Floats) -> Floats | None:
+        """tr(F·Cᵀ·G·Cᵀ), or None where that is too much."""
+        cells = self._cells
+        order = np.argsort(cells.group, kind="stable")
+        starts = np.searchsorted(cells.group[order], np.arange(cells.groups + 1))
+        found = np.zeros((cells.groups, len(cells.payoffs), len(cells.payoffs)))
+        work = 0
+        for group in range(cells.groups):
+            mine = order[starts[group] : starts[group + 1]]
+            lines, u = np.unique(self._u[mine], return_inverse=True)
+            columns, v = np.unique(self._v[mine], return_inverse=True)
+            work += len(cells.payoffs) * len(lines) ** 2 * len(columns)
+            if work > MOST_PRODUCTS:
+                return None
+            part = covariance[np.ix_(lines, columns)]
+            products = []
+            for payoff in cells.payoffs[:, mine]:
+                form = np.zeros((len(lines), len(columns)))
+                form[u, v] = payoff
+                products.append(form @ part.T)
+            found[group] = [[(a * b.T).sum() for b in products] for a in products]
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Paired:
+    """Combinations of classes by their group and their class of one part."""
+
+    group: Ints
+    place: Ints
+    number: Ints
+    groups: int
+
+    def sums(self, values: Floats) -> Floats:
+        """(terms, pairs)"""
+        return np.stack([np.bincount(self.number, one, len(self.group)) for one in values])
+
+    def crossed(self, sums: Floats, own: Floats) -> Floats:
+        return crossed(sums, own[self.place], self.group, self.groups)
+
+    def grouped(self, values: Floats) -> Floats:
+        """(groups, terms)"""
+        return np.stack([np.bincount(self.group, one, self.groups) for one in values], axis=1)
+
+
+def paired(cells: Cells, place: Ints, size: int) -> Paired:
+    found, number = np.unique(cells.group * size + place, return_inverse=True)
+    return Paired(found // size, found % size, number, cells.groups)
+
+
+def crossed(values: Floats, weights: Floats, group: Ints, groups: int) -> Floats:
+    """(groups, terms, terms): Σ weight·value·value' over each group."""
+    return np.stack(
+        [
+            np.stack([np.bincount(group, weights * a * b, groups) for b in values], axis=1)
+            for a in values
+        ],
+        axis=1,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Average:
+    """Several joints without a table in common, weighed by their errors."""
+
+    joints: tuple[Joint, ...]
+    weights: Floats
+    """(joints, groups)"""
+    parts: tuple[Variances, ...]
+
+    def variance(self, slope: Floats) -> Floats:
+        """Of Σ slope·term of each group, or more: chance alike in all of them is added up."""
+        alike, alone = np.zeros(len(slope)), np.zeros(len(slope))
+        for weight, part in zip(self.weights, self.parts, strict=True):
+            alike += weight * np.sqrt(np.maximum(formed(part.sampling, slope), 0.0))
+            rest = formed(part.mixed + part.noise, slope)
+            alone += weight**2 * np.maximum(rest, 0.0)
+        return np.asarray(alike**2 + alone)
+
+    def estimates(self, cells: Cells) -> Floats:
+        found = [joint.counts(cells) for joint in self.joints]
+        weighed = sum(w[cells.group] * one for w, one in zip(self.weights, found, strict=True))
+        return cells.summed(np.asarray(weighed))
+
+
+def formed(covariance: Floats, slope: Floats) -> Floats:
+    """slopeᵀ · covariance · slope, for each group."""
+    return np.asarray(np.einsum("gi,gij,gj->g", slope, covariance, slope))
+
+
+def averaged(joints: Sequence[Joint], cells: Cells) -> Average:
+    """Weighed by the inverse variance of the first term."""
+    parts = tuple(joint.variances(cells) for joint in joints)
+    firsts = np.stack([np.maximum(part.whole[:, 0, 0], 0.0) for part in parts])
+    inverse = np.where(firsts > 0, 1 / np.where(firsts > 0, firsts, 1.0), 0.0)
+    inverse = np.where(inverse.sum(axis=0) > 0, inverse, 1.0)
+    return Average(tuple(joints), inverse / inverse.sum(axis=0), parts)
