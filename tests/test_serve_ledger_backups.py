@@ -234,6 +234,27 @@ def test_recovering_charges_what_is_missing_and_revokes_every_token(
     assert exhaust(folder, setting) == 4
 
 
+def test_recovering_again_after_a_kill_charges_nothing_twice(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed when the lost entries are charged and the counter has not moved yet."""
+    setting = begun(folder)
+    answer(folder, setting, 1)
+    shutil.copy(folder / LEDGER, tmp_path / "backup")
+    answer(folder, setting, 2, 3)
+    shutil.copy(tmp_path / "backup", folder / LEDGER)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr("voile.serve.ledger.counter.replace", interrupted)
+        recover(folder, setting)
+    assert counted(folder / "counter") == 3
+    assert recover(folder, setting) == 0
+    assert exhaust(folder, setting) == 7
+
+
+def interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 def test_recovering_what_is_sound_changes_no_entry(folder: Path) -> None:
     setting = begun(folder)
     with open_ledger(folder, setting, serving=True) as ledger:

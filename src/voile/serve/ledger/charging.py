@@ -145,10 +145,20 @@ def charge(run: Run, setting: Setting, analyst: str, asked: Sequence[Entry], at:
     return Recorded(found, len(new), standing.budgets())
 
 
-def charge_lost(run: Run, setting: Setting, count: int, at: float) -> None:
+def lost_key(said: Head, number: int) -> str:
+    """Of one of the entries that stand for what was lost before the counter said this."""
+    place = f"voile lost {said.number} {said.digest} {number}"
+    return hashlib.sha256(place.encode()).hexdigest()
+
+
+def charge_lost(run: Run, setting: Setting, said: Head, count: int, at: float) -> None:
     """Charge entries that the ledger does not know, so that their answers are counted."""
     standing = Standing(run, setting, NOBODY)
     at = not_before(run, at)
-    for _ in range(count):
-        place = f"lost {standing.head.number + 1} {standing.head.digest}"
-        standing.add(run, Entry(hashlib.sha256(place.encode()).hexdigest(), LOST, "null"), at)
+    for number in range(count):
+        standing.add(run, Entry(lost_key(said, number), LOST, "null"), at)
+
+
+def charged_lost(run: Run, said: Head) -> bool:
+    """Whether what was lost before the counter said this has been charged already."""
+    return bool(find(run, [lost_key(said, 0)]))

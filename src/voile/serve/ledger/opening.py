@@ -17,6 +17,9 @@ from voile.serve.ledger.store import Store
 from voile.serve.ledger.tables import Run, create
 from voile.serve.setting import LEDGER, Setting
 
+UNKNOWN = Head(-1, "")
+"""What a counter says that is gone."""
+
 
 def begin_ledger(folder: Path, setting: Setting) -> None:
     """Make an empty ledger, and the counter that says so."""
@@ -58,7 +61,7 @@ def recover(folder: Path, setting: Setting, *, ledger_is_whole: bool = False) ->
     with ExitStack() as stack:
         counter = counter_of(folder, setting)
         keep_others_out(stack, folder, counter)
-        said = counter.read()
+        said = counter.read() or UNKNOWN
         if not is_there(folder, setting):
             make_tables(folder, setting)
         store = open_store(folder, setting, checkpoints=True)
@@ -68,10 +71,11 @@ def recover(folder: Path, setting: Setting, *, ledger_is_whole: bool = False) ->
             check_same(run, setting)
             head = whole(run, setting)
             now = log.Clock(log.latest(run)).now()
-            agrees = ledger_is_whole or (said is not None and leads_to(run, setting, said))
-            lost = 0 if agrees else missing(setting, said, head)
+            agrees = ledger_is_whole or leads_to(run, setting, said)
+            again = charging.charged_lost(run, said)  # and then killed before the counter moved
+            lost = 0 if agrees or again else missing(setting, said, head)
+            charging.charge_lost(run, setting, said, lost, now)
             if not agrees:
-                charging.charge_lost(run, setting, lost, now)
                 revoke_all(run, now)
             log.add(run, Event(now, STEWARD, "recovered", {"lost": lost, "agreed": agrees}))
             return lost, charging.head(run, setting.id)
@@ -175,13 +179,13 @@ def check_counter(run: Run, setting: Setting, counter: Counter, head: Head) -> N
         )
 
 
-def missing(setting: Setting, said: Head | None, head: Head) -> int:
+def missing(setting: Setting, said: Head, head: Head) -> int:
     """How many entries there may have been that this ledger does not have, up to T.
 
     Where it is behind the counter, the difference. Where it went another way, nobody knows from
     where on, so all that the counter has seen.
     """
     left = setting.queries - head.number
-    if said is None:
+    if said == UNKNOWN:
         return left
     return min(left, said.number - head.number if said.number > head.number else said.number)
