@@ -31,7 +31,9 @@ from voile.cli import (
     planning,
     releases,
     risk,
+    self_audit,
     serving,
+    sulq,
     tables,
 )
 from voile.cli.common import KEPT, app, is_released
@@ -41,7 +43,7 @@ from voile.terminal import complain, say
 __all__ = [
     "app", "asking", "attacks", "collecting", "frontier", "grouping", "guarantees", "hierarchy",
     "losses", "main", "mining", "mining_servers", "perturbing", "planning", "releases", "risk",
-    "serving", "tables",
+    "self_audit", "serving", "sulq", "tables",
 ]  # fmt: skip
 
 PANELS = {

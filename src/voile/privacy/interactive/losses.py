@@ -26,6 +26,8 @@ POINTS, FEW_POINTS, FEW = 2**20, 2**18, 100
 MOST_POINTS = 2**22
 NEGLIGIBLE = 1e-18
 """Chances that are counted as errors and not looked into."""
+TOUCHING = 1e-9
+"""Sums that are above a value by less are equal to it but for rounding."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,7 @@ class Total:
 
     def above(self, value: float) -> float:
         """Pr[loss > value], the answers that cannot be included."""
-        return min(1.0, self.atom + float(self.chances[self.values > value + 1e-12].sum()))
+        return min(1.0, self.atom + float(self.chances[self.values > value + TOUCHING].sum()))
 
     def between(self, value: float) -> tuple[float, float]:
         """What Pr[loss > value] surely lies between."""
@@ -149,13 +151,19 @@ class Total:
         gained = float(truth[start] - math.exp(epsilon) * against[start])
         return min(1.0, self.atom + max(0.0, gained))
 
+    def fallen(self, value: float) -> float:
+        """Pr[loss < −value], for symmetric noise: what is as likely under the other hypothesis as
+        a loss above is under the truth."""
+        start = int(np.searchsorted(self.values, value + TOUCHING, side="right"))
+        return float(self._suffixes[1][start])
+
     def any_breach(self, rise: float) -> float:
         """Pr[conf of any property ever rises by more], for any adaptive adversary, at most.
 
         By Markov's inequality for (1 − e^(ε − loss))⁺, at the best ε below the rise; 0 where no
         loss is above the rise at all.
         """
-        if self.most <= rise * (1 + 1e-12):
+        if self.most <= rise + TOUCHING:
             return self.atom
         tries = rise * (1 - np.geomspace(1e-3, 0.9, 60))
         return min(1.0, *(self.excess(e) / -math.expm1(e - rise) for e in tries))
