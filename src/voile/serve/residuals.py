@@ -1,0 +1,160 @@
+"""Whether the answers agree with each other as their noise says: from the answers alone.
+
+Answers about the same rows are sums over the same unknown counts of tuples, and how many rows there
+are is public. Where answers outnumber the counts that they can tell apart, what is left over is
+noise and nothing else, and its size is known.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import chi2
+
+from voile.answering.totals import row_codes
+from voile.query.predicate import guarded
+from voile.query.rows import RowSums
+from voile.serve.question import Asking
+from voile.serve.told_apart import Domains, Floats, Ints, Kind, lots
+
+MOST_COUNTS = 500
+"""Unknown counts of one system of answers."""
+NORMAL = ("binomial", "gaussian")
+CERTAIN = 1e4
+"""How much better than an answer a public number is known: as if it had so little noise."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """One answer of the ledger."""
+
+    kind: Kind
+    half: str | None
+    """The seed of the half that it is about; else all rows, of which the kind may choose some."""
+    sql: str
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Residuals:
+    """What answers leave over, in squares of their standard deviations."""
+
+    squares: float = 0.0
+    freedom: int = 0
+    """How many independent combinations of answers ought to be nothing but noise."""
+
+    @property
+    def too_large(self) -> float | None:
+        """The chance of squares at least as large, if the noise is what it should be."""
+        return float(chi2.sf(self.squares, self.freedom)) if self.freedom else None
+
+    @property
+    def too_small(self) -> float | None:
+        return float(chi2.cdf(self.squares, self.freedom)) if self.freedom else None
+
+    def __add__(self, other: Residuals) -> Residuals:
+        return Residuals(self.squares + other.squares, self.freedom + other.freedom)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "squares": self.squares, "freedom": self.freedom,
+            "too_large": self.too_large, "too_small": self.too_small,
+        }  # fmt: skip
+
+
+def residuals(
+    answers: Sequence[Answer], asking: Asking, domains: Domains, sizes: Mapping[str | None, int]
+) -> Residuals:
+    """Of all answers; `sizes` are how many rows all or a half are, where that is public."""
+    blocks: dict[str | None, list[Answer]] = {}
+    for answer in answers:
+        # What is floored has an error of its own; other noise is not normal enough for squares.
+        if answer.kind.grid == 1 and answer.kind.noise in NORMAL:
+            blocks.setdefault(answer.half, []).append(answer)
+    read = Weights(asking, domains)
+    found = Residuals()
+    for half, block in blocks.items():
+        for lot in lots(list(dict.fromkeys(answer.kind for answer in block))):
+            own = [answer for answer in block if answer.kind in lot]
+            found += left_over(own, lot, read, sizes.get(half))
+    return found
+
+
+def left_over(
+    answers: Sequence[Answer], lot: Sequence[Kind], read: Weights, size: int | None
+) -> Residuals:
+    """Of answers about the same rows and columns that belong together."""
+    codes = read.tuples(lot)
+    if codes is None:
+        return Residuals()
+    rows, right = list[Floats](), list[Floats]()
+    for answer in answers:
+        deviation = math.sqrt(answer.kind.variance)
+        rows.append(read.of(answer)[:, codes[:, lot.index(answer.kind)]] / deviation)
+        right.append(np.array(answer.numbers) / deviation)
+    if size is not None:
+        known = CERTAIN / math.sqrt(min(answer.kind.variance for answer in answers))
+        rows.append(np.full((1, len(codes)), known))
+        right.append(np.array([size * known]))
+    return solved(np.vstack(rows), np.concatenate(right))
+
+
+def solved(left: Floats, right: Floats) -> Residuals:
+    """What is left of the right side that no counts explain."""
+    # Columns alike are one count.
+    left = np.unique(left, axis=1)
+    u, singular, _ = np.linalg.svd(left, full_matrices=False)
+    rank = int((singular > singular.max(initial=0.0) * 1e-9).sum())
+    rest = right - u[:, :rank] @ (u[:, :rank].T @ right)
+    freedom = len(right) - rank
+    return Residuals(float(rest @ rest) if freedom else 0.0, freedom)
+
+
+class Weights:
+    """By how many steps rows count in each group of an answer."""
+
+    def __init__(self, asking: Asking, domains: Domains) -> None:
+        self._asking, self._domains = asking, domains
+        self._known: dict[Kind, Floats] = {}
+        self._tuples: dict[tuple[Kind, ...], Ints | None] = {}
+
+    def tuples(self, lot: Sequence[Kind]) -> Ints | None:
+        """Tuples that the kinds tell apart, each as its part by every kind; None if too many."""
+        key = tuple(lot)
+        if key not in self._tuples:
+            codes = self._domains.tuples(key)
+            few = codes is not None and len(codes) <= MOST_COUNTS
+            self._tuples[key] = codes if few else None
+        return self._tuples[key]
+
+    def of(self, answer: Answer) -> Floats:
+        """A row for each group as it is stored, a column for each part."""
+        if answer.kind not in self._known:
+            self._known[answer.kind] = self._weights(answer)
+        return self._known[answer.kind]
+
+    def _weights(self, answer: Answer) -> Floats:
+        seen = self._domains.seen(answer.kind)
+        assert seen is not None  # noqa: S101  (its columns have few tuples)
+        question = self._asking.read(answer.sql)
+        if question.expected is None:
+            return seen.steps[None, :].astype(np.float64)
+        parts, first = np.unique(seen.codes, return_index=True)
+        counting = seen.steps[parts] != 0
+        parts, first = parts[counting], first[counting]
+        keys = tuple(
+            self._domains.values(guarded(sql), seen.columns).take(first).to_pylist()
+            for sql in answer.kind.groups
+        )
+        sizes = [len(known) for known in question.expected.keys]
+        rows = RowSums(keys, np.empty((0, 1)))
+        there = np.ravel_multi_index(row_codes(rows, question.expected), sizes)
+        stored = np.ravel_multi_index(question.codes, sizes)
+        order = np.argsort(stored)
+        weights = np.zeros((len(stored), len(seen.steps)))
+        weights[order[np.searchsorted(stored, there, sorter=order)], parts] = seen.steps[parts]
+        return weights
