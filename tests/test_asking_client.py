@@ -344,6 +344,13 @@ def test_words_cannot_steer_a_terminal() -> None:
     assert len(plain("x" * 10_000)) == 2000
 
 
+def test_where_in_the_question_is_shown_as_the_server_drew_it(start: Start) -> None:
+    drawn = "there is no column 'x'\n  select x\n         ^"
+    with pytest.raises(QueryError) as refused:
+        Server(start((403, {"error": drawn, "hint": "y"}, {})).url, TOKEN).ask("select x")
+    assert refused.value.message == drawn
+
+
 # ---------------------------------------------------------------------- TLS
 
 

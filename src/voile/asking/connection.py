@@ -169,8 +169,8 @@ def read_object(address: Address, status: int, data: bytes) -> Mapping[str, Any]
 
 def refusal(address: Address, said: Said) -> VoileError:
     """What the server refused, in its own words."""
-    words = plain(said.found.get("error") or f"{address.url} answered {said.status}")
-    hint = plain(said.found.get("hint") or "")
+    words = lines(said.found.get("error") or f"{address.url} answered {said.status}")
+    hint = lines(said.found.get("hint") or "")
     match said.status:
         case 401:
             return UsageError(words, hint=hint or "ask the server's steward for a token")
@@ -229,5 +229,13 @@ def checked_token(token: str) -> str:
 
 def plain(words: Any) -> str:
     """A server's words on one line, cut, and unable to steer a terminal."""
-    text = " ".join(str(words).split())[:MOST_WORDS]
+    return printable(" ".join(str(words).split())[:MOST_WORDS])
+
+
+def lines(words: Any) -> str:
+    """The same on as many lines as there were: some refusals point at where in the SQL."""
+    return "\n".join(printable(line) for line in str(words)[:MOST_WORDS].splitlines())
+
+
+def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

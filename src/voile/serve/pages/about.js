@@ -13,29 +13,41 @@ export function sure(x) {
   return String(Number(x.toPrecision(4)));
 }
 
+const rounded = (x) => Number(x.toPrecision(2));
+
+const UNITS = {
+  epsilon: "ε", delta: "at δ", rho: "ρ of zCDP", epsilon_pure: "ε at δ = 0",
+};
+
 export function promise(about) {
   const factor = sure(Math.exp(about.delta));
   const several = about.per_person > 1
     ? `A person has up to ${number(about.per_person)} rows, and all of them are protected together. ` : "";
-  const other = Object.entries(about.promise || {}).filter(([, value]) => ["number", "string"].includes(typeof value));
+  const told = about.promise || {};
+  const other = Object.keys(UNITS).filter((unit) => isNumber(told[unit]) && (unit !== "rho" || told.rho_holds !== false));
   return [
     el("p", {}, `The table is about ${number(about.people)} people. There will be at most ${number(about.queries)} answers about `
       + "it, ever, from all analysts together, and each has noise."),
-    el("p", {}, `${several}Even someone who knows every other person’s rows, and sees all answers, changes the odds of `
-      + `anything about one person by a factor of more than ${factor} (δ = ${sure(about.delta)}) with probability at most `
-      + `η = ${sure(about.eta)}.`),
-    el("p", {}, `A count is off by about ± ${number(Math.sqrt(about.variance) * about.per_person, 10)} `
+    el("p", {}, `${several}Even who knows every other person’s rows and sees all answers finds the odds of anything they `
+      + `suspect about one person raised by a factor of more than ${factor} (δ = ${sure(about.delta)}) with probability `
+      + `at most η = ${sure(about.eta)}.`),
+    el("p", {}, `A count is off by about ± ${number(rounded(Math.sqrt(about.variance) * about.per_person))} `
       + `(${about.noise} noise); counts in groups by √2 times that.`),
     other.length ? el("details", {}, el("summary", {}, "In other units"),
-      el("dl", { class: "facts" }, other.flatMap(([name, value]) => [
-        el("dt", {}, name.replaceAll("_", " ")), el("dd", {}, typeof value === "number" ? sure(value) : value)]))) : null,
+      el("p", { class: "small" }, "All answers together, as differential privacy counts:"),
+      el("dl", { class: "facts" }, other.flatMap((unit) => [el("dt", {}, UNITS[unit]), el("dd", {}, sure(told[unit]))]))) : null,
   ];
 }
 
+const SHOWN = 8;
+
 function domain(attribute) {
   if (attribute.values) {
-    const shown = attribute.values.slice(0, 12).map(key).join(", ");
-    return attribute.values.length > 12 ? `${shown}, … (${number(attribute.values.length)} values)` : shown;
+    const values = attribute.values;
+    if (values.length <= SHOWN) return values.map(key).join(", ");
+    const count = `${number(values.length)} values`;
+    if (values.every(isNumber)) return `${key(values[0])} to ${key(values.at(-1))}, ${count}`;
+    return `${values.slice(0, SHOWN - 2).map(key).join(", ")}, … (${count})`;
   }
   if (attribute.range) return `${key(attribute.range[0])} to ${key(attribute.range[1])}`;
   if (attribute.bins) return `${key(attribute.bins[0])} to ${key(attribute.bins.at(-1))}, in ${attribute.bins.length - 1} bins`;
@@ -62,23 +74,31 @@ export const name = (text) => (PLAIN.test(text) && !RESERVED.has(text.toLowerCas
 
 const literal = (value) => (typeof value === "string" ? `'${value.replaceAll("'", "''")}'` : key(value));
 
+// The least and the greatest number of a column that has numbers.
+function ends(attribute) {
+  const all = attribute.range || attribute.values || attribute.interval || [];
+  return all.length >= 2 && all.every(isNumber) ? [all[0], all.at(-1)] : [];
+}
+
 // Questions that this table can answer, from easy to less so.
 export function examples(about) {
   const from = `from ${name(about.name)}`;
   const known = attributes(about);
-  const listed = known.find((a) => a.kind === "categorical" && a.values && a.values.length >= 2 && a.values.length <= 12);
-  const ranged = known.find((a) => a.range && a.range.every(isNumber));
   const found = [["everybody", `select count(*) ${from}`]];
+  const listed = known.filter((a) => a.kind === "categorical" && a.values && a.values.length >= 2)
+    .sort((a, b) => a.values.length - b.values.length)[0];
   if (listed) {
     const column = name(listed.name);
-    found.push([`one ${listed.name}`, `select count(*) ${from} where ${column} = ${literal(listed.values[0])}`]);
+    found.push([`${listed.name} = ${key(listed.values[0])}`,
+      `select count(*) ${from} where ${column} = ${literal(listed.values[0])}`]);
     found.push([`by ${listed.name}`, `select ${column}, count(*) as people ${from} group by ${column}`]);
   }
+  const ranged = known.find((a) => ends(a).length === 2);
   if (ranged) {
-    const [low, high] = ranged.range;
     const column = name(ranged.name);
+    const [low, high] = ends(ranged);
     const middle = Math.round((low + high) / 2);
-    found.push([`${ranged.name} above ${middle}`, `select count(*) ${from} where ${column} > ${middle}`]);
+    found.push([`${ranged.name} > ${middle}`, `select count(*) ${from} where ${column} > ${middle}`]);
     found.push([`mean ${ranged.name}`, `select avg(${column}) ${from}`]);
   }
   return found;

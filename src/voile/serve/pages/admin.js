@@ -162,5 +162,5 @@ async function showLog(before) {
     el("div", { class: "send" }, older, newest));
 }
 
-const detail = (found) => Object.entries(found || {}).map(([name, value]) =>
+const detail = (found) => Object.entries(found || {}).filter(([, value]) => value !== null).map(([name, value]) =>
   `${name} ${value !== null && typeof value === "object" ? JSON.stringify(value) : key(value)}`).join(", ");

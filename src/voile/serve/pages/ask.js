@@ -3,7 +3,7 @@
 import { answer } from "./answer.js";
 import { columns, examples, promise } from "./about.js";
 import { get, post } from "./api.js";
-import { byId, el, isNumber, meter, moment, number, problem, replace, table } from "./dom.js";
+import { byId, el, isNumber, message, meter, moment, number, problem, replace, table } from "./dom.js";
 
 const PAUSE = 350;
 const state = { about: null, remaining: 0, timer: 0, pending: null, asking: false };
@@ -99,7 +99,7 @@ async function price() {
     if (error.name === "AbortError" || state.pending !== pending) return;
     if (error.status === 401) { document.dispatchEvent(new CustomEvent("voile-out", { detail: error })); return; }
     byId("cost").className = "cost no";
-    replace(byId("cost"), el("span", {}, error.message), error.hint ? el("span", { class: "hint" }, error.hint) : null);
+    replace(byId("cost"), message(error));
   }
 }
 
@@ -110,18 +110,18 @@ function priced(found) {
   button.disabled = !enough || state.asking;
   button.textContent = found.cost ? `Ask (costs ${number(found.cost)})` : "Ask (free)";
   byId("cost").className = enough ? "cost" : "cost no";
-  const error = expected(found.stderr);
+  const error = expected(found.stderr, found.cost ? "will be" : "is");
   if (!enough) byId("cost").textContent = `It costs ${number(found.cost)}, and ${number(found.remaining)} are left.`;
   else if (found.cost) byId("cost").textContent = `${number(found.remaining - found.cost)} will be left.${error}`;
   else byId("cost").textContent = `It was answered before.${error}`;
 }
 
 // Standard errors that are known before asking; those of quotients are not.
-function expected(stderr) {
+function expected(stderr, be) {
   const known = Object.entries(stderr || {}).filter(([, x]) => isNumber(x));
   if (!known.length) return "";
-  if (known.length === 1) return ` The standard error will be ${number(known[0][1], known[0][1])}.`;
-  return ` The standard errors will be ${known.map(([name, x]) => `${number(x, x)} of ${name}`).join(", ")}.`;
+  if (known.length === 1) return ` The standard error ${be} ${number(known[0][1], known[0][1])}.`;
+  return ` Standard errors: ${known.map(([name, x]) => `${number(x, x)} of ${name}`).join(", ")}.`;
 }
 
 // ---------------------------------------------------------------- asking
@@ -195,9 +195,8 @@ async function showHistory() {
     replace(byId("history"), el("p", { class: "small" }, "Nothing yet. Whatever you ask again later is free."));
     return;
   }
-  replace(byId("history"), table(["when", "question", "charged"],
-    together(found).map((one) => [moment(one.at), again(one), number(one.charged)]),
-    { right: [2], label: "Your questions" }));
+  replace(byId("history"), table(["question", "charged"],
+    together(found).map((one) => [again(one), number(one.charged)]), { right: [1], label: "Your questions" }));
 }
 
 // The ledger has one entry for each total: those of one question stand in one line.
@@ -214,11 +213,11 @@ function together(entries) {
 
 const same = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
-const rowsOf = (subset) => {
-  if (!subset || subset === "all") return null;
-  return el("span", { class: "small" }, subset.half !== undefined ? ` in the half ${subset.half}` : ` in ${subset}`);
-};
+function rowsOf(subset) {
+  if (!subset || subset === "all") return "";
+  return subset.half !== undefined ? `, in the half ${subset.half}` : `, in ${subset}`;
+}
 
 const again = (one) => el("div", {}, el("button",
   { type: "button", class: "link", title: "Put it into the question", onclick: () => put(one.sql, one.subset) },
-  one.sql), rowsOf(one.subset));
+  one.sql), el("div", { class: "small" }, moment(one.at) + rowsOf(one.subset)));

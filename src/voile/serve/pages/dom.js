@@ -26,11 +26,15 @@ export function replace(node, ...children) {
   node.replaceChildren(...children.flat().filter(Boolean));
 }
 
-export function problem(error) {
-  return el("div", { class: "problem" },
-    el("p", {}, error.message),
-    error.hint ? el("p", { class: "hint" }, error.hint) : null);
+// What is wrong, where it is in the text that was sent, and what to do about it.
+export function message(error) {
+  const [words, ...where] = String(error.message).split("\n");
+  return [el("span", { class: "words" }, words),
+    where.length ? el("pre", {}, where.join("\n")) : null,
+    error.hint ? el("span", { class: "hint" }, error.hint) : null];
 }
+
+export const problem = (error) => el("div", { class: "problem" }, message(error));
 
 export const isNumber = (x) => typeof x === "number" && Number.isFinite(x);
 
