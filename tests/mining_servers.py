@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import threading
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,7 +18,6 @@ from voile.noise.halves import members, row_hashes
 from voile.schema import Attribute, Schema, Values
 from voile.schema.attribute import Range
 
-ADULT = "src/voile/datasets/adult.parquet"
 PREDICATES = {
     "married": "marital_status = 'Married-civ-spouse'", "rich": "salary = '>50K'",
     "male": "sex = 'Male'", "white": "race = 'White'", "age40": "age >= 40",
@@ -41,7 +41,7 @@ class Reply:
     answer: float
     stderr: float
     charged: int
-    subset_rows: int
+    subset_rows: int | None
 
 
 @dataclass(frozen=True)
@@ -63,9 +63,9 @@ class FakeServer:
     kept: dict[tuple[str, str], Reply] = field(default_factory=dict)
     asked: int = 0
     fail_after: int | None = None
+    tells_sizes: bool = False
 
     def __post_init__(self) -> None:
-        self.rng = np.random.default_rng(self.seed)
         self.rows = len(next(iter(self.columns.values())))
         self.hashes = row_hashes(range(self.rows) if self.ids is None else self.ids)
         self.con = duckdb.connect()
@@ -120,7 +120,10 @@ class FakeServer:
                 if isinstance(subset, str)
                 else members(self.hashes, subset["half"])
             )
-            noise = self.rng.normal(0, self.variance**0.5)
+            # By the question, not by the order in which threads ask.
+            own = int.from_bytes(hashlib.sha256(f"{self.seed} {key}".encode()).digest()[:8], "big")
+            noise = np.random.default_rng(own).normal(0, self.variance**0.5)
             count = float((self.truth(sql) & half).sum()) + noise
-            self.kept[key] = Reply(count, self.variance**0.5, 1, int(half.sum()))
+            told = int(half.sum()) if self.tells_sizes else None
+            self.kept[key] = Reply(count, self.variance**0.5, 1, told)
             return self.kept[key]

@@ -14,12 +14,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from voile.asking.covariance import Counts, Floats, Form, Found, combined
+from voile.asking.covariance import Counts, Floats, Form, Found, combined, excess
 from voile.asking.implication import implied
 from voile.asking.mined import Implication, Mined, Share, Spent
-from voile.asking.plan import TOGETHER, Asked, Plan, Replied, Side, Subset, planned
+from voile.asking.plan import TOGETHER, Plan, Side, knows_sizes, planned
+from voile.asking.servers import Asked, Replied, Subset
 from voile.errors import TableError, VoileError
 from voile.estimate import checked_confidence
+from voile.noise.halves import members, row_hashes
 
 Progress = Callable[[int, int], None]
 SURPRISE = 1e-6
@@ -88,26 +90,33 @@ class Answers:
         questions = self.plan.questions()
         return [r for r, (one, _, _) in zip(self.replies, questions, strict=False) if one is side]
 
-    def sizes(self, side: Side) -> list[int | None]:
-        """|q| of each half, as the server tells them."""
+    def told_sizes(self, side: Side) -> list[int | None]:
+        """|q| of each half, as far as the server tells them."""
         count = len(side.conditions)
         return [reply.subset_rows for reply in self.of(side)[count::count]]
 
     def check_sizes(self) -> None:
         """Servers with the same ids have halves of the same sizes."""
-        told = {side.name: self.sizes(side) for side in self.plan.sides}
-        for name, sizes in told.items():
-            if None in sizes:
+        told = [self.told_sizes(side) for side in self.plan.sides]
+        for sizes in zip(*told, strict=False):
+            if len({size for size in sizes if size is not None}) > 1:
+                names = " and ".join(side.name for side in self.plan.sides)
                 raise TableError(
-                    f"{name} does not say how many rows a half has",
-                    hint="is it of another version?",
+                    f"{names} do not hold the same people: the same half has "
+                    f"{' and '.join(f'{size:,}' for size in sizes)} rows there",
+                    hint="begin both servers with the same people's ids (voile serve init --id)",
                 )
-        if len({tuple(sizes) for sizes in told.values()}) > 1:
-            raise TableError(
-                f"{' and '.join(told)} do not hold the same people: the same half has a different "
-                f"number of rows on each; nothing more was asked",
-                hint="begin both servers with the same people's ids (voile serve init --id-column)",
-            )
+
+    def sizes(self) -> Floats | None:
+        """|q| of each half: as told, else from the rows' numbers, else unknown."""
+        told = [size for size in self.told_sizes(self.plan.sides[0]) if size is not None]
+        if len(told) == self.plan.halves:
+            return np.array(told, dtype=np.float64)
+        if not knows_sizes(self.plan.sides):
+            return None
+        hashes = row_hashes(range(self.plan.rows))
+        halves = self.plan.half_seeds()
+        return np.array([members(hashes, seed).sum() for seed in halves], dtype=np.float64)
 
     def counts(self, side: Side) -> Counts:
         replies = self.of(side)
@@ -136,7 +145,7 @@ def spent(side: Side, replies: list[Replied]) -> Spent:
 def of_two_sides(plan: Plan, answers: Answers, confidence: float) -> Mined:
     left, right = plan.sides
     counts = answers.counts(left), answers.counts(right)
-    sizes = np.array(answers.sizes(left), dtype=float)
+    sizes = answers.sizes()
     form = plan.products.form
     found = combined(form, *counts, plan.rows, sizes)
     low, high = found.interval(confidence)
@@ -216,13 +225,15 @@ def implications(plan: Plan, found: Found, confidence: float) -> tuple[Implicati
     if literals is None:
         return ()
     told = []
-    for given, then, shares in zip(literals, literals[::-1], found.shares, strict=True):
+    pairs = zip(literals, literals[::-1], found.shares, found.linked, strict=True)
+    for given, then, shares, linked in pairs:
         share = float(shares.value[0])
         ratio = implied(
             found.covariance,
             found.covariance_stderr,
             1 - share if given.negated else share,
             float(shares.stderr[0]),
+            linked=-linked if given.negated else linked,
             confidence=confidence,
             halves=found.halves,
         )
@@ -232,12 +243,12 @@ def implications(plan: Plan, found: Found, confidence: float) -> tuple[Implicati
 
 
 def surprises(
-    plan: Plan, found: Found, counts: tuple[Counts, Counts], sizes: Floats
+    plan: Plan, found: Found, counts: tuple[Counts, Counts], sizes: Floats | None
 ) -> tuple[str, ...]:
     """Counts of halves that vary otherwise than independent rows and the stated noise do."""
     told = []
     for side, of, shares in zip(plan.sides, counts, found.shares, strict=True):
-        over = of.halves - sizes[:, None] * shares.value
+        over = excess(of, shares, sizes)
         stated = plan.rows * shares.spread / 4 + of.variance
         seen = np.var(over, axis=0, ddof=1) / np.where(stated > 0, stated, 1.0)
         degrees = found.halves - 1

@@ -8,6 +8,7 @@ a condition and its complement need one count: XOR is α + β − 2αβ, a singl
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -15,13 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.asking.covariance import Floats, Form
-from voile.asking.sides import Atom, Expression, levels
+from voile.asking.sides import MOST, Atom, Expression, levels
 from voile.errors import UsageError
 
 Bools = npt.NDArray[np.bool_]
-MOST = 4096
-"""Truth assignments of one side."""
-
 STATES = {
     (2,): "{0}", (0,): "NOT ({0})", (1,): "({0}) IS NULL", (0, 2): "NOT (({0}) IS NULL)",
     (1, 2): "NOT (({0}) IS FALSE)", (0, 1): "NOT (({0}) IS TRUE)",
@@ -49,17 +47,18 @@ def products(expression: Expression) -> Products:
             values[atom] = grid[:, index].reshape(turn)
     shape = (len(grids[0]), len(grids[1]))
     truth = np.broadcast_to(levels(expression.tree, values) == 2, shape)
-    ways = [_by_classes(truth), _turned(_by_classes(truth.T))]
-    return min(ways, key=_counts).spelled(
-        Sets(expression.atoms.get(first, ()), grids[0]),
-        Sets(expression.atoms.get(second, ()), grids[1]),
+    one, other = (
+        Sets(expression.atoms.get(side, ()), grid)
+        for side, grid in zip((first, second), grids, strict=True)
     )
+    ways = [_by_classes(truth, one, other), _turned(_by_classes(truth.T, other, one))]
+    return min(ways, key=_counts).spelled(one, other)
 
 
 def assignments(atoms: Sequence[Atom]) -> npt.NDArray[np.int8]:
     """Every truth assignment of the atoms (assignments × atoms)."""
     states = [(0, 1, 2) if atom.nullable else (0, 2) for atom in atoms]
-    size = int(np.prod([len(s) for s in states]))
+    size = math.prod(map(len, states))
     if size > MOST:
         raise UsageError(
             f"the expression has {len(atoms)} conditions on columns of {atoms[0].side}, which "
@@ -96,12 +95,12 @@ def _turned(split: _Split) -> _Split:
     return _Split(split.right, split.left, turned)
 
 
-def _by_classes(truth: Bools) -> _Split:
+def _by_classes(truth: Bools, one: Sets, other: Sets) -> _Split:
     """By the classes of the rows of a truth table: f = β₀ + Σ α_x·(β_x − β₀)."""
     cofactors, member = np.unique(truth, axis=0, return_inverse=True)
     member = member.reshape(-1)
     rest = _left_out(cofactors, member)
-    builder = _Builder()
+    builder = _Builder(one, other)
     builder.add(1, None, cofactors[rest])
     for x in range(len(cofactors)):
         if x != rest:
@@ -120,23 +119,24 @@ def _left_out(cofactors: Bools, member: npt.NDArray[np.intp]) -> int:
 class _Builder:
     """Sums products of conditions; a condition and its complement are one."""
 
-    def __init__(self) -> None:
+    def __init__(self, left: Sets, right: Sets) -> None:
+        self.left, self.right = left, right
         self.terms: dict[tuple[bytes, bytes], int] = {}
         self.sets: dict[bytes, Bools] = {}
 
     def add(self, factor: int, one: Bools | None, other: Bools | None) -> None:
-        for a, x in self.parts(one):
-            for b, y in self.parts(other):
+        for a, x in self.parts(one, self.left):
+            for b, y in self.parts(other, self.right):
                 self.terms[a, b] = self.terms.get((a, b), 0) + factor * x * y
 
-    def parts(self, condition: Bools | None) -> list[tuple[bytes, int]]:
-        """A 0/1 condition as constant + sign·kept; the kept one is the smaller of the two."""
+    def parts(self, condition: Bools | None, sets: Sets) -> list[tuple[bytes, int]]:
+        """A 0/1 condition as constant + sign·kept; the kept one is the shorter of the two."""
         if condition is None or condition.all():
             return [(b"", 1)]
         if not condition.any():
             return []
-        inside = int(condition.sum()) * 2
-        flipped = inside > condition.size or (inside == condition.size and bool(condition[0]))
+        shorter = len(sets.spelled(~condition)), bool(condition[0])
+        flipped = shorter < (len(sets.spelled(condition)), not condition[0])
         kept = ~condition if flipped else condition
         self.sets[kept.tobytes()] = kept
         return [(b"", 1), (kept.tobytes(), -1)] if flipped else [(kept.tobytes(), 1)]

@@ -31,33 +31,35 @@ def implied(
     share: float,
     share_stderr: float,
     *,
+    linked: float = 0.0,
     confidence: float,
     halves: int,
 ) -> Ratio:
     """Δ̂ = cov/p_α with Fieller's interval.
 
-    A Δ is inside if cov − Δ·p, whose expectation is then 0, is within its own error. Errors of cov
-    and p are uncorrelated: over random halves all odd moments are 0.
+    A Δ is inside if cov − Δ·p, whose expectation is then 0, is within its own error. Where the
+    halves' sizes are known, errors of cov and p are uncorrelated: over random halves all odd
+    moments are 0. Else `linked` is their covariance.
     """
     if share <= 0:
         return Ratio(math.nan, math.nan, -math.inf, math.inf)
     reach = quantile(confidence, halves)
     value = covariance / share
-    stderr = math.hypot(covariance_stderr, value * share_stderr) / share
-    low, high = fieller(covariance, reach * covariance_stderr, share, reach * share_stderr)
+    variance = covariance_stderr**2 - 2 * value * linked + (value * share_stderr) ** 2
+    low, high = fieller(
+        covariance, share, reach**2 * np.array([covariance_stderr**2, linked, share_stderr**2])
+    )
+    stderr = math.sqrt(max(0.0, variance)) / share
     return Ratio(value, stderr, max(low, -1.0), min(high, 1.0))
 
 
-def fieller(
-    top: float, top_reach: float, bottom: float, bottom_reach: float
-) -> tuple[float, float]:
-    """The numbers d with (top − d·bottom)² ≤ top_reach² + d²·bottom_reach²."""
-    square = bottom**2 - bottom_reach**2
+def fieller(top: float, bottom: float, reach: Floats) -> tuple[float, float]:
+    """The numbers d with (top − d·bottom)² ≤ reach₀ − 2d·reach₁ + d²·reach₂."""
+    square = bottom**2 - float(reach[2])
     if square <= 0:
         return -math.inf, math.inf
-    middle = top * bottom / square
-    inner = middle**2 - (top**2 - top_reach**2) / square
-    width = math.sqrt(max(0.0, inner))
+    middle = (top * bottom - float(reach[1])) / square
+    width = math.sqrt(max(0.0, middle**2 - (top**2 - float(reach[0])) / square))
     return middle - width, middle + width
 
 

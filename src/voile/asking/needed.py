@@ -1,7 +1,8 @@
 """How many halves an error needs, before anything is asked.
 
 Of the sides only n and the noise are known then. All classes of a side are taken to be equally
-frequent: for one condition on each side no other frequency has a larger error.
+frequent: if there is one condition on each side and the halves' sizes are known, no other
+frequencies have a larger covariance error.
 """
 
 from __future__ import annotations
@@ -22,17 +23,21 @@ def expected_error(
     rows: int,
     variances: tuple[float, float],
     halves: int,
+    *,
+    sized: bool = True,
 ) -> float:
     """The standard error that Pr[f] will have, at most, if classes are equally frequent.
 
-    `classes` says which classes of its side each condition holds in (conditions × classes).
+    `classes` says which classes of its side each condition holds in (conditions × classes), and
+    `sized` whether the sizes of halves are known.
     """
     shares = classes[0].mean(axis=1), classes[1].mean(axis=1)
-    one, other = spread(classes[0]), spread(classes[1])
+    one, other = spread(classes[0], sized=sized), spread(classes[1], sized=sized)
+    known = form if sized else form.linear()
     each = form.times(noisy(one, rows, variances[0]), noisy(other, rows, variances[1]))
     each += form.times(one, other)  # the square of what is to be found is at most this
     total = each / (halves - 1)
-    for slopes, inner, variance in zip(form.slopes(shares), (one, other), variances, strict=True):
+    for slopes, inner, variance in zip(known.slopes(shares), (one, other), variances, strict=True):
         certain = variance / rows**2
         loose = np.diag(inner) / rows / halves + 4 * certain / halves
         total += float((slopes**2 * certain * loose / (certain + loose + 1e-300)).sum())
@@ -45,11 +50,13 @@ def halves_needed(
     rows: int,
     variances: tuple[float, float],
     error: float,
+    *,
+    sized: bool = True,
 ) -> int:
     """The fewest halves with which the standard error will be no larger."""
 
     def enough(halves: int) -> bool:
-        return expected_error(form, classes, rows, variances, halves) <= error
+        return expected_error(form, classes, rows, variances, halves, sized=sized) <= error
 
     high = LEAST
     while not enough(high):
@@ -61,9 +68,9 @@ def halves_needed(
     return high
 
 
-def spread(classes: Floats) -> Floats:
-    """Covariances of conditions over equally frequent classes."""
-    centred = classes - classes.mean(axis=1, keepdims=True)
+def spread(classes: Floats, *, sized: bool) -> Floats:
+    """Covariances of conditions over equally frequent classes; about 0 where sizes are unknown."""
+    centred = classes - classes.mean(axis=1, keepdims=True) if sized else classes
     return np.asarray(centred @ centred.T / max(1, classes.shape[1]))
 
 

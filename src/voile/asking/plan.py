@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from voile.asking.classes import Products, products
 from voile.asking.needed import LEAST, expected_error, halves_needed
+from voile.asking.servers import Asked, Subset
 from voile.asking.sides import read
 from voile.errors import PromiseError, TableError, UsageError
 from voile.noise.keyed import Key
@@ -18,35 +19,6 @@ TOGETHER = 4
 """Requests at a time."""
 MOST_HALVES = 1_000_000
 MOST_DRY_RUNS = 20_000
-
-Subset = str | Mapping[str, str]
-
-
-class Replied(Protocol):
-    """What mining reads of an answer."""
-
-    @property
-    def answer(self) -> float | None: ...
-    @property
-    def stderr(self) -> float | None: ...
-    @property
-    def charged(self) -> int: ...
-    @property
-    def subset_rows(self) -> int | None: ...
-
-
-class Costs(Protocol):
-    @property
-    def cost(self) -> int: ...
-
-
-class Asked(Protocol):
-    """A server, or whatever answers like one; several threads may ask it."""
-
-    def about(self) -> Mapping[str, Any]: ...
-    def budget(self) -> Mapping[str, Any]: ...
-    def cost(self, sql: str, subset: Subset = "all") -> Costs: ...
-    def ask(self, sql: str, subset: Subset = "all") -> Replied: ...
 
 
 @dataclass(frozen=True)
@@ -218,7 +190,7 @@ def side_of(
         server=server,
         table=f'"{quoted}"',
         conditions=conditions,
-        variance=float(about["variance"]) * int(about["per_person"]) ** 2,
+        variance=float(about["variance"]),
         remaining=int(server.budget()["remaining"]),
         id_column=about.get("id_column"),
     )
@@ -229,6 +201,12 @@ def aligned(sides: list[tuple[Side, Mapping[str, Any]]]) -> int:
     if not sides:
         return 0
     told = {side.name: int(about["rows"]) for side, about in sides}
+    for side, about in sides:
+        if int(about["per_person"]) > 1:
+            raise TableError(
+                f"{side.name} keeps up to {about['per_person']} rows of a person",
+                hint="conditions are matched person by person: mine servers with one row of each",
+            )
     if len({about["id"] for _, about in sides}) < len(sides):
         raise UsageError(
             f"{' and '.join(told)} are the same server",
@@ -244,7 +222,7 @@ def aligned(sides: list[tuple[Side, Mapping[str, Any]]]) -> int:
         without = next(side.name for side, _ in sides if side.id_column is None)
         raise TableError(
             f"{without} draws halves by row numbers, the other server by an id column",
-            hint="begin both with voile serve init --id-column, or none of them",
+            hint="begin both with voile serve init --id, or none of them",
         )
     return next(iter(told.values()))
 
@@ -259,7 +237,10 @@ def matching(sides: tuple[Side, ...]) -> tuple[str, ...]:
             "same order cannot be checked from here",
         )
     columns = " and ".join(f"{side.name}.{side.id_column}" for side in sides)
-    return (f"rows are matched by {columns}; that equal ids are the same people is believed",)
+    return (
+        f"rows are matched by {columns}: that equal ids are the same people cannot be checked from "
+        "here",
+    )
 
 
 def how_many(
@@ -279,7 +260,8 @@ def how_many(
             else "--error 0.02",
         )
     variances = sides[0].variance, sides[1].variance
-    needed = halves_needed(parts.form, parts.classes, rows, variances, error)
+    sized = knows_sizes(sides)
+    needed = halves_needed(parts.form, parts.classes, rows, variances, error, sized=sized)
     if needed > MOST_HALVES:
         least = error_at(parts, sides, rows, MOST_HALVES)
         raise PromiseError(
@@ -289,6 +271,11 @@ def how_many(
     return needed
 
 
+def knows_sizes(sides: tuple[Side, ...]) -> bool:
+    """Whoever knows how many rows there are knows which of their numbers are in a half."""
+    return all(side.id_column is None for side in sides)
+
+
 def affordable(sides: tuple[Side, ...]) -> int:
     return min((s.remaining // len(s.conditions) - 1 for s in sides), default=0)
 
@@ -296,5 +283,6 @@ def affordable(sides: tuple[Side, ...]) -> int:
 def error_at(parts: Products, sides: tuple[Side, ...], rows: int, halves: int) -> float:
     if len(sides) == 2:
         variances = sides[0].variance, sides[1].variance
-        return expected_error(parts.form, parts.classes, rows, variances, halves)
+        sized = knows_sizes(sides)
+        return expected_error(parts.form, parts.classes, rows, variances, halves, sized=sized)
     return sides[0].variance ** 0.5 / rows if sides else 0.0

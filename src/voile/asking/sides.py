@@ -7,6 +7,7 @@ NOT, XOR, and = and <> between conditions join them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -27,6 +28,8 @@ Levels = npt.NDArray[np.int8]
 
 SHAPE = "write a condition such as A.smoker and not B.cancer, with A and B given by --db"
 LONGEST = 10_000
+MOST = 4096
+"""Truth assignments of one side's atoms."""
 TERNARY = (
     "the method does not extend to ternary functions: a function may read two servers; ask about "
     "two at a time"
@@ -40,6 +43,7 @@ CONDITIONS = (
     exp.EndsWith, exp.Contains, exp.RegexpFullMatch,
 )  # fmt: skip
 """What is true, false or unknown of a row; else a column must be of kind boolean."""
+JOINTS = (exp.And, exp.Or, exp.Xor, exp.Not)
 NEVER_NULL = (
     *COMPARED, exp.And, exp.Or, exp.Xor, exp.Not, exp.Paren, exp.Boolean, exp.Between, exp.In,
     exp.Is, exp.Like, exp.Column, exp.Identifier, exp.Literal, exp.Neg, exp.Add, exp.Sub,
@@ -86,6 +90,9 @@ def read(text: str, schemas: Mapping[str, Schema]) -> Expression:
     try:
         reader = _Reader(text, schemas)
         found = reader.tree(tree)
+        if not reader.is_small():
+            reader = _Reader(text, schemas, coarse=True)
+            found = reader.tree(tree)
     except RecursionError:
         raise too_deep() from None
     sides = tuple(name for name in schemas if reader.atoms.get(name))
@@ -124,7 +131,14 @@ class _Reader:
 
     text: str
     schemas: Mapping[str, Schema]
+    coarse: bool = False
+    """Whether all that reads one side is one atom; else only what no AND, OR, NOT or XOR joins."""
     atoms: dict[str, list[Atom]] = field(default_factory=dict)
+
+    def is_small(self) -> bool:
+        """Whether every truth assignment of a side's atoms can be looked at."""
+        states = [math.prod(2 + atom.nullable for atom in side) for side in self.atoms.values()]
+        return max(states, default=1) <= MOST
 
     def tree(self, node: exp.Expr) -> Tree:
         sides = self.sides(node)
@@ -138,12 +152,15 @@ class _Reader:
             node = node.this
         node = self.rotated(node)
         sides = self.sides(node)
-        if not sides:
+        joint = isinstance(node, JOINTS) or (
+            isinstance(node, exp.EQ | exp.NEQ) and self.joins(node)
+        )
+        if not sides and not joint:
             return self.constant(node)
         if not self.is_condition(node):
             raise refusal(self.text, f"{short(node)} is no condition", place(self.text, [node]),
                           "compare it with something: = , < , in (…)")  # fmt: skip
-        if len(sides) > 1 or isinstance(node, exp.Not):  # what is counted is better not a NOT
+        if len(sides) != 1 or (joint and not self.coarse):
             return self.joined(node)
         return self.atom(node, sides[0])
 
@@ -189,7 +206,7 @@ class _Reader:
             node = node.this
         if isinstance(node, exp.Column):
             return self.schema_of(node)[self.binder(node).attribute(node)].kind == "boolean"
-        return isinstance(node, CONDITIONS)
+        return isinstance(node, (*CONDITIONS, exp.Null))
 
     def constant(self, node: exp.Expr) -> bool | None:
         if isinstance(node, exp.Null):

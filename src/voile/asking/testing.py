@@ -10,8 +10,10 @@ import numpy as np
 from voile.asking.across import Literal, Progress, asked, conjunction, spent
 from voile.asking.implication import Tester
 from voile.asking.mined import Share, Tested
-from voile.asking.plan import Plan, Replied, Side
+from voile.asking.plan import Plan, Side, knows_sizes
+from voile.asking.servers import Replied
 from voile.errors import UsageError
+from voile.noise.halves import members, row_hashes
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +36,11 @@ def planned_tester(plan: Plan, *, bias: float = 1.0, threshold: float = 0.0) -> 
         raise UsageError(f"the bias {bias!r} is not above 0", hint="the slides take 1")
     if not -1 <= threshold <= 1:
         raise UsageError(f"no Δ is as large as {threshold!r}", hint="from -1 to 1, such as 0.1")
+    if not knows_sizes(plan.sides):
+        raise UsageError(
+            "the tester needs the sizes of halves, which the servers' ids do not tell",
+            hint="leave --tester out: the covariance does without them",
+        )
     literals = conjunction(plan)
     if literals is None:
         raise UsageError(
@@ -53,6 +60,7 @@ class _Run:
     def __init__(self, trial: Trial, progress: Progress | None) -> None:
         self.plan, self.literals, self.progress = trial.plan, trial.literals, progress
         self.bias, self.threshold = trial.bias, trial.threshold
+        self.hashes = row_hashes(range(trial.plan.rows))
         self.replies: dict[str, list[Replied]] = {side.name: [] for side in trial.plan.sides}
 
     def count(self, literal: Literal, half: str | None) -> tuple[float, float]:
@@ -60,9 +68,12 @@ class _Run:
         side = literal.side
         reply = asked(side, side.sql(literal.sql), "all" if half is None else {"half": half})
         self.replies[side.name].append(reply)
-        size = self.plan.rows if half is None else int(reply.subset_rows or 0)
+        size = self.plan.rows if half is None else self.size(half)
         found = float(reply.answer or 0.0)
         return (size - found if literal.negated else found), float(size)
+
+    def size(self, half: str) -> int:
+        return int(members(self.hashes, half).sum())
 
     def tested(self) -> Tested:
         given, then = self.literals
