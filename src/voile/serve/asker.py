@@ -27,7 +27,7 @@ from voile.noise.whole import draw
 from voile.privacy.interactive.laws import NoiseLaw
 from voile.privacy.interactive.promise import account
 from voile.query.rows import RowSums
-from voile.serve.ledger.base import Budget, Entry, ExhaustedError, Kept, Ledger
+from voile.serve.ledger.base import Entry, ExhaustedError, Kept, Ledger
 from voile.serve.question import Asking, Question, TotalAsked
 from voile.serve.setting import Setting
 
@@ -221,30 +221,37 @@ class Reserved:
     """Room in budgets that questions which are being counted will need.
 
     Without it two questions could both see the last one left; the ledger would refuse the second,
-    but after it was counted. This way every refusal comes before.
+    but after it was counted. This way every refusal comes before. Where only those that are being
+    counted stand in the way, they are waited for: some may fail, or be in the ledger already.
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         self._held: Counter[str] = Counter()
         self._all = 0
 
     @contextmanager
     def hold(self, ledger: Ledger, analyst: str, needed: int) -> Iterator[None]:
-        with self._lock:
-            found = ledger.budgets(analyst)
-            self._check("the server", found.everyone, self._all, needed)
-            self._check(analyst, found.analyst, self._held[analyst], needed)
-            self._check("the group", found.group, 0, needed)
+        with self._changed:
+            self._changed.wait_for(lambda: self._has_room(ledger, analyst, needed))
             self._held[analyst] += needed
             self._all += needed
         try:
             yield
         finally:
-            with self._lock:
+            with self._changed:
                 self._held[analyst] -= needed
                 self._all -= needed
+                self._changed.notify_all()
 
-    def _check(self, whose: str, budget: Budget | None, held: int, needed: int) -> None:
-        if budget is not None and budget.left - held < needed:
-            raise ExhaustedError(whose, needed, max(0, budget.left - held))
+    def _has_room(self, ledger: Ledger, analyst: str, needed: int) -> bool:
+        found = ledger.budgets(analyst)
+        bounds = (
+            ("the server", found.everyone, self._all),
+            (analyst, found.analyst, self._held[analyst]),
+            ("the group", found.group, 0),
+        )
+        for whose, budget, _ in bounds:
+            if budget is not None and budget.left < needed:
+                raise ExhaustedError(whose, needed, budget.left)
+        return all(budget is None or budget.left - held >= needed for _, budget, held in bounds)
