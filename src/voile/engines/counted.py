@@ -29,14 +29,15 @@ HASH = "voile row hash"
 ROWS = '"rows"'
 PARTS = "parts of rows"
 MEMORY = "2GB"
-LOCKED = (
-    "SET autoinstall_known_extensions = false",
-    "SET autoload_known_extensions = false",
-    "SET enable_external_access = false",
+LOCKED: dict[str, str | bool | int | float | list[str]] = {
+    "memory_limit": MEMORY,
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "enable_external_access": "false",
     # It would compute what several TRY have in common outside of them, where it fails.
-    "SET disabled_optimizers = 'common_subexpressions'",
-    "SET lock_configuration = true",
-)
+    "disabled_optimizers": "common_subexpressions",
+    "lock_configuration": "true",
+}
 
 
 def half(seed: str) -> str:
@@ -124,9 +125,7 @@ class CountedTable:
 
     def __init__(self, path: Path) -> None:
         try:
-            self._con = duckdb.connect(path, read_only=True, config={"memory_limit": MEMORY})
-            for statement in LOCKED:
-                self._con.execute(statement)
+            self._con = duckdb.connect(path, read_only=True, config=LOCKED)
         except duckdb.Error as error:
             raise UsageError(
                 f"the table in {str(path)!r} cannot be opened: {first_line(error)}",

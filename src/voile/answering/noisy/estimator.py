@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from statistics import NormalDist
 from typing import Protocol
 
@@ -36,12 +37,20 @@ NEAR_NORMAL = 100.0
 class Noise(Protocol):
     """The law of one total's noise, in whole steps."""
 
+    def __hash__(self) -> int: ...
+
     @property
     def variance(self) -> float: ...
 
     def deviation(self, miss: float) -> int:
         """The smallest h that the noise exceeds with chance at most `miss`, on both sides."""
         ...
+
+
+@lru_cache(4096)
+def deviation_of(noise: Noise, miss: float) -> int:
+    """Looking for the end of an interval of a ratio asks this a hundred times."""
+    return noise.deviation(miss)
 
 
 @dataclass(frozen=True)
@@ -70,7 +79,7 @@ class NoisyTotal:
         return (1 - 1 / self.grid) / 2
 
     def deviation(self, miss: float) -> float:
-        return (self.noise.deviation(miss) + self._floored) * self.unit
+        return (deviation_of(self.noise, miss) + self._floored) * self.unit
 
 
 @dataclass(frozen=True)
@@ -114,7 +123,7 @@ class NoisyEstimator(Formulas):
         used = terms_of(formula)
         slope = self.values({})(formula).slope[:, [self.order.index(term) for term in used]]
         shared, totals = self._shared(used, slope)
-        return np.sqrt(shared**2 @ np.array([total.variance for total in totals]))
+        return np.asarray(np.sqrt(shared**2 @ np.array([total.variance for total in totals])))
 
     def _shared(self, used: Sequence[Term], slope: Floats) -> tuple[Floats, list[NoisyTotal]]:
         """Slopes by answer: terms that have one answer have one noise."""
@@ -138,9 +147,9 @@ class NoisyEstimator(Formulas):
         if len(totals) == 1 or not all(
             t.normal and t.noise.variance >= NEAR_NORMAL for t in totals
         ):
-            return each
+            return np.asarray(each)
         z = -NormalDist().inv_cdf(miss / 2)
         # Half a step each, for totals move in steps.
         steps = np.abs(shared) @ np.array([total.unit for total in totals]) / 2
         together = z * np.sqrt(shared**2 @ np.array([t.variance for t in totals])) + steps
-        return np.minimum(each, together)
+        return np.asarray(np.minimum(each, together))
