@@ -27,4 +27,4 @@ EtaOpt = Annotated[float, typer.Option(help="conjuncts: η, the chance that they
 RhoOpt = Annotated[
     float | None, typer.Option(help="conjuncts: ρ of zCDP over all tables, instead of δ.")
 ]
-NoiseOpt = Annotated[str, typer.Option(help="conjuncts: binomial, gaussian or geometric.")]
+NoiseOpt = Annotated[str, typer.Option(help="conjuncts: binomial or gaussian.")]

@@ -11,10 +11,10 @@ from typing import Any
 from voile.engines.table import NULLS, Nulls
 from voile.errors import PromiseError, UsageError, did_you_mean
 from voile.privacy.interactive.confidence import check_promise
-from voile.privacy.interactive.laws import checked_kind
 from voile.schema import Schema
 
 CONJUNCTS = ("conjuncts",)
+NOISES = ("binomial", "gaussian")
 DELTA, ETA, ARITY = 1.0, 1e-6, 2
 MOST_HALVES = 100_000
 MOST_TABLES = 5_000
@@ -65,7 +65,9 @@ class ConjunctWish:
                 f"--subsets {self.subsets} is not between 2 and {MOST_HALVES:,}",
                 hint="leave it out for the number that errs least, or say --direct",
             )
-        checked_kind(self.noise)
+        if self.noise not in NOISES:
+            raise UsageError(f"--noise {self.noise!r} is not known",
+                             hint=f"use {' or '.join(NOISES)}")  # fmt: skip
         self._check_promise()
 
     def _check_promise(self) -> None:

@@ -41,6 +41,9 @@ from voile.release.manifest import File, file_entry
 from voile.release.staging import Staging, check_target, place_for, removed_with
 from voile.schema import Schema, TupleIndex
 
+MUCH = 1.25
+"""By which errors must differ to be worth a word."""
+
 
 @dataclass(frozen=True)
 class Counted(Done):
@@ -72,7 +75,19 @@ def count_table(
     if to is None:
         removed_with(release)
     dropped = prepared.rows - prepared.published.rows
-    return Counted(release, prepared.rows, dropped, prepared.notes)
+    notes = (*prepared.notes, *advice(prepared.published))
+    return Counted(release, prepared.rows, dropped, notes)
+
+
+def advice(published: Published) -> list[str]:
+    """Where another number of halves would answer much better, at the same promise."""
+    if not published.halves:
+        return []
+    p = published
+    best = best_halves(len(p.sizes), p.arity, p.rows, p.rho)
+    if p.joint_error < MUCH * replace(p, halves=best).joint_error:
+        return []
+    return [f"--subsets {best} would err less on questions about {2 * p.arity} columns"]
 
 
 @dataclass(frozen=True)
@@ -192,7 +207,7 @@ def manifest_of(prepared: Prepared, wish: ConjunctWish) -> ConjunctManifest:
             arity=published.arity,
             halves=published.halves,
             tables=published.tables,
-            noise=law.kind,
+            noise=wish.noise,  # type: ignore[arg-type]
             unit_variance=variance,
             noise_parameter=law.parameter,
         ),

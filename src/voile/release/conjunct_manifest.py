@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from voile.answering.conjuncts.expected import Comparison, Published, compared
-from voile.privacy.interactive.laws import Kind, NoiseLaw, noise_law
+from voile.privacy.interactive.laws import NoiseLaw, noise_law
 from voile.release.class_manifest import free_name
 from voile.release.conjunct_terms import CHANGE
 from voile.release.manifest import Disclosed, Finite, Manifest, Part
@@ -31,13 +31,15 @@ class ConjunctParameters(Part):
     tables: int = Field(
         ge=1, description="T: how many are charged for; the two sides of a half are one"
     )
-    noise: Kind = Field(description="The law of the noise on each figure")
+    noise: Literal["binomial", "gaussian"] = Field(
+        description="The law of the noise on each figure"
+    )
     unit_variance: Finite = Field(
         gt=0, description="V: the variance of noise that would hide a change of one count by 1"
     )
     noise_parameter: int | Finite = Field(
-        description="binomial: R, the fair coins of which half are subtracted; gaussian: σ; "
-        "geometric: the scale. Two figures change with a row, so that the variance is 2·V"
+        description="binomial: R, the fair coins of which half are subtracted; gaussian: σ. "
+        "Two figures change with a row, so that the variance is 2·V"
     )
 
 

@@ -41,7 +41,7 @@ class Asked:
         first = tuple(slice(None) if j in read else slice(0, 1) for j in range(len(self.axes)))
         flat = number[first].ravel()
         counts = np.flatnonzero(flat >= 0)
-        places = np.unravel_index(counts, number[first].shape)
+        places = np.unravel_index(counts, number[first].shape) if self.axes else ()
         return read, Cells(
             tuple(np.asarray(p, np.int64) for p in places),
             flat[counts],

@@ -84,7 +84,7 @@ def _named(margin: Margin) -> list[list[str]]:
 def _errors(plan: Average, slope: Floats) -> dict[str, float | None]:
     """Standard errors from each cause alone, of the first way to part it."""
     part = plan.parts[0]
-    causes = {"halves": part.sampling, "mixed": part.mixed, "noise": part.noise}
+    causes = {"halves": part.sampling + part.alike, "mixed": part.mixed, "noise": part.noise}
     return {
         name: finite(float(np.sqrt(max(0.0, float(slope[0] @ found[0] @ slope[0])))))
         for name, found in causes.items()

@@ -58,6 +58,8 @@ class Variances:
 
     sampling: Floats
     """Rows fall into halves at random."""
+    alike: Floats
+    """More of that, for the two parts are of the same rows."""
     mixed: Floats
     """Noise of one part, and how the other falls into halves."""
     noise: Floats
@@ -65,7 +67,7 @@ class Variances:
 
     @property
     def whole(self) -> Floats:
-        return self.sampling + self.mixed + self.noise
+        return self.sampling + self.alike + self.mixed + self.noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,15 +95,17 @@ class Joint:
         forms, t = Forms(cells, self.left, self.right), self.tables.halves
         x, y = self.left, self.right
         sampled = forms.trace(x.sampling, y.sampling)
-        second = forms.turned(self.products)
-        second = sampled if second is None else second
         noise = forms.trace(x.contrast_noise, y.contrast_noise)
         mixed = forms.trace(x.contrast_noise, y.sampling)
         mixed += forms.trace(x.sampling, y.contrast_noise)
+        found = forms.turned(self.products)
+        # Squares of estimates are too large by their variance; where it is not known, the bound.
+        whole = sampled + mixed + noise
+        alike = sampled if found is None else (t * found - whole) / (t + 1)
         rows = self.tables.rows
         linear = forms.lines(x.total_noise, y.totals / rows, left=True)
         linear += forms.lines(y.total_noise, x.totals / rows, left=False)
-        return Variances((sampled + second) / t, mixed / t, noise / t + linear)
+        return Variances(sampled / t, alike / t, mixed / t, noise / t + linear)
 
 
 class Forms:
@@ -205,10 +209,11 @@ class Average:
     parts: tuple[Variances, ...]
 
     def variance(self, slope: Floats) -> Floats:
-        """Of Σ slope·term of each group, or more: chance alike in all of them is added up."""
+        """Of Σ slope·term of each group, or more: how rows fall may move all joints alike."""
         alike, alone = np.zeros(len(slope)), np.zeros(len(slope))
         for weight, part in zip(self.weights, self.parts, strict=True):
-            alike += weight * np.sqrt(np.maximum(formed(part.sampling, slope), 0.0))
+            chance = np.maximum(formed(part.sampling, slope), 0.0)
+            alike += weight * np.sqrt(chance + np.clip(formed(part.alike, slope), 0.0, chance))
             rest = formed(part.mixed + part.noise, slope)
             alone += weight**2 * np.maximum(rest, 0.0)
         return np.asarray(alike**2 + alone)

@@ -63,7 +63,7 @@ class Planner:
         own = crossed(cells.payoffs, noise.own[at], cells.group, cells.groups)
         found = own - noise.rate * ends[:, :, None] * ends[:, None, :]
         nothing = np.zeros_like(found)
-        return Direct(margin, Variances(nothing, nothing, found))
+        return Direct(margin, Variances(nothing, nothing, nothing, found))
 
     def margin(self, places: Places) -> Margin:
         if places not in self._margins:
