@@ -19,12 +19,13 @@ def simulation_view(found: Simulation) -> Any:
     verdict = (
         f"[bold]{noise} keeps the promise[/]"
         if found.keeps
-        else f"[bold red]{noise} does not keep the promise: it needs {found.needed.variance:,.6g}[/]"
+        else f"[bold red]{noise} does not keep the promise: "
+        f"it needs {found.needed.variance:,.6g}[/]"
     )
     return Group(
         verdict,
-        f"after {setup.queries:,} answers conf is to have risen by more than δ = {setup.delta:g}, a "
-        f"belief from {setup.prior:.4g} beyond {found.limit:.4g}, with a chance of at most "
+        f"after {setup.queries:,} answers conf is to have risen by more than δ = {setup.delta:g}, "
+        f"a belief from {setup.prior:.4g} beyond {found.limit:.4g}, with a chance of at most "
         f"η = {setup.eta:g}",
         chances(found),
         f"seen: {setup.walkers:,} walkers, 95 % intervals; weighed: as many, led towards δ",

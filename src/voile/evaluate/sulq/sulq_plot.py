@@ -83,7 +83,6 @@ def _chance(p: float) -> str:
 
 
 def _bands(one: Outcome, x: Any, y: Any) -> list[Any]:
-    alt = load_altair()
     walks = one.walks
     layers = []
     for low, high, opacity in BANDS:
@@ -96,7 +95,6 @@ def _bands(one: Outcome, x: Any, y: Any) -> list[Any]:
 
 def _walks(one: Outcome, x: Any, y: Any) -> list[Any]:
     """A few walks; those that were ever above δ in red."""
-    alt = load_altair()
     layers = []
     for breached, colour, width, opacity in ((False, INK, 0.7, 0.35), (True, VERMILION, 1.0, 0.75)):
         rows = [
@@ -114,7 +112,6 @@ def _walks(one: Outcome, x: Any, y: Any) -> list[Any]:
 
 
 def _lines(found: Simulation, x: Any, y: Any) -> list[Any]:
-    alt = load_altair()
     delta = found.setup.delta
     rows = [{"answer": 0, "y": sign * delta, "text": f"{word}δ"} for sign, word in
             ((1, "+"), (-1, "−"))]  # fmt: skip

@@ -26,6 +26,8 @@ POINTS, FEW_POINTS, FEW = 2**20, 2**18, 100
 MOST_POINTS = 2**22
 NEGLIGIBLE = 1e-18
 """Chances that are counted as errors and not looked into."""
+LEAST_DIGITS = 300.0
+"""Where tilting takes more away, no digits are left: far below the value that was asked about."""
 TOUCHING = 1e-9
 """Sums that are above a value by less are equal to it but for rounding."""
 
@@ -72,10 +74,8 @@ class Loss:
 
 def loss_of(law: NoiseLaw, step: int = 1) -> Loss:
     """Of one noisy number, where the hypotheses differ by `step`."""
-    if law.kind == "geometric" and step == 1:
-        rate = 1 / law.parameter  # two values: whoever sees more noise than 0 sees one of them
-        likelier = 1 / (1 + math.exp(-rate))
-        return Loss(np.array([-rate, rate]), np.array([1 - likelier, likelier]), 0.0, 2 * rate)
+    if law.kind == "geometric":
+        return _geometric_loss(1 / law.parameter, step)
     far = _far(law, step)
     k = np.arange(-far, far + 1)
     chances, away = law.pmf(k), law.log_pmf(k + step)
@@ -89,13 +89,22 @@ def loss_of(law: NoiseLaw, step: int = 1) -> Loss:
     return Loss(values, chances[here], atom, spacing)
 
 
+def _geometric_loss(rate: float, step: int) -> Loss:
+    """From −step·rate to step·rate in steps of 2·rate: beyond the two hypotheses it is constant."""
+    k = np.arange(step + 1)  # noise of −k, between the true total and the other one
+    chances = math.tanh(rate / 2) * np.exp(-rate * k)
+    tail = 1 / (1 + math.exp(-rate))
+    chances[0] = tail  # noise of 0 or more
+    chances[-1] = tail * math.exp(-rate * step)  # noise of −step or less
+    values = np.asarray((step - 2 * k) * rate, dtype=np.float64)
+    return Loss(values, chances, 0.0, 2 * rate)
+
+
 def _far(law: NoiseLaw, step: int) -> int:
     """How far out noise is looked at; it is beyond with less than 10⁻³⁰."""
     if law.kind == "binomial":
         return min(int(law.parameter) // 2, math.ceil(12 * law.sd) + step)
-    if law.kind == "gaussian":
-        return math.ceil(12 * law.parameter) + step + 2
-    return math.ceil(75 * law.parameter) + step
+    return math.ceil(12 * law.parameter) + step + 2
 
 
 @dataclass(frozen=True)
@@ -122,11 +131,13 @@ class Total:
 
     @cached_property
     def chances(self) -> Floats:
-        found: Floats = self.weights * np.exp(self.log_scale - self.tilt * self.values)
-        return found
+        scale = np.minimum(self.log_scale - self.tilt * self.values, LEAST_DIGITS)
+        return np.asarray(self.weights * np.exp(scale))
 
     def above(self, value: float) -> float:
         """Pr[loss > value], the answers that cannot be included."""
+        if self.most <= value + TOUCHING:
+            return self.atom
         return min(1.0, self.atom + float(self.chances[self.values > value + TOUCHING].sum()))
 
     def between(self, value: float) -> tuple[float, float]:
@@ -213,12 +224,25 @@ def _power(
 
     Summed on a ring of so many points; what goes round it is beyond twelve deviations.
     """
-    places = np.rint((grid.values - grid.values[0]) / spacing).astype(np.int64)
+    least = float(grid.values.min())
+    places = np.rint((grid.values - least) / spacing).astype(np.int64)
     ring = np.bincount(places % points, grid.tilted(tilt), points)
-    summed = np.fft.irfft(np.fft.rfft(ring) ** answers, points)
-    base = answers * float(grid.values[0])
+    summed = np.fft.irfft(_to_the(np.fft.rfft(ring), answers), points)
+    base = answers * least
     skipped = math.ceil((start - base) / spacing)
     return base + skipped * spacing, np.maximum(np.roll(summed, -(skipped % points)), 0.0)
+
+
+def _to_the(base: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.complex128]:
+    """By squaring, which is much faster than NumPy's complex powers."""
+    found = np.ones_like(base)
+    while exponent:
+        if exponent & 1:
+            found *= base
+        exponent >>= 1
+        if exponent:
+            base = base * base
+    return found
 
 
 def loss_total(law: NoiseLaw, change: Change, answers: int, near: float) -> Total:
