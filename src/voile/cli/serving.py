@@ -128,12 +128,18 @@ def token(
     expires: Annotated[
         str | None, typer.Option(metavar="TIME", help="After 12h, 30d, 52w; never if not given.")
     ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="Write it to a new FILE for your eyes only."),
+    ] = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Make a token for an analyst; it is shown once."""
-    from voile.serve.steward import issue_token, issued_data
+    from voile.serve.steward import issue_token, issued_data, token_file
     from voile.units import duration
 
+    if output is not None:
+        token_file(output)
     made, identity = issue_token(
         folder,
         analyst,
@@ -143,11 +149,13 @@ def token(
         scopes=scope or None,
         seconds=None if expires is None else duration(expires),
     )
+    if output is not None:
+        output.write_text(f"{made}\n", encoding="ascii")
     if as_json:
         show(issued_data(made, identity, expires), None)
         return
     say(issued_view(identity, expires))
-    show_lines([made])
+    show_lines([str(output) if output else made])
 
 
 @serve.command()

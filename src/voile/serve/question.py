@@ -116,6 +116,7 @@ class Asking:
         self._sums = DomainSums(setting.schema, self._view.domain, memory=2**28, exact=True)
         self._lock = threading.Lock()
         self._truths: OrderedDict[Atom, Truth] = OrderedDict()
+        self._queries: OrderedDict[str, Query] = OrderedDict()
         self._laws: dict[Change, NoiseLaw] = {}
         self.subsets = {one.name: self.condition(one.sql) for one in setting.subsets}
 
@@ -158,13 +159,8 @@ class Asking:
         )
 
     def _read(self, sql: str, rows: Rows) -> Question:
-        query = parse(sql, self.setting.schema)
+        query = self._query(sql)
         terms = terms_needed(query)
-        if len(terms) > MOST_TOTALS:
-            raise QueryError(
-                f"the question needs {len(terms)} totals", hint=f"at most {MOST_TOTALS} at once"
-            )
-        self._check(query)
         # One order for all ways to write GROUP BY, so that they have one stored answer.
         order = sorted(range(len(query.groups)), key=lambda i: query.groups[i].sql)
         stored = tuple(query.groups[i] for i in order)
@@ -177,6 +173,20 @@ class Asking:
             keys=tuple(guarded(group.sql) for group in stored), expected=expected,
             stored=places, codes=listed.codes,
         )  # fmt: skip
+
+    def _query(self, sql: str) -> Query:
+        """Read and checked; who mines asks one question about many subsets."""
+        if sql not in self._queries:
+            query = parse(sql, self.setting.schema)
+            if (count := len(terms_needed(query))) > MOST_TOTALS:
+                raise QueryError(
+                    f"the question needs {count} totals", hint=f"at most {MOST_TOTALS} at once"
+                )
+            self._check(query)
+            self._queries[sql] = query
+            if len(self._queries) > KEPT:
+                self._queries.popitem(last=False)
+        return self._queries[sql]
 
     def _where(self, query: Query, rows: Rows) -> str:
         parts = [to_sql(query.predicate)] if query.predicate else []

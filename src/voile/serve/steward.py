@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from voile.errors import UsageError
 from voile.privacy.interactive.confidence import breach
 from voile.privacy.interactive.laws import noise_law
 from voile.privacy.interactive.promise import account
 from voile.serve.ledger import Budget, Event, Identity, Ledger, open_ledger, recover
 from voile.serve.ledger.base import Role
 from voile.serve.setting import Setting
+
+
+def token_file(path: Path) -> None:
+    """A new, empty file that only its owner can read, for a token that is about to be made."""
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+    except FileExistsError:
+        raise UsageError(
+            f"{str(path)!r} exists already", hint="a token is never written over: name a new file"
+        ) from None
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {str(path)!r}: {error.strerror}", hint="name another file"
+        ) from None
 
 
 def begun_data(folder: Path, setting: Setting, notes: Sequence[str]) -> dict[str, Any]:
