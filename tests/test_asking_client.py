@@ -115,17 +115,25 @@ def handler(stub: Stub) -> type[BaseHTTPRequestHandler]:
     return Handler
 
 
+class Quiet(ThreadingHTTPServer):
+    """Says nothing of clients that go away."""
+
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        pass
+
+
 Start = Callable[..., Stub]
 
 
 @pytest.fixture
 def start() -> Iterator[Start]:
-    servers: list[ThreadingHTTPServer] = []
+    servers: list[Quiet] = []
 
     def begin(*answers: Any, tls: ssl.SSLContext | None = None) -> Stub:
         stub = Stub(list(answers))
-        server = ThreadingHTTPServer(("127.0.0.1", 0), handler(stub))
-        server.daemon_threads = True
+        server = Quiet(("127.0.0.1", 0), handler(stub))
         if tls:
             server.socket = tls.wrap_socket(server.socket, server_side=True)
         threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()

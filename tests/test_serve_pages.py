@@ -152,9 +152,11 @@ def test_who_enters_sees_the_promise_the_columns_and_the_budget(place: Place, se
     assert page.locator("#schema dt button").all_text_contents() == ["age", "sex", "home town"]
     expect(page.locator("#schema")).to_contain_text("18 to 79")
     expect(page.locator("#tabs")).to_be_hidden()
-    lines = page.locator(".budget-words").all_text_contents()
-    assert [line.split("0 of")[0] for line in lines] == ["You", "Your group", "Everybody"]
-    assert page.locator("#left").text_content() == "20"
+    lines = page.locator(".budget-words span:first-child").all_text_contents()
+    assert lines == ["You", "Your group", "Everybody"]
+    left = place.api("iris").budget()["remaining"]
+    expect(page.locator("#left")).to_have_text(str(left))
+    expect(page.get_by_role("meter").first).to_have_attribute("aria-valuenow", str(left))
 
 
 @needs_browser
@@ -372,7 +374,7 @@ def test_an_admin_makes_and_revokes_tokens(place: Place, seen: Seen, browser: Br
     page.locator("#new-queries").fill("3")
     page.get_by_role("button", name="Make a token").click()
     token = page.locator("#made-token").text_content() or ""
-    expect(page.locator("#people")).to_contain_text("0 of 3 used")
+    expect(page.locator("#people")).to_contain_text("3 of 3 left")
     assert Server(place.url, token).budget()["queries"] == 3
     page.get_by_role("button", name="Hide").click()
     assert token not in page.content()
@@ -405,7 +407,7 @@ def test_an_admin_sets_groups_and_reads_the_log(place: Place, seen: Seen) -> Non
     page.locator("#group-name").fill("south")
     page.locator("#group-queries").fill("7")
     page.get_by_role("button", name="Set its budget").click()
-    expect(page.locator("#groups")).to_contain_text("0 of 7 used")
+    expect(page.locator("#groups")).to_contain_text("7 of 7 left")
     expect(page.locator("#log tbody tr").first).to_contain_text("south")
     page.get_by_label("Analyst", exact=True).fill("otto")
     page.locator("#new-group").fill("nowhere")

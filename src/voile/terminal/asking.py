@@ -29,7 +29,7 @@ def cost_view(cost: Cost) -> Any:
     told = f"it would cost {cost.cost:,} {left}" if cost.cost else "free: it was answered before"
     parts = [told]
     if cost.known and cost.cost:
-        parts.append(f"{cost.known:,} more of its totals were answered before, and are free")
+        parts.append(f"totals that were answered before, and are free: {cost.known:,}")
     known = {name: error for name, error in cost.stderr.items() if error is not None}
     parts += [f"standard error of {escape(name)}: {error:,.4g}" for name, error in known.items()]
     return Group(*parts, *(f"[dim]note: {escape(note)}[/dim]" for note in cost.notes))
@@ -55,24 +55,25 @@ def budget_cells(found: dict[str, Any]) -> list[str]:
 
 def about_view(found: dict[str, Any]) -> Any:
     from rich.console import Group
-    from rich.markup import escape
 
     from voile.schema import Schema
 
     promise = found.get("promise")
     facts = {
-        "table": safe(found.get("name", "")),
-        "rows": figure(found.get("rows")),
-        "answers": f"{figure(found.get('queries'))} at most, ever",
+        "table": f"{safe(found.get('name', ''))}, about {figure(found.get('people'))} people",
+        "answers": f"{figure(found.get('queries'))} at most, ever, from all analysts together",
         "noise": f"{safe(found.get('noise', ''))}, variance {figure(found.get('variance'))} "
         "where one person changes a count by 1",
+        "promise": f"no belief about a person rises by more than δ = {figure(found.get('delta'))} "
+        f"in log-odds, but with a chance of η = {figure(found.get('eta'))}",
     }
+    if isinstance(promise, dict) and isinstance(promise.get("epsilon"), float):
+        facts["which is"] = (
+            f"ε = {figure(promise['epsilon'])} at δ = {figure(promise.get('delta'))}, "
+            "in the words of differential privacy"
+        )
     facts |= {f"subset {safe(s['name'])}": f"{figure(s['rows'])} rows with {safe(s['sql'])}"
               for s in found.get("subsets", [])}  # fmt: skip
-    if isinstance(promise, dict):
-        facts |= {safe(k): figure(v) for k, v in promise.items() if not isinstance(v, dict | list)}
-    elif promise:
-        facts["promise"] = escape(str(promise))
     return Group(Schema.from_dict(found["schema"]), key_values(facts))
 
 

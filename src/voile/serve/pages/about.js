@@ -28,8 +28,8 @@ export function promise(about) {
   return [
     el("p", {}, `The table is about ${number(about.people)} people. There will be at most ${number(about.queries)} answers about `
       + "it, ever, from all analysts together, and each has noise."),
-    el("p", {}, `${several}Even who knows every other person’s rows and sees all answers finds the odds of anything they `
-      + `suspect about one person raised by a factor of more than ${factor} (δ = ${sure(about.delta)}) with probability `
+    el("p", {}, `${several}Even for someone who knows every other person’s rows and sees all answers, the odds of anything `
+      + `they suspect about one person rise by a factor of more than ${factor} (δ = ${sure(about.delta)}) with probability `
       + `at most η = ${sure(about.eta)}.`),
     el("p", {}, `A count is off by about ± ${number(rounded(Math.sqrt(about.variance) * about.per_person))} `
       + `(${about.noise} noise); counts in groups by √2 times that.`),

@@ -1,7 +1,7 @@
 // The steward's side: analysts and their tokens, groups, the log.
 
 import { get, post } from "./api.js";
-import { byId, el, isNumber, key, meter, moment, number, problem, replace, table } from "./dom.js";
+import { byId, el, isNumber, key, leftOf, meter, moment, number, problem, replace, table } from "./dom.js";
 
 const PAGE = 50;
 const parts = {};
@@ -58,7 +58,7 @@ function showPeople(people) {
 
 function spent(one) {
   if (!isNumber(one.queries)) return el("span", {}, `${number(one.used)} used, no bound of their own`);
-  return el("div", { class: "spent" }, el("span", {}, `${number(one.used)} of ${number(one.queries)} used`),
+  return el("div", { class: "spent" }, el("span", {}, leftOf(one.used, one.queries)),
     meter(one.used, one.queries, `Budget of ${one.name}`));
 }
 

@@ -3,7 +3,7 @@
 import { answer } from "./answer.js";
 import { columns, examples, promise } from "./about.js";
 import { get, post } from "./api.js";
-import { byId, el, isNumber, message, meter, moment, number, problem, replace, table } from "./dom.js";
+import { byId, el, isNumber, leftOf, message, meter, moment, number, problem, replace, table } from "./dom.js";
 
 const PAUSE = 350;
 const state = { about: null, remaining: 0, timer: 0, pending: null, asking: false };
@@ -169,7 +169,7 @@ function showBudget(budget) {
       el("span", { class: "error" }, budget.remaining === 1 ? " answer left" : " answers left")),
     budget.remaining === 0 ? el("p", { class: "problem" }, "The budget is used up. Questions that were answered before stay free.") : null,
     lines.map(([who, b]) => el("div", { class: "budget-line" },
-      el("div", { class: "budget-words" }, el("span", {}, who), el("span", {}, `${number(b.used)} of ${number(b.queries)} used`)),
+      el("div", { class: "budget-words" }, el("span", {}, who), el("span", {}, leftOf(b.used, b.queries))),
       meter(b.used, b.queries, `Budget: ${who}`))));
 }
 

@@ -29,8 +29,9 @@ export function replace(node, ...children) {
 // What is wrong, where it is in the text that was sent, and what to do about it.
 export function message(error) {
   const [words, ...where] = String(error.message).split("\n");
+  const indent = Math.min(...where.map((line) => line.search(/\S|$/)));
   return [el("span", { class: "words" }, words),
-    where.length ? el("pre", {}, where.join("\n")) : null,
+    where.length ? el("pre", {}, where.map((line) => line.slice(indent)).join("\n")) : null,
     error.hint ? el("span", { class: "hint" }, error.hint) : null];
 }
 
@@ -53,10 +54,7 @@ export function number(x, error) {
   return shown.replace("-", "−");
 }
 
-export function key(value) {
-  if (value === null || value === undefined) return "NULL";
-  return typeof value === "number" ? String(value) : String(value);
-}
+export const key = (value) => (value === null || value === undefined ? "NULL" : String(value));
 
 export function moment(seconds) {
   if (!isNumber(seconds)) return key(seconds);
@@ -73,14 +71,14 @@ export function table(headings, rows, options = {}) {
       el("tbody", {}, rows.map((cells) => el("tr", {}, cells.map((cell, i) => el("td", { class: at(i) }, cell)))))));
 }
 
-// How much of a budget is used, as a bar and in words.
+// How much of a budget is left, in words and as a bar.
+export const leftOf = (used, queries) => `${number(Math.max(0, queries - used))} of ${number(queries)} left`;
+
 export function meter(used, queries, label) {
-  const share = queries > 0 ? Math.min(1, used / queries) : 1;
   const left = Math.max(0, queries - used);
   return el("div", { class: "meter", role: "meter", "aria-label": label, "aria-valuemin": 0,
-    "aria-valuemax": queries, "aria-valuenow": used, "aria-valuetext": `${number(left)} of ${number(queries)} left` },
+    "aria-valuemax": queries, "aria-valuenow": left, "aria-valuetext": leftOf(used, queries) },
     svg("svg", { viewBox: "0 0 100 6", preserveAspectRatio: "none", "aria-hidden": "true" },
       svg("rect", { class: "meter-all", x: 0, y: 0, width: 100, height: 6 }),
-      svg("rect", { class: left === 0 ? "meter-left none" : "meter-left", x: 0, y: 0,
-        width: 100 * (1 - share), height: 6 })));
+      svg("rect", { class: "meter-left", x: 0, y: 0, width: queries > 0 ? (100 * left) / queries : 0, height: 6 })));
 }
