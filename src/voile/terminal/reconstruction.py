@@ -32,7 +32,7 @@ def reconstruction_view(found: Reconstruction) -> Any:
         f"noise (size: {told}); {runs}",
         whole_numbers(headings, rows, numeric={1, 2, 3, 4, 5}),
         f"Guessing the commoner value gets {found.guess:.3f} right. At most: what someone who "
-        "knows every other row gets right.",
+        "knows every other row gets right on average.",
     )
 
 
@@ -59,5 +59,5 @@ def guesses_view(found: Guesses) -> Any:
         return Group(key_values(facts), "Without --truth nobody knows how many guesses are right.")
     facts["recovered"] = f"{found.recovered:.4f} of the rows"
     facts["by guessing"] = f"{found.guess:.4f}"
-    facts["at most"] = f"{found.ceiling:.4f}, by someone who knows every other row"
+    facts["at most"] = f"{found.ceiling:.4f} on average, by someone who knows every other row"
     return key_values(facts)

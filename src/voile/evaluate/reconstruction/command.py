@@ -50,10 +50,10 @@ def attack(
     ids: Path | None,
     null_text: Sequence[str] = (),
 ) -> Guesses:
-    """Ask a server all that the budget allows, or fewer."""
+    """Ask a server until the budget is spent, or fewer questions; what was asked before is free."""
     about = server.about()
     truth = known_truth(about, condition, table=table, ids=ids, null_text=null_text)
-    most = one_number(questions, max(2, int(server.budget()["remaining"])))
+    most = one_number(questions, max(2, int(about["queries"])))
     return attack_server(server, condition, truth, questions=most, method=method)
 
 
@@ -87,7 +87,8 @@ def read_setting(text: str) -> Noise:
     found = numbers(text, "--setting", 0)
     if len(found) != 2:
         raise UsageError(f"--setting {text!r} is not δ,η", hint="--setting 1,1e-6")
-    noise = Noise(f"δ = {found[0]:g}, η = {found[1]:g}", setting=(found[0], found[1]))
+    name = f"δ = {found[0]:g}, η = {found[1]:g}".replace("e-0", "e-")
+    noise = Noise(name, setting=(found[0], found[1]))
     noise.size(1, 1)  # refuses what is no setting
     return noise
 

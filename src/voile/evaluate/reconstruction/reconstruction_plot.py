@@ -44,7 +44,7 @@ def draw(found: Reconstruction) -> alt.HConcatChart:
         alt.vconcat(chart),
         title=f"A secret column of {found.rows:,} rows, from noisy counts of random halves",
         subtitle="Noise far below √n hides nothing. What a server adds for T questions hides "
-                 "nearly all, however many T is.",
+                 "nearly all, however large T is.",
         caption=CAPTION,
     )  # fmt: skip
 

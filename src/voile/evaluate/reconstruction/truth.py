@@ -67,7 +67,9 @@ def truth_of(table: Table, schema: Schema, where: Predicate, column: str | None)
         ids += known_by(column, keys, len(ids), len(codes[0]))
     if not ids:
         raise TableError(f"table {table.name!r} has no rows", hint="give the server's table")
-    return Truth(tuple(ids), np.concatenate(holds))
+    first = {one: place for place, one in reversed(list(enumerate(ids)))}  # the row that was kept
+    kept = sorted(first.values())
+    return Truth(tuple(ids[place] for place in kept), np.concatenate(holds)[kept])
 
 
 def known_by(column: str | None, keys: Any, before: int, count: int) -> list[str]:
