@@ -93,6 +93,9 @@ class Endpoints:
         before = whole(request, "before", None, least=0, greatest=2**53)
         return await self._got(partial(self._desk.log, before=before, most=most), request)
 
+    async def audit(self, request: Request) -> Response:
+        return await self._got(self._desk.audit, request)
+
     async def issue(self, request: Request) -> Response:
         return await self._posted(self._desk.issue, request)
 

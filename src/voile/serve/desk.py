@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from voile.errors import VoileError
 from voile.serve import wire
 from voile.serve.ledger.base import ExhaustedError, Identity, LedgerError, RolledBackError
+from voile.serve.self_audit import self_audit
 from voile.serve.steward import budget_data, issued_data, line_data
 from voile.units import duration
 from voile.web.rate import Buckets, Rate
@@ -115,6 +116,11 @@ class Desk:
     def log(self, caller: Caller, before: int | None, most: int) -> Mapping[str, Any]:
         self._admit(caller, "admin")
         return {"log": [line_data(*line) for line in self._ledger.events(before, most)]}
+
+    def audit(self, caller: Caller) -> Mapping[str, Any]:
+        """What all answers so far can have told, from the ledger's questions alone."""
+        self._admit(caller, "admin")
+        return self_audit(self._asker)
 
     def issue(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
         who = self._admit(caller, "admin")

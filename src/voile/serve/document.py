@@ -112,6 +112,7 @@ OPERATIONS = (
         (wire.Log,),
         numbers=MOST | {"before": (0, 2**53)},
     ),
+    Operation("GET", "/admin/audit", "audit", "What answers can have told.", (wire.Audited,)),
     Operation(
         "POST", "/admin/tokens", "issue", "Make a token.", (wire.Issued,), body=wire.NewToken
     ),

@@ -198,6 +198,23 @@ class Log(Given):
     """Newest first."""
 
 
+class Audited(Given):
+    """What the answers so far can have told about a person, from the ledger's questions alone."""
+
+    server: str
+    id: str
+    queries: Count
+    answers: Count
+    lost: Count
+    delta: float
+    eta: float
+    planned: dict[str, Any]
+    """By all answers that there will ever be."""
+    worst: dict[str, Any]
+    """By those so far, about whoever every question counts."""
+    people: dict[str, Any]
+
+
 class Issued(Given):
     token: str
     """Shown once, kept nowhere."""

@@ -1,0 +1,213 @@
+"""What the tests of servers of noisy counts share: a table, a server of it, and requests to it."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import ssl
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tests.collecting import Answer, one
+from tests.collecting import ask as send
+from voile.serve.app import make_app
+from voile.serve.asker import Asker
+from voile.serve.beginning import begin
+from voile.serve.opened import opened
+from voile.serve.setting import Setting
+from voile.web.pool import Pool
+from voile.web.rate import Rate
+
+GENEROUS = Rate(1e6, 10**6)
+CITIES = ["Aachen", "Bergen", "Cork", "Delft"]
+CODEBOOK: dict[str, Any] = {
+    "attributes": [
+        {"name": "age", "kind": "integer", "range": [0, 99]},
+        {"name": "sex", "kind": "categorical", "values": ["Female", "Male"]},
+        {"name": "city", "kind": "categorical", "values": CITIES},
+        {"name": "smoker", "kind": "boolean", "values": [False, True]},
+        {"name": "hours", "kind": "integer", "range": [0, 60]},
+    ]
+}
+
+
+def table(seed: int = 1, rows: int = 500) -> pa.Table:
+    """People of the codebook; with another seed other people of the same one."""
+    chance = np.random.default_rng(seed)
+    return pa.table(
+        {
+            "age": chance.integers(0, 100, rows),
+            "sex": np.array(["Female", "Male"])[chance.integers(0, 2, rows)],
+            "city": np.array(CITIES)[chance.integers(0, 4, rows)],
+            "smoker": chance.random(rows) < 0.3,
+            "hours": chance.integers(0, 61, rows),
+        }
+    )
+
+
+def begun(folder: Path, *, seed: int = 1, queries: int = 100, **options: Any) -> Setting:
+    """A server of that table in a new folder."""
+    given: dict[str, Any] = {"delta": 1.0, "schema": CODEBOOK, "name": "people"} | options
+    setting, _ = begin(folder, table(seed), queries=queries, **given)
+    return setting
+
+
+@dataclass(frozen=True)
+class Served:
+    """A server without a network, and whom it knows."""
+
+    asker: Asker
+    app: Any
+    analyst: str
+    admin: str
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        data: Any = None,
+        token: str | None = None,
+        *,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        address: str = "127.0.0.1",
+    ) -> Answer:
+        found: Answer = one(self.sending(method, path, data, token, body, headers, address))
+        return found
+
+    def sending(
+        self,
+        method: str,
+        path: str,
+        data: Any = None,
+        token: str | None = None,
+        body: bytes | None = None,
+        headers: Mapping[str, str] | None = None,
+        address: str = "127.0.0.1",
+    ) -> Any:
+        sent = body if body is not None else b"" if data is None else json.dumps(data).encode()
+        own = {} if token is None else {"authorization": f"Bearer {token}"}
+        place, _, asked = path.partition("?")
+
+        async def app(scope: Any, receive: Any, reply: Any) -> None:
+            await self.app(scope | {"query_string": asked.encode()}, receive, reply)
+
+        return send(app, method, place, sent, own | dict(headers or {}), address=address)
+
+    def query(self, sql: str, token: str | None = None, **parts: Any) -> Answer:
+        return self.request("POST", "/query", {"sql": sql} | parts, token or self.analyst)
+
+
+@contextmanager
+def served(folder: Path, *, rate: Rate = GENEROUS, threads: int = 8) -> Iterator[Served]:
+    """The server of a folder that was begun, an analyst (anna) and an admin (olga)."""
+    with opened(folder) as asker:
+        pool = Pool(threads, 500)
+        try:
+            analyst, _ = asker.ledger.issue("anna")
+            admin, _ = asker.ledger.issue("olga", role="admin")
+            yield Served(asker, make_app(asker, rate, pool), analyst, admin)
+        finally:
+            pool.close()
+
+
+# ---------------------------------------------------------------------- over a network
+
+
+@dataclass(frozen=True)
+class Running:
+    """`voile serve run` in a process of its own."""
+
+    process: subprocess.Popen[str]
+    host: str
+    port: int
+    data: Mapping[str, Any]
+    context: ssl.SSLContext | None = None
+
+    def connect(self) -> http.client.HTTPConnection:
+        if self.context:
+            return http.client.HTTPSConnection(
+                self.host, self.port, timeout=20, context=self.context
+            )
+        return http.client.HTTPConnection(self.host, self.port, timeout=20)
+
+    def ask(
+        self,
+        sql: str,
+        token: str,
+        connection: http.client.HTTPConnection | None = None,
+        **parts: Any,
+    ) -> tuple[int, Any]:
+        used = connection or self.connect()
+        try:
+            headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
+            used.request("POST", "/query", json.dumps({"sql": sql} | parts), headers)
+            response = used.getresponse()
+            return response.status, json.loads(response.read())
+        finally:
+            if connection is None:
+                used.close()
+
+    def stop(self, number: int = signal.SIGTERM) -> tuple[int, str]:
+        self.process.send_signal(number)
+        _, errors = self.process.communicate(timeout=30)
+        return self.process.returncode, errors
+
+
+@contextmanager
+def running(
+    folder: Path, *options: str, context: ssl.SSLContext | None = None
+) -> Iterator[Running]:
+    """`voile serve run` on any free port, killed at the end if it still runs."""
+    command = [
+        sys.executable, "-m", "voile.cli", "serve", "run", str(folder), "--port", "0", "--json",
+        *options,
+    ]  # fmt: skip
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=plain()
+    )
+    try:
+        assert process.stdout
+        line = process.stdout.readline()
+        if not line:
+            raise AssertionError(process.communicate()[1])
+        data = json.loads(line)
+        host, port = data["url"].partition("://")[2].rsplit(":", 1)
+        yield Running(process, host, int(port), data, context)
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def plain() -> dict[str, str]:
+    return os.environ | {"NO_COLOR": "1", "COLUMNS": "200"}
+
+
+def voile(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """A command, as a user runs it."""
+    return subprocess.run(
+        [sys.executable, "-m", "voile.cli", *arguments],
+        capture_output=True,
+        text=True,
+        env=plain(),
+        timeout=60,
+        check=False,
+    )
+
+
+def told(arguments: Sequence[str]) -> Any:
+    """What a command says with --json."""
+    done = voile(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
