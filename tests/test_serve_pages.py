@@ -129,7 +129,9 @@ def price(page: Page, sql: str) -> None:
 
 def ask(page: Page, sql: str) -> None:
     price(page, sql)
+    expect(page.locator("#ask")).to_be_enabled()
     page.locator("#ask").click()
+    expect(page.locator("#answer-card")).not_to_have_attribute("aria-busy", "true")
     expect(page.locator("#answer .asked")).to_have_text(sql)
     expect(page.locator("#answer .charged")).to_be_visible()
 

@@ -80,6 +80,10 @@ class Connections:
         self.address = address
         self.timeout = timeout
         self._headers = {"Authorization": f"Bearer {checked_token(token)}"}
+        if ca is not None and not address.secure:
+            raise UsageError(
+                f"{address.url!r} has no certificate for --ca {str(ca)!r}", hint="use https"
+            )
         self._context = trust(ca) if address.secure else None
         self._idle: deque[HTTPConnection] = deque()
 

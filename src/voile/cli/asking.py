@@ -59,7 +59,8 @@ def ask(
     """Ask a server that answers a bounded number of noisy counts."""
     wanted = {"--budget": budget, "--about": about, "--history": history}
     shown = [name for name, given in wanted.items() if given]
-    check_one(sql, shown, dry_run=dry_run)
+    of_questions = {"--dry-run": dry_run, "--csv": as_csv, "--subset": subset != "all"}
+    check_one(sql, shown, [name for name, given in of_questions.items() if given])
     with server_at(url, token, token_file, ca=ca, insecure=insecure, timeout=timeout) as server:
         if sql is None:
             show_about(server, shown[0], as_json=as_json)
@@ -70,17 +71,17 @@ def ask(
             show_reply(server.ask(sql, subset, confidence), as_csv=as_csv, as_json=as_json)
 
 
-def check_one(sql: str | None, shown: list[str], *, dry_run: bool) -> None:
-    """One thing is asked at a time."""
+def check_one(sql: str | None, shown: list[str], of_questions: list[str]) -> None:
+    """One thing is asked at a time, and options belong to what they change."""
     from voile.errors import UsageError
 
-    if sql is None and not shown:
+    if not shown and not (sql and sql.strip()):
         raise UsageError(
             "there is no question", hint='voile ask URL "select count(*) from name", or --about'
         )
-    if len(shown) + (sql is not None) > 1 or (shown and dry_run):
-        given = [*(["a question"] if sql is not None else []), *shown]
-        given += ["--dry-run"] if dry_run else []
+    given = [*(["a question"] if sql is not None else []), *shown]
+    given += of_questions if shown else []
+    if len(given) > 1:
         raise UsageError(
             f"{' and '.join(given)} exclude each other", hint="ask one thing at a time"
         )
