@@ -27,7 +27,7 @@ from voile.serve.ledger.base import Kept, Ledger
 from voile.serve.question import Asking
 from voile.serve.residuals import Answer, Residuals, residuals
 from voile.serve.setting import Setting
-from voile.serve.told_apart import Domains, Floats, Kind, Together, compared
+from voile.serve.told_apart import Domains, Floats, Kind, Together, compared, farthest
 
 PAGE = 1000
 SAMPLE = 2_000
@@ -178,16 +178,16 @@ def audit(setting: Setting, ledger: Ledger, ids: Sequence[str] | None = None) ->
     kinds = list(dict.fromkeys(answer.kind for answer in answers))
     together = compared(kinds, domains, nothing=setting.per_person > 1)
     everything = Counter(answer.kind for answer in answers)
-    parts = [float(lot.distances(np.array([[float(everything[k]) for k in lot.kinds]]))[0])
-             for lot in together]  # fmt: skip
+    each = [lot.distances(np.array([[float(everything[kind]) for kind in lot.kinds]]))
+            for lot in together]  # fmt: skip
     known_by, named, hashes = people(setting, ids, len(answers))
     one = distance_squared(setting.noise, setting.variance)
     planned = setting.queries * one
     return SelfAudit(
         setting=setting, answers=len(answers), lost=lost, kinds=len(kinds),
         together=tuple(together),
-        worst=Bound(sum(parts) + lost * one, setting.delta, setting.eta, planned),
-        parts=tuple(parts), known_by=known_by, ids=named,
+        worst=Bound(float(farthest(each, 1)[0]) + lost * one, setting.delta, setting.eta, planned),
+        parts=tuple(float(farthest([part], 1)[0]) for part in each), known_by=known_by, ids=named,
         squares=squares_of(answers, together, hashes) + lost * one,
         left_over=residuals(answers, asking, domains, sizes_of(setting, answers, known_by, hashes)),
     )  # fmt: skip
@@ -236,11 +236,13 @@ def squares_of(answers: Sequence[Answer], together: Sequence[Together], hashes: 
     for answer in answers:
         by_kind.setdefault(answer.kind, []).append(answer.half)
     found = np.zeros(len(hashes))
-    for lot in together:
-        for start in range(0, len(hashes), LOT):
-            some = hashes[start : start + LOT]
-            asked = np.column_stack([counted(by_kind[kind], some) for kind in lot.kinds])
-            found[start : start + LOT] += lot.distances(asked)
+    for start in range(0, len(hashes), LOT):
+        some = hashes[start : start + LOT]
+        each = [
+            lot.distances(np.column_stack([counted(by_kind[kind], some) for kind in lot.kinds]))
+            for lot in together
+        ]
+        found[start : start + LOT] = farthest(each, len(some))
     return found
 
 

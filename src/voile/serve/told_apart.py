@@ -9,7 +9,7 @@ are of one *kind*. Proofs: docs/mathematics.md, section 36.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -220,13 +220,28 @@ class Together:
     columns: tuple[str, ...]
     pairs: Floats
     """A row for each pair of tuples that is worth choosing, a column for each kind."""
+    absent: Floats | None
+    """The same for a tuple and no row at all, where a person may have none."""
     exact: bool
     """Whether every row is a pair; else the only row is a bound."""
 
-    def distances(self, asked: Floats) -> Floats:
-        """The largest squared distance of two tuples, for each row of numbers of questions."""
-        found: Floats = (asked @ self.pairs.T).max(axis=1)
-        return found
+    def distances(self, asked: Floats) -> tuple[Floats, Floats]:
+        """The largest squared distances of two tuples, and of one from no row.
+
+        For each row of `asked`: how many questions of each kind there were.
+        """
+        between = (asked @ self.pairs.T).max(axis=1)
+        if self.absent is None:
+            return between, np.zeros(len(asked))
+        return between, (asked @ self.absent.T).max(axis=1)
+
+
+def farthest(found: Iterable[tuple[Floats, Floats]], count: int) -> Floats:
+    """The largest squared distance by all lots: each has its own values, but all the same rows."""
+    between, from_nothing = np.zeros(count), np.zeros(count)
+    for pairs, absent in found:
+        between, from_nothing = between + pairs, from_nothing + absent
+    return np.maximum(between, from_nothing)
 
 
 def compared(kinds: Sequence[Kind], domains: Domains, *, nothing: bool) -> list[Together]:
@@ -250,16 +265,20 @@ def in_pairs(lot: Sequence[Kind], domains: Domains, *, nothing: bool) -> Togethe
     tables = [np.array([[kind.largest]]) if own is None else own.distances()
               for kind, own in zip(lot, seen, strict=True)]  # fmt: skip
     columns, codes = domains.columns(lot), domains.tuples(lot)
-    if codes is not None and nothing:
-        codes = np.unique(np.vstack([codes, [own.nothing for own in seen if own]]), axis=0)
     if codes is None or len(codes) > MOST_SEEN or len(codes) ** 2 * len(lot) > 2 * MOST_NUMBERS:
         bound = np.array([[table.max() for table in tables]])
-        return Together(tuple(lot), columns, bound, exact=False)
+        return Together(tuple(lot), columns, bound, bound if nothing else None, exact=False)
     first, second = np.triu_indices(len(codes))
     pairs = np.column_stack(
         [table[codes[first, k], codes[second, k]] for k, table in enumerate(tables)]
     )
-    return Together(tuple(lot), columns, worth_choosing(pairs), exact=True)
+    absent = None
+    if nothing:
+        none = [own.nothing for own in seen if own]
+        absent = worth_choosing(np.column_stack(
+            [table[codes[:, k], none[k]] for k, table in enumerate(tables)]
+        ))  # fmt: skip
+    return Together(tuple(lot), columns, worth_choosing(pairs), absent, exact=True)
 
 
 def worth_choosing(pairs: Floats) -> Floats:
