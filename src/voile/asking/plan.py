@@ -114,6 +114,7 @@ class Plan:
                     "conditions": list(side.conditions),
                     "queries": side.queries(self.halves),
                     "remaining": side.remaining,
+                    "enough": side.remaining >= side.queries(self.halves),
                 }
                 for side in self.sides
             },

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 def say_plan(plan: Plan) -> None:
     """Before anything is asked: how much of each budget, and how near it will come."""
     for side in plan.sides:
-        say(f"{side.name} is asked {side.queries(plan.halves):,} questions of the "
-            f"{side.remaining:,} that its budget has left")  # fmt: skip
+        say(f"{side.name} is asked {side.queries(plan.halves):,} questions, and its budget has "
+            f"{side.remaining:,} left")  # fmt: skip
     if plan.halves:
         say(f"{plan.halves:,} halves, seed {plan.seed}; standard error up to {plan.error:.2g}")
 
@@ -27,7 +27,8 @@ def plan_view(plan: Plan) -> Any:
 
     rows = [
         [side.name, escape("\n".join(side.conditions)), f"{side.queries(plan.halves):,}",
-         f"{side.remaining:,}"]
+         f"{side.remaining:,}" + " [red]not enough[/red]" * (
+             side.remaining < side.queries(plan.halves))]
         for side in plan.sides
     ]  # fmt: skip
     told = [
