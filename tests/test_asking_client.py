@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 
 import voile
 from voile.asking.client import Cost, Reply, Server, ServerError, connect, read_subset
-from voile.asking.connection import Address, plain
+from voile.asking.connection import NOT_VALID, Address, plain
 from voile.cli import app
 from voile.errors import PromiseError, QueryError, UsageError, VoileError
 from voile.estimate import Estimate
@@ -248,7 +248,8 @@ def test_refusals_keep_the_servers_words(
     with pytest.raises(kind, match="no such thing") as refused:
         Server(stub.url, TOKEN).ask("q")
     assert type(refused.value) is kind
-    assert refused.value.hint == "ask\N{REPLACEMENT CHARACTER}[31m else"
+    wanted = NOT_VALID if status == 401 else "ask\N{REPLACEMENT CHARACTER}[31m else"
+    assert refused.value.hint == wanted
     assert refused.value.exit_code == code
     assert len(stub.asked) == 1
 

@@ -396,7 +396,7 @@ def test_an_admin_makes_and_revokes_tokens(place: Place, seen: Seen, browser: Br
     with pytest.raises(UsageError, match="token"):
         Server(place.url, token).budget()
     other.get_by_label("SQL").fill("select count(*) from people")
-    expect(other.get_by_role("alert")).to_contain_text("no valid token")
+    expect(other.get_by_role("alert")).to_contain_text("not valid")
     other.context.close()
     assert page.locator("img").count() == 0
 

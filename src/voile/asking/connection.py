@@ -19,6 +19,7 @@ from voile.errors import PromiseError, QueryError, UsageError, VoileError
 MOST_BYTES = 2**26
 """Of one answer: no list of groups that a server answers about is that long."""
 MOST_WORDS = 2000
+NOT_VALID = "the token is wrong, expired or revoked: ask the server's steward for another"
 
 
 class ServerError(VoileError):
@@ -177,7 +178,7 @@ def refusal(address: Address, said: Said) -> VoileError:
     hint = lines(said.found.get("hint") or "")
     match said.status:
         case 401:
-            return UsageError(words, hint=hint or "ask the server's steward for a token")
+            return UsageError(words, hint=NOT_VALID)
         case 403:
             return QueryError(words, hint=hint)
         case 429 if said.retry_after is None:

@@ -7,6 +7,11 @@ import { byId, problem, replace } from "./dom.js";
 
 const tabs = [["tab-ask", "panel-ask"], ["tab-manage", "panel-manage"]];
 
+const NOT_VALID = {
+  message: "This token is not valid.",
+  hint: "It may have expired or been revoked. Ask whoever runs the server for another.",
+};
+
 function choose(chosen) {
   for (const [tab, panel] of tabs) {
     const on = tab === chosen;
@@ -23,7 +28,7 @@ function leave(error) {
   byId("enter").hidden = false;
   byId("table-name").textContent = "";
   byId("token").value = "";
-  replace(byId("enter-problem"), error ? problem(error) : null);
+  replace(byId("enter-problem"), error ? problem(error.status === 401 ? NOT_VALID : error) : null);
   for (const id of ["answer", "history", "budget", "panel-manage"]) replace(byId(id));
   byId("token").focus();
 }
