@@ -252,7 +252,7 @@ def answer_until_stopped(folder: Path, how: Serving, *, as_json: bool) -> None:
             show(None, lambda: listening_view(found, folder))
 
     used = answer(folder, how, ready=ready, note=lambda text: say(f"note: {text}"))
-    say(f"stopped; {used:,} answers are in the ledger of {folder}")
+    say(f"stopped; answers in the ledger of {folder}: {used:,}")
 
 
 @serve.command()
@@ -293,7 +293,7 @@ def recover(
     if as_json:
         show({"lost": lost}, None)
     else:
-        say(f"charged {lost:,} answers that the ledger does not know any more")
+        say(f"answers charged that the ledger does not know any more: {lost:,}")
 
 
 def named(given: list[str]) -> dict[str, str]:

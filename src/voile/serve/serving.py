@@ -68,9 +68,11 @@ def serve(
             setting = asker.setting
             found = Listening(address.to_url(tls=how.tls), setting.name, setting.queries, used)
             config = settings(app, how.proxy, certificate=how.certificate, key=how.key)
+            asker.ledger.note("server", "started", url=found.url)
             asyncio.run(Server(config, lambda: ready(found)).serve(sockets=[listener]))
         finally:
             pool.close()
+            asker.ledger.note("server", "stopped")
         return asker.ledger.budgets("").everyone.used
 
 
