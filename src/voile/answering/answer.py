@@ -15,7 +15,7 @@ from voile.answering.mixed import has_quantile, mixed_column
 from voile.answering.quantiles import quantile_column, refined_quantiles
 from voile.answering.refined import COVERS as REFINED
 from voile.answering.refined import Refiner
-from voile.answering.source import Source, check, parts_of, value_range, weight_range
+from voile.answering.source import Engine, Source, check, parts_of, value_range, weight_range
 from voile.answering.totals import (
     Groups,
     Totals,
@@ -271,26 +271,8 @@ class Work:
             covers += "; for a group chosen beforehand, not for those listed because they occur"
         return covers
 
-    def _cuts_a_bin(self, part: Expression) -> bool:
-        try:
-            return self.source.engine.cuts_a_bin(part)
-        except VoileError:  # what cannot be computed at the ends of bins: only a note is lost
-            return False
-
     def _bin_notes(self) -> list[str]:
-        """Where it matters that numbers are known by the middles of their bins only."""
-        query, notes = self.query, list[str]()
-        differs = self._cuts_a_bin
-        made = [g for g in query.groups if g.sql != quoted(g.attributes)]  # a bin is a fine group
-        read: list[Any] = [*query.conditions, *made]
-        if cut := [wording(e) for e in read if differs(e)]:
-            notes.append(f"{' and '.join(cut)} cuts inside a bin: rows count by the middle of "
-                         "theirs, and the interval does not cover that; cut at the edges of the "
-                         "schema's bins, with >= and <")  # fmt: skip
-        if known := [wording(e) for e in query.values if differs(e)]:
-            notes.append(f"{' and '.join(known)} is computed from the middles of bins, and the "
-                         "interval does not cover that")  # fmt: skip
-        return notes
+        return bin_notes(self.query, self.source.engine)
 
     def notes(self) -> tuple[str, ...]:
         """What the analyst should know about this answer."""
@@ -318,6 +300,28 @@ class Work:
                 "HAVING compares estimates: a group near the limit may be on its wrong side"
             )
         return tuple(notes)
+
+
+def bin_notes(query: Query, engine: Engine) -> list[str]:
+    """Where it matters that numbers are known by the middles of their bins only."""
+
+    def differs(part: Expression) -> bool:
+        try:
+            return engine.cuts_a_bin(part)
+        except VoileError:  # what cannot be computed at the ends of bins: only a note is lost
+            return False
+
+    notes = list[str]()
+    made = [g for g in query.groups if g.sql != quoted(g.attributes)]  # a bin is a fine group
+    read: list[Any] = [*query.conditions, *made]
+    if cut := [wording(e) for e in read if differs(e)]:
+        notes.append(f"{' and '.join(cut)} cuts inside a bin: rows count by the middle of "
+                     "theirs, and the interval does not cover that; cut at the edges of the "
+                     "schema's bins, with >= and <")  # fmt: skip
+    if known := [wording(e) for e in query.values if differs(e)]:
+        notes.append(f"{' and '.join(known)} is computed from the middles of bins, and the "
+                     "interval does not cover that")  # fmt: skip
+    return notes
 
 
 def _stable_descending(places: list[int], keys: list[Any]) -> list[int]:

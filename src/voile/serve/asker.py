@@ -141,10 +141,11 @@ class Asker:
         )  # fmt: skip
 
     def _notes(self, question: Question) -> list[str]:
+        found = list(question.notes)
         everyone = question.query.predicate is None and question.rows.told == "all"
         if everyone and not question.query.groups and self.setting.per_person == 1:
-            return [f"how many rows there are is public: {self.setting.rows:,}"]
-        return []
+            found.append(f"how many rows there are is public: {self.setting.rows:,}")
+        return found
 
     # ------------------------------------------------------------------ what touches rows
 

@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from voile.answering.answer import bin_notes
 from voile.answering.noisy.work import terms_needed
 from voile.answering.source import KEYS, LARGEST, NUMBERS, parts_of
 from voile.answering.totals import Groups, listing, possible
@@ -105,6 +106,8 @@ class Question:
     """Which of the stored groups each group of the answer is."""
     codes: tuple[npt.NDArray[np.int64], ...]
     """Places of the stored groups among the domain's keys."""
+    notes: tuple[str, ...] = ()
+    """What the analyst should know about the question."""
 
 
 class Asking:
@@ -171,7 +174,7 @@ class Asking:
         return Question(
             query=query, rows=rows, totals=totals, groups=groups, where=self._where(query, rows),
             keys=tuple(guarded(group.sql) for group in stored), expected=expected,
-            stored=places, codes=listed.codes,
+            stored=places, codes=listed.codes, notes=tuple(bin_notes(query, self._view)),
         )  # fmt: skip
 
     def _query(self, sql: str) -> Query:
