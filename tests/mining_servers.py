@@ -32,7 +32,8 @@ def adult() -> dict[str, npt.NDArray[np.bool_]]:
 
     file = f"{datasets.__path__[0]}/adult.parquet"
     listed = ", ".join(f"{sql} as {name}" for name, sql in PREDICATES.items())
-    found = duckdb.sql(f"select {listed} from '{file}' where split = 'train'").fetchnumpy()
+    sql = f"select {listed} from '{file}' where split = 'train'"
+    found = duckdb.connect().execute(sql).fetchnumpy()
     return {name: np.asarray(found[name], dtype=np.bool_) for name in PREDICATES}
 
 

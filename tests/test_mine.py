@@ -34,9 +34,11 @@ def servers(
 
 def true_share(expression: str, rows: int = N) -> float:
     """By DuckDB on the table that nobody has."""
-    everyone = pa.table({name: column[:rows] for name, column in adult().items()})  # noqa: F841  (DuckDB finds it by its name)
+    con = duckdb.connect()
+    con.register("everyone", pa.table({name: column[:rows] for name, column in adult().items()}))
     spelled = expression.replace("A.", "").replace("B.", "").replace(" xor ", " != ")
-    return float(duckdb.sql(f"select avg(({spelled})::int) from everyone").fetchall()[0][0])
+    found = con.execute(f"select avg(({spelled})::int) from everyone").fetchall()
+    return float(found[0][0])
 
 
 # ---------------------------------------------------------------------- what is found

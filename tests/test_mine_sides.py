@@ -6,6 +6,7 @@ import itertools
 
 import duckdb
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from voile.asking.classes import Products, products
@@ -13,6 +14,8 @@ from voile.asking.sides import read
 from voile.errors import QueryError, UsageError, VoileError
 from voile.schema import Attribute, Schema, Values
 from voile.schema.attribute import Range
+
+Floats = npt.NDArray[np.float64]
 
 
 def boolean(name: str, *, null: bool = False) -> Attribute:
@@ -62,7 +65,7 @@ def side_rows(side: str) -> list[tuple[bool | None, ...]]:
     return list(itertools.product(*states))
 
 
-def evaluated(side: str, condition: str) -> np.ndarray:
+def evaluated(side: str, condition: str) -> Floats:
     """A count's condition on every row of a side; NULL does not count."""
     columns = ROWS[side]
     listed = ", ".join(
@@ -71,10 +74,10 @@ def evaluated(side: str, condition: str) -> np.ndarray:
     )
     named = ", ".join(columns)
     sql = f"select coalesce(({condition}), false) from (values {listed}) t({named})"
-    return np.array([row[0] for row in duckdb.sql(sql).fetchall()], dtype=float)
+    return np.array([row[0] for row in duckdb.connect().execute(sql).fetchall()], dtype=np.float64)
 
 
-def truth(text: str) -> np.ndarray:
+def truth(text: str) -> Floats:
     """The function itself, by DuckDB, on every pair of rows; it has no word XOR."""
     spelled = text.replace("xor", "!=").replace("null", "null::boolean")
     for side in "AB":
@@ -89,7 +92,7 @@ def truth(text: str) -> np.ndarray:
             found.append(f"({values})")
     named = ", ".join(ROWS["A"] + ROWS["B"])
     sql = f"select coalesce(({spelled}), false) from (values {', '.join(found)}) t({named})"
-    flat = np.array([row[0] for row in duckdb.sql(sql).fetchall()], dtype=float)
+    flat = np.array([row[0] for row in duckdb.connect().execute(sql).fetchall()], dtype=np.float64)
     return flat.reshape(len(side_rows("A")), len(side_rows("B")))
 
 
