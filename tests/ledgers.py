@@ -1,16 +1,22 @@
-"""Servers' settings and questions for tests of the ledger."""
+"""Servers' settings and questions for tests of the ledger, and programs that put it to the test."""
 
 from __future__ import annotations
 
 import dataclasses
 import hashlib
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from voile.schema import Attribute, Schema, Values
 from voile.serve.ledger import Entry, begin_ledger
 from voile.serve.setting import Setting
 
+ROOT = Path(__file__).parent.parent
 SETTING = Setting(
     id="0123456789abcdef0123456789abcdef",
     name="people",
@@ -37,3 +43,19 @@ def question(name: object, answer: object = None) -> Entry:
     """An entry whose key follows from its name."""
     key = hashlib.sha256(str(name).encode()).hexdigest()
     return Entry(key, f'{{"asked": "{name}"}}', f"[{name if answer is None else answer}]")
+
+
+def run_faults(module: str, *words: object) -> Any:
+    """In a process of its own, which has no threads when it forks."""
+    done = subprocess.run(
+        [sys.executable, "-m", f"tests.{module}", *map(str, words)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=600,
+    )
+    if done.returncode == 77:
+        pytest.skip("there is no C compiler")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)

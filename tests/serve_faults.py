@@ -68,18 +68,32 @@ def heard(child: int, here: int) -> tuple[list[str], int]:
     return lines, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
+def answers(lines: list[str]) -> dict[str, tuple[int, str]]:
+    """What a child said that it has let out: number and answer by key."""
+    told = [json.loads(line) for line in lines if line.endswith("]")]
+    return {key: (number, answer) for key, number, answer in told}
+
+
 # --------------------------------------------------------------------------------- looking at it
 
 
+ROWS = """
+SELECT number, key, question, answer, analyst, group_name, at, digest FROM entries ORDER BY number
+"""
+
+
 def rows_of(folder: Path, setting: Setting) -> dict[str, tuple[int, str]]:
-    """Number and answer by key; checks the chain and the counter without the ledger's own code."""
+    """Number and answer by key, of a ledger that is sound."""
     with closing(sqlite3.connect(folder / LEDGER)) as base:
         assert base.execute("PRAGMA integrity_check").fetchone() == ("ok",)
-        rows = base.execute(
-            "SELECT number, key, question, answer, analyst, group_name, at, digest FROM entries "
-            "ORDER BY number"
-        ).fetchall()
-    said = json.loads((folder / "counter").read_text())
+        rows = base.execute(ROWS).fetchall()
+    return checked(rows, setting, folder / "counter")
+
+
+def checked(
+    rows: list[tuple[Any, ...]], setting: Setting, *counters: Path
+) -> dict[str, tuple[int, str]]:
+    """Checks the chain and the counters without the ledger's own code."""
     digest = hashlib.sha256(f"voile ledger {setting.id}".encode()).hexdigest()
     digests = [digest]
     for place, (number, *parts, kept) in enumerate(rows, start=1):
@@ -88,8 +102,10 @@ def rows_of(folder: Path, setting: Setting) -> dict[str, tuple[int, str]]:
         assert (number, kept) == (place, digest), "the chain is broken"
         digests.append(digest)
     assert len(rows) <= setting.queries, "one more than T"
-    assert said["number"] <= len(rows), "the ledger is behind the counter"
-    assert digests[said["number"]] == said["digest"], "the counter is not of this ledger"
+    for counter in counters:
+        said = json.loads(counter.read_text())
+        assert said["number"] <= len(rows), "the ledger is behind the counter"
+        assert digests[said["number"]] == said["digest"], "the counter is not of this ledger"
     return {row[1]: (row[0], row[3]) for row in rows}
 
 
@@ -162,8 +178,7 @@ def kills(place: Path, rounds: int, seed: int) -> dict[str, int]:
             os.kill(child, signal.SIGKILL)
             lines, code = heard(child, here)
             assert code == -signal.SIGKILL, code
-            whole = [line for line in lines if line.endswith("]")]
-            let_out |= {key: (number, said) for key, number, said in map(json.loads, whole)}
+            let_out |= answers(lines)
             kept = check_let_out(folder, setting, let_out)
             over = "exhausted" in lines and kept == setting.queries
             seen["kills"] += 1
@@ -253,7 +268,7 @@ def lines(place: Path) -> dict[str, Any]:
         shutil.copy(prepared / LEDGER, place / "backup")
     found = []
     for where, told, folder in every_line(place, prepared, setting, ask_once):
-        let_out = {key: (number, said) for key, number, said in map(json.loads, told)}
+        let_out = answers(told)
         entries = check_let_out(folder, setting, let_out)
         found.append((where, entries, len(let_out), ask_again(folder, setting)))
     return {"asked": found, "recovered": recovered_lines(place, setting)}

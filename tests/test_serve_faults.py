@@ -11,16 +11,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.ledgers import begun, question
+from tests.ledgers import ROOT, begun, question, run_faults
 from voile.errors import UsageError
 from voile.serve.ledger import LedgerError, open_ledger
 from voile.serve.setting import LEDGER
 
-ROOT = Path(__file__).parent.parent
 MEMORY = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None  # noqa: S108
 
 
@@ -29,22 +27,6 @@ def memory() -> Iterator[Path]:
     """A folder in memory where there is one: what a kill leaves is the same, and no disk waits."""
     with tempfile.TemporaryDirectory(dir=MEMORY) as folder:
         yield Path(folder)
-
-
-def run_faults(module: str, *words: object) -> Any:
-    """In a process of its own, which has no threads when it forks."""
-    done = subprocess.run(
-        [sys.executable, "-m", f"tests.{module}", *map(str, words)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=600,
-    )
-    if done.returncode == 77:
-        pytest.skip("there is no C compiler")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
 
 
 # --------------------------------------------------------------------------------- kills

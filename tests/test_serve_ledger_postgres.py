@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.ledgers import begun, question
+from tests.ledgers import begun, question, run_faults
 from voile.errors import UsageError
 from voile.serve.ledger import ExhaustedError, LedgerError, open_ledger
 
@@ -121,3 +121,14 @@ def test_a_ledger_that_is_not_in_the_database(
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(UsageError, match=r"pip install 'voile\[postgres\]'"):
         open_ledger(tmp_path / "server", setting)
+
+
+def test_two_servers_are_killed_on_one_shared_ledger(
+    postgres: Callable[..., str], tmp_path: Path
+) -> None:
+    """What either has let out is in the ledger, and there are never more than T."""
+    url = postgres()
+    found = run_faults("serve_shared", tmp_path, url, "--rounds", 15)
+    assert found["kills"] == 30
+    assert found["by_both"] > 0
+    assert 0 < found["let_out"] <= found["kept"] <= 150

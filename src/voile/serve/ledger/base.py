@@ -31,8 +31,9 @@ class ExhaustedError(VoileError):
 
 
 class LedgerError(VoileError):
-    """The ledger cannot be written or read now; nothing was charged and nothing leaves.
+    """The ledger cannot be written or read now, and nothing leaves.
 
+    Nothing was charged, or nobody knows: then the answer is kept for whoever asks again.
     `lasting` says that it will not go away by itself.
     """
 

@@ -22,7 +22,7 @@ PASSING = (errno.ENOSPC, errno.EDQUOT)
 
 
 def counter_path(folder: Path, setting: Setting) -> Path:
-    return Path(setting.counter) if setting.counter else folder / COUNTER
+    return (Path(setting.counter) if setting.counter else folder / COUNTER).absolute()
 
 
 class Counter:

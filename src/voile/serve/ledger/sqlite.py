@@ -60,7 +60,11 @@ class SqliteStore(Store):
         self._idle_lock = threading.Lock()
         try:
             self._writing = connect(path)
-            prepare(self._writing, checkpoints=checkpoints, new=new)
+            try:
+                prepare(self._writing, checkpoints=checkpoints, new=new)
+            except sqlite3.Error:
+                self._writing.close()
+                raise
         except sqlite3.Error as error:
             raise unusable(path, error) from None
 
@@ -82,15 +86,18 @@ class SqliteStore(Store):
             connection = self._take()
             try:
                 connection.execute("BEGIN")
-                return work(runner(connection))
-            finally:
+                done = work(runner(connection))
                 connection.execute("ROLLBACK")
-                self._give_back(connection)
+            except BaseException:
+                connection.close()
+                raise
+            self._give_back(connection)
         except sqlite3.Error as error:
             raise LedgerError(
                 f"the ledger cannot be read: {error}",
                 hint="the server's steward must look after it",
             ) from None
+        return done
 
     def spoils(self, error: Exception) -> bool:
         return isinstance(error, sqlite3.Error) and not isinstance(error, OF_ONE)

@@ -1,0 +1,40 @@
+"""Kill a server's ledger for as long as one likes: python tools/faults.py --kills 10000 --seed 1
+
+A child answers from four threads as fast as it can and is killed at a random moment, again and
+again on the same ledger until that is exhausted, then on a new one. After every kill: all that has
+left is in the ledger as it left, there are at most T entries, their chain is whole, and the counter
+is right. `--power` cuts the power instead, after every call to the disk.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+if str(ROOT) not in sys.path:
+    sys.path.insert(0, str(ROOT))
+
+from tests.serve_disk import built, power  # noqa: E402
+from tests.serve_faults import kills  # noqa: E402
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__)
+    arguments.add_argument("--kills", type=int, default=1000)
+    arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--power", action="store_true")
+    arguments.add_argument("--folder", type=Path, help="Where; the disk that this is on is tested.")
+    given = arguments.parse_args()
+    with tempfile.TemporaryDirectory(dir=given.folder) as name:
+        place = Path(name)
+        found = power(place, built(place)) if given.power else kills(place, given.kills, given.seed)
+    print(json.dumps(found))
+    return 1 if found.get("wrong") else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
