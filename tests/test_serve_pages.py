@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Iterator, Mapping
@@ -399,6 +400,21 @@ def test_an_admin_makes_and_revokes_tokens(place: Place, seen: Seen, browser: Br
     expect(other.get_by_role("alert")).to_contain_text("not valid")
     other.context.close()
     assert page.locator("img").count() == 0
+
+
+@needs_browser
+def test_an_admin_sees_what_answers_told(place: Place, seen: Seen) -> None:
+    place.api("ada").ask("select count(*) from people where age > 50")
+    page = seen.enter(place, "only")
+    page.get_by_role("button", name="Compute it").click()
+    told = page.locator("#audit p").first
+    expect(told).to_contain_text("of 60 answers")
+    expect(told).to_contain_text("Promised for all answers: δ = 1.")
+    expect(page.locator("#audit tbody")).to_contain_text("age")
+    worst = json.loads(page.request.get(
+        f"{place.url}/admin/audit", headers={"Authorization": f"Bearer {place.tokens['only']}"}
+    ).body())["worst"]  # fmt: skip
+    expect(told).to_contain_text(f"more than {worst['rise']:.4g} in log-odds")
 
 
 @needs_browser

@@ -1,6 +1,7 @@
 // The steward's side: analysts and their tokens, groups, the log.
 
 import { get, post } from "./api.js";
+import { audited } from "./audit.js";
 import { byId, el, isNumber, key, leftOf, meter, moment, number, problem, replace, table } from "./dom.js";
 
 const PAGE = 50;
@@ -11,11 +12,14 @@ export function begin(people) {
   parts.made = el("div", { id: "made", role: "status" });
   parts.groups = el("div", { id: "groups" });
   parts.log = el("div", { id: "log" });
+  parts.audit = el("div", { id: "audit", "aria-live": "polite" });
   parts.problem = el("div", { role: "alert" });
   parts.known = el("datalist", { id: "known-groups" });
   replace(byId("panel-manage"), parts.problem,
     card("Analysts", parts.people),
     el("div", { class: "pair" }, card("New token", tokenForm(), parts.made), card("Groups", parts.groups, groupForm())),
+    card("What answers told", parts.audit, el("div", { class: "send" },
+      el("button", { type: "button", onclick: (event) => showAudit(event.currentTarget) }, "Compute it"))),
     card("Log", parts.log));
   showPeople(people.people);
   guarded(showGroups);
@@ -146,6 +150,14 @@ function groupForm() {
   field("Group", name), field("Answers", queries),
   el("div", { class: "send" }, el("button", { type: "submit" }, "Set its budget")));
   return form;
+}
+
+// ---------------------------------------------------------------- the audit
+
+async function showAudit(button) {
+  button.disabled = true;
+  await guarded(async () => replace(parts.audit, audited(await get("admin/audit"))));
+  button.disabled = false;
 }
 
 // ---------------------------------------------------------------- the log
