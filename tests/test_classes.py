@@ -277,6 +277,13 @@ def absent_value() -> None:
     assert measured("semantic[forbidden]", grouped) is None
 
 
+def how_it_is_kept() -> None:
+    """Two laws that look at no record keep ε = 0, and neither is a count with noise."""
+    for heads in (Fraction(1, 2), Fraction(1, 3)):
+        coin = Tiny(1, {t: [heads, 1 - heads] for t in tables(1)})
+        assert holds(Dp(0.0, "swap"), coin)
+
+
 COUNTEREXAMPLES: dict[str, Callable[[], None]] = {
     "number-of-rows": number_of_rows,
     "joes-score": joes_score,
@@ -291,6 +298,7 @@ COUNTEREXAMPLES: dict[str, Callable[[], None]] = {
     "rare-value": rare_value,
     "neighbouring-values": neighbouring_values,
     "absent-value": absent_value,
+    "how-it-is-kept": how_it_is_kept,
 }
 
 

@@ -225,9 +225,10 @@ class Amplification(Stated):
 
 @dataclass(frozen=True)
 class DeltaT(Stated):
-    """(δ, T)-privacy (SuLQ): log-odds change by more than δ with a chance of at most η.
+    """(δ, T)-privacy (SuLQ): log-odds rise by more than δ with a chance of at most η.
 
-    For any property of one row, one who knows all other rows, and at most T queries.
+    For any property of one row, one who knows all other rows, and at most T queries. The log-odds
+    of a property fall as those of its opposite rise, so that both are bounded, each by η.
     """
 
     kind: ClassVar[str] = "delta-T"
@@ -245,10 +246,10 @@ class DeltaT(Stated):
 
     def explain(self) -> str:
         asked = "any number of questions" if self.T is None else f"at most {self.T} questions"
-        rarely = f", but for a chance of {self.eta:.3g}," if self.eta else ""
+        rarely = f"risen, but for a chance of {self.eta:.3g}," if self.eta else "changed"
         return (
             f"After {asked}, nobody's odds of any property of one person's record have "
-            f"changed{rarely} by more than a factor of e^{self.delta:.4g}. This holds also for "
+            f"{rarely} by more than a factor of e^{self.delta:.4g}. This holds also for "
             "someone who knows all other records. It does not hide the number of rows, and "
             "not what is learnt from records that hang together."
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from voile.errors import PromiseError, UsageError, VoileError
+from voile.privacy.guarantees.answer_theorems import ANSWER_THEOREMS
 from voile.privacy.guarantees.belief_theorems import BELIEF_THEOREMS
 from voile.privacy.guarantees.class_theorems import CLASS_THEOREMS
 from voile.privacy.guarantees.kinds import KINDS, Guarantee, label
@@ -14,7 +15,7 @@ from voile.privacy.guarantees.refusals import REFUSALS, Refusal, refusal
 from voile.privacy.guarantees.spelling import Wish, example, spelled
 from voile.privacy.guarantees.theorems import NothingFollows, Theorem
 
-THEOREMS: tuple[Theorem, ...] = BELIEF_THEOREMS + CLASS_THEOREMS
+THEOREMS: tuple[Theorem, ...] = BELIEF_THEOREMS + ANSWER_THEOREMS + CLASS_THEOREMS
 NOTICEABLE = 1e-9
 """Relative difference below which two numbers are the same but for rounding."""
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from voile.privacy.guarantee import ADVERSARIES, Adversary, DGamma
+from voile.privacy.guarantees.answers import ApproximateDp, NoisyAnswers, Zcdp
 from voile.privacy.guarantees.beliefs import (
     Amplification,
     Breach,
@@ -91,6 +92,11 @@ _ALL = (
     Kind("s-breach", SBreach, SBreach.parameters, ("rho2",)),
     Kind("amplification", Amplification, Amplification.parameters, ("gamma",)),
     Kind("delta-T", DeltaT, DeltaT.parameters, ("delta", "eta"), {"T": None, "eta": 0.0}),
+    Kind(
+        "noisy-answers", NoisyAnswers, NoisyAnswers.parameters, ("T",), {"noise": "binomial"}
+    ),
+    Kind("zcdp", Zcdp, Zcdp.parameters, ("rho",)),
+    Kind("approximate-dp", ApproximateDp, ApproximateDp.parameters, ("epsilon",)),
     Kind("k", Anonymity, Anonymity.parameters, ("k",), larger_is_stronger=True),
     Kind(
         "l", Diversity, Diversity.parameters, ("l",), {"measure": "frequency"},

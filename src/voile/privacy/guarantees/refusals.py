@@ -19,7 +19,11 @@ def labels(*names: str) -> frozenset[str]:
 
 
 PRESENCE = labels("d-gamma", "relative", "dp[add-remove]", "breach[presence]")
-RECORD = labels("dp[swap]", "indistinguishable", "breach[record]", "amplification", "delta-T")
+NOISY = labels("noisy-answers")
+RECORD = NOISY | labels(
+    "dp[swap]", "indistinguishable", "breach[record]", "amplification", "delta-T", "zcdp",
+    "approximate-dp",
+)  # fmt: skip
 BELIEFS = PRESENCE | RECORD | labels("s-breach")
 CLASSES = labels("k", "l", "t", "semantic")
 
@@ -115,6 +119,15 @@ REFUSALS = (
         "moving shares to neighbouring values costs little, and changes all of them",
         "101 ordered values; the table has half of them at 50 and half at 51, a class all at 50: "
         "earth mover's distance 0.005, variational distance 1/2",
+    ),
+    *(
+        Refusal(
+            "how-it-is-kept", (BELIEFS | CLASSES) - {one}, frozenset({one}),
+            "a promise says what is hidden, not by which noise",
+            "geometric noise keeps an ε for exchanging a record, and so does a coin toss "
+            "that looks at no record: it answers nothing",
+        )
+        for one in sorted(NOISY)
     ),
     Refusal(
         "absent-value", labels("semantic[ignored]"), labels("semantic[forbidden]"),
