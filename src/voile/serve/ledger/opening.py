@@ -163,7 +163,8 @@ def check_counter(run: Run, setting: Setting, counter: Counter, head: Head) -> N
         raise RolledBackError(
             f"the counter {str(counter.path)!r} is gone, so nobody can tell whether the ledger "
             "is the newest",
-            hint="put the counter back as it was last, or run voile serve recover",
+            hint="put the counter back as it was last; voile serve recover charges all answers "
+            "that are left, or none with --ledger-is-whole if no older ledger was put back",
         )
     if said.number > head.number:
         raise RolledBackError(
