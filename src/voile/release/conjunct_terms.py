@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
 from scipy.special import ndtri
 
-from voile.errors import PromiseError, UsageError
+from voile.errors import PromiseError
 from voile.privacy.interactive.laws import Change
 from voile.privacy.interactive.promise import account, breaches, needed
 
@@ -18,7 +19,8 @@ half, whatever side that is: the tables of both sides are one histogram."""
 AT = 1e-6
 """δ of the (ε, δ) that is told."""
 UNIT = "one row, replaced by any other; a person with c rows has c² times the ρ"
-STEP, STEPS = 1.0005, 2000
+CLOSE, MOST = 5e-4, 8.0
+"""Of the factor by which exact laws need more than the normal one, or keep a larger δ."""
 
 
 @dataclass(frozen=True)
@@ -38,29 +40,42 @@ class Promise:
 
 def promise_for_delta(kind: str, delta: float, eta: float, tables: int) -> Promise:
     """The least noise that keeps (δ,T)-privacy over all tables."""
-    variance = needed(kind, delta, eta, tables).variance
-    for _ in range(STEPS):
-        if breaches(kind, variance, tables, delta, CHANGE).end <= eta:
-            return promised(kind, variance, delta, eta, tables)
-        variance *= STEP
-    raise PromiseError(f"no {kind} noise keeps δ = {delta:g} with η = {eta:g}",
-                       hint="ask for a larger δ or η")  # fmt: skip
+    least = needed(kind, delta, eta, tables).variance
+
+    def kept(more: float) -> bool:
+        return breaches(kind, least * more, tables, delta, CHANGE).end <= eta
+
+    return promised(kind, least * raised(kept), delta, eta, tables)
 
 
 def promise_for_rho(kind: str, rho: float, eta: float, tables: int) -> Promise:
     """Noise that amounts to ρ over all tables, and the δ that it keeps."""
-    if not (math.isfinite(rho) and rho > 0):
-        raise UsageError(f"ρ = {rho} is not above 0", hint="0.5 is a usual promise; less is more")
-    if not 0 < eta < 0.5:
-        raise UsageError(f"η = {eta} is not between 0 and .5", hint="1e-6 is usual")
     variance = tables / (2 * rho)
-    delta = rho - float(ndtri(eta)) * math.sqrt(2 * rho)
-    for _ in range(STEPS):
-        if breaches(kind, variance, tables, delta, CHANGE).end <= eta:
-            return promised(kind, variance, delta, eta, tables)
-        delta *= STEP
-    raise PromiseError(f"{kind} noise of ρ = {rho:g} keeps no δ with η = {eta:g}",
-                       hint="ask for a smaller ρ or a larger η")  # fmt: skip
+    least = rho - float(ndtri(eta)) * math.sqrt(2 * rho)
+
+    def kept(more: float) -> bool:
+        return breaches(kind, variance, tables, least * more, CHANGE).end <= eta
+
+    if not kept(MOST):
+        raise PromiseError(
+            f"{kind} noise of ρ = {rho:g} over {tables:,} tables is so little that it excludes "
+            f"what is not true with a chance above η = {eta:g}",
+            hint="ask for a smaller --rho, a larger --eta, or --noise gaussian",
+        )
+    return promised(kind, variance, least * raised(kept), eta, tables)
+
+
+def raised(kept: Callable[[float], bool]) -> float:
+    """The least factor, 1 or a little more, with which a promise is kept."""
+    if kept(1.0):
+        return 1.0
+    low, high = 1.0, 1.0 + CLOSE
+    while not kept(high) and high < MOST:
+        low, high = high, 1.0 + 2 * (high - 1.0)
+    while high - low > CLOSE:
+        middle = (low + high) / 2
+        low, high = (low, middle) if kept(middle) else (middle, high)
+    return high
 
 
 @lru_cache(maxsize=64)

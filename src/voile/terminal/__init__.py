@@ -152,6 +152,10 @@ def explanation_view(found: dict[str, Any]) -> Any:
         from voile.terminal.class_answers import class_explanation_view
 
         return class_explanation_view(found)
+    if "arity" in found:
+        from voile.terminal.conjunct_answers import conjunct_explanation_view
+
+        return conjunct_explanation_view(found)
     if "axes" in found:
         from voile.terminal.perturbing import local_explanation_view
 

@@ -37,7 +37,7 @@ from voile.privacy.divergence import Floats
 from voile.recoding.grouping import Shown
 from voile.recoding.populations import Populations, populations
 from voile.recoding.units import Codes, Counts
-from voile.release import ClassRelease, LocalRelease, Release, ViewRelease
+from voile.release import ClassRelease, ConjunctRelease, LocalRelease, Release, ViewRelease
 from voile.schema.hierarchy import Levels
 
 WORST = 5
@@ -65,6 +65,11 @@ def losses(
     else quasi-identifiers are all other columns. Of the queries there are none with 0.
     """
     opened = release if isinstance(release, Release) else Release.open(release)
+    if isinstance(opened, ConjunctRelease):
+        raise UsageError(
+            f"{opened.name} is {opened.kind}: losses are of rows that are shown",
+            hint=opened.instead,
+        )
     if not 0 < min_support <= 1:
         raise UsageError(
             f"min-support {min_support} must lie in (0, 1]", hint="0.05: one row in twenty"
