@@ -30,10 +30,11 @@ def self_audit_view(found: SelfAudit) -> Any:
         words = {"p95": "95 % of people, at most", "median": "half of them, at most"}
         told = words.get(name, f"the {name} of anyone")
         rows.append([told, *numbers(found.bound(people[name]["distance_squared"]))])
+    kinds = "1 kind" if found.kinds == 1 else f"{found.kinds:,} kinds"
     lost = f" ({found.lost:,} lost, taken for the worst)" if found.lost else ""
     parts: list[Any] = [
         f"[bold]{found.answers + found.lost:,} of {setting.queries:,} answers[/bold]{lost} by "
-        f"{escape(setting.name)}, of {found.kinds:,} kinds. Looked at: {people['looked_at']:,} "
+        f"{escape(setting.name)}, of {kinds}. Looked at: {people['looked_at']:,} "
         f"{WHO[found.known_by]}. No row was.",
         whole_numbers(["conf may have risen by", "D²", "at most", "adaptive",
                        f"above δ = {setting.delta:g}"], rows, numeric={1, 2, 3, 4}),

@@ -123,10 +123,12 @@ def _settings(alt: Any, found: Reconstruction, x: Any, y: Any) -> list[Any]:
     if not rows:
         return []
     base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y)
-    first = alt.Chart(alt.InlineData(values=[min(rows, key=lambda row: row["count"])]))
-    told = {"text": ["a server with", rows[0]["noise"]], "fontSize": 13, "fontWeight": 600,
-            "dy": -44, "lineHeight": 16}  # fmt: skip
-    words = first.encode(x=x, y=y)
+    last = alt.Chart(alt.InlineData(values=[max(rows, key=lambda row: row["roots"])]))
+    told = {
+        "text": f"rings: a server with {rows[0]['noise']}", "align": "right", "dx": 14, "dy": 38,
+        "fontSize": 13, "fontWeight": 600,
+    }  # fmt: skip
+    words = last.encode(x=x, y=y)
     return [
         base.mark_point(size=260, color=VERMILION, strokeWidth=2.2, filled=False, opacity=1),
         words.mark_text(color="white", stroke="white", strokeWidth=4, **told),
