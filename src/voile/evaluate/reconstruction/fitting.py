@@ -75,9 +75,13 @@ class NormalEquations:
     def fitted(self, mix: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """Values for answers that are mixtures of the columns: a row for each row of `mix`."""
         mean = self._signs / self.questions
-        gram = self._gram - np.outer(self._signs, mean).astype(np.float32)
         sides = (self._sides - np.outer(mean, self._answers)) @ mix.T
-        return in_the_box(lambda x: gram @ x, sides.astype(np.float32)).T.astype(np.float64)
+        sums, means = self._signs.astype(np.float32)[:, None], mean.astype(np.float32)
+
+        def times(x: Floats) -> Floats:  # centred, without another matrix
+            return self._gram @ x - sums * (means @ x)
+
+        return in_the_box(times, sides.astype(np.float32)).T.astype(np.float64)
 
 
 def in_the_box(times: Product, sides: Floats) -> Floats:
