@@ -7,6 +7,7 @@ import hashlib
 import json
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,16 @@ def question(name: object, answer: object = None) -> Entry:
     """An entry whose key follows from its name."""
     key = hashlib.sha256(str(name).encode()).hexdigest()
     return Entry(key, f'{{"asked": "{name}"}}', f"[{name if answer is None else answer}]")
+
+
+def counter_says(path: Path) -> dict[str, Any]:
+    """The newest of what stands in a counter's two places, a line of JSON each."""
+    found = []
+    for start in (0, 512):
+        with suppress(ValueError):
+            found.append(json.loads(path.read_bytes()[start : start + 512]))
+    newest: dict[str, Any] = max(found, key=lambda said: said["turn"])
+    return newest
 
 
 def run_faults(module: str, *words: object) -> Any:

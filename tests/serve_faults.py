@@ -26,7 +26,7 @@ from types import FrameType
 from typing import Any
 
 import voile.serve.ledger
-from tests.ledgers import begun, question
+from tests.ledgers import begun, counter_says, question
 from voile.serve.ledger import ExhaustedError, Kept, open_ledger, recover
 from voile.serve.setting import LEDGER, Setting
 
@@ -103,7 +103,7 @@ def checked(
         digests.append(digest)
     assert len(rows) <= setting.queries, "one more than T"
     for counter in counters:
-        said = json.loads(counter.read_text())
+        said = counter_says(counter)
         assert said["number"] <= len(rows), "the ledger is behind the counter"
         assert digests[said["number"]] == said["digest"], "the counter is not of this ledger"
     return {row[1]: (row[0], row[3]) for row in rows}
@@ -114,7 +114,7 @@ def check_let_out(folder: Path, setting: Setting, let_out: dict[str, tuple[int, 
     rows = rows_of(folder, setting)
     for key, told in let_out.items():
         assert rows.get(key) == told, f"{told} has left, the ledger has {rows.get(key)}"
-    counted = int(json.loads((folder / "counter").read_text())["number"])
+    counted = counter_says(folder / "counter")["number"]
     assert max((number for number, _ in let_out.values()), default=0) <= counted
     return len(rows)
 

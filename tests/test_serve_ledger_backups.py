@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.ledgers import begun, question
+from tests.ledgers import begun, counter_says, question
 from voile.errors import UsageError
 from voile.serve.ledger import (
     Entry,
@@ -37,7 +37,7 @@ def refused(folder: Path, setting: Setting, message: str) -> None:
 
 
 def counted(path: Path) -> int:
-    return int(json.loads(path.read_text())["number"])
+    return int(counter_says(path)["number"])
 
 
 def answered(ledger: Ledger) -> list[str]:
@@ -153,7 +153,7 @@ def test_the_counter_is_where_the_ledger_is(folder: Path) -> None:
     with open_ledger(folder, setting, serving=True) as ledger:
         for number in range(1, 4):
             kept = ledger.record("ann", [question(number)]).kept[question(number).key]
-            said = json.loads((folder / "counter").read_text())
+            said = counter_says(folder / "counter")
             assert (said["number"], said["digest"]) == (number, kept.digest)
             assert said["server"] == setting.id
 
@@ -174,6 +174,25 @@ def test_a_damaged_counter_is_not_believed(folder: Path, content: bytes) -> None
     answer(folder, setting, 1)
     (folder / "counter").write_bytes(content)
     refused(folder, setting, r"counter .*/counter' cannot be read")
+
+
+def test_a_half_written_place_leaves_the_other(folder: Path) -> None:
+    """As a power cut in the middle of a write does; what it was to say had not left."""
+    setting = begun(folder)
+    answer(folder, setting, 1, 2)
+    content = (folder / "counter").read_bytes()
+    assert len(content) == 1024
+    places = [content[:512], content[512:]]
+    turns = [json.loads(place)["turn"] for place in places]
+    newest = turns.index(max(turns))
+    for half in (places[newest][:60].ljust(512), bytes(512), places[newest].replace(b"2", b"3")):
+        changed = [*places]
+        changed[newest] = half
+        (folder / "counter").write_bytes(b"".join(changed))
+        answer(folder, setting)  # starts
+        assert counted(folder / "counter") == 2
+    (folder / "counter").write_bytes(places[newest][:100] * 2)
+    refused(folder, setting, "damaged, or no counter")
 
 
 def test_the_counter_of_another_server(folder: Path, tmp_path: Path) -> None:
@@ -244,7 +263,7 @@ def test_recovering_again_after_a_kill_charges_nothing_twice(
     answer(folder, setting, 2, 3)
     shutil.copy(tmp_path / "backup", folder / LEDGER)
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr("voile.serve.ledger.counter.replace", interrupted)
+        patch.setattr("voile.serve.ledger.counter.write_synced", interrupted)
         recover(folder, setting)
     assert counted(folder / "counter") == 3
     assert recover(folder, setting) == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import sys
 import time
 from collections.abc import Callable
@@ -12,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests.ledgers import begun, question, run_faults
+from tests.ledgers import begun, counter_says, question, run_faults
 from voile.errors import UsageError
 from voile.serve.ledger import ExhaustedError, LedgerError, open_ledger
 
@@ -34,7 +33,7 @@ def test_two_servers_share_a_ledger(postgres: Callable[..., str], tmp_path: Path
         for ledger in (one, two):
             with pytest.raises(ExhaustedError):
                 ledger.record("ann", [question(10)])
-    said = [json.loads((tmp_path / name / "counter").read_text()) for name in ("one", "two")]
+    said = [counter_says(tmp_path / name / "counter") for name in ("one", "two")]
     assert [counter["number"] for counter in said] == [10, 10]
 
 

@@ -3,26 +3,68 @@
 It is on disk before an answer leaves. So a ledger that leads to it has lost nothing, and one that
 does not is an old copy. Kept inside the server's folder, it notices a ledger that was put back
 alone; kept outside, on another disk at best, also a whole folder that was.
+
+The file has two places of one sector each, written in turn and in place, which costs one sync and
+never any room. If the power fails in the middle of a write, the other place still says what was.
 """
 
 from __future__ import annotations
 
 import errno
+import hashlib
 import json
 import os
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 
+from voile.engines.parquet import sync
 from voile.errors import UsageError
 from voile.serve.ledger.base import LedgerError, RolledBackError
 from voile.serve.ledger.chain import Head
 from voile.serve.setting import COUNTER, Setting
 
 FORMAT = "voile-counter"
+PLACE = 512
+"""Bytes of a place: one sector of a disk."""
 PASSING = (errno.ENOSPC, errno.EDQUOT)
 
 
 def counter_path(folder: Path, setting: Setting) -> Path:
     return (Path(setting.counter) if setting.counter else folder / COUNTER).absolute()
+
+
+@dataclass(frozen=True)
+class Said:
+    """What one place says: how far the ledger has come, and at which turn this was written."""
+
+    server: str
+    turn: int
+    head: Head
+
+    def to_bytes(self) -> bytes:
+        """One line that fills a place."""
+        said = {"format": FORMAT, "server": self.server, "turn": self.turn,
+                "number": self.head.number, "digest": self.head.digest}  # fmt: skip
+        line = json.dumps(said | {"check": check(self)})
+        return line.ljust(PLACE - 1).encode() + b"\n"
+
+    @classmethod
+    def from_bytes(cls, place: bytes) -> Said | None:
+        """None if it was never written, or not to its end."""
+        with suppress(ValueError, KeyError, TypeError):
+            found = json.loads(place)
+            head = Head(int(found["number"]), str(found["digest"]))
+            said = cls(str(found["server"]), int(found["turn"]), head)
+            if found["format"] == FORMAT and found["check"] == check(said):
+                return said
+        return None
+
+
+def check(said: Said) -> str:
+    """Whether a place was written to its end; not a secret."""
+    words = f"{FORMAT} {said.server} {said.turn} {said.head.number} {said.head.digest}"
+    return hashlib.sha256(words.encode()).hexdigest()[:16]
 
 
 class Counter:
@@ -33,42 +75,60 @@ class Counter:
         self.server = server
         self.head = Head(-1, "")
         """What is known to be on disk."""
+        self._turn = 0
         self._broken: str | None = None
 
     def read(self) -> Head | None:
         """What the file says; None if it is not there."""
         try:
-            found = json.loads(self.path.read_text(encoding="utf-8"))
-            if found["format"] != FORMAT:
-                raise ValueError("it is no counter")
-            head = Head(int(found["number"]), str(found["digest"]))
+            content = self.path.read_bytes()
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise RolledBackError(
-                f"the counter {str(self.path)!r} cannot be read: {error}",
-                hint="put the file back, or remove it and run voile serve recover",
-            ) from None
-        if found.get("server") != self.server:
+        except OSError as error:
+            raise self._unreadable(error.strerror or str(error)) from None
+        places = (content[:PLACE], content[PLACE : 2 * PLACE])
+        written = [said for said in map(Said.from_bytes, places) if said]
+        if not written:
+            raise self._unreadable("it is damaged, or no counter")
+        newest = max(written, key=lambda said: said.turn)
+        if newest.server != self.server:
             raise UsageError(
                 f"{str(self.path)!r} is the counter of another server",
                 hint="every server has a counter of its own",
             )
-        return head
+        self._turn = newest.turn
+        return newest.head
 
-    def advance(self, head: Head) -> None:
-        """Move on to the newest entry: durable when this returns."""
-        if self._broken:
-            raise self._gone()
+    def create(self, head: Head) -> None:
+        """Make the file: durable when this returns, whole or not there."""
+        beside = self.path.with_name(f".{self.path.name}.new")
         try:
-            replace(self.path, self._content(head))
+            write_synced(beside, self._said(0, head).ljust(2 * PLACE), os.O_CREAT | os.O_TRUNC, 0)
+            beside.replace(self.path)
+            sync(self.path.parent)
         except OSError as error:
             raise self._failed(error) from None
-        self.head = head
+        self.head, self._turn = head, 0
 
-    def _content(self, head: Head) -> bytes:
-        said = {"format": FORMAT, "server": self.server, "number": head.number}
-        return (json.dumps(said | {"digest": head.digest}) + "\n").encode()
+    def advance(self, head: Head) -> None:
+        """Move on to the newest entry: durable when this returns. `read` comes before."""
+        if self._broken:
+            raise self._gone()
+        turn = self._turn + 1
+        try:
+            write_synced(self.path, self._said(turn, head), 0, PLACE * (turn % 2))
+        except OSError as error:
+            raise self._failed(error) from None
+        self.head, self._turn = head, turn
+
+    def _said(self, turn: int, head: Head) -> bytes:
+        return Said(self.server, turn, head).to_bytes()
+
+    def _unreadable(self, why: str) -> RolledBackError:
+        return RolledBackError(
+            f"the counter {str(self.path)!r} cannot be read: {why}",
+            hint="put the file back, or remove it and run voile serve recover",
+        )
 
     def _failed(self, error: OSError) -> LedgerError:
         if error.errno in PASSING:
@@ -87,18 +147,11 @@ class Counter:
         )
 
 
-def replace(path: Path, content: bytes) -> None:
-    """Write beside, sync, rename, sync the folder: whole or as before, and on disk."""
-    beside = path.with_name(f".{path.name}.new")
-    handle = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+def write_synced(path: Path, content: bytes, flags: int, offset: int) -> None:
+    """Write a few bytes, and wait until they are on disk."""
+    handle = os.open(path, os.O_WRONLY | flags, 0o600)
     try:
-        os.write(handle, content)
+        os.pwrite(handle, content, offset)
         os.fsync(handle)
     finally:
         os.close(handle)
-    beside.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

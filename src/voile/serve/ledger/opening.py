@@ -34,7 +34,7 @@ def begin_ledger(folder: Path, setting: Setting) -> None:
             f"{str(counter.path)!r} exists already", hint="every server has a counter of its own"
         )
     make_tables(folder, setting)
-    counter.advance(genesis(setting.id))
+    counter.create(genesis(setting.id))
 
 
 def open_ledger(folder: Path, setting: Setting, *, serving: bool = False) -> Ledger:
@@ -81,7 +81,10 @@ def recover(folder: Path, setting: Setting, *, ledger_is_whole: bool = False) ->
             return lost, charging.head(run, setting.id)
 
         lost, head = store.write(charge)
-        counter.advance(head)
+        if said == UNKNOWN:
+            counter.create(head)
+        else:
+            counter.advance(head)
         return lost
 
 
