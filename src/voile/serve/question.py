@@ -32,6 +32,7 @@ from voile.query.parse import Query
 from voile.query.predicate import Atom, Expression, Predicate, Term, both, guarded, to_sql, wording
 from voile.query.rows import RowSums
 from voile.query.text import refusal
+from voile.schema import Schema
 from voile.serve.canonical import Truth, digest, meaning, meaning_of_values
 from voile.serve.change import change_of, summed
 from voile.serve.setting import Setting
@@ -180,7 +181,7 @@ class Asking:
     def _query(self, sql: str) -> Query:
         """Read and checked; who mines asks one question about many subsets."""
         if sql not in self._queries:
-            query = parse(sql, self.setting.schema)
+            query = parsed(sql, self.setting.schema)
             if (count := len(terms_needed(query))) > MOST_TOTALS:
                 raise QueryError(
                     f"the question needs {count} totals", hint=f"at most {MOST_TOTALS} at once"
@@ -356,6 +357,20 @@ class Shape:
     """How many groups."""
     digest: str
     """Which groups."""
+
+
+def parsed(sql: str, schema: Schema) -> Query:
+    """As for a release, but for hints that only a release can follow."""
+    try:
+        return parse(sql, schema)
+    except QueryError as error:
+        if "--with" in error.hint:
+            hint = "a server has one table, and its own columns are all there is to ask about"
+        elif "quantile" in error.hint:
+            hint = "only sums over many rows are told; ask for a histogram, with GROUP BY"
+        else:
+            hint = error.hint
+        raise QueryError(error.message, hint=hint) from None
 
 
 def cells_digest(listed: Groups) -> str:

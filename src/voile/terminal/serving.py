@@ -27,8 +27,8 @@ def begun_view(found: dict[str, Any]) -> Any:
         f"error of {found['stderr']:,.1f}",
         "promise": f"no belief about a person rises by more than δ = {found['delta']:g} in "
         f"log-odds, but with a chance of η = {found['eta']:g}",
-        "which is": f"ρ = {promise['rho']:.3g} zCDP; ε = {promise['epsilon']:.3g} at "
-        f"δ = {promise['delta']:.0e}, in the words of differential privacy",
+        "which is": f"ε = {promise['epsilon']:.3g} at δ = {promise['delta']:.0e}, in the words of "
+        f"differential privacy; ρ = {promise['rho']:.3g} zCDP{but_for(promise)}",
         "as printed": f"the slides' variance {printed['variance']:,.0f} would let it rise by more "
         f"with a chance of {printed['breach']:.2f}",
     }
@@ -38,6 +38,13 @@ def begun_view(found: dict[str, Any]) -> Any:
     )
     notes = [f"[dim]note: {escape(note)}[/dim]" for note in found["notes"]]
     return Group(key_values(facts | {"next": escape(following)}), *notes)
+
+
+def but_for(promise: dict[str, Any]) -> str:
+    """Coins may all fall on one side: then, and only then, an answer tells for certain."""
+    if promise["rho_holds"]:
+        return ""
+    return f" but for a chance of {promise['atom']:.0e}" if promise["atom"] else " all but surely"
 
 
 def issued_view(identity: Identity, expires: str | None) -> str:
