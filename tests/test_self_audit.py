@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 from tests.sampling import FALSE_ALARM
 from voile.cli import app
 from voile.errors import UsageError
+from voile.evaluate.reconstruction.truth import read_ids
 from voile.noise.halves import members, row_hashes
 from voile.privacy.interactive.laws import NoiseLaw, noise_law
 from voile.privacy.interactive.promise import needed
@@ -441,6 +442,10 @@ def test_folders_and_ids_that_are_none_are_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, ["serve", "audit", str(tmp_path)])
     assert isinstance(done.exception, UsageError)
     assert "is no server's folder" in done.exception.message
+    empty = tmp_path / "ids.txt"
+    empty.touch()
+    with pytest.raises(UsageError, match="is empty"):
+        read_ids(empty)
 
 
 def test_bounds_are_the_formula() -> None:

@@ -99,6 +99,8 @@ def read_ids(file: Path) -> tuple[str, ...]:
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
         raise UsageError(f"--ids {str(file)!r}: {reason}", hint="one id on each line") from None
+    if not found:
+        raise UsageError(f"--ids {str(file)!r} is empty", hint="one id on each line")
     if len(set(found)) < len(found):
         raise UsageError(f"--ids {str(file)!r} has an id twice", hint="one id for each row")
     return found
