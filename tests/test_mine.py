@@ -320,6 +320,17 @@ def test_the_tester_with_a_small_bias_decides() -> None:
     assert again.above is False
 
 
+def test_the_tester_needs_little_of_the_second_budget() -> None:
+    pair = servers(100.0)
+    pair["B"].queries = 2
+    plan = planned(pair, "A.married and B.rich", halves=100, seed="t")
+    with pytest.raises(PromiseError, match="B would be asked 101"):
+        plan.check()
+    trial = planned_tester(plan, bias=0.2)
+    trial.plan.check()
+    assert run_tester(trial).spent["B"].remaining == 0
+
+
 @pytest.mark.parametrize(
     ("expression", "options", "words"),
     [

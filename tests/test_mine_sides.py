@@ -218,6 +218,12 @@ def test_refusals_say_what_and_where(text: str, words: str) -> None:
     assert refused.value.hint
 
 
+def test_a_value_that_does_not_occur_is_remarked() -> None:
+    found = read("A.sex = 'fm' and B.cancer", SERVERS)
+    assert "A: sex has no value 'fm'" in found.remarks[0]
+    assert not read("A.sex = 'f' and B.cancer", SERVERS).remarks
+
+
 def test_alternating_conditions_are_bounded() -> None:
     text = " and ".join(f"(A.age > {i} or B.visits > {i % 9})" for i in range(14))
     with pytest.raises(UsageError, match="14 conditions on columns of A"):

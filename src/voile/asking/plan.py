@@ -57,6 +57,14 @@ class Plan:
     error: float
     """The standard error to expect, at most, if all classes of rows are equally frequent."""
     notes: tuple[str, ...]
+    searching: bool = False
+    """Whether the halves are searched for one that is biased: only of that is the second asked."""
+
+    def asked(self, side: Side) -> int:
+        """How many questions the server is asked, at most."""
+        if self.searching and side is self.sides[-1]:
+            return 2 * len(side.conditions)
+        return side.queries(self.halves)
 
     def questions(self) -> list[tuple[Side, str, Subset]]:
         """All of them, half by half, so that both sides get on together."""
@@ -80,7 +88,7 @@ class Plan:
     def check(self) -> None:
         """Refuse before anything is asked if a budget does not suffice."""
         for side in self.sides:
-            needed = side.queries(self.halves)
+            needed = self.asked(side)
             if side.remaining >= needed:
                 continue
             if needed <= MOST_DRY_RUNS and (needed := self.new(side)) <= side.remaining:
@@ -112,9 +120,9 @@ class Plan:
             "queries": {
                 side.name: {
                     "conditions": list(side.conditions),
-                    "queries": side.queries(self.halves),
+                    "queries": self.asked(side),
                     "remaining": side.remaining,
-                    "enough": side.remaining >= side.queries(self.halves),
+                    "enough": side.remaining >= self.asked(side),
                 }
                 for side in self.sides
             },
@@ -154,7 +162,7 @@ def planned(
         halves=wanted,
         seed=fresh_seed() if seed is None else checked_seed(seed),
         error=error_at(parts, sides, rows, wanted),
-        notes=matching(sides),
+        notes=(*found.remarks, *matching(sides)),
     )
 
 

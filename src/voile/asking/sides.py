@@ -82,6 +82,8 @@ class Expression:
     """Those that it reads, in the order in which the servers were given."""
     atoms: Mapping[str, tuple[Atom, ...]]
     """Of each side that it reads."""
+    remarks: tuple[str, ...] = ()
+    """What the analyst should know and is not wrong."""
 
 
 def read(text: str, schemas: Mapping[str, Schema]) -> Expression:
@@ -96,7 +98,8 @@ def read(text: str, schemas: Mapping[str, Schema]) -> Expression:
     except RecursionError:
         raise too_deep() from None
     sides = tuple(name for name in schemas if reader.atoms.get(name))
-    return Expression(text, found, sides, {name: tuple(reader.atoms[name]) for name in sides})
+    atoms = {name: tuple(reader.atoms[name]) for name in sides}
+    return Expression(text, found, sides, atoms, tuple(dict.fromkeys(reader.remarks)))
 
 
 def parsed(text: str) -> exp.Expr:
@@ -134,6 +137,7 @@ class _Reader:
     coarse: bool = False
     """Whether all that reads one side is one atom; else only what no AND, OR, NOT or XOR joins."""
     atoms: dict[str, list[Atom]] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
 
     def is_small(self) -> bool:
         """Whether every truth assignment of a side's atoms can be looked at."""
@@ -219,13 +223,15 @@ class _Reader:
 
     def atom(self, node: exp.Expr, side: str) -> Atom:
         schema = self.schemas[side]
-        bound = Binder(self.text, schema, {side.lower()}).expression(node)
+        binder = Binder(self.text, schema, {side.lower()})
+        bound = binder.expression(node)
+        self.remarks += [f"{side}: {remark}" for remark in binder.remarks]
         nullable = any(schema[name].null for name in bound.attributes)
         nullable |= not all(isinstance(part, NEVER_NULL) for part in node.walk())
         nullable &= not isinstance(node, exp.Is)
         bare = exp.Paren(this=node.copy())
         for column in bare.find_all(exp.Column):
-            name = Binder(self.text, schema, {side.lower()}).attribute(column)
+            name = binder.attribute(column)
             column.replace(exp.column(exp.to_identifier(name, quoted=True)))
         sql = to_same_sql(bare.this)
         if sql is None:

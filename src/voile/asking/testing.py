@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -47,7 +47,7 @@ def planned_tester(plan: Plan, *, bias: float = 1.0, threshold: float = 0.0) -> 
             f"{plan.expression!r} is not a condition of one server and one of another",
             hint="the tester is about α and β: A.smoker and B.cancer",
         )
-    return Trial(plan, literals, bias, threshold)
+    return Trial(replace(plan, searching=True), literals, bias, threshold)
 
 
 def run_tester(trial: Trial, progress: Progress | None = None) -> Tested:

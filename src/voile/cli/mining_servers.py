@@ -82,6 +82,7 @@ def mine(
         }
         plan = planned(servers, expression, halves=halves, error=error, seed=seed)
         trial = planned_tester(plan, bias=bias, threshold=threshold) if tester else None
+        plan = trial.plan if trial else plan
         if dry_run:
             show(plan.to_dict() if as_json else None, lambda: plan_view(plan))
             return
@@ -99,7 +100,7 @@ def mine(
                 show(tested.to_dict() if as_json else None, lambda: tested_view(tested))
                 return
             mined = carried_out(plan, confidence=confidence, progress=progress)
-        show(mined.to_dict() if as_json else None, lambda: mined_view(mined))
+        show(mined.to_dict() if as_json else None, lambda: mined_view(mined, len(plan.notes)))
 
 
 def addresses(

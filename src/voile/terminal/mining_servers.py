@@ -15,10 +15,13 @@ if TYPE_CHECKING:
 def say_plan(plan: Plan) -> None:
     """Before anything is asked: how much of each budget, and how near it will come."""
     for side in plan.sides:
-        say(f"{side.name} is asked {side.queries(plan.halves):,} questions, and its budget has "
+        asked = plan.asked(side)
+        say(f"{side.name} is asked {asked:,} question{'s' * (asked != 1)}, and its budget has "
             f"{side.remaining:,} left")  # fmt: skip
     if plan.halves:
         say(f"{plan.halves:,} halves, seed {plan.seed}; standard error up to {plan.error:.2g}")
+    for note in plan.notes:
+        say(f"note: {note}")
 
 
 def plan_view(plan: Plan) -> Any:
@@ -26,9 +29,9 @@ def plan_view(plan: Plan) -> Any:
     from rich.markup import escape
 
     rows = [
-        [side.name, escape("\n".join(side.conditions)), f"{side.queries(plan.halves):,}",
+        [side.name, escape("\n".join(side.conditions)), f"{plan.asked(side):,}",
          f"{side.remaining:,}" + " [red]not enough[/red]" * (
-             side.remaining < side.queries(plan.halves))]
+             side.remaining < plan.asked(side))]
         for side in plan.sides
     ]  # fmt: skip
     told = [
@@ -38,7 +41,8 @@ def plan_view(plan: Plan) -> Any:
     return Group(table_of(["server", "counts of", "questions", "budget left"], rows), *told)
 
 
-def mined_view(mined: Mined) -> Any:
+def mined_view(mined: Mined, said: int) -> Any:
+    """What was found; the first `said` notes were said before asking."""
     from rich.console import Group
     from rich.markup import escape
 
@@ -54,7 +58,7 @@ def mined_view(mined: Mined) -> Any:
     ]  # fmt: skip
     if rows:
         parts.append(table_of(["given", "then", "Δ", "±", "interval"], rows))
-    return Group(*parts, shares_table(mined), spent_table(mined.spent), *notes(mined.notes))
+    return Group(*parts, shares_table(mined), spent_table(mined.spent), *notes(mined.notes[said:]))
 
 
 def tested_view(tested: Tested) -> Any:
@@ -73,7 +77,7 @@ def tested_view(tested: Tested) -> Any:
             f"Δ = {tested.delta:.3g} ± {tested.stderr:.3g}, "
             f"{'above' if tested.above else 'not above'} {tested.threshold:g}"
         )
-    return Group(*told, shares_table(tested), spent_table(tested.spent), *notes(tested.notes))
+    return Group(*told, shares_table(tested), spent_table(tested.spent))
 
 
 def shares_table(found: Mined | Tested) -> Any:
