@@ -354,7 +354,7 @@ def test_simultaneous_intervals_are_wider(frame: pd.DataFrame) -> None:
 
 def test_description_shows_both_ways(frame: pd.DataFrame) -> None:
     text = published(frame, arity=1, subsets=40).describe()
-    assert "| tables of 1 columns, of halves |" in text and "this release" in text
+    assert "| tables of 1 column, of halves |" in text and "this release" in text
     assert "Halves save figures, not privacy" in text
     assert "Simulation" in text
 
@@ -439,7 +439,7 @@ def test_commands(tmp_path: Path, frame: pd.DataFrame) -> None:
         done = run.invoke(app, command)
         assert done.exit_code == 0, done.output
     kinds = json.loads(run.invoke(app, ["guarantees", place, "--json"]).stdout)
-    assert [one["kind"] for one in kinds] == ["delta-t", "approximate-dp"]
+    assert [one["kind"] for one in kinds] == ["delta-T", "approximate-dp"]
     refused = run.invoke(app, ["loss", str(tmp_path / "people.parquet"), place,
                                "--sensitive", "smoker", "--qi", "sex"])  # fmt: skip
     assert refused.exit_code != 0

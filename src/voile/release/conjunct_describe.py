@@ -55,7 +55,8 @@ def comparing(manifest: ConjunctManifest) -> list[str]:
     found, p = manifest.comparison, manifest.parameters
     if found is None:
         return []
-    parted = f"tables of {(found.columns + 1) // 2} columns, of halves"
+    few = (found.columns + 1) // 2
+    parted = f"tables of {few} column{'s' if few > 1 else ''}, of halves"
     direct = f"tables of {found.columns} columns, of all rows"
     mine = ["this release", ""] if p.halves else ["", "this release"]
     return [

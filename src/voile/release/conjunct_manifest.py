@@ -46,7 +46,7 @@ class ConjunctParameters(Part):
 class ConjunctGuarantee(Part):
     """(δ,T)-privacy, and what it amounts to in other words."""
 
-    kind: Literal["delta-t"] = "delta-t"
+    kind: Literal["delta-T"] = "delta-T"
     delta: Finite = Field(gt=0, description="No belief's log-odds rise by more than δ")
     eta: Finite = Field(gt=0, lt=0.5, description="but for a chance of η")
     breach: Finite = Field(ge=0, description="That chance, for the noise that was drawn")

@@ -15,7 +15,7 @@ def conjunct_statements(manifest: ConjunctManifest) -> list[Statement]:
     g, tables = manifest.guarantee, manifest.parameters.tables
     found = [
         Statement(
-            {"kind": "delta-t", "delta": g.delta, "queries": tables, "eta": g.eta},
+            {"kind": "delta-T", "delta": g.delta, "T": tables, "eta": g.eta},
             "exclusive", ANYONE, DEFINED,
             f"Over all {tables:,} tables the log-odds of the truth about a row rise by more than "
             f"{g.delta:.4g} with a chance of at most {g.eta:g}.",
@@ -23,14 +23,14 @@ def conjunct_statements(manifest: ConjunctManifest) -> list[Statement]:
     ]  # fmt: skip
     if g.rho_holds:
         found.append(Statement(
-            {"kind": "zcdp", "rho": g.rho, "unit": "swap"}, "exclusive", ANYONE,
+            {"kind": "zcdp", "rho": g.rho}, "exclusive", ANYONE,
             "ρ of each table adds up",
             f"Zero-concentrated differential privacy with ρ = {g.rho:.4g}, for replacing a row.",
         ))  # fmt: skip
     if g.epsilon is not None:
         found.append(Statement(
-            {"kind": "approximate-dp", "epsilon": g.epsilon, "delta": g.epsilon_delta,
-             "unit": "swap"}, "exclusive", ANYONE, DEFINED,
+            {"kind": "approximate-dp", "epsilon": g.epsilon, "delta": g.epsilon_delta},
+            "exclusive", ANYONE, DEFINED,
             f"(ε, δ)-differential privacy with ε = {g.epsilon:.4g} and δ = {g.epsilon_delta:g}, "
             "for replacing a row.",
         ))  # fmt: skip

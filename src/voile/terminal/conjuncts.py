@@ -15,12 +15,13 @@ def counted_view(done: Counted) -> Any:
 
     manifest = done.release.manifest
     p, g = manifest.parameters, manifest.guarantee
+    columns = "1 column" if p.arity == 1 else f"{p.arity} columns"
     of = f"both sides of {p.halves:,} halves" if p.halves else "all rows"
     epsilon = "" if g.epsilon is None else f"; ε = {g.epsilon:.4g} at {g.epsilon_delta:g}"
     rows = [
         ["release", escape(str(done.release.path))],
         ["rows", f"{done.rows_in:,} in, {manifest.public_rows:,} counted"],
-        ["tables", f"{len(manifest.sets):,} sets of {p.arity} columns, of {of}: "
+        ["tables", f"{len(manifest.sets):,} sets of {columns}, of {of}: "
                    f"{manifest.rows:,} figures"],
         ["noise", f"{p.noise}, standard deviation {manifest.law.sd:,.4g}"],
         ["promise", f"δ = {g.delta:.4g} over T = {p.tables:,} tables, but for η = {g.eta:g}"],
