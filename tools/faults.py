@@ -3,7 +3,8 @@
 A child answers from four threads as fast as it can and is killed at a random moment, again and
 again on the same ledger until that is exhausted, then on a new one. After every kill: all that has
 left is in the ledger as it left, there are at most T entries, their chain is whole, and the counter
-is right. `--power` cuts the power instead, after every call to the disk.
+is right. `--power` cuts the power instead, after every call to the disk; `--http` kills whole
+servers while clients ask them over HTTP.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ if str(ROOT) not in sys.path:
 
 from tests.serve_disk import built, power  # noqa: E402
 from tests.serve_faults import kills  # noqa: E402
+from tests.serve_http_faults import kills as http_kills  # noqa: E402
 
 
 def main() -> int:
@@ -27,11 +29,15 @@ def main() -> int:
     arguments.add_argument("--kills", type=int, default=1000)
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--power", action="store_true")
+    arguments.add_argument("--http", action="store_true")
     arguments.add_argument("--folder", type=Path, help="Where; the disk that this is on is tested.")
     given = arguments.parse_args()
     with tempfile.TemporaryDirectory(dir=given.folder) as name:
         place = Path(name)
-        found = power(place, built(place)) if given.power else kills(place, given.kills, given.seed)
+        if given.power:
+            found = power(place, built(place))
+        else:
+            found = (http_kills if given.http else kills)(place, given.kills, given.seed)
     print(json.dumps(found))
     return 1 if found.get("wrong") else 0
 
