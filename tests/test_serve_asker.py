@@ -51,8 +51,7 @@ def test_without_noise_answers_are_the_truth(sql: str, noise: str, tmp_path: Pat
     with asker_of(tmp_path / "s", t, schema=DOMAIN, noise=noise, noiseless=True) as found:
         told = found.ask("ana", sql).answer
     assert len(told.rows) == len(truth)
-    # Shares are summed in steps of about a millionth, and a grid of a sixteenth of the change.
-    loose = 1e-4 if noise == "gaussian" else 2e-2
+    loose = 1e-4  # shares are summed in steps of about a millionth
     for row, true in zip(told.rows, truth, strict=True):
         *keys, estimate = row.values()
         assert tuple(keys) == true[:-1]

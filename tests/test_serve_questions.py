@@ -142,7 +142,7 @@ def test_no_person_changes_a_total_by_more_than_is_said(
     parts = parts_of(tmp_path, spread(tuples), DOMAIN, question)
     for place, total in enumerate(question.totals):
         part = parts[:, :, place]
-        steps = np.ceil(np.abs(part[:, None, :] - part[None, :, :]) / total.grid)
+        steps = np.abs(part[:, None, :] - part[None, :, :])
         assert steps.any()
         assert steps.sum(axis=2).max() <= total.change.l1
         assert (steps**2).sum(axis=2).max() <= total.change.l2_squared
@@ -312,7 +312,7 @@ def test_what_the_ledger_keeps_is_json_without_a_row(tmp_path: Path) -> None:
         (kept,) = found.ledger.entries()
         question = json.loads(kept.entry.question)
         assert set(question) == {
-            "subset", "where", "groups", "values", "low", "high", "scale", "grid", "cells", "l1",
+            "subset", "where", "groups", "values", "low", "high", "scale", "cells", "l1",
             "l2_squared", "noise", "variance", "sql",
         }  # fmt: skip
         assert len(json.loads(kept.entry.answer)) == question["cells"] == 2

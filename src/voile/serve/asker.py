@@ -154,7 +154,7 @@ class Asker:
         truth = self._counted(question, [total.aggregate for total in new])
         entries = []
         for place, total in enumerate(new):
-            steps = np.floor_divide(truth[:, place], total.grid).astype(np.int64)
+            steps = truth[:, place].astype(np.int64)
             noise = self._draw(total.law, len(steps))
             noisy = [int(step) + one for step, one in zip(steps, noise, strict=True)]
             question_text = json.dumps(total.question, ensure_ascii=False, sort_keys=True)
@@ -184,7 +184,7 @@ class Asker:
         found: dict[Any, NoisyTotal] = {}
         for total in question.totals:
             steps = np.array(json.loads(kept[total.key].entry.answer), dtype=np.float64)[places]
-            found[total.term] = noisy_total(total, total.numbers(steps))
+            found[total.term] = noisy_total(total, steps / total.scale)
         estimator = NoisyEstimator(
             {total.term: total.range for total in question.totals}, found, self.setting.rows
         )
@@ -192,8 +192,8 @@ class Asker:
 
 
 def noisy_total(total: TotalAsked, values: Any) -> NoisyTotal:
-    return NoisyTotal(total.key, values, total.law, total.unit, total.grid,
-                      normal=total.law.kind != "geometric")  # fmt: skip
+    unit, normal = 1 / total.scale, total.law.kind != "geometric"
+    return NoisyTotal(total.key, values, total.law, unit, normal=normal)
 
 
 def distinct(question: Question) -> list[TotalAsked]:

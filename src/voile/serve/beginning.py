@@ -81,7 +81,7 @@ def begin(
             id=secrets.token_hex(16), name=name or source.name[:NAME], schema=domain,
             people=people, declared=schema is not None, queries=queries, delta=delta, eta=eta,
             noise=noise, variance=variance, per_person=per_person or 1, person=person,
-            id_column=key, ledger=ledger, counter=None if counter is None else str(counter.absolute()),
+            id_column=key, ledger=ledger, counter=outside(counter),
             digest=file_digest(begun / TABLE),
         )  # fmt: skip
         setting = with_subsets(setting, subsets or {}, begun / TABLE)
@@ -92,6 +92,11 @@ def begin(
         shutil.rmtree(begun, ignore_errors=True)
         raise
     return setting, notes + remarks(setting)
+
+
+def outside(counter: Path | None) -> str | None:
+    """From whatever folder the server will be run."""
+    return None if counter is None else str(counter.absolute())
 
 
 def nulls_of(source: Table, columns: Sequence[str] | None) -> Any:

@@ -18,8 +18,6 @@ from voile.query.predicate import Expression, Term, guarded, to_sql
 
 FINE = 2**20
 """Steps that numbers which are not whole are summed in, over their range."""
-COARSE = 16
-"""Steps over a total's change where noise is tossed with coins, of which it needs the square."""
 MOST_STEPS = 2.0**46
 """Of one row; sums of them are exact in floating point for a hundred million rows."""
 Floats = npt.NDArray[np.float64]
@@ -27,15 +25,15 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Summed:
-    """How a term is summed in whole fine steps."""
+    """How a term is summed in whole steps."""
 
     aggregate: str
     """In SQL."""
     scale: float
-    """Fine steps to one unit of what is summed."""
+    """Steps to one unit of what is summed."""
     low: int
     high: int
-    """Between which a row's part lies, in fine steps, if it counts."""
+    """Between which a row's part lies, in steps, if it counts."""
 
 
 def summed(term: Term, numbers: dict[Expression, Floats], ends: tuple[float, float]) -> Summed:
@@ -67,25 +65,20 @@ def half_away(x: float) -> int:
     return int(math.copysign(math.floor(abs(x) + 0.5), x))
 
 
-def change_of(
-    total: Summed, cells: int, *, always: bool, per_person: int, coins: bool
-) -> tuple[Change, int]:
-    """What replacing one person's rows does at most, in steps; and how many fine steps make one.
+def change_of(total: Summed, cells: int, *, always: bool, per_person: int) -> Change:
+    """What replacing one person's rows does at most, in steps.
 
     A row's part lies between low and high if it counts, and is 0 if not: so 0 is among them, unless
     all rows `always` count. Who changes group takes a part from one and gives a part to another.
-    Where noise is made of `coins`, fine steps are floored to coarse ones first.
     """
     low, high = total.low, total.high
     if not always or cells > 1 or per_person > 1:
         low, high = min(low, 0), max(high, 0)
     within, most = per_person * (high - low), per_person * max(-low, high)
-    grid = -(-within // COARSE) if coins and within > 2 * COARSE else 1
-    within, most = -(-within // grid), -(-most // grid)
     if cells == 1:
-        return Change(max(within, 1), max(within, 1) ** 2), grid
+        return Change(max(within, 1), max(within, 1) ** 2)
     # Two groups by so much each; that also covers one group by `within`.
     each = max(most, -(-math.isqrt(2 * within**2) // 2), 1)
     while 2 * each**2 < within**2:
         each += 1
-    return Change(2 * each, 2 * each**2), grid
+    return Change(2 * each, 2 * each**2)

@@ -67,27 +67,15 @@ class TotalAsked:
     key: str
     term: Term
     aggregate: str
-    """The SQL aggregate: whole fine steps."""
+    """The SQL aggregate: whole steps."""
     range: tuple[float, float]
     """Between which numbers a row's part lies."""
     scale: float
-    """Fine steps to one unit of what is summed."""
-    grid: int
-    """Fine steps that are floored to one."""
+    """Steps to one unit of what is summed."""
     change: Change
     law: NoiseLaw
     question: dict[str, Any]
     """What the ledger keeps."""
-
-    @property
-    def unit(self) -> float:
-        """What one step is worth."""
-        return self.grid / self.scale
-
-    def numbers(self, steps: npt.NDArray[Any]) -> Floats:
-        """What answered steps are estimates of: the middle of what was floored to each."""
-        found: Floats = (steps * self.grid + (self.grid - 1) / 2) / self.scale
-        return found
 
 
 @dataclass(frozen=True)
@@ -297,10 +285,7 @@ class Asking:
             shape.rows.fixed and not where and not any(np.isnan(n).any() for n in numbers.values())
         )
         total = summed(term, numbers, (low, high))
-        change, grid = change_of(
-            total, shape.cells, always=always, per_person=self.setting.per_person,
-            coins=self.setting.noise == "binomial",
-        )  # fmt: skip
+        change = change_of(total, shape.cells, always=always, per_person=self.setting.per_person)
         law = self._law(change)
         meant = {
             "subset": shape.rows.told,
@@ -316,12 +301,12 @@ class Asking:
             "where": to_sql(where) if where else None,
             "groups": [group.sql for group in shape.groups],
             "values": [value.sql for value in term.values],
-            "low": low, "high": high, "scale": total.scale, "grid": grid, "cells": shape.cells,
+            "low": low, "high": high, "scale": total.scale, "cells": shape.cells,
             "l1": change.l1, "l2_squared": change.l2_squared,
             "noise": law.kind, "variance": float(law.variance), "sql": query.sql,
         }  # fmt: skip
         return TotalAsked(
-            digest(meant), term, total.aggregate, (low, high), total.scale, grid, change, law, told
+            digest(meant), term, total.aggregate, (low, high), total.scale, change, law, told
         )
 
     def _range(

@@ -72,8 +72,8 @@ def residuals(
     """Of all answers; `sizes` are how many rows all or a half are, where that is public."""
     blocks: dict[str | None, list[Answer]] = {}
     for answer in answers:
-        # What is floored has an error of its own; other noise is not normal enough for squares.
-        if answer.kind.grid == 1 and answer.kind.noise in NORMAL:
+        # Other noise is not normal enough for squares.
+        if answer.kind.noise in NORMAL:
             blocks.setdefault(answer.half, []).append(answer)
     read = Weights(asking, domains)
     found = Residuals()

@@ -48,7 +48,6 @@ class Kind:
     low: float
     high: float
     scale: float
-    grid: int
     l2_squared: int
     noise: str
     variance: float
@@ -60,7 +59,7 @@ class Kind:
             where=tuple(part for part in (question["where"], subset) if part),
             groups=tuple(question["groups"]), values=tuple(question["values"]),
             low=question["low"], high=question["high"], scale=question["scale"],
-            grid=question["grid"], l2_squared=question["l2_squared"], noise=question["noise"],
+            l2_squared=question["l2_squared"], noise=question["noise"],
             variance=question["variance"],
         )  # fmt: skip
 
@@ -104,21 +103,12 @@ class Seen:
         """Squared, between any two parts of all rows of one person."""
         kind, steps, people = self.kind, self.steps, self.per_person
         same = self.groups[:, None] == self.groups[None, :]
-        if people > 1 and kind.grid > 1:  # rows of one person may be floored in many groups
-            apart = ~same | (steps[:, None] != steps[None, :])
-            return np.where(apart, kind.largest, 0.0)
-        within = coarse(people * np.abs(steps[:, None] - steps[None, :]), kind.grid)
-        own = coarse(people * np.abs(steps), kind.grid)
+        within = (people * (steps[:, None] - steps[None, :])).astype(np.float64) ** 2
+        own = (people * steps).astype(np.float64) ** 2
         between = own[:, None] + own[None, :]
         nowhere = (steps[:, None] == 0) | (steps[None, :] == 0)
         found: Floats = np.where(same | nowhere, within, between) * kind.per_step
         return found
-
-
-def coarse(fine: Ints, grid: int) -> Floats:
-    """The square of how many coarse steps a change of fine ones is at most."""
-    found: Floats = (-(-fine // grid)).astype(np.float64) ** 2
-    return found
 
 
 class Domains:

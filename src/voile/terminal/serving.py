@@ -27,8 +27,7 @@ def begun_view(found: dict[str, Any]) -> Any:
         f"error of {found['stderr']:,.1f}",
         "promise": f"no belief about a person rises by more than δ = {found['delta']:g} in "
         f"log-odds, but with a chance of η = {found['eta']:g}",
-        "which is": f"ε = {promise['epsilon']:.3g} at δ = {promise['delta']:.0e}, in the words of "
-        f"differential privacy; ρ = {promise['rho']:.3g} zCDP{but_for(promise)}",
+        "which is": f"{in_epsilon(promise)}; ρ = {promise['rho']:.3g} zCDP{but_for(promise)}",
         "as printed": f"the slides' variance {printed['variance']:,.0f} would let it rise by more "
         f"with a chance of {printed['breach']:.2f}",
     }
@@ -38,6 +37,12 @@ def begun_view(found: dict[str, Any]) -> Any:
     )
     notes = [f"[dim]note: {escape(note)}[/dim]" for note in found["notes"]]
     return Group(key_values(facts | {"next": escape(following)}), *notes)
+
+
+def in_epsilon(promise: dict[str, Any]) -> str:
+    found, at = promise["epsilon"], promise["delta"]
+    told = "no ε that could be told" if found is None else f"ε = {found:.3g}"
+    return f"{told} at δ = {at:.0e}, in the words of differential privacy"
 
 
 def but_for(promise: dict[str, Any]) -> str:

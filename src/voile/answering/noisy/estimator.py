@@ -63,23 +63,15 @@ class NoisyTotal:
     noise: Noise
     unit: float
     """What a whole step is worth."""
-    grid: int = 1
-    """Fine steps that were floored to one, before noise was added."""
     normal: bool = True
     """Whether the noise has the tails of a normal law."""
 
     @property
     def variance(self) -> float:
-        """Of the error: the noise's, and the square of the most that flooring does."""
-        return (self.noise.variance + self._floored**2) * self.unit**2
-
-    @property
-    def _floored(self) -> float:
-        """Values stand in the middle of what was floored to one step."""
-        return (1 - 1 / self.grid) / 2
+        return self.noise.variance * self.unit**2
 
     def deviation(self, miss: float) -> float:
-        return (deviation_of(self.noise, miss) + self._floored) * self.unit
+        return deviation_of(self.noise, miss) * self.unit
 
 
 @dataclass(frozen=True)
