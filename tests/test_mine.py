@@ -72,15 +72,15 @@ def test_any_function_of_two_sides_with_the_stated_error(
 def test_the_error_of_several_products_that_share_halves() -> None:
     """Covariances of the same halves are not independent: the stated error must know that.
 
-    Standardised errors of 150 runs have a standard deviation within 25 % of 1 (4.3σ, 10⁻⁵).
+    Standardised errors of 90 runs have a standard deviation within 33 % of 1 (4.4σ, 10⁻⁵).
     """
     expression = "(A.married and B.rich) or (A.male and B.hrs41)"
     truth, scaled, pair = true_share(expression, 3000), [], servers(50.0, rows=3000)
-    for run in range(150):
+    for run in range(90):
         found = mine(pair, expression, halves=40, seed=f"run {run}")
         scaled.append((found.value - truth) / found.stderr)
-    assert float(np.std(scaled)) == pytest.approx(1.0, rel=0.25)
-    assert abs(float(np.mean(scaled))) < 0.4
+    assert float(np.std(scaled)) == pytest.approx(1.0, rel=0.33)
+    assert abs(float(np.mean(scaled))) < 0.45
 
 
 def test_one_side_is_one_count() -> None:
@@ -111,7 +111,7 @@ def test_nulls_count_as_sql_does() -> None:
     """NOT of unknown is unknown, on rows where a column is NULL."""
     rng = np.random.default_rng(5)
     a = rng.choice(np.array([True, False, None], dtype=object), 4000)
-    b = rng.random(4000) < 0.4
+    b = rng.random(4000) < 0.45
     pair = {"A": FakeServer({"x": a}, 0.0, null=("x",)), "B": FakeServer({"y": b}, 0.0)}
     found = mine(pair, "not A.x and B.y", halves=3000, seed="nulls")
     truth = float(((a == False) & b).mean())  # noqa: E712

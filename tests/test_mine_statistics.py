@@ -196,7 +196,7 @@ def test_best_number_of_halves() -> None:
 def test_intervals_cover(halves: int, variance: float, sized: bool) -> None:
     """At least 94 % of intervals said to cover 95 %, believable at 10⁻⁶; too short ones are not."""
     world = Bivariate("married", "rich", 11)
-    runs, hits, short, deltas = 2000, 0, 0, 0
+    runs, hits, short, deltas = 1000, 0, 0, 0
     p, q = world.shares
     delta = world.truth / p - q
     for _ in range(runs):
@@ -204,7 +204,7 @@ def test_intervals_cover(halves: int, variance: float, sized: bool) -> None:
         found = combined(AND, left, right, N, sizes if sized else None)
         low, high = found.interval(0.95)
         hits += low <= world.truth <= high
-        short += abs(found.value - world.truth) <= 0.8 * 1.96 * found.stderr
+        short += abs(found.value - world.truth) <= 0.7 * 1.96 * found.stderr
         ratio = implied(
             found.covariance, found.covariance_stderr, float(found.shares[0].value[0]),
             float(found.shares[0].stderr[0]), linked=found.linked[0], confidence=0.95,
@@ -310,3 +310,29 @@ def test_the_error_of_one_half_is_as_stated() -> None:
     scaled = (found - (world.truth / p - q)) / [tester.stderr(float(x), q) for x in excess]
     assert 0.9 < float(np.std(scaled)) < 1.02
     assert abs(float(np.mean(scaled))) < 0.05
+
+
+def test_a_set_put_together_from_biased_halves() -> None:
+    """What free choice of q would give: q* of 400 halves about α, and one question about β.
+
+    30 runs: root mean squares are within 40 % but for 1 in 10³ (3.1σ of 13 %).
+    """
+    a, b = (adult()[name].astype(np.float32) for name in ("married", "rich"))
+    p, q = float(a.mean()), float(b.mean())
+    delta = float((a * b).mean()) / p - q
+    rng = np.random.default_rng(12)
+    stars, covariances, biases = [], [], []
+    for _ in range(30):
+        bits = np.frombuffer(rng.bytes(400 * (N // 8 + 1)), dtype=np.uint8).reshape(400, -1)
+        inside = np.unpackbits(bits, axis=1, count=N).astype(np.float32)
+        over, other = inside @ (a - p), inside @ (b - q)
+        star = (over - over.mean()) @ (inside - 0.5) > 0
+        bias = float((a - p)[star].sum())
+        stars.append((1 - p) * float((b - q)[star].sum()) / bias - delta)
+        covariances.append(4 / N * float(np.cov(over, other)[0, 1]) / p - delta)
+        biases.append(bias / math.sqrt(N))
+    expected = ORACLE["qstar_married_rich_T400_V0"]
+    assert float(np.mean(biases)) == pytest.approx(expected["bias_over_sqrtn"], rel=0.05)
+    assert np.sqrt(np.mean(np.square(stars))) == pytest.approx(expected["rmse_qstar"], rel=0.4)
+    rms = np.sqrt(np.mean(np.square(covariances)))
+    assert rms == pytest.approx(expected["rmse_cov_T_beta"], rel=0.4)
