@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from http import HTTPStatus
 from importlib.resources import files
@@ -20,7 +21,7 @@ from starlette.exceptions import HTTPException
 from voile.errors import UsageError, VoileError
 from voile.serve import wire
 from voile.serve.desk import Caller, Desk, refusal_of, unauthorized
-from voile.serve.document import OPERATIONS, Operation, describe
+from voile.serve.document import NUMBERS, OPERATIONS, Operation, describe
 from voile.web.body import Bodies
 from voile.web.guard import Guard, fault, refused
 from voile.web.headers import Headers
@@ -52,6 +53,29 @@ SECONDS = 10.0
 """To send a body."""
 
 
+@dataclass(frozen=True)
+class Number:
+    """A whole number that may stand in the address."""
+
+    least: int
+    greatest: int
+    default: int | None
+
+    def read(self, name: str, text: str | None) -> int | None:
+        if text is None:
+            return self.default
+        if not (text.isascii() and text.isdigit() and len(text) <= 16):
+            raise UsageError(f"{name}={text[:20]!r} is no whole number", hint=f"as in {name}=10")
+        if not self.least <= int(text) <= self.greatest:
+            raise UsageError(
+                f"{name}={text} is out of range", hint=f"{self.least} to {self.greatest}"
+            )
+        return int(text)
+
+
+MOST, BEFORE = Number(*NUMBERS["most"], default=100), Number(*NUMBERS["before"], default=None)
+
+
 class Endpoints:
     """From requests to the desk and back."""
 
@@ -79,8 +103,7 @@ class Endpoints:
         return await self._got(self._desk.about, request)
 
     async def history(self, request: Request) -> Response:
-        most = whole(request, "most", 100, least=1, greatest=1000)
-        return await self._got(partial(self._desk.history, most=most), request)
+        return await self._got(self._desk.history, request, most=MOST)
 
     async def people(self, request: Request) -> Response:
         return await self._got(self._desk.people, request)
@@ -89,9 +112,7 @@ class Endpoints:
         return await self._got(self._desk.groups, request)
 
     async def log(self, request: Request) -> Response:
-        most = whole(request, "most", 100, least=1, greatest=1000)
-        before = whole(request, "before", None, least=0, greatest=2**53)
-        return await self._got(partial(self._desk.log, before=before, most=most), request)
+        return await self._got(self._desk.log, request, most=MOST, before=BEFORE)
 
     async def audit(self, request: Request) -> Response:
         return await self._got(self._desk.audit, request)
@@ -105,14 +126,18 @@ class Endpoints:
     async def set_group(self, request: Request) -> Response:
         return await self._posted(self._desk.set_group, request)
 
-    async def _got(self, work: Callable[[Caller], Mapping[str, Any]], request: Request) -> Response:
+    async def _got(
+        self, work: Callable[..., Mapping[str, Any]], request: Request, **known: Number
+    ) -> Response:
         caller = caller_of(request)
-        return answer(await self._pool.run(partial(work, caller)))
+        numbers = numbers_of(request, known)
+        return answer(await self._pool.run(partial(work, caller, **numbers)))
 
     async def _posted(
         self, work: Callable[[Caller, bytes], Mapping[str, Any]], request: Request
     ) -> Response:
         caller = caller_of(request)
+        numbers_of(request, {})
         body = await self._bodies.read(request)
         return answer(await self._pool.run(partial(work, caller, body)))
 
@@ -125,16 +150,15 @@ def caller_of(request: Request) -> Caller:
     return Caller(token.strip(), request.client.host if request.client else "")
 
 
-def whole(request: Request, name: str, default: Any, *, least: int, greatest: int) -> Any:
-    """A whole number from the address, such as ?most=10."""
-    text = request.query_params.get(name)
-    if text is None:
-        return default
-    if not (text.isascii() and text.isdigit() and len(text) <= 16):
-        raise UsageError(f"{name}={text[:20]!r} is no whole number", hint=f"such as {name}={least}")
-    if not least <= int(text) <= greatest:
-        raise UsageError(f"{name}={text} is out of range", hint=f"{least} to {greatest}")
-    return int(text)
+def numbers_of(request: Request, known: Mapping[str, Number]) -> dict[str, int | None]:
+    """Whole numbers from the address, such as ?most=10; refuses what it does not know."""
+    given = request.query_params.multi_items()
+    if wrong := [name for name, _ in given if name not in known]:
+        raise UsageError(f"there is no parameter {wrong[0][:20]!r}", hint="see /docs")
+    if len(given) > len({name for name, _ in given}):
+        raise UsageError("a parameter stands twice in the address", hint="write it once")
+    texts = dict(given)
+    return {name: number.read(name, texts.get(name)) for name, number in known.items()}
 
 
 def answer(data: Mapping[str, Any]) -> Response:

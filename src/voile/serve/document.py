@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import reduce
 from http import HTTPStatus
 from operator import or_
@@ -20,6 +19,8 @@ if TYPE_CHECKING:
     from voile.serve.setting import Setting
 
 SCHEMAS = "#/components/schemas/"
+NUMBERS = {"most": (1, 1000), "before": (0, 2**53)}
+"""What may stand behind ? in an address, and between which ends."""
 ANY = (HTTPStatus.BAD_REQUEST, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 WITH_TOKEN = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 WITH_BODY = (
@@ -54,8 +55,8 @@ class Operation:
     answers: tuple[type[BaseModel], ...]
     body: type[BaseModel] | None = None
     token: bool = True
-    numbers: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    """Numbers that may stand in the address, and their ranges."""
+    numbers: tuple[str, ...] = ()
+    """Which of NUMBERS may stand in the address."""
 
     @property
     def responses(self) -> dict[int | str, dict[str, Any]]:
@@ -81,14 +82,17 @@ class Operation:
                     "name": name,
                     "in": "query",
                     "required": False,
-                    "schema": {"type": "integer", "minimum": least, "maximum": greatest},
+                    "schema": {
+                        "type": "integer",
+                        "minimum": NUMBERS[name][0],
+                        "maximum": NUMBERS[name][1],
+                    },
                 }
-                for name, (least, greatest) in self.numbers.items()
+                for name in self.numbers
             ]
         return found
 
 
-MOST = {"most": (1, 1000)}
 OPERATIONS = (
     Operation(
         "POST",
@@ -100,7 +104,9 @@ OPERATIONS = (
     ),
     Operation("GET", "/budget", "budget", "What may still be asked.", (wire.Budget,)),
     Operation("GET", "/schema", "schema", "The columns and the promise.", (wire.About,)),
-    Operation("GET", "/history", "history", "One's own questions.", (wire.History,), numbers=MOST),
+    Operation(
+        "GET", "/history", "history", "One's own questions.", (wire.History,), numbers=("most",)
+    ),
     Operation("GET", "/health", "health", "Whether it runs.", (wire.Health,), token=False),
     Operation("GET", "/admin/people", "people", "Analysts and tokens.", (wire.People,)),
     Operation("GET", "/admin/groups", "groups", "Groups and budgets.", (wire.Groups,)),
@@ -110,7 +116,7 @@ OPERATIONS = (
         "log",
         "The audit log, newest first.",
         (wire.Log,),
-        numbers=MOST | {"before": (0, 2**53)},
+        numbers=("most", "before"),
     ),
     Operation("GET", "/admin/audit", "audit", "What answers can have told.", (wire.Audited,)),
     Operation(
