@@ -135,7 +135,7 @@ def test_noise_of_a_margin_is_what_noise_on_figures_does() -> None:
         at = margin_of(places, axes, base)
         for some in base.sets:
             for side in range(2):
-                for cell in range(base.cells(some)):
+                for cell in range(math.prod(base.shape(some))):
                     moved = {s: base.load(s).copy() for s in base.sets}
                     moved[some][0, side, cell] += 1
                     shifted = Tables(schema, 2, halves, 10, variance, moved.__getitem__)

@@ -28,11 +28,6 @@ class Spread:
     rate: float
     along: Floats
 
-    def of(self, left: Floats, right: Floats) -> float:
-        """leftᵀ · covariance · right"""
-        shared = float(self.along @ left) * float(self.along @ right)
-        return float((self.own * left) @ right) - self.rate * shared
-
 
 @dataclass(frozen=True, eq=False)
 class Margin:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import combinations
-from math import prod
 
 import numpy as np
 import numpy.typing as npt
@@ -68,9 +67,6 @@ class Tables:
         return np.asarray(
             apart - (apart.sum(axis=1, keepdims=True) - self.leaning) / apart.shape[1]
         )
-
-    def cells(self, some: Set) -> int:
-        return prod(self.shape(some))
 
 
 @dataclass(frozen=True, eq=False)
