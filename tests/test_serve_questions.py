@@ -260,6 +260,7 @@ def test_halves_are_those_that_everybody_can_draw(tmp_path: Path) -> None:
             told = found.ask("ana", "select count(*) from t where age > 2", {"half": seed})
             assert told.answer.value == sum(half[i] and i % 5 > 2 for i in range(500))
             assert 190 < half.sum() < 310  # six standard deviations
+            assert told.subset_rows == half.sum()
 
 
 def test_the_hash_of_a_row_is_the_documented_one() -> None:

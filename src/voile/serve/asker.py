@@ -32,6 +32,8 @@ from voile.serve.question import Asking, Question, TotalAsked
 from voile.serve.setting import Setting
 
 Draw = Callable[[NoiseLaw, int], list[int]]
+KEPT = 4096
+"""Sizes of halves that are remembered."""
 
 
 class Counted(Protocol):
@@ -99,6 +101,7 @@ class Asker:
         self._rows, self._draw = rows, draw_noise
         self._asking = Asking(setting)
         self._reserved = Reserved()
+        self._sizes: dict[str, int] = {}
 
     def promise(self) -> dict[str, Any]:
         """What all answers together promise everyone in the table."""
@@ -136,9 +139,21 @@ class Asker:
         return Reply(
             answer=answer, charged=charged, left=left,
             numbers=tuple(sorted({kept[total.key].number for total in totals})),
-            subset=question.rows.told, subset_rows=question.rows.rows,
+            subset=question.rows.told, subset_rows=self._size(question),
             notes=(*answer.notes, *self._notes(question)),
         )  # fmt: skip
+
+    def _size(self, question: Question) -> int | None:
+        """How many rows the subset has, where that is public: who is in a half is, for ids are."""
+        rows = question.rows
+        if rows.rows is not None or self.setting.per_person > 1 or rows.condition is None:
+            return rows.rows
+        if rows.condition not in self._sizes:
+            if len(self._sizes) >= KEPT:
+                self._sizes.clear()
+            found = self._rows.sums(rows.condition, [], ["count(*)"])
+            self._sizes[rows.condition] = int(found.sums[0, 0])
+        return self._sizes[rows.condition]
 
     def _notes(self, question: Question) -> list[str]:
         found = list(question.notes)
