@@ -20,6 +20,7 @@ from bench import (
     query,
     reconstruct,
     refine,
+    serve,
     shaped,
     trees,
 )
@@ -40,6 +41,7 @@ BENCHMARKS = {
         local,
         reconstruct,
         collect,
+        serve,
         trees,
         groupings,
     )

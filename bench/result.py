@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from bench.child import Outcome
 
-Unit = Literal["rows/s", "s", "ms", "bytes", "rows", "%"]
+Unit = Literal["rows/s", "answers/s", "s", "ms", "bytes", "rows", "%"]
 
 
 @dataclass(frozen=True)
