@@ -321,6 +321,16 @@ def test_histograms_and_sums_are_as_safe_as_counts(kind: str) -> None:
         assert narrow.above(1.0) > 1e-4  # had the noise not been widened
 
 
+def test_the_widest_noise_is_summed_as_normal_noise() -> None:
+    """Beyond two million points; just below that the exact law says the same."""
+    found = breaches("gaussian", 4e10, 1000, 3.3e-4, Change(1, 1))
+    wide = breaches("gaussian", 4e10, 1000, 3.3e-4, Change(10, 100))
+    assert wide.end == pytest.approx(found.end, rel=1e-3)
+    assert found.end == pytest.approx(breach(3.3e-4, 1000, 4e10), rel=1e-3)
+    with pytest.raises(UsageError, match="1e-20"):
+        needed("gaussian", 1.0, 1e-25, 10)
+
+
 def test_anytime_promises_the_highest_point() -> None:
     found = needed("gaussian", 1.0, 1e-6, 20, anytime=True)
     assert found.breach_anytime <= 1e-6 * (1 + 1e-3) < needed("gaussian", 1.0, 1e-6, 20).breach * 2

@@ -13,6 +13,9 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from voile.errors import UsageError
 
+LEAST_ETA = 1e-20
+"""Smaller chances are not told from 0 where the exact laws of noise are summed."""
+
 
 def conf(p: float) -> float:
     """The log-odds of a belief; −∞ of 0 and ∞ of 1."""
@@ -63,9 +66,9 @@ def check_promise(delta: float, eta: float, queries: int) -> None:
         raise UsageError(
             f"δ = {delta} is not above 0", hint="1 lets a belief of .5 rise to .73; 0.5 to .62"
         )
-    if not 0 < eta < 0.5:
+    if not LEAST_ETA <= eta < 0.5:
         raise UsageError(
-            f"η = {eta} is not between 0 and .5",
+            f"η = {eta} is not between {LEAST_ETA:g} and .5",
             hint="it is the chance that a belief rises by more than δ; 1e-6 is usual",
         )
     if queries < 1:

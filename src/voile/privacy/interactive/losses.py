@@ -24,6 +24,8 @@ Ints = npt.NDArray[np.int64]
 POINTS, FEW_POINTS, FEW = 2**20, 2**18, 100
 """Of the grid, where the loss has no grid of its own; fewer do for few answers."""
 MOST_POINTS = 2**22
+WIDE = 2**21
+"""Noise that is further out than this is taken as normal."""
 NEGLIGIBLE = 1e-18
 """Chances that are counted as errors and not looked into."""
 LEAST_DIGITS = 300.0
@@ -77,6 +79,8 @@ def loss_of(law: NoiseLaw, step: int = 1) -> Loss:
     if law.kind == "geometric":
         return _geometric_loss(1 / law.parameter, step)
     far = _far(law, step)
+    if far > WIDE:
+        return _normal_loss(step / law.sd)
     k = np.arange(-far, far + 1)
     chances, away = law.pmf(k), law.log_pmf(k + step)
     here = (chances > 0) & np.isfinite(away)
@@ -98,6 +102,14 @@ def _geometric_loss(rate: float, step: int) -> Loss:
     chances[-1] = tail * math.exp(-rate * step)  # noise of −step or less
     values = np.asarray((step - 2 * k) * rate, dtype=np.float64)
     return Loss(values, chances, 0.0, 2 * rate)
+
+
+def _normal_loss(ratio: float) -> Loss:
+    """Of noise so wide that it is normal but for a relative 10⁻¹⁰; `ratio` is step over σ."""
+    z = np.linspace(-12, 12, FEW_POINTS + 1)
+    chances = np.exp(-z * z / 2)
+    values = np.asarray(ratio * z + ratio * ratio / 2)
+    return Loss(values, chances / chances.sum(), 1e-32, ratio * 24 / FEW_POINTS)
 
 
 def _far(law: NoiseLaw, step: int) -> int:
@@ -151,7 +163,7 @@ class Total:
     @cached_property
     def _suffixes(self) -> tuple[Floats, Floats]:
         """Chances from each value on, under the truth and under the other hypothesis."""
-        other = self.chances * np.exp(-self.values)
+        other = self.chances * np.exp(np.minimum(-self.values, LEAST_DIGITS))
         truth, against = (np.append(np.cumsum(x[::-1])[::-1], 0.0) for x in (self.chances, other))
         return truth, against
 
