@@ -17,6 +17,9 @@ GROUP = 256
 NOTES = 10_000
 """Lines of the log that may wait for the disk. Nobody waits for them; further ones are dropped."""
 
+LATER = 0.1
+"""Seconds that lines of the log wait for a job to be committed with."""
+
 Job = Callable[[Run], Any]
 Commit = Callable[[Sequence[Job]], list[Any]]
 """What became of each job, a VoileError if it was refused; all is on disk."""
@@ -67,9 +70,14 @@ class Writer:
         """Wait for jobs and take those that fit a transaction; none when all is done."""
         with self._changed:
             self._changed.wait_for(lambda: self._queue or self._closed)
+            self._changed.wait_for(self._is_urgent, timeout=LATER)
             group = [self._queue.popleft() for _ in range(min(GROUP, len(self._queue)))]
             self._notes -= sum(future is None for _, future in group)
             return group
+
+    def _is_urgent(self) -> bool:
+        """Whether somebody waits, not for lines of the log only."""
+        return self._closed or self._notes < len(self._queue)
 
     def _write(self, group: list[tuple[Job, Future[Any] | None]]) -> None:
         try:
