@@ -58,7 +58,8 @@ def oracle() -> dict[str, Any]:
 def eight() -> npt.NDArray[np.int64]:
     """How many training rows of Adult have each combination of eight Boolean properties."""
     columns = ", ".join(f"({c})::INT AS {n}" for n, c in zip(NAMES, EIGHT, strict=True))
-    found = duckdb.sql(f"SELECT {columns} FROM '{ADULT}' WHERE split = 'train'").fetchnumpy()
+    rows = f"SELECT {columns} FROM '{ADULT}' WHERE split = 'train'"
+    found = duckdb.connect().execute(rows).fetchnumpy()
     codes = np.ravel_multi_index([found[n] for n in NAMES], (2,) * 8)
     return np.bincount(codes, minlength=256)
 
@@ -300,7 +301,7 @@ def test_intervals_cover(halves: int, variance: float, eight: npt.NDArray[np.int
     for _ in range(1500):
         first = rng.multivariate_hypergeometric(pair, -(-pair.sum() // 2), halves)
         sides = np.stack([first, pair - first], axis=1).reshape(halves, 2, 2, 2)
-        data = {("a",): sides.sum(axis=3), ("b",): sides.sum(axis=2)}
+        data: dict[tuple[str, ...], Any] = {("a",): sides.sum(axis=3), ("b",): sides.sum(axis=2)}
         data = {k: v + np.rint(rng.normal(0, math.sqrt(variance), v.shape)).astype(int)
                 for k, v in data.items()}  # fmt: skip
         tables = Tables(schema, 1, halves, int(pair.sum()), variance, data.__getitem__)

@@ -201,9 +201,9 @@ def test_the_highest_point_is_breached_at_most_twice_as_often(law: NoiseLaw) -> 
     walks: dict[tuple[float, bool], float] = {(0.0, False): 1.0}
     for _ in range(5):
         after: dict[tuple[float, bool], float] = defaultdict(float)
-        for ((at, ever), p), (loss, q) in itertools.product(walks.items(), steps.items()):
+        for ((at, was), p), (loss, q) in itertools.product(walks.items(), steps.items()):
             now = round(at + loss, 9)
-            after[now, ever or now > rise] += p * q
+            after[now, was or now > rise] += p * q
         walks = after
     ever = sum(p for (_, above), p in walks.items() if above)
     end = sum(p for (at, _), p in walks.items() if at > rise)

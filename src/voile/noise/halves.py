@@ -35,4 +35,5 @@ def half_mask(seed: str) -> int:
 
 def members(hashes: Hashes, seed: str) -> npt.NDArray[np.bool_]:
     """Which rows are in the half."""
-    return (np.bitwise_count(hashes & np.uint64(half_mask(seed))) & 1).astype(np.bool_)
+    under = np.bitwise_count(hashes & np.uint64(half_mask(seed)))
+    return np.asarray(under & 1, dtype=np.bool_)

@@ -7,7 +7,6 @@ the public schema alone.
 from __future__ import annotations
 
 import json
-import math
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
@@ -15,35 +14,29 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from voile.answering.answer import bin_notes
 from voile.answering.noisy.work import terms_needed
-from voile.answering.source import KEYS, LARGEST, NUMBERS, parts_of
-from voile.answering.totals import Groups, listing, possible
+from voile.answering.source import parts_of
+from voile.answering.totals import Groups
 from voile.engines.counted import half
-from voile.engines.view import View
 from voile.errors import QueryError, UsageError, did_you_mean
 from voile.privacy.interactive.laws import Change, NoiseLaw, noise_law
 from voile.query import parse
-from voile.query.domain import DomainSums, GroupedSum
+from voile.query.domain import GroupedSum
 from voile.query.parse import Query
-from voile.query.predicate import Atom, Expression, Predicate, Term, both, guarded, to_sql, wording
-from voile.query.rows import RowSums
-from voile.query.text import refusal
+from voile.query.predicate import Atom, Expression, Predicate, Term, both, guarded, to_sql
 from voile.schema import Schema
-from voile.serve.canonical import Truth, digest, meaning, meaning_of_values
+from voile.serve.canonical import digest, meaning, meaning_of_values
 from voile.serve.change import change_of, summed
 from voile.serve.setting import Setting
+from voile.serve.tried import Tried
 
-MOST_GROUPS = 10_000
 MOST_TOTALS = 50
-MOST_TUPLES = 2**22
-"""Tuples of the domain on which one condition is tried before any row is."""
 LONGEST, LONGEST_SEED = 10_000, 200
 """Characters of a question, and of a seed."""
 KEPT = 4096
+"""Questions that are remembered as they were read."""
 Floats = npt.NDArray[np.float64]
 
 
@@ -104,10 +97,8 @@ class Asking:
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
-        self._view = View([], setting.schema, strict=True)
-        self._sums = DomainSums(setting.schema, self._view.domain, memory=2**28, exact=True)
+        self._tried = Tried(setting.schema)
         self._lock = threading.Lock()
-        self._truths: OrderedDict[Atom, Truth] = OrderedDict()
         self._queries: OrderedDict[str, Query] = OrderedDict()
         self._laws: dict[Change, NoiseLaw] = {}
         self.subsets = {one.name: self.condition(one.sql) for one in setting.subsets}
@@ -125,7 +116,7 @@ class Asking:
     def condition(self, sql: str) -> str:
         """A declared condition as the engine reads it."""
         query = parse(f"select count(*) from rows where {sql}", self.setting.schema)
-        self._check(query)
+        self._tried.check(query)
         return to_sql(query.predicate) if query.predicate else "TRUE"
 
     def rows(self, subset: Any) -> Rows:
@@ -156,14 +147,14 @@ class Asking:
         # One order for all ways to write GROUP BY, so that they have one stored answer.
         order = sorted(range(len(query.groups)), key=lambda i: query.groups[i].sql)
         stored = tuple(query.groups[i] for i in order)
-        expected, listed = self._listed(query, stored)
+        expected, listed = self._tried.listed(query, stored)
         groups, places = arranged(listed, order)
         shape = Shape(rows, stored, len(listed), cells_digest(listed))
         totals = tuple(self._total(term, query, shape) for term in terms)
         return Question(
             query=query, rows=rows, totals=totals, groups=groups, where=self._where(query, rows),
             keys=tuple(guarded(group.sql) for group in stored), expected=expected,
-            stored=places, codes=listed.codes, notes=tuple(bin_notes(query, self._view)),
+            stored=places, codes=listed.codes, notes=tuple(bin_notes(query, self._tried.view)),
         )  # fmt: skip
 
     def _query(self, sql: str) -> Query:
@@ -174,7 +165,7 @@ class Asking:
                 raise QueryError(
                     f"the question needs {count} totals", hint=f"at most {MOST_TOTALS} at once"
                 )
-            self._check(query)
+            self._tried.check(query)
             self._queries[sql] = query
             if len(self._queries) > KEPT:
                 self._queries.popitem(last=False)
@@ -185,101 +176,11 @@ class Asking:
         parts += [rows.condition] if rows.condition else []
         return " AND ".join(parts) or "TRUE"
 
-    # ------------------------------------------------------------------ on the domain
-
-    def _check(self, query: Query) -> None:
-        """Every expression is computed on its domain first: what fails there is refused here.
-
-        So it cannot fail on rows, whose values are all of the domain.
-        """
-        parts: list[Atom | Expression] = [*query.conditions, *query.values, *query.groups]
-        for part in parts:
-            size = math.prod(self.setting.schema[name].size for name in part.attributes)
-            if size > MOST_TUPLES:
-                raise refusal(
-                    query.sql,
-                    f"{wording(part)} reads {size:,} combinations of values, too many to try "
-                    "beforehand",
-                    part.start,
-                    "ask about fewer columns in one condition, and join conditions with AND or OR",
-                )
-        new = [part for part in parts if part not in self._truths]
-        found = self._view.domain.evaluate([Expression(p.sql, p.attributes) for p in new])
-        for part, column in zip(new, found, strict=True):
-            self._check_kind(query, part, column)
-            if isinstance(part, Atom):
-                self._keep(part, column)
-
-    def _check_kind(self, query: Query, part: Atom | Expression, column: Any) -> None:
-        kind = column.type
-        if isinstance(part, Atom):
-            if not (pa.types.is_boolean(kind) or pa.types.is_null(kind)):
-                raise refusal(query.sql, f"{wording(part)} is not true or false", part.start,
-                              "compare it with something, as in age > 30")  # fmt: skip
-            return
-        (typed,) = self._view.types([part.sql])
-        allowed = NUMBERS if part in query.values else KEYS
-        if not typed.startswith(allowed) or typed == "INTERVAL" or typed.endswith("]"):
-            raise refusal(query.sql, f"{wording(part)} is of type {typed}", part.start,
-                          "sum numbers; group by numbers, texts or dates")  # fmt: skip
-
-    def _keep(self, atom: Atom, column: Any) -> None:
-        known = pc.fill_null(pc.cast(column, pa.bool_()), False)
-        self._truths[atom] = known.to_numpy(zero_copy_only=False)
-        if len(self._truths) > KEPT:
-            self._truths.popitem(last=False)
-
-    def _truth(self, atom: Atom) -> Truth:
-        if atom not in self._truths:
-            (found,) = self._view.domain.evaluate([Expression(atom.sql, atom.attributes)])
-            self._keep(atom, found)
-        return self._truths[atom]
-
-    def _numbers(self, value: Expression) -> Floats:
-        """What is summed, on each tuple of its columns' domain; NaN where there is none."""
-        (found,) = self._view.domain.evaluate([value])
-        numbers: Floats = pc.fill_null(pc.cast(found, pa.float64()), math.nan).to_numpy(
-            zero_copy_only=False
-        )
-        if not (np.isnan(numbers) | (np.abs(numbers) <= LARGEST)).all():
-            raise QueryError(
-                f"{wording(value)} is not a finite number on some value of the domain",
-                hint="leave such values out: sum(a / nullif(b, 0)), or CASE",
-            )
-        return numbers
-
-    def _listed(
-        self, query: Query, groups: tuple[Expression, ...]
-    ) -> tuple[GroupedSum | None, Groups]:
-        """The groups that the domain allows, whatever the rows are."""
-        if not groups:
-            return None, Groups(((),), (), 1, complete=True)
-        expected = self._expected(query.predicate, groups)
-        size = math.prod(len(keys) for keys in expected.keys)
-        if size > MOST_GROUPS:
-            raise QueryError(
-                f"GROUP BY makes {size:,} groups, more than {MOST_GROUPS:,}",
-                hint="group by fewer columns, or by coarser ones, as in floor(age / 10)",
-            )
-        if not possible(expected):
-            raise QueryError(
-                "no tuple of the public domain satisfies the condition", hint="change WHERE"
-            )
-        empty = RowSums(tuple([] for _ in groups), np.zeros((0, 1)))
-        return expected, listing(empty, expected, len(groups))
-
-    def _expected(self, where: Predicate | None, groups: tuple[Expression, ...]) -> GroupedSum:
-        """What the domain has in each group; where WHERE makes that hard, without it."""
-        try:
-            return self._sums.sums([Term(where)], groups)[0]
-        except QueryError:
-            return self._sums.sums([Term()], groups)[0]
-
     # ------------------------------------------------------------------ one total
 
     def _total(self, term: Term, query: Query, shape: Shape) -> TotalAsked:
         where = both(query.predicate, term.predicate)
-        numbers = {value: self._numbers(value) for value in term.values}
+        numbers = {value: self._tried.numbers(value) for value in term.values}
         low, high = self._range(term, where, numbers)
         always = (
             shape.rows.fixed and not where and not any(np.isnan(n).any() for n in numbers.values())
@@ -289,7 +190,7 @@ class Asking:
         law = self._law(change)
         meant = {
             "subset": shape.rows.told,
-            "where": meaning(where, self._truth),
+            "where": meaning(where, self._tried.truth),
             "groups": [group.sql for group in shape.groups],
             "values": meaning_of_values(term.values, numbers),
             # What the stored steps mean follows from these.
@@ -319,7 +220,7 @@ class Asking:
             kept = ~np.isnan(numbers[value])
             for atom in alike:
                 if atom.attributes == value.attributes:
-                    kept = kept & self._truth(atom)
+                    kept = kept & self._tried.truth(atom)
             found = numbers[value][kept]
             least, most = (float(found.min()), float(found.max())) if len(found) else (0.0, 0.0)
             ends = [a * b for a in (low, high) for b in (least, most)]
