@@ -10,7 +10,7 @@ import json
 import shutil
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,6 @@ import pyarrow as pa
 import pytest
 
 from tests.serving import CODEBOOK, Served, begun, served, table
-from voile.engines.counted import CountedTable
 from voile.serve.beginning import begin
 from voile.serve.desk import GUESSES
 
@@ -202,24 +201,28 @@ def both(folders: tuple[Path, Path]) -> Iterator[tuple[Served, Served]]:
 
 
 class Spy:
-    """Every time that rows were looked at."""
+    """Stands before the rows of all servers, and notes every look at them."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.looked: list[Any] = []
-        real = CountedTable.sums
+    def __init__(self, servers: Sequence[Served], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.looked: list[str] = []
+        for server in servers:
+            monkeypatch.setattr(server.asker, "_rows", Watched(server.asker._rows, self.looked))
 
-        def sums(table: CountedTable, *given: Any) -> Any:
-            self.looked.append(given)
-            return real(table, *given)
 
-        monkeypatch.setattr(CountedTable, "sums", sums)
+class Watched:
+    def __init__(self, rows: Any, looked: list[str]) -> None:
+        self._rows, self._looked = rows, looked
+
+    def __getattr__(self, name: str) -> Any:
+        self._looked.append(name)
+        return getattr(self._rows, name)
 
 
 @pytest.mark.parametrize("sql", FOREIGN, ids=range(len(FOREIGN)))
 def test_sql_that_reaches_for_more_is_refused_without_a_look(
     both: tuple[Served, Served], sql: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spy = Spy(monkeypatch)
+    spy = Spy(both, monkeypatch)
     used = [server.asker.ledger.budgets("anna").everyone.used for server in both]
     began = time.perf_counter()
     answers = [server.query(sql) for server in both]
@@ -237,7 +240,7 @@ def test_every_name_is_that_of_the_one_table(
 ) -> None:
     for server in both:
         meant = server.query("select count(*) from people where age > 50").data
-        spy = Spy(monkeypatch)
+        spy = Spy([server], monkeypatch)
         found = server.query(f"select count(*) from {name} where age > 50").data
         assert (found["answer"], found["numbers"]) == (meant["answer"], meant["numbers"])
         assert found["charged"] == 0
@@ -253,7 +256,7 @@ def test_there_are_enough_attempts() -> None:
 def test_refusals_do_not_depend_on_the_rows(
     both: tuple[Served, Served], sql: str, dry_run: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    spy = Spy(monkeypatch)
+    spy = Spy(both, monkeypatch)
     one, other = (server.query(sql, dry_run=dry_run) for server in both)
     assert one.status == other.status
     assert one.status in (200, 403)

@@ -16,6 +16,8 @@ from voile.web.pool import Pool
 from voile.web.rate import Rate
 from voile.web.server import Server, settings
 
+WARM = "select count(*) from people"
+
 
 @dataclass(frozen=True)
 class Serving:
@@ -63,6 +65,7 @@ def serve(
         pool = Pool(THREADS, WAITING)
         try:
             app = make_app(asker, how.rate, pool, note=note)
+            asker.cost("", WARM)  # so that the first who asks does not wait for what is loaded once
             address = Address(*listener.getsockname()[:2])
             used = asker.ledger.budgets("").everyone.used
             setting = asker.setting
