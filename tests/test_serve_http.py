@@ -440,7 +440,7 @@ def test_the_document_is_valid_and_complete(shared: Served) -> None:
 
 def test_rates_of_addresses_and_tokens(folder: Path, tmp_path: Path) -> None:
     copied = Path(shutil.copytree(folder, tmp_path / "server"))
-    with served(copied, rate=Rate(0.5, 3)) as server:
+    with served(copied, rate=Rate(1e-3, 3)) as server:
         statuses = [server.request("GET", "/docs", address="10.0.0.1").status for _ in range(5)]
         assert statuses == [200, 200, 200, 429, 429]
         assert server.request("GET", "/health", address="10.0.0.1").status == 200
@@ -449,7 +449,7 @@ def test_rates_of_addresses_and_tokens(folder: Path, tmp_path: Path) -> None:
             for n in range(5)
         ]
         assert [answer.status for answer in by_token] == [200, 200, 200, 429, 429]
-        assert by_token[-1].headers["retry-after"] == "2"
+        assert 900 < int(by_token[-1].headers["retry-after"]) <= 1000
         assert "token" in by_token[-1].data["error"]
 
 
