@@ -18,6 +18,7 @@ import pyarrow as pa
 import pytest
 
 from tests.serving import CODEBOOK, Served, begun, served, table
+from voile.serve import desk
 from voile.serve.beginning import begin
 from voile.serve.desk import GUESSES
 from voile.web.rate import Rate
