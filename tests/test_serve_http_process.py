@@ -120,6 +120,26 @@ def test_what_people_see(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "steward" in capsys.readouterr().out
 
 
+def test_a_token_goes_to_a_new_file_or_nowhere(
+    own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "iris.token"
+    given = ["serve", "token", str(own), "--analyst", "iris", "-o", str(file)]
+    refused(*given, "--group", "nobody")
+    assert not file.exists()
+    app(given, standalone_mode=False)
+    assert capsys.readouterr().out.strip().replace("\n", "") == str(file)
+    assert file.stat().st_mode & 0o777 == 0o600
+    with ledger_of(own) as ledger:
+        found = ledger.identify(file.read_text().strip())
+        assert found is not None
+        assert found.name == "iris"
+        count = len(ledger.people()[0]["tokens"])
+    refused(*given)
+    with ledger_of(own) as ledger:
+        assert len(ledger.people()[0]["tokens"]) == count
+
+
 def test_the_printed_variance_breaks_the_promise(folder: Path) -> None:
     """N(½, 1) exceeds 1 with chance Φ(−½) = .3085: the errata's walk at V = T."""
     from voile.serve.setting import Setting

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -138,19 +139,18 @@ def token(
     from voile.serve.steward import issue_token, issued_data, token_file
     from voile.units import duration
 
-    if output is not None:
-        token_file(output)
-    made, identity = issue_token(
-        folder,
-        analyst,
-        queries=queries,
-        group=group,
-        role="admin" if admin else "analyst",
-        scopes=scope or None,
-        seconds=None if expires is None else duration(expires),
-    )
-    if output is not None:
-        output.write_text(f"{made}\n", encoding="ascii")
+    with nullcontext() if output is None else token_file(output) as file:
+        made, identity = issue_token(
+            folder,
+            analyst,
+            queries=queries,
+            group=group,
+            role="admin" if admin else "analyst",
+            scopes=scope or None,
+            seconds=None if expires is None else duration(expires),
+        )
+        if file is not None:
+            file.write(f"{made}\n")
     if as_json:
         show(issued_data(made, identity, expires), None)
         return

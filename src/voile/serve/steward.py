@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from voile.errors import UsageError
 from voile.privacy.interactive.confidence import breach
@@ -17,10 +18,11 @@ from voile.serve.ledger.base import Role
 from voile.serve.setting import Setting
 
 
-def token_file(path: Path) -> None:
-    """A new, empty file that only its owner can read, for a token that is about to be made."""
+@contextmanager
+def token_file(path: Path) -> Iterator[TextIO]:
+    """A new file that only its owner can read, for a token; gone again if none is made."""
     try:
-        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     except FileExistsError:
         raise UsageError(
             f"{str(path)!r} exists already", hint="a token is never written over: name a new file"
@@ -29,6 +31,12 @@ def token_file(path: Path) -> None:
         raise UsageError(
             f"cannot write {str(path)!r}: {error.strerror}", hint="name another file"
         ) from None
+    with os.fdopen(handle, "w", encoding="ascii") as file:
+        try:
+            yield file
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
 
 
 def begun_data(folder: Path, setting: Setting, notes: Sequence[str]) -> dict[str, Any]:
