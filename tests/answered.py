@@ -8,14 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
-from voile.answering.totals import scattered
-from voile.engines.counted import HASH, CountedTable, write_counted
-from voile.engines.sources import quote_identifier
-from voile.engines.table import Table
-from voile.noise.halves import id_hash
-from voile.query.rows import RowSums
+from voile.engines.lookups import CodedRows, Sums
 from voile.schema import Schema
 from voile.serve.asker import Asker
 from voile.serve.beginning import begin
@@ -39,8 +33,8 @@ def no_noise(_: object, count: int) -> list[int]:
 class Untouchable:
     """Rows that fail the test when they are counted."""
 
-    def sums(self, where: str, keys: Sequence[str], sums: Sequence[str]) -> RowSums:
-        raise AssertionError(f"rows were touched: {where} {keys} {sums}")
+    def totals(self, asked: Sums) -> Any:
+        raise AssertionError(f"rows were touched: {asked}")
 
 
 @contextmanager
@@ -56,26 +50,13 @@ def asker_of(
             yield found
 
 
-def parts_of(
-    folder: Path, rows: Sequence[Mapping[str, Any]], schema: Schema, question: Question
-) -> Any:
-    """What each row adds to each group of each total, in fine steps: (rows, groups, totals)."""
-    path = folder / "rows.duckdb"
-    listed = [{"who": i} | dict(row) for i, row in enumerate(rows)]
-    table = Table(pa.Table.from_pylist(listed))
-    write_counted(path, table, schema, key="who")
-    counted = CountedTable(path)
-    keys = [quote_identifier(HASH), *question.keys]
-    seen = counted.sums(question.where, keys, [total.aggregate for total in question.totals])
-    counted.close()
-    found = np.zeros((len(rows), len(question.groups), len(question.totals)))
-    for i in range(len(rows)):
-        mine = [place for place, one in enumerate(seen.keys[0]) if one == id_hash(str(i))]
-        if not mine:
-            continue
-        part = RowSums(tuple([k[p] for p in mine] for k in seen.keys[1:]), seen.sums[mine])
-        if question.expected is None:
-            found[i] = part.sums
-        else:
-            found[i] = scattered(part, question.codes, question.expected)[0]
-    return found
+def parts_of(rows: Sequence[Mapping[str, Any]], schema: Schema, question: Question) -> Any:
+    """What each row adds to each group of each total, in steps: (rows, groups, totals)."""
+    places = [{value: i for i, value in enumerate(attribute)} for attribute in schema]
+    found = []
+    for row in rows:
+        codes = {a.name: np.array([place[row[a.name]]])
+                 for a, place in zip(schema, places, strict=True)}  # fmt: skip
+        alone = CodedRows(schema, codes, np.zeros(1, dtype=np.uint64))
+        found.append(alone.totals(question.sums(question.totals)))
+    return np.stack(found)

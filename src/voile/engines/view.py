@@ -48,8 +48,11 @@ class View:
         beside: pa.Table | None = None,
         *,
         strict: bool = False,
+        memory: str = "",
     ) -> None:
         """Without files there are no rows, and still the domain, `strict` or not (see Domain).
+
+        `memory` bounds what DuckDB uses; what needs more fails.
 
         `scores` gives each history of a tuple (see HISTORY) its score and spread.
 
@@ -68,6 +71,9 @@ class View:
         listed = ", ".join(literal(glob.escape(str(file))) for file in files)
         allowed = ", ".join([*(literal(file) for file in files), listed])
         columns = ", ".join(quote_identifier(name) for name in schema.names)
+        if memory:
+            self._con.execute(f"SET memory_limit = {literal(memory)}")
+            self._con.execute("SET temp_directory = ''")
         self._con.execute(f"SET allowed_paths = [{allowed}]")
         self._con.execute("SET enable_external_access = false")
         # It would compute what several TRY have in common outside of them, where it fails.
@@ -102,6 +108,10 @@ class View:
         self._con.register("incoming", table)
         self._con.execute(f"CREATE TABLE {quote_identifier(name)} AS SELECT * FROM incoming")
         self._con.unregister("incoming")
+
+    def interrupt(self) -> None:
+        """End what another thread is computing here, with an error for that one."""
+        self._con.interrupt()
 
     def types(self, expressions: Sequence[str]) -> list[str]:
         """DuckDB's type of each expression of a row; what does not fit the table is refused."""

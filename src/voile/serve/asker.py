@@ -20,13 +20,11 @@ import numpy as np
 
 from voile.answering.noisy.estimator import NoisyEstimator, NoisyTotal
 from voile.answering.noisy.work import answer_noisy
-from voile.answering.totals import scattered
-from voile.errors import VoileError
+from voile.engines.lookups import Ints, Summand, Sums
 from voile.estimate import Answer, checked_confidence
 from voile.noise.whole import draw
 from voile.privacy.interactive.laws import NoiseLaw
 from voile.privacy.interactive.promise import account
-from voile.query.rows import RowSums
 from voile.serve.ledger.base import Entry, ExhaustedError, Kept, Ledger
 from voile.serve.question import Asking, Question, TotalAsked
 from voile.serve.setting import Setting
@@ -39,7 +37,7 @@ KEPT = 4096
 class Counted(Protocol):
     """The private rows."""
 
-    def sums(self, where: str, keys: Sequence[str], sums: Sequence[str]) -> RowSums: ...
+    def totals(self, asked: Sums) -> Ints: ...
 
 
 @dataclass(frozen=True)
@@ -101,7 +99,7 @@ class Asker:
         self._rows, self._draw = rows, draw_noise
         self._asking = Asking(setting)
         self._reserved = Reserved()
-        self._sizes: dict[str, int] = {}
+        self._sizes: dict[int, int] = {}
 
     def promise(self) -> dict[str, Any]:
         """What all answers together promise everyone in the table."""
@@ -146,14 +144,14 @@ class Asker:
     def _size(self, question: Question) -> int | None:
         """How many rows the subset has, where that is public: who is in a half is, for ids are."""
         rows = question.rows
-        if rows.rows is not None or self.setting.per_person > 1 or rows.condition is None:
+        if rows.rows is not None or self.setting.per_person > 1 or rows.mask is None:
             return rows.rows
-        if rows.condition not in self._sizes:
+        if rows.mask not in self._sizes:
             if len(self._sizes) >= KEPT:
                 self._sizes.clear()
-            found = self._rows.sums(rows.condition, [], ["count(*)"])
-            self._sizes[rows.condition] = int(found.sums[0, 0])
-        return self._sizes[rows.condition]
+            half = Sums((Summand(),), mask=rows.mask)
+            self._sizes[rows.mask] = int(self._rows.totals(half)[0, 0])
+        return self._sizes[rows.mask]
 
     def _notes(self, question: Question) -> list[str]:
         found = list(question.notes)
@@ -166,31 +164,15 @@ class Asker:
 
     def _answers(self, question: Question, new: Sequence[TotalAsked]) -> list[Entry]:
         """The true totals with noise; the truth goes no further than this function."""
-        truth = self._counted(question, [total.aggregate for total in new])
+        truth = self._rows.totals(question.sums(new))
         entries = []
         for place, total in enumerate(new):
-            steps = truth[:, place].astype(np.int64)
+            steps = truth[:, place].tolist()
             noise = self._draw(total.law, len(steps))
-            noisy = [int(step) + one for step, one in zip(steps, noise, strict=True)]
+            noisy = [step + one for step, one in zip(steps, noise, strict=True)]
             question_text = json.dumps(total.question, ensure_ascii=False, sort_keys=True)
             entries.append(Entry(total.key, question_text, json.dumps(noisy)))
         return entries
-
-    def _counted(self, question: Question, aggregates: list[str]) -> Any:
-        """The sums of each stored group, 0 where it has no row.
-
-        What fails on rows would fail on the domain, where it was tried; should it fail all the
-        same, no row counts: to refuse now would tell something about them.
-        """
-        width = max(1, len(question.codes[0]) if question.codes else 1)
-        try:
-            seen = self._rows.sums(question.where, question.keys, aggregates)
-            if question.expected is None:
-                return seen.sums
-            return scattered(seen, question.codes, question.expected)[0]
-        except VoileError as error:
-            self.ledger.note("server", "failed", kind=type(error).__name__)
-            return np.zeros((width, len(aggregates)))
 
     # ------------------------------------------------------------------ what does not
 
@@ -199,7 +181,7 @@ class Asker:
         found: dict[Any, NoisyTotal] = {}
         for total in question.totals:
             steps = np.array(json.loads(kept[total.key].entry.answer), dtype=np.float64)[places]
-            found[total.term] = noisy_total(total, steps / total.scale)
+            found[total.term] = noisy_total(total, steps / total.summand.scale)
         estimator = NoisyEstimator(
             {total.term: total.range for total in question.totals}, found, self.setting.rows
         )
@@ -207,7 +189,7 @@ class Asker:
 
 
 def noisy_total(total: TotalAsked, values: Any) -> NoisyTotal:
-    unit, normal = 1 / total.scale, total.law.kind != "geometric"
+    unit, normal = 1 / total.summand.scale, total.law.kind != "geometric"
     return NoisyTotal(total.key, values, total.law, unit, normal=normal)
 
 

@@ -13,7 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from voile.engines.counted import CountedTable, write_counted
+from voile.engines.counted import read_counted, write_counted
+from voile.engines.lookups import Summand, Sums
 from voile.engines.parquet import sync
 from voile.engines.table import Progress, Table
 from voile.errors import UsageError
@@ -133,14 +134,11 @@ def with_subsets(setting: Setting, subsets: Mapping[str, str], table: Path) -> S
     """Declared conditions: checked as questions are, and counted, for their size is public."""
     if not subsets:
         return setting
-    asking, rows = Asking(setting), CountedTable(table)
-    try:
-        found = [
-            Subset(checked_name(name), sql, rows.count(asking.condition(sql)))
-            for name, sql in subsets.items()
-        ]
-    finally:
-        rows.close()
+    asking, rows = Asking(setting), read_counted(table, setting.schema)
+    found = []
+    for name, sql in subsets.items():
+        asked = Sums((Summand(),), asking.condition(sql))
+        found.append(Subset(checked_name(name), sql, int(rows.totals(asked)[0, 0])))
     return replace(setting, subsets=tuple(found))
 
 
@@ -179,6 +177,8 @@ def file_digest(path: Path) -> str:
 
 def remarks(setting: Setting) -> list[str]:
     notes = [f"how many people there are is public: {setting.people:,}"]
+    if setting.id_column is not None:
+        notes.append(f"who is in the table, by {setting.id_column!r}, is taken to be public")
     if setting.person is None:
         notes.append("each row is taken for one person; say --person COLUMN where people have more")
     if setting.subsets:

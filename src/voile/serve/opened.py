@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from voile.engines.counted import CountedTable
+from voile.engines.counted import read_counted
 from voile.errors import UsageError
 from voile.serve.asker import Asker
 from voile.serve.beginning import file_digest
@@ -27,6 +27,4 @@ def opened(folder: Path) -> Iterator[Asker]:
     with ExitStack() as stack:
         ledger = open_ledger(folder, setting, serving=True)
         stack.callback(ledger.close)
-        rows = CountedTable(table)
-        stack.callback(rows.close)
-        yield Asker(setting, rows, ledger)
+        yield Asker(setting, read_counted(table, setting.schema), ledger)

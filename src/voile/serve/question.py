@@ -9,6 +9,8 @@ from __future__ import annotations
 import json
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,18 +19,18 @@ import numpy.typing as npt
 
 from voile.answering.answer import bin_notes
 from voile.answering.noisy.work import terms_needed
-from voile.answering.source import parts_of
 from voile.answering.totals import Groups
-from voile.engines.counted import half
+from voile.engines.lookups import Joined, Lookup, Summand, Sums, Tree, cells_of
 from voile.errors import QueryError, UsageError, did_you_mean
+from voile.noise.halves import half_mask
 from voile.privacy.interactive.laws import Change, NoiseLaw, noise_law
 from voile.query import parse
 from voile.query.domain import GroupedSum
 from voile.query.parse import Query
-from voile.query.predicate import Atom, Expression, Predicate, Term, both, guarded, to_sql
+from voile.query.predicate import Expression, Term, both, to_sql
 from voile.schema import Schema
-from voile.serve.canonical import digest, meaning, meaning_of_values
-from voile.serve.change import change_of, summed
+from voile.serve.canonical import TRUE, digest, meaning_of_values, told
+from voile.serve.change import change_of, steps
 from voile.serve.setting import Setting
 from voile.serve.tried import Tried
 
@@ -46,11 +48,12 @@ class Rows:
 
     told: Any
     """As JSON: "all", {"half": SEED}, or a name."""
-    condition: str | None = None
+    mask: int | None = None
+    """Of a half."""
+    declared: Tree | None = None
+    """The condition of a declared subset: whom it holds for depends on the rows' values."""
     rows: int | None = None
     """How many, where that is public by itself."""
-    fixed: bool = True
-    """Whether who is among them does not depend on the rows' values."""
 
 
 @dataclass(frozen=True)
@@ -59,12 +62,9 @@ class TotalAsked:
 
     key: str
     term: Term
-    aggregate: str
-    """The SQL aggregate: whole steps."""
+    summand: Summand
     range: tuple[float, float]
     """Between which numbers a row's part lies."""
-    scale: float
-    """Steps to one unit of what is summed."""
     change: Change
     law: NoiseLaw
     question: dict[str, Any]
@@ -80,8 +80,9 @@ class Question:
     totals: tuple[TotalAsked, ...]
     groups: Groups
     """In the order of the query's groups."""
-    where: str
-    keys: tuple[str, ...]
+    where: Tree | None
+    """Who counts, in WHERE and in a declared subset."""
+    keys: tuple[Lookup, ...]
     expected: GroupedSum | None
     """What the domain allows, where there are groups; in the order that keys are stored in."""
     stored: tuple[int, ...]
@@ -90,6 +91,16 @@ class Question:
     """Places of the stored groups among the domain's keys."""
     notes: tuple[str, ...] = ()
     """What the analyst should know about the question."""
+
+    def sums(self, totals: Sequence[TotalAsked]) -> Sums:
+        """What is to be counted for some of the totals, in the order of the stored groups."""
+        summands = tuple(total.summand for total in totals)
+        if self.expected is None:
+            return Sums(summands, self.where, self.rows.mask)
+        sizes = tuple(len(keys) for keys in self.expected.keys)
+        cells = cells_of(sizes, self.codes)
+        groups = len(self.codes[0])
+        return Sums(summands, self.where, self.rows.mask, self.keys, sizes, cells, groups)
 
 
 class Asking:
@@ -110,14 +121,14 @@ class Asking:
                 f"the question has {len(sql):,} characters", hint=f"at most {LONGEST:,}"
             )
         rows = self.rows(subset)
-        with self._lock:
+        with self._lock, nullcontext() if sql in self._queries else self._tried.patience():
             return self._read(sql, rows)
 
-    def condition(self, sql: str) -> str:
-        """A declared condition as the engine reads it."""
-        query = parse(f"select count(*) from rows where {sql}", self.setting.schema)
+    def condition(self, sql: str) -> Tree | None:
+        """A declared condition, by what it is true of."""
+        query = declared(sql, self.setting.schema)
         self._tried.check(query)
-        return to_sql(query.predicate) if query.predicate else "TRUE"
+        return self._tried.tree(query.predicate)
 
     def rows(self, subset: Any) -> Rows:
         """What a request says about which rows."""
@@ -127,14 +138,14 @@ class Asking:
         if isinstance(subset, dict) and set(subset) == {"half"}:
             seed = subset["half"]
             if isinstance(seed, str) and 0 < len(seed) <= LONGEST_SEED:
-                return Rows({"half": seed}, half(seed))
+                return Rows({"half": seed}, mask=half_mask(seed))
             raise UsageError(
                 f"a half's seed is {json.dumps(seed, default=str)[:80]}",
                 hint=f"a text of 1 to {LONGEST_SEED} characters",
             )
         if isinstance(subset, str) and subset in self.subsets:
             found = next(one for one in setting.subsets if one.name == subset)
-            return Rows(subset, self.subsets[subset], rows=found.rows, fixed=False)
+            return Rows(subset, declared=self.subsets[subset], rows=found.rows)
         hint = did_you_mean(subset, ["all", *self.subsets]) if isinstance(subset, str) else ""
         raise UsageError(
             f"there is no subset {json.dumps(subset, default=str)[:80]}",
@@ -152,8 +163,9 @@ class Asking:
         shape = Shape(rows, stored, len(listed), cells_digest(listed))
         totals = tuple(self._total(term, query, shape) for term in terms)
         return Question(
-            query=query, rows=rows, totals=totals, groups=groups, where=self._where(query, rows),
-            keys=tuple(guarded(group.sql) for group in stored), expected=expected,
+            query=query, rows=rows, totals=totals, groups=groups,
+            where=all_of(self._tried.tree(query.predicate), rows.declared),
+            keys=self._tried.labels(stored, expected), expected=expected,
             stored=places, codes=listed.codes, notes=tuple(bin_notes(query, self._tried.view)),
         )  # fmt: skip
 
@@ -171,61 +183,44 @@ class Asking:
                 self._queries.popitem(last=False)
         return self._queries[sql]
 
-    def _where(self, query: Query, rows: Rows) -> str:
-        parts = [to_sql(query.predicate)] if query.predicate else []
-        parts += [rows.condition] if rows.condition else []
-        return " AND ".join(parts) or "TRUE"
-
     # ------------------------------------------------------------------ one total
 
     def _total(self, term: Term, query: Query, shape: Shape) -> TotalAsked:
         where = both(query.predicate, term.predicate)
-        numbers = {value: self._tried.numbers(value) for value in term.values}
-        low, high = self._range(term, where, numbers)
-        always = (
-            shape.rows.fixed and not where and not any(np.isnan(n).any() for n in numbers.values())
+        tree = self._tried.tree(where)
+        numbers = [self._tried.numbers(value) for value in term.values]
+        low, high = whole_range(term, tree, numbers)
+        scale, *ends = steps(numbers, (low, high), self.setting.rows)
+        everyone = shape.rows.declared is None and told(tree) == TRUE
+        change = change_of(
+            (ends[0], ends[1]),
+            shape.cells,
+            always=everyone and not any(np.isnan(n).any() for n in numbers),
+            per_person=self.setting.per_person,
         )
-        total = summed(term, numbers, (low, high))
-        change = change_of(total, shape.cells, always=always, per_person=self.setting.per_person)
         law = self._law(change)
         meant = {
             "subset": shape.rows.told,
-            "where": meaning(where, self._tried.truth),
+            "where": told(tree),
             "groups": [group.sql for group in shape.groups],
             "values": meaning_of_values(term.values, numbers),
             # What the stored steps mean follows from these.
             "range": [low, high],
+            "change": [change.l1, change.l2_squared],
             "cells": shape.digest,
         }
-        told = {
+        kept = {
             "subset": shape.rows.told,
             "where": to_sql(where) if where else None,
             "groups": [group.sql for group in shape.groups],
             "values": [value.sql for value in term.values],
-            "low": low, "high": high, "scale": total.scale, "cells": shape.cells,
+            "low": low, "high": high, "scale": scale, "cells": shape.cells,
             "l1": change.l1, "l2_squared": change.l2_squared,
             "noise": law.kind, "variance": float(law.variance), "sql": query.sql,
         }  # fmt: skip
-        return TotalAsked(
-            digest(meant), term, total.aggregate, (low, high), total.scale, change, law, told
-        )
-
-    def _range(
-        self, term: Term, where: Predicate | None, numbers: dict[Expression, Floats]
-    ) -> tuple[float, float]:
-        """Between which numbers a row's part lies, among the rows that count."""
-        low, high = 1.0, 1.0
-        alike = [p for p in parts_of(where) if isinstance(p, Atom)]
-        for value in term.values:
-            kept = ~np.isnan(numbers[value])
-            for atom in alike:
-                if atom.attributes == value.attributes:
-                    kept = kept & self._tried.truth(atom)
-            found = numbers[value][kept]
-            least, most = (float(found.min()), float(found.max())) if len(found) else (0.0, 0.0)
-            ends = [a * b for a in (low, high) for b in (least, most)]
-            low, high = min(ends), max(ends)
-        return low, high
+        factors = tuple(Lookup(v.attributes, n) for v, n in zip(term.values, numbers, strict=True))
+        summand = Summand(self._tried.tree(term.predicate), factors, scale, *ends)
+        return TotalAsked(digest(meant), term, summand, (low, high), change, law, kept)
 
     def _law(self, change: Change) -> NoiseLaw:
         if change not in self._laws:
@@ -245,6 +240,28 @@ class Shape:
     """Which groups."""
 
 
+def all_of(*trees: Tree | None) -> Tree | None:
+    """Conditions that must all hold; one that is absent does."""
+    parts = tuple(tree for tree in trees if tree is not None)
+    return Joined("and", parts) if len(parts) > 1 else parts[0] if parts else None
+
+
+def whole_range(term: Term, where: Tree | None, numbers: Sequence[Floats]) -> tuple[float, float]:
+    """Between which numbers a row's part lies, among the rows that count."""
+    parts = where.parts if isinstance(where, Joined) and where.word == "and" else (where,)
+    low, high = 1.0, 1.0
+    for value, found in zip(term.values, numbers, strict=True):
+        kept = ~np.isnan(found)
+        for part in parts:
+            if isinstance(part, Lookup) and part.attributes == value.attributes:
+                kept = kept & part.table
+        some = found[kept]
+        least, most = (float(some.min()), float(some.max())) if len(some) else (0.0, 0.0)
+        ends = [a * b for a in (low, high) for b in (least, most)]
+        low, high = min(ends), max(ends)
+    return low, high
+
+
 def parsed(sql: str, schema: Schema) -> Query:
     """As for a release, but for hints that only a release can follow."""
     try:
@@ -257,6 +274,11 @@ def parsed(sql: str, schema: Schema) -> Query:
         else:
             hint = error.hint
         raise QueryError(error.message, hint=hint) from None
+
+
+def declared(sql: str, schema: Schema) -> Query:
+    """The condition of a declared subset, as a question that has it."""
+    return parse(f"select count(*) from rows where {sql}", schema)
 
 
 def cells_digest(listed: Groups) -> str:

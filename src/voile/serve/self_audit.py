@@ -24,7 +24,7 @@ from voile.evaluate.reconstruction.truth import read_ids
 from voile.noise.halves import Hashes, members, row_hashes
 from voile.serve.ledger import open_ledger
 from voile.serve.ledger.base import Kept, Ledger
-from voile.serve.question import Asking
+from voile.serve.question import Asking, declared
 from voile.serve.residuals import Answer, Residuals, residuals
 from voile.serve.setting import Setting
 from voile.serve.told_apart import Domains, Floats, Kind, Together, compared, farthest
@@ -210,10 +210,13 @@ def read(ledger: Ledger, asking: Asking) -> tuple[list[Answer], int]:
 def answer_of(kept: Kept, asking: Asking) -> Answer:
     question = json.loads(kept.entry.question)
     told = question["subset"]
-    declared = asking.subsets[told] if isinstance(told, str) and told != "all" else None
+    subset = None
+    if isinstance(told, str) and told != "all":
+        sql = next(one.sql for one in asking.setting.subsets if one.name == told)
+        subset = declared(sql, asking.setting.schema).where
     half = told["half"] if isinstance(told, dict) else None
     return Answer(
-        Kind.of(question, declared), half, question["sql"], tuple(json.loads(kept.entry.answer))
+        Kind.of(question, subset), half, question["sql"], tuple(json.loads(kept.entry.answer))
     )
 
 

@@ -7,7 +7,10 @@ refused whatever the rows are.
 from __future__ import annotations
 
 import math
+import threading
 from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -15,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voile.answering.source import KEYS, LARGEST, NUMBERS
-from voile.answering.totals import Groups, listing, possible
+from voile.answering.totals import Groups, hashable, listing, possible
+from voile.engines.lookups import Ints, Lookup, Tree
 from voile.engines.view import View
 from voile.errors import QueryError
 from voile.query.domain import DomainSums, GroupedSum
@@ -24,13 +28,17 @@ from voile.query.predicate import Atom, Expression, Predicate, Term, wording
 from voile.query.rows import RowSums
 from voile.query.text import refusal
 from voile.schema import Schema
-from voile.serve.canonical import Truth
+from voile.serve.canonical import Truth, simplified
 from voile.serve.change import Floats
+from voile.serve.lengths import check_lengths
 
 MOST_GROUPS = 10_000
 MOST_TUPLES = 2**22
 """Tuples of the domain on which one condition is tried before any row is."""
-MEMORY = 2**28
+PATIENCE = 2.0
+"""Seconds to try a question."""
+MEMORY, ROOM = 2**28, "512MB"
+"""What counting the domain may use, and what DuckDB may."""
 KEPT = 4096
 """Conditions whose truth is remembered."""
 
@@ -40,9 +48,32 @@ class Tried:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self.view = View([], schema, strict=True)
+        self.view = View([], schema, strict=True, memory=ROOM)
         self._sums = DomainSums(schema, self.view.domain, memory=MEMORY, exact=True)
         self._truths: OrderedDict[Atom, Truth] = OrderedDict()
+
+    @contextmanager
+    def patience(self) -> Iterator[None]:
+        """Ends what takes too long; that it does has nothing to do with rows."""
+        spent = threading.Event()
+
+        def end() -> None:
+            spent.set()
+            self.view.interrupt()
+
+        timer = threading.Timer(PATIENCE, end)
+        timer.start()
+        try:
+            yield
+        except QueryError:
+            if not spent.is_set():
+                raise
+            raise QueryError(
+                f"it takes longer than {PATIENCE:g} s to try the question on the public domain",
+                hint="ask with simpler expressions, or about fewer columns in one condition",
+            ) from None
+        finally:
+            timer.cancel()
 
     def check(self, query: Query) -> None:
         """Every expression is computed on its domain first: what fails there is refused here.
@@ -61,6 +92,7 @@ class Tried:
                     "ask about fewer columns in one condition, and join conditions with AND or OR",
                 )
         new = [part for part in parts if part not in self._truths]
+        check_lengths(query, new, self.schema)
         found = self.view.domain.evaluate([Expression(p.sql, p.attributes) for p in new])
         for part, column in zip(new, found, strict=True):
             self._check_kind(query, part, column)
@@ -92,13 +124,35 @@ class Tried:
             self._keep(atom, found)
         return self._truths[atom]
 
+    def tree(self, predicate: Predicate | None) -> Tree | None:
+        """A condition by what it is true of."""
+        return None if predicate is None else simplified(predicate, self.truth)
+
+    def labels(
+        self, groups: tuple[Expression, ...], expected: GroupedSum | None
+    ) -> tuple[Lookup, ...]:
+        """Which of a group's keys each tuple has, by number."""
+        keys = expected.keys if expected is not None else ()
+        return tuple(
+            Lookup(group.attributes, self._label(group, known))
+            for group, known in zip(groups, keys, strict=True)
+        )
+
+    def _label(self, group: Expression, known: Sequence[Any]) -> Ints:
+        (found,) = self.view.domain.evaluate([group])
+        coded = pc.dictionary_encode(found, null_encoding="encode")
+        places = {hashable(key): place for place, key in enumerate(known)}
+        numbers = np.array([places[hashable(key)] for key in coded.dictionary.to_pylist()])
+        return np.asarray(numbers[coded.indices.to_numpy(zero_copy_only=False)], dtype=np.int64)
+
     def numbers(self, value: Expression) -> Floats:
-        """What is summed, on each tuple of its columns' domain; NaN where there is none."""
+        """What is summed, on each tuple of its columns' domain; NaN where that is NULL."""
         (found,) = self.view.domain.evaluate([value])
         numbers: Floats = pc.fill_null(pc.cast(found, pa.float64()), math.nan).to_numpy(
             zero_copy_only=False
         )
-        if not (np.isnan(numbers) | (np.abs(numbers) <= LARGEST)).all():
+        null = found.is_null().to_numpy(zero_copy_only=False)
+        if not (null | (np.abs(numbers) <= LARGEST)).all():
             raise QueryError(
                 f"{wording(value)} is not a finite number on some value of the domain",
                 hint="leave such values out: sum(a / nullif(b, 0)), or CASE",
