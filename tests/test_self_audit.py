@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, cast
@@ -241,8 +242,8 @@ def test_lost_answers_are_taken_for_the_worst_and_no_answers_tell_nothing() -> N
 
 def test_no_row_is_looked_at() -> None:
     class Guarded:
-        def sums(self, *_: Any) -> Any:
-            raise AssertionError("a row was looked at")
+        def totals(self, asked: Any) -> Any:
+            raise AssertionError(f"{asked}: a row was looked at")
 
     how = setting()
     ledger = asked(how, [(sql, "all") for sql in QUESTIONS])
@@ -268,8 +269,9 @@ def walks(law: NoiseLaw, shifts: Sequence[int], runs: int, seed: int) -> Any:
 
 
 RUNS = 40_000
-TIGHT = {"binomial": 1.35, "gaussian": 1.35, "geometric": 2.5}
-"""How many times less often than with chance η each law may pass: few steps are not yet normal."""
+TIGHT = {"binomial": 1.35, "gaussian": 1.35, "geometric": 50}
+"""How many times less often than with chance η each law may pass: few steps are not yet normal, and
+the bound for geometric noise, whose losses have few sizes, is Azuma's."""
 
 
 @pytest.mark.parametrize("noise", TIGHT)
@@ -292,7 +294,7 @@ def test_the_bound_is_passed_with_chance_eta_and_no_more(noise: str) -> None:
     most = stats.binom.isf(FALSE_ALARM, RUNS, 1.2 * eta)
     least = stats.binom.ppf(FALSE_ALARM, RUNS, eta / TIGHT[noise])
     assert least <= passed <= most, passed / RUNS
-    less = Bound(0.75 * worst.squared, 1.0, eta, worst.planned)
+    less = replace(worst, squared=worst.squared * (0.75 if worst.normal else 0.4))
     assert (ends > less.rise).sum() > most
     assert (walks(law, [1] * 10, RUNS, 6)[:, -1] > worst.rise).sum() < least
 

@@ -99,10 +99,9 @@ class Again:
         self._asker = Asker(asker.setting, asker._rows, asker.ledger, noise)
 
     def answer(self, question: Any, confidence: float) -> Any:
-        from voile.serve.asker import distinct
         from voile.serve.ledger.base import Kept
 
-        entries = self._asker._answers(question, distinct(question))
+        entries = self._asker._answers(question, self._asker._asked(question))
         kept = {entry.key: Kept(1, entry, "", 0.0, "") for entry in entries}
         return self._asker._assembled(question, kept, confidence)
 
@@ -137,6 +136,45 @@ def test_the_same_question_is_answered_once_and_for_everyone(tmp_path: Path) -> 
         assert found.cost("ana", "select sum(debt) from t where age > 2").new == 0
 
 
+def test_what_is_public_is_exact_and_free(tmp_path: Path) -> None:
+    rows = some_rows(np.random.default_rng(5), 300)
+    t = pa.Table.from_pylist(rows)
+    subsets = {"men": "sex = 'Male'"}
+    with asker_of(tmp_path / "s", t, schema=DOMAIN, queries=9, subsets=subsets) as found:
+        everyone = found.ask("ana", "select count(*) from t where age >= 0")
+        assert (everyone.answer.value, everyone.answer.stderr, everyone.charged) == (300, 0, 0)
+        assert everyone.answer.interval() == (300, 300)
+        nobody = found.ask("ana", "select count(*) from t where age > 2 and age < 2")
+        assert (nobody.answer.value, nobody.answer.stderr, nobody.charged) == (0, 0, 0)
+        assert "no tuple" in nobody.notes[-1]
+        men = found.ask("ana", "select count(*) from t", "men")
+        assert (men.answer.value, men.charged) == (sum(r["sex"] == "Male" for r in rows), 0)
+        half = found.ask("ana", "select count(*) from t", {"half": "x"})
+        assert (half.answer.value, half.charged) == (half.subset_rows, 0)
+        average = found.cost("ana", "select avg(age) from t")
+        assert (average.new, average.known) == (1, 0)  # the sum alone
+        assert found.ask("ana", "select avg(age) from t").charged == 1
+        assert len(found.ledger.entries()) == 1
+
+
+def test_with_several_rows_a_person_the_number_of_rows_is_not_public(tmp_path: Path) -> None:
+    rows = [{"who": i // 2} | row for i, row in enumerate(some_rows(np.random.default_rng(5), 60))]
+    t = pa.Table.from_pylist(rows)
+    with asker_of(tmp_path / "s", t, schema=DOMAIN, person="who", per_person=2) as found:
+        assert found.ask("ana", "select count(*) from t").charged == 1
+
+
+def test_notes_come_before_anything_is_spent(tmp_path: Path) -> None:
+    t = pa.Table.from_pylist(some_rows(np.random.default_rng(5), 300))
+    with asker_of(tmp_path / "s", t, schema=DOMAIN, queries=9) as found:
+        told = found.cost("ana", "select count(*) from t where sex = 'Mael'")
+        assert told.new == 0
+        assert any("Mael" in note for note in told.notes)
+        assert set(told.notes) <= set(
+            found.ask("ana", "select count(*) from t where sex = 'Mael'").notes
+        )
+
+
 def test_never_one_more(tmp_path: Path) -> None:
     t = pa.Table.from_pylist(some_rows(np.random.default_rng(6), 300))
     folder = tmp_path / "s"
@@ -156,9 +194,9 @@ def test_a_question_of_several_totals_is_charged_whole_or_not(tmp_path: Path) ->
     t = pa.Table.from_pylist(some_rows(np.random.default_rng(6), 300))
     with asker_of(tmp_path / "s", t, schema=DOMAIN, queries=2) as found:
         with pytest.raises(ExhaustedError, match="needs 3"):
-            found.ask("ana", "select variance(age) from t")
+            found.ask("ana", "select variance(age) from t where debt > 0")
         assert not found.ledger.entries()
-        assert found.ask("ana", "select avg(age) from t").charged == 2
+        assert found.ask("ana", "select avg(age) from t where debt > 0").charged == 2
 
 
 def test_budgets_of_analysts_bound_them(tmp_path: Path) -> None:

@@ -18,7 +18,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from voile.answering.noisy.estimator import NoisyEstimator, NoisyTotal
+from voile.answering.arithmetic import as_ratio
+from voile.answering.noisy.estimator import NoisyEstimator, NoisyTotal, NoNoise
 from voile.answering.noisy.work import answer_noisy
 from voile.engines.lookups import Ints, Summand, Sums
 from voile.estimate import Answer, checked_confidence
@@ -53,11 +54,13 @@ class Cost:
     stderr: dict[str, float | None]
     """Of each column, where it does not depend on the answer."""
     groups: int
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         return {
             "cost": self.new, "remaining": self.left, "new": self.new, "known": self.known,
             "affordable": self.new <= self.left, "groups": self.groups, "stderr": self.stderr,
+            "notes": list(self.notes),
         }  # fmt: skip
 
 
@@ -109,20 +112,22 @@ class Asker:
     def cost(self, analyst: str, sql: str, subset: Any = "all") -> Cost:
         """What the question would cost; no row is touched and nothing is charged."""
         question = self._asking.read(sql, subset)
-        known = self.ledger.find([total.key for total in distinct(question)])
+        asked = self._asked(question)
+        known = self.ledger.find([total.key for total in asked])
         return Cost(
-            new=len(distinct(question)) - len(known),
+            new=len(asked) - len(known),
             known=len(known),
             left=self.ledger.budgets(analyst).left,
-            stderr=expected_errors(question, self.setting.rows),
+            stderr=self._expected_errors(question),
             groups=len(question.groups),
+            notes=(*question.query.remarks, *self._notes(question)),
         )
 
     def ask(self, analyst: str, sql: str, subset: Any = "all", confidence: float = 0.95) -> Reply:
         """Answer; what was answered before is free."""
         checked_confidence(confidence)
         question = self._asking.read(sql, subset)
-        totals = distinct(question)
+        totals = self._asked(question)
         kept = self.ledger.find([total.key for total in totals])
         new = [total for total in totals if total.key not in kept]
         charged = 0
@@ -153,11 +158,23 @@ class Asker:
             self._sizes[rows.mask] = int(self._rows.totals(half)[0, 0])
         return self._sizes[rows.mask]
 
+    def _public(self, question: Question, total: TotalAsked) -> int | None:
+        """What a total is, where everybody can know it: of nobody, or of all rows of a subset."""
+        if total.nobody:
+            return 0
+        return self._size(question) if total.everybody else None
+
+    def _asked(self, question: Question) -> list[TotalAsked]:
+        """Totals that are answered with noise; two ways to write one in a question are one."""
+        found = {total.key: total for total in question.totals}
+        return [one for one in found.values() if self._public(question, one) is None]
+
     def _notes(self, question: Question) -> list[str]:
         found = list(question.notes)
-        everyone = question.query.predicate is None and question.rows.told == "all"
-        if everyone and not question.query.groups and self.setting.per_person == 1:
-            found.append(f"how many rows there are is public: {self.setting.rows:,}")
+        if any(total.nobody for total in question.totals):
+            found.append("no tuple of the public domain satisfies the condition: 0, at no charge")
+        if any(self._public(question, t) is not None for t in question.totals if t.everybody):
+            found.append("how many rows there are is public: that count is exact, at no charge")
         return found
 
     # ------------------------------------------------------------------ what touches rows
@@ -176,10 +193,33 @@ class Asker:
 
     # ------------------------------------------------------------------ what does not
 
+    def _expected_errors(self, question: Question) -> dict[str, float | None]:
+        """Standard errors that are known beforehand: of what is linear in totals."""
+        zeros = np.zeros(1)
+        totals = {total.term: noisy_total(total, zeros) for total in question.totals}
+        for total in question.totals:
+            if self._public(question, total) is not None:
+                totals[total.term] = NoisyTotal(total.key, zeros, NoNoise(), 1.0)
+        ranges = {total.term: total.range for total in question.totals}
+        estimator = NoisyEstimator(ranges, totals, self.setting.rows)
+        found: dict[str, float | None] = {}
+        for column in question.query.columns:
+            if isinstance(column.source, int):
+                continue
+            ratio = as_ratio(column.source)
+            linear = ratio is not None and ratio.bottom.is_constant
+            found[column.name] = float(estimator.stderr(column.source)[0]) if linear else None
+        return found
+
     def _assembled(self, question: Question, kept: dict[str, Kept], confidence: float) -> Answer:
         places = np.array(question.stored)
         found: dict[Any, NoisyTotal] = {}
         for total in question.totals:
+            public = self._public(question, total)
+            if public is not None:
+                values = np.full(len(places), float(public))
+                found[total.term] = NoisyTotal(total.key, values, NoNoise(), 1.0)
+                continue
             steps = np.array(json.loads(kept[total.key].entry.answer), dtype=np.float64)[places]
             found[total.term] = noisy_total(total, steps / total.summand.scale)
         estimator = NoisyEstimator(
@@ -191,28 +231,6 @@ class Asker:
 def noisy_total(total: TotalAsked, values: Any) -> NoisyTotal:
     unit, normal = 1 / total.summand.scale, total.law.kind != "geometric"
     return NoisyTotal(total.key, values, total.law, unit, normal=normal)
-
-
-def distinct(question: Question) -> list[TotalAsked]:
-    """Totals by their key: two ways to write one in a question are one."""
-    return list({total.key: total for total in question.totals}.values())
-
-
-def expected_errors(question: Question, rows: int) -> dict[str, float | None]:
-    """Standard errors that are known beforehand: of what is linear in totals."""
-    from voile.answering.arithmetic import as_ratio  # noqa: PLC0415
-
-    zeros = np.zeros(1)
-    totals = {total.term: noisy_total(total, zeros) for total in question.totals}
-    estimator = NoisyEstimator({t.term: t.range for t in question.totals}, totals, rows)
-    found: dict[str, float | None] = {}
-    for column in question.query.columns:
-        if isinstance(column.source, int):
-            continue
-        ratio = as_ratio(column.source)
-        linear = ratio is not None and ratio.bottom.is_constant
-        found[column.name] = float(estimator.stderr(column.source)[0]) if linear else None
-    return found
 
 
 class Reserved:

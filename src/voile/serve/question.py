@@ -29,7 +29,7 @@ from voile.query.domain import GroupedSum
 from voile.query.parse import Query
 from voile.query.predicate import Expression, Term, both, to_sql
 from voile.schema import Schema
-from voile.serve.canonical import TRUE, digest, meaning_of_values, told
+from voile.serve.canonical import FALSE, TRUE, digest, meaning_of_values, told
 from voile.serve.change import change_of, steps
 from voile.serve.setting import Setting
 from voile.serve.tried import Tried
@@ -69,6 +69,10 @@ class TotalAsked:
     law: NoiseLaw
     question: dict[str, Any]
     """What the ledger keeps."""
+    nobody: bool
+    """Whether no tuple of the domain counts: then it is 0, and that is public."""
+    everybody: bool
+    """Whether it counts all rows of the subset, whatever they are."""
 
 
 @dataclass(frozen=True)
@@ -191,11 +195,13 @@ class Asking:
         numbers = [self._tried.numbers(value) for value in term.values]
         low, high = whole_range(term, tree, numbers)
         scale, *ends = steps(numbers, (low, high), self.setting.rows)
-        everyone = shape.rows.declared is None and told(tree) == TRUE
+        everyone = told(tree) == TRUE
         change = change_of(
             (ends[0], ends[1]),
             shape.cells,
-            always=everyone and not any(np.isnan(n).any() for n in numbers),
+            always=everyone
+            and shape.rows.declared is None
+            and not any(np.isnan(n).any() for n in numbers),
             per_person=self.setting.per_person,
         )
         law = self._law(change)
@@ -220,7 +226,11 @@ class Asking:
         }  # fmt: skip
         factors = tuple(Lookup(v.attributes, n) for v, n in zip(term.values, numbers, strict=True))
         summand = Summand(self._tried.tree(term.predicate), factors, scale, *ends)
-        return TotalAsked(digest(meant), term, summand, (low, high), change, law, kept)
+        return TotalAsked(
+            digest(meant), term, summand, (low, high), change, law, kept,
+            nobody=told(tree) == FALSE,
+            everybody=everyone and not term.values and shape.cells == 1,
+        )  # fmt: skip
 
     def _law(self, change: Change) -> NoiseLaw:
         if change not in self._laws:

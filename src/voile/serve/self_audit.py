@@ -57,11 +57,14 @@ class Bound:
     eta: float
     planned: float
     """D² of all answers that there will ever be."""
+    normal: bool = True
+    """Whether the sum of losses is as good as normal; geometric noise has losses of few sizes."""
 
     @property
     def rise(self) -> float:
         """What conf rises by at most, but with chance η, if questions did not depend on answers."""
-        return self.squared / 2 - float(ndtri(self.eta)) * math.sqrt(self.squared)
+        far = -float(ndtri(self.eta)) if self.normal else math.sqrt(-2 * math.log(self.eta))
+        return self.squared / 2 + far * math.sqrt(self.squared)
 
     @property
     def rise_adaptive(self) -> float:
@@ -73,7 +76,10 @@ class Bound:
         """The chance that conf rose by more than δ."""
         if self.squared == 0:
             return 0.0
-        return float(ndtr((self.squared / 2 - self.delta) / math.sqrt(self.squared)))
+        short = (self.squared / 2 - self.delta) / math.sqrt(self.squared)
+        if self.normal:
+            return float(ndtr(short))
+        return math.exp(-(short**2) / 2) if short < 0 else 1.0
 
     def to_dict(self) -> dict[str, float]:
         return {
@@ -118,7 +124,7 @@ class SelfAudit:
         return all(lot.exact for lot in self.together)
 
     def bound(self, squared: float) -> Bound:
-        return Bound(squared, self.setting.delta, self.setting.eta, self.worst.planned)
+        return replace(self.worst, squared=squared)
 
     @property
     def planned(self) -> Bound:
@@ -183,10 +189,13 @@ def audit(setting: Setting, ledger: Ledger, ids: Sequence[str] | None = None) ->
     known_by, named, hashes = people(setting, ids, len(answers))
     one = distance_squared(setting.noise, setting.variance)
     planned = setting.queries * one
+    squared = float(farthest(each, 1)[0]) + lost * one
+    normal = setting.noise != "geometric"
+    worst = Bound(squared, setting.delta, setting.eta, planned, normal=normal)
     return SelfAudit(
         setting=setting, answers=len(answers), lost=lost, kinds=len(kinds),
         together=tuple(together),
-        worst=Bound(float(farthest(each, 1)[0]) + lost * one, setting.delta, setting.eta, planned),
+        worst=worst,
         parts=tuple(float(farthest([part], 1)[0]) for part in each), known_by=known_by, ids=named,
         squares=squares_of(answers, together, hashes) + lost * one,
         left_over=residuals(answers, asking, domains, sizes_of(setting, answers, known_by, hashes)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -39,6 +40,18 @@ class Question(Sent):
     confidence: Annotated[float, Field(gt=0, lt=1)] = 0.95
     dry_run: bool = False
     """Only say what the question would cost."""
+
+    def rows(self) -> str | dict[str, str]:
+        """Which rows are asked about."""
+        if isinstance(self.subset, Half):
+            return {"half": self.subset.half}
+        word, colon, seed = self.subset.partition(":")
+        if colon and word == "half":
+            said = json.dumps({"half": seed or "SEED"}, ensure_ascii=False)
+            raise UsageError(
+                f"the body: there is no subset {self.subset!r}", hint=f"a half is {said}"
+            )
+        return self.subset
 
 
 class NewToken(Sent):
@@ -105,6 +118,7 @@ class Answered(Given):
     rows: list[dict[str, Any]]
     """Of each column a key of its group, or an estimate with stderr, low and high."""
     columns: list[str]
+    """Their names."""
     confidence: float
     covers: str
     notes: list[str]
@@ -125,6 +139,8 @@ class Cost(Given):
     groups: Count
     stderr: dict[str, float | None]
     """Of each column, where it is known before."""
+    notes: list[str]
+    """What should be known before anything is spent."""
 
 
 class BudgetLeft(Given):
@@ -164,12 +180,17 @@ class About(Given):
     name: str
     people: Count
     rows: Count
+    """At most: exactly, where everybody has one."""
     declared: bool
+    """Whether the values of all columns were declared; else some were read off the table."""
     queries: Count
     delta: float
     eta: float
     noise: str
     variance: float
+    """Of the noise of a count that one person changes by 1."""
+    stderr: float
+    """Of a count, which one person changes by `per_person`."""
     per_person: int
     id_column: str | None
     subsets: list[dict[str, Any]]
@@ -222,7 +243,8 @@ class Issued(Given):
     analyst: str
     role: AnalystRole
     scopes: list[Scope]
-    expires: str | None
+    expires: float | None
+    """In seconds since 1970; null if never."""
 
 
 class Revoked(Given):
@@ -232,6 +254,7 @@ class Revoked(Given):
 
 Model = TypeVar("Model", bound=Sent)
 AS_DOCUMENTED = "send JSON as /docs says"
+WHICH_ROWS = 'subset is "all", {"half": "SEED"}, or the name of a declared subset'
 
 
 def read(model: type[Model], body: bytes) -> Model:
@@ -242,6 +265,8 @@ def read(model: type[Model], body: bytes) -> Model:
         raise UsageError(error.message, hint=AS_DOCUMENTED) from None
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False, include_context=False)[0]
+        if first["loc"][:1] == ("subset",):
+            raise UsageError("the body: subset is of no known form", hint=WHICH_ROWS) from None
         where = ".".join(str(part) for part in first["loc"])
         raise UsageError(
             f"the body: {where}: {first['msg'].lower()}" if where else "the body is no object",

@@ -47,6 +47,16 @@ class Noise(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class NoNoise:
+    """Of what is public anyway."""
+
+    variance: float = 0.0
+
+    def deviation(self, miss: float) -> int:  # noqa: ARG002
+        return 0
+
+
 @lru_cache(4096)
 def deviation_of(noise: Noise, miss: float) -> int:
     """Looking for the end of an interval of a ratio asks this a hundred times."""
@@ -134,14 +144,14 @@ class NoisyEstimator(Formulas):
         shared, totals = self._shared(used, slope)
         if not totals:
             return np.zeros(len(slope))
-        share = miss / len(totals)
+        share = miss / max(1, sum(t.noise.variance > 0 for t in totals))
         each = np.abs(shared) @ np.array([total.deviation(share) for total in totals])
-        if len(totals) == 1 or not all(
-            t.normal and t.noise.variance >= NEAR_NORMAL for t in totals
-        ):
+        noisy = [t for t in totals if t.noise.variance > 0]
+        if len(noisy) < 2 or not all(t.normal and t.noise.variance >= NEAR_NORMAL for t in noisy):
             return np.asarray(each)
         z = -NormalDist().inv_cdf(miss / 2)
         # Half a step each, for totals move in steps.
-        steps = np.abs(shared) @ np.array([total.unit for total in totals]) / 2
+        units = [total.unit if total.noise.variance > 0 else 0.0 for total in totals]
+        steps = np.abs(shared) @ np.array(units) / 2
         together = z * np.sqrt(shared**2 @ np.array([t.variance for t in totals])) + steps
         return np.asarray(np.minimum(each, together))

@@ -82,4 +82,17 @@ class NoisyWork(Work):
             notes.append(
                 "HAVING compares estimates: a group near the limit may be on its wrong side"
             )
+        told = [self.column(c.source) for c in query.columns if not isinstance(c.source, int)]
+        if any(np.isnan(column.value).any() for column in told):
+            notes.append("unknown: the noisy count that it is an average over is 0 or less")
+        if any(outside(column) for column in told):
+            notes.append(
+                "intervals are cut to what is possible, estimates are not, so that they add up"
+            )
         return tuple(dict.fromkeys(notes))
+
+
+@np.errstate(all="ignore")
+def outside(column: Column) -> bool:
+    low, high = column.interval(0.95)
+    return bool(((column.value < low) | (column.value > high)).any())
