@@ -94,6 +94,23 @@ def test_one_side_is_one_count() -> None:
     assert found.low < found.value < found.high
 
 
+@pytest.mark.parametrize(
+    ("expression", "condition"),
+    [
+        ("A.married and not A.male", '"married" AND NOT "male"'),
+        ("not A.married", 'NOT "married"'),
+        ("not (A.married or A.male)", 'NOT ("married" OR "male")'),
+        ("A.married xor A.male", '("married") AND (NOT ("male"))) OR ('),
+        ("A.married and true", '"married"'),
+    ],
+)
+def test_one_server_is_asked_what_was_written(expression: str, condition: str) -> None:
+    pair = servers(0.0)
+    found = mine(pair, expression)
+    assert condition in found.shares[0].sql
+    assert found.value == found.shares[0].value == pytest.approx(true_share(expression))
+
+
 def test_a_complement_of_one_side() -> None:
     pair = servers(0.0)
     assert mine(pair, "not A.married").value == pytest.approx(true_share("not A.married"))
@@ -131,6 +148,17 @@ def test_delta_of_a_conjunction_in_both_directions() -> None:
     assert abs(second.delta - (together / q - p)) < 5 * second.stderr
     assert first.low < first.delta < first.high < 0
     assert not mine(servers(), "A.married xor B.rich", halves=10).implications
+
+
+def test_delta_is_cut_to_what_the_shares_allow() -> None:
+    """With noise that is far too large, Δ and its interval would be anywhere."""
+    pair = servers(4e6)
+    for seed in range(10):
+        found = mine(pair, "A.married and B.rich", halves=4, seed=str(seed))
+        known = [min(1.0, max(0.0, one.value)) for one in found.shares]
+        for one, share in zip(found.implications, known[::-1], strict=True):
+            assert -share - 1e-9 <= one.delta <= 1 - share + 1e-9
+            assert -1 <= one.low <= one.high <= 1
 
 
 def test_the_error_before_asking_is_kept() -> None:

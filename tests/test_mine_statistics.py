@@ -19,7 +19,7 @@ from tests.mining_servers import adult
 from tests.sampling import proportion_at_least
 from voile.asking import implication
 from voile.asking.covariance import Counts, Form, combined
-from voile.asking.implication import fieller, implied
+from voile.asking.implication import Ratio, cut, fieller, implied, possible
 from voile.asking.needed import (
     best_halves,
     covariance_error,
@@ -230,7 +230,32 @@ def test_a_ratio_of_what_may_be_nothing_is_unknown() -> None:
     found = implied(0.01, 0.02, 0.0, 0.01, confidence=0.95, halves=50)
     assert math.isnan(found.value)
     wide = implied(0.01, 0.02, 0.01, 0.01, confidence=0.95, halves=50)
-    assert (wide.low, wide.high) == (-1.0, 1.0)
+    assert (wide.low, wide.high) == (-math.inf, math.inf)
+    ends = cut(wide, (0.01, 0.01), (0.3, 0.0), 2.0)
+    assert (ends.low, ends.high) == (-0.3, 0.7)
+
+
+def test_what_is_possible_is_what_tables_of_twelve_people_have() -> None:
+    """All tables: none lies beyond, and for every pair of shares some lie at either end."""
+    people = 12
+    for alpha, beta in itertools.product(range(1, people + 1), range(people + 1)):
+        both = range(max(0, alpha + beta - people), min(alpha, beta) + 1)
+        deltas = [one / alpha - beta / people for one in both]
+        found = possible(alpha / people, beta / people)
+        assert found == pytest.approx((min(deltas), max(deltas)))
+
+
+def test_a_cut_interval_keeps_what_shares_within_their_errors_allow() -> None:
+    rng, wide = np.random.default_rng(3), Ratio(0.0, 1.0, -math.inf, math.inf)
+    for a, b, error in rng.uniform([0.05, 0.05, 0.001], [0.95, 0.95, 0.04], (200, 3)):
+        ends = cut(wide, (a, error), (b, error), 2.0)
+        exact = cut(wide, (a, 0.0), (b, 0.0), 2.0)
+        assert (exact.low, exact.high) == pytest.approx(possible(a, b))
+        for one, other in itertools.product(np.linspace(-2, 2, 5) * error, repeat=2):
+            low, high = possible(*np.clip([a + one, b + other], 0, 1))
+            assert ends.low <= low + 1e-12 and high - 1e-12 <= ends.high
+    far = cut(Ratio(-0.45, 0.3, -1.0, 0.11), (0.25, 0.0), (0.196, 0.0), 2.0)
+    assert (far.value, far.low, far.high) == pytest.approx((-0.196, -0.196, 0.11))
 
 
 # ---------------------------------------------------------------------- before asking

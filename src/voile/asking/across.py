@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from voile.asking.covariance import Counts, Floats, Form, Found, combined, excess
-from voile.asking.implication import implied
+from voile.asking.covariance import Counts, Floats, Form, Found, Shares, combined, excess, quantile
+from voile.asking.implication import cut, implied
 from voile.asking.mined import Implication, Mined, Share, Spent
 from voile.asking.plan import TOGETHER, Plan, Side, knows_sizes, planned
 from voile.asking.servers import Asked, Replied, Subset
@@ -200,6 +200,11 @@ class Literal:
         told = f"NOT ({self.sql})" if self.negated else self.sql
         return f"{self.side.name}: {told}"
 
+    def share(self, of: Shares) -> tuple[float, float]:
+        """How frequent it is, and the error of that."""
+        value, stderr = float(of.value[0]), float(of.stderr[0])
+        return (1 - value if self.negated else value), stderr
+
 
 def conjunction(plan: Plan) -> tuple[Literal, Literal] | None:
     """The two literals, if f is true where both of them are and nowhere else."""
@@ -225,18 +230,19 @@ def implications(plan: Plan, found: Found, confidence: float) -> tuple[Implicati
     if literals is None:
         return ()
     told = []
-    pairs = zip(literals, literals[::-1], found.shares, found.linked, strict=True)
-    for given, then, shares, linked in pairs:
-        share = float(shares.value[0])
+    known = [literal.share(of) for literal, of in zip(literals, found.shares, strict=True)]
+    reach = quantile(confidence, found.halves)
+    for one, other in ((0, 1), (1, 0)):
+        given, then, linked = literals[one], literals[other], found.linked[one]
         ratio = implied(
             found.covariance,
             found.covariance_stderr,
-            1 - share if given.negated else share,
-            float(shares.stderr[0]),
+            *known[one],
             linked=-linked if given.negated else linked,
             confidence=confidence,
             halves=found.halves,
         )
+        ratio = cut(ratio, known[one], known[other], reach)
         ends = ratio.value, ratio.stderr, ratio.low, ratio.high
         told.append(Implication(str(given), str(then), *ends))
     return tuple(told)

@@ -51,8 +51,17 @@ def products(expression: Expression) -> Products:
         Sets(expression.atoms.get(side, ()), grid)
         for side, grid in zip((first, second), grids, strict=True)
     )
+    if len(expression.sides) == 1 and truth.any() and not truth.all():
+        return _alone(expression.whole or one.spelled(truth[:, 0]), truth)
     ways = [_by_classes(truth, one, other), _turned(_by_classes(truth.T, other, one))]
     return min(ways, key=_counts).spelled(one, other)
+
+
+def _alone(condition: str, truth: Bools) -> Products:
+    """One side only: one count of the condition itself, not of its complement."""
+    form = Form(0, np.ones(1), np.zeros(0), np.zeros((1, 0)))
+    classes = _distinct(truth.T), _distinct(np.zeros((0, 1), dtype=np.bool_))
+    return Products(((condition,), ()), form, classes)
 
 
 def assignments(atoms: Sequence[Atom]) -> npt.NDArray[np.int8]:

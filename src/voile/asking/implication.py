@@ -7,12 +7,15 @@ it draws halves until one has far more of α than its size explains, and asks β
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import stats
 
 from voile.asking.covariance import Floats, quantile
+
+TINY = 1e-12
+"""What a share of nothing is taken for where it divides."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +53,7 @@ def implied(
         covariance, share, reach**2 * np.array([covariance_stderr**2, linked, share_stderr**2])
     )
     stderr = math.sqrt(max(0.0, variance)) / share
-    return Ratio(value, stderr, max(low, -1.0), min(high, 1.0))
+    return Ratio(value, stderr, low, high)
 
 
 def fieller(top: float, bottom: float, reach: Floats) -> tuple[float, float]:
@@ -61,6 +64,36 @@ def fieller(top: float, bottom: float, reach: Floats) -> tuple[float, float]:
     middle = (top * bottom - float(reach[1])) / square
     width = math.sqrt(max(0.0, middle**2 - (top**2 - float(reach[0])) / square))
     return middle - width, middle + width
+
+
+def possible(given: float, then: float) -> tuple[float, float]:
+    """Between which numbers Δ is, for conditions so frequent.
+
+    Pr[α∧β] is at least 0 and p_α + p_β − 1, and at most p_α and p_β; Δ = Pr[α∧β]/p_α − p_β.
+    """
+    others = (1 - given) / max(given, TINY)
+    return max(-then, (then - 1) * others), min(1 - then, then * others)
+
+
+def cut(ratio: Ratio, given: tuple[float, float], then: tuple[float, float], reach: float) -> Ratio:
+    """Δ cut to what is possible for these shares, each with its standard error.
+
+    The ends of the interval are cut to what is possible for any shares within `reach` of their
+    errors, so that a wrong share takes nothing off that may be true.
+    """
+    (a, a_error), (b, b_error) = given, then
+    least_a, least_b, most_b = np.clip(
+        [a - reach * a_error, b - reach * b_error, b + reach * b_error], 0.0, 1.0
+    )
+    low = max(-most_b, (least_b - 1) * (1 - least_a) / max(least_a, TINY))
+    high = min(1 - least_b, most_b * (1 - least_a) / max(least_a, TINY))
+    ends = possible(*(float(share) for share in np.clip([a, b], 0.0, 1.0)))
+    return replace(
+        ratio,
+        value=float(np.clip(ratio.value, *ends)),
+        low=float(np.clip(ratio.low, low, high)),
+        high=float(np.clip(ratio.high, low, high)),
+    )
 
 
 # ---------------------------------------------------------------------- the tester

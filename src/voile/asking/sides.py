@@ -84,6 +84,8 @@ class Expression:
     """Of each side that it reads."""
     remarks: tuple[str, ...] = ()
     """What the analyst should know and is not wrong."""
+    whole: str | None = None
+    """Where it reads one side only, without XOR and constants: its SQL, as it was written."""
 
 
 def read(text: str, schemas: Mapping[str, Schema]) -> Expression:
@@ -99,7 +101,23 @@ def read(text: str, schemas: Mapping[str, Schema]) -> Expression:
         raise too_deep() from None
     sides = tuple(name for name in schemas if reader.atoms.get(name))
     atoms = {name: tuple(reader.atoms[name]) for name in sides}
-    return Expression(text, found, sides, atoms, tuple(dict.fromkeys(reader.remarks)))
+    remarks = tuple(dict.fromkeys(reader.remarks))
+    return Expression(text, found, sides, atoms, remarks, written(text, schemas, tree, found))
+
+
+def written(text: str, schemas: Mapping[str, Schema], tree: exp.Expr, found: Tree) -> str | None:
+    """The SQL of an expression that reads one side: AND, OR and NOT are the server's own words."""
+    if not is_plain(found):
+        return None
+    whole = _Reader(text, schemas, coarse=True).tree(tree)
+    return whole.sql if isinstance(whole, Atom) else None
+
+
+def is_plain(tree: Tree) -> bool:
+    """Whether it has neither XOR nor constants."""
+    if isinstance(tree, Joined):
+        return tree.word != "xor" and all(map(is_plain, tree.parts))
+    return isinstance(tree, Atom)
 
 
 def parsed(text: str) -> exp.Expr:
