@@ -66,8 +66,13 @@ class Variances:
     """Noise of both parts, and that of their counts."""
 
     @property
-    def whole(self) -> Floats:
-        return self.sampling + self.alike + self.mixed + self.noise
+    def expected(self) -> Floats:
+        """What ways to part a question are chosen and weighed by: of totals and noise alone.
+
+        `alike` is from the products, as the estimate is; who went by it would take the way whose
+        estimate happens to be near that of independent parts, and lean towards it.
+        """
+        return self.sampling + self.mixed + self.noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,9 +235,9 @@ def formed(covariance: Floats, slope: Floats) -> Floats:
 
 
 def averaged(joints: Sequence[Joint], cells: Cells) -> Average:
-    """Weighed by the inverse variance of the first term."""
+    """Weighed by the inverse of the variance of the first term that is expected."""
     parts = tuple(joint.variances(cells) for joint in joints)
-    firsts = np.stack([np.maximum(part.whole[:, 0, 0], 0.0) for part in parts])
+    firsts = np.stack([np.maximum(part.expected[:, 0, 0], 0.0) for part in parts])
     inverse = np.where(firsts > 0, 1 / np.where(firsts > 0, firsts, 1.0), 0.0)
     inverse = np.where(inverse.sum(axis=0) > 0, inverse, 1.0)
     return Average(tuple(joints), inverse / inverse.sum(axis=0), parts)

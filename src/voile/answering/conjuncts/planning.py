@@ -118,7 +118,5 @@ def splits(read: Places, arity: int) -> Iterator[tuple[Places, Places]]:
 
 
 def error(plan: Average) -> float:
-    """How large the errors of the first term are."""
-    first = np.zeros((len(plan.weights[0]), plan.parts[0].noise.shape[1]))
-    first[:, 0] = 1.0
-    return float(plan.variance(first).sum())
+    """How large the errors of the first term are expected to be, of one way to part it."""
+    return float(np.maximum(plan.parts[0].expected[:, 0, 0], 0.0).sum())

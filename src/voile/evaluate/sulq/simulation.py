@@ -152,7 +152,7 @@ class Simulation:
     @property
     def keeps(self) -> bool:
         """Whether the promise holds with the chosen noise, at the end of T answers."""
-        return self.chosen.bounds.end <= self.setup.eta * (1 + 1e-3)
+        return self.chosen.bounds.end <= self.setup.eta * (1 + 1e-9)
 
     def to_dict(self) -> dict[str, Any]:
         setup = self.setup

@@ -8,7 +8,7 @@ from voile.privacy.guarantees.answers import ApproximateDp, NoisyAnswers, Zcdp
 from voile.privacy.guarantees.beliefs import DeltaT, Dp
 from voile.privacy.guarantees.theorems import NothingFollows, Theorem, Wanted, chosen, within_reason
 from voile.privacy.interactive.laws import geometric_rate
-from voile.privacy.interactive.promise import PAIR, UNIT, account, breaches
+from voile.privacy.interactive.promise import account, breaches
 
 ROUNDED = 1 + 1e-9
 """What sums in floats may lose."""
@@ -22,17 +22,15 @@ NO_EPSILON = "an answer far out tells the two hypotheses apart by any factor: no
 
 
 def noisy_to_approximate(source: NoisyAnswers, wanted: Wanted) -> ApproximateDp:
-    """Of counts, of histograms and of the normal law that wider totals come near, the largest."""
+    """The largest of all totals that can be asked for."""
     delta = probability(wanted)
-    found, pair = (account(source.noise, source.variance, source.T, at=delta, change=change)
-                   for change in (UNIT, PAIR))  # fmt: skip
+    found = account(source.noise, source.variance, source.T, at=delta)
     if math.isinf(found.epsilon):
         raise NothingFollows(
             f"answers that only one hypothesis can give have a chance of {found.atom:.3g}",
             f"choose a larger delta than {found.atom:.3g}, or gaussian noise",
         )
-    wider = 0.0 if source.noise == "geometric" else max(pair.epsilon, found.epsilon_normal)
-    return ApproximateDp(within_reason(max(found.epsilon, wider) * ROUNDED), delta)
+    return ApproximateDp(within_reason(found.epsilon * ROUNDED), delta)
 
 
 def noisy_to_delta_t(source: NoisyAnswers, wanted: Wanted) -> DeltaT:
@@ -41,8 +39,8 @@ def noisy_to_delta_t(source: NoisyAnswers, wanted: Wanted) -> DeltaT:
     rise = wanted["delta"]
     if rise <= 0:
         return rising(wanted, 1.0, queries)
-    found = (breaches(source.noise, source.variance, answers, rise, c) for c in (UNIT, PAIR))
-    return rising(wanted, max(one.any_property for one in found), queries)
+    found = breaches(source.noise, source.variance, answers, rise)
+    return rising(wanted, found.any_property, queries)
 
 
 def gaussian_to_zcdp(source: NoisyAnswers, _: Wanted) -> Zcdp:

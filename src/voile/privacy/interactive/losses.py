@@ -10,6 +10,7 @@ tilted towards the tail that is asked for, so that small chances keep their digi
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -188,8 +189,13 @@ class Total:
         """
         if self.most <= rise + TOUCHING:
             return self.atom
-        tries = rise * (1 - np.geomspace(1e-3, 0.9, 60))
-        return min(1.0, *(self.excess(e) / -math.expm1(e - rise) for e in tries))
+        return least_bound(self.excess, rise)
+
+
+def least_bound(excess: Callable[[float], float], rise: float) -> float:
+    """The least E[(1 − e^(ε − loss))⁺] / (1 − e^(ε − rise)), over ε below the rise."""
+    tries = rise * (1 - np.geomspace(1e-3, 0.9, 60))
+    return min(1.0, *(excess(e) / -math.expm1(e - rise) for e in tries))
 
 
 def total_of(loss: Loss, answers: int, near: float) -> Total:

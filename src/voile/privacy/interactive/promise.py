@@ -1,13 +1,14 @@
 """The noise that keeps (δ,T)-privacy, and what it amounts to in other words.
 
-(δ,T)-privacy: over T answers, conf of what is asked about one row rises by more than δ with chance
-at most η. The normal law gives V; the law that is drawn is checked exactly and V raised if it needs
-more. Proofs: docs/mathematics.md, section 33.
+(δ,T)-privacy: after at most T answers, conf of what is asked about one row is above its start by
+more than δ with chance at most η. The normal law gives V; it is raised to what the law that is
+drawn needs, whatever totals are asked for. Proofs: docs/mathematics.md, section 33.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
@@ -16,21 +17,9 @@ from scipy.special import log_ndtr, ndtr
 
 from voile.errors import PromiseError, UsageError
 from voile.privacy.interactive.confidence import variance_needed, walk
-from voile.privacy.interactive.laws import (
-    Change,
-    Kind,
-    NoiseLaw,
-    checked_kind,
-    geometric_rate,
-    noise_law,
-)
-from voile.privacy.interactive.losses import Total, loss_total
+from voile.privacy.interactive.laws import Change, Kind, checked_kind, geometric_rate
+from voile.privacy.interactive.worst import Grid, Worst, sums
 
-UNIT, PAIR = Change(), Change(2, 2)
-"""A count, and a histogram: who changes group changes two counts. Larger changes come nearer to
-the normal law, for which the formula is exact."""
-AGREES = 1e-3
-"""The exact chance of a breach agrees with the formula's if it is above by a relative 0.1 %."""
 CLOSE = 1e-4
 """V is found to this relative error, on the side of more noise."""
 
@@ -40,7 +29,8 @@ class Breach:
     """Chances that conf rises by more than δ."""
 
     end: float
-    """After all answers, for someone who weighs two hypotheses about a row."""
+    """After so many answers, for someone who weighs two hypotheses about a row; after fewer it is
+    not larger, that of one less with geometric noise included."""
     low: float
     high: float
     """What `end` lies between: the error of the arithmetic."""
@@ -113,26 +103,23 @@ class Account:
 
 @lru_cache(maxsize=64)
 def breaches(
-    kind: str, variance: float, queries: int, delta: float, change: Change = UNIT
+    kind: str, variance: float, queries: int, delta: float, change: Change | None = None
 ) -> Breach:
-    """Exactly, for the law that is drawn."""
-    total = loss_total(noise_law(kind, variance, change), change, queries, delta)
-    low, high = total.between(delta)
-    end = total.above(delta)
-    return Breach(end, low, high, min(1.0, 2 * end), total.any_breach(delta))
+    """For the law that is drawn: exactly of totals of one change, else the most of all changes."""
+    worst = Worst(tuple(sums(checked_kind(kind), variance, queries, delta, change)))
+    low, high = worst.between(delta)
+    end = worst.above(delta)
+    return Breach(end, low, high, min(1.0, 2 * end), worst.any_breach(delta))
 
 
-def _end(kind: Kind, variance: float, queries: int, delta: float) -> float:
-    """The chance of a breach at the end, by counts or by histograms, whichever is larger."""
-    return max(
-        loss_total(noise_law(kind, variance, change), change, queries, delta).above(delta)
-        for change in (UNIT, PAIR)
-    )
+def kept(kind: Kind, variance: float, queries: int, delta: float, target: float) -> bool:
+    """Whether conf is above δ at the end with no larger chance, whatever totals are asked for."""
+    return all(law.above(delta) <= target for law in sums(kind, variance, queries, delta))
 
 
 @lru_cache(maxsize=64)
 def needed(kind: str, delta: float, eta: float, queries: int, *, anytime: bool = False) -> Needed:
-    """The least noise that keeps the promise: the formula's if the exact law keeps it with that.
+    """The least noise that keeps the promise: the formula's, and what the drawn law needs above.
 
     `anytime` promises η for the highest point of the walk, not only for its end.
     """
@@ -150,23 +137,38 @@ def needed(kind: str, delta: float, eta: float, queries: int, *, anytime: bool =
 
 
 def _raised(kind: Kind, formula: float, delta: float, target: float, queries: int) -> float:
-    """The formula's V, or the nearest above that the exact law is satisfied with."""
-    if _end(kind, formula, queries, delta) <= target * (1 + AGREES):
-        return formula
-    more = CLOSE
-    while _end(kind, formula * (1 + more), queries, delta) > target:
-        more *= 2
-        if more > 1e9:
-            raise PromiseError(
-                f"no {kind} noise keeps δ = {delta:g} with η = {target:g}",
-                hint="ask for a larger δ or η",
-            )
-    low, high = more / 2 if more > CLOSE else 0.0, more
-    while high - low > CLOSE * (1 + low):
+    """The formula's V raised for the normal law on a grid, and then for the law that is drawn."""
+
+    def on_grid(variance: float) -> bool:
+        return Grid(queries, variance).above(delta) <= target
+
+    def drawn(variance: float) -> bool:
+        return kept(kind, variance, queries, delta, target)
+
+    found = _least_above(_least_above(formula, on_grid, CLOSE / 1000), drawn, CLOSE)
+    if found is None:
+        raise PromiseError(
+            f"no {kind} noise keeps δ = {delta:g} with η = {target:g}",
+            hint="ask for a larger δ or η",
+        )
+    return found
+
+
+def _least_above(
+    least: float | None, enough: Callable[[float], bool], close: float
+) -> float | None:
+    """The least V from here on that is enough, to a relative error on the side of more noise."""
+    if least is None or enough(least):
+        return least
+    low, high = 0.0, close
+    while not enough(least * (1 + high)):
+        low, high = high, 2 * high
+        if high > 1e9:
+            return None
+    while high - low > close * (1 + low):
         middle = (low + high) / 2
-        kept = _end(kind, formula * (1 + middle), queries, delta) <= target
-        low, high = (low, middle) if kept else (middle, high)
-    return formula * (1 + high)
+        low, high = (low, middle) if enough(least * (1 + middle)) else (middle, high)
+    return least * (1 + high)
 
 
 def _geometric(delta: float, target: float, queries: int) -> float:
@@ -176,17 +178,17 @@ def _geometric(delta: float, target: float, queries: int) -> float:
     are + than −. At ε = δ/m the smallest m that keeps the promise is found, then ε within its step.
     """
 
-    def kept(variance: float) -> bool:
-        return _end("geometric", variance, queries, delta) <= target
+    def enough(variance: float) -> bool:
+        return kept("geometric", variance, queries, delta, target)
 
     low, high = 0, queries
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if kept(_geometric_variance(delta / middle)) else (middle, high)
+        low, high = (low, middle) if enough(_geometric_variance(delta / middle)) else (middle, high)
     most, least = _geometric_variance(delta / high), _geometric_variance(delta / max(low, 0.5))
     while most - least > CLOSE * most:
         between = (least + most) / 2
-        least, most = (least, between) if kept(between) else (between, most)
+        least, most = (least, between) if enough(between) else (between, most)
     return most
 
 
@@ -196,18 +198,22 @@ def _geometric_variance(rate: float) -> float:
 
 @lru_cache(maxsize=64)
 def account(
-    kind: str, variance: float, charges: int, *, at: float = 1e-6, change: Change = UNIT
+    kind: str, variance: float, charges: int, *, at: float = 1e-6, change: Change | None = None
 ) -> Account:
-    """What so many answers amount to, in ρ-zCDP and in (ε, δ)-DP at δ = `at`."""
+    """What so many answers amount to, in ρ-zCDP and in (ε, δ)-DP at δ = `at`.
+
+    ε is that of totals of one change, else the most of all changes.
+    """
     noise = checked_kind(kind)
     if not 0 < at < 1:
         raise UsageError(f"δ = {at} is not between 0 and 1", hint="1e-6 is usual")
-    law = noise_law(noise, variance, change)
     rate = geometric_rate(variance) if noise == "geometric" else None
     rho = charges * (rate * rate if rate else 1 / variance) / 2
     _, mu = walk(max(charges, 1), variance)
     normal = epsilon_of_normal(mu, at) if charges else 0.0
-    epsilon, atom = _epsilon(law, change, charges, at, normal) if charges else (0.0, 0.0)
+    epsilon, atom = 0.0, 0.0
+    if charges:
+        epsilon, atom = _epsilon(Worst(tuple(sums(noise, variance, charges, normal, change))), at)
     return Account(
         noise, variance, charges, rho, noise != "binomial", mu if charges else 0.0,
         rho + 2 * math.sqrt(rho * -math.log(at)), epsilon, normal,
@@ -215,24 +221,17 @@ def account(
     )  # fmt: skip
 
 
-def _epsilon(
-    law: NoiseLaw, change: Change, charges: int, at: float, near: float
-) -> tuple[float, float]:
+def _epsilon(worst: Worst, at: float) -> tuple[float, float]:
     """The least ε at δ = `at` on the grid, which is not below the exact one; and the atom."""
-    total = loss_total(law, change, charges, near)
-    if total.atom >= at:
-        return math.inf, total.atom
-    return _least(total, at, max(near, 1e-3)), total.atom
-
-
-def _least(total: Total, at: float, near: float) -> float:
-    low, high = 0.0, near
-    while total.excess(high) > at:
+    if worst.atom >= at:
+        return math.inf, worst.atom
+    low, high = 0.0, 1e-3
+    while worst.excess(high) > at:
         low, high = high, 2 * high
     while high - low > 1e-7 * high:
         middle = (low + high) / 2
-        low, high = (middle, high) if total.excess(middle) > at else (low, middle)
-    return high
+        low, high = (middle, high) if worst.excess(middle) > at else (low, middle)
+    return high, worst.atom
 
 
 def epsilon_of_normal(mu: float, delta: float) -> float:
