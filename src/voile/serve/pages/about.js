@@ -30,7 +30,7 @@ export function promise(about) {
       + "it, ever, from all analysts together, and each has noise."),
     el("p", {}, `${several}Even for someone who knows every other person’s rows and sees all answers, the odds of anything `
       + `they suspect about one person rise by a factor of more than ${factor} (δ = ${sure(about.delta)}) with probability `
-      + `at most η = ${sure(about.eta)}.`),
+      + `at most η = ${sure(about.eta)}${about.anytime ? ", at any time." : " after all answers, and at most 2η at any time before."}`),
     el("p", {}, `A count is off by about ± ${number(rounded(Math.sqrt(about.variance) * about.per_person))} `
       + `(${about.noise} noise); counts in groups by √2 times that.`),
     other.length ? el("details", {}, el("summary", {}, "In other units"),
