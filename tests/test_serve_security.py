@@ -265,7 +265,7 @@ def test_refusals_do_not_depend_on_the_rows(
     if one.status == 403:
         assert one.data == other.data
     else:
-        # What does not come from the noisy numbers is the same too: notes, costs, groups.
+        # What does not come from the noisy numbers is the same too: costs, groups, columns.
         assert shape(one.data) == shape(other.data)
     # Only what is charged is counted: repeated questions are answered from the ledger.
     charged = [found.data.get("charged", 0) for found in (one, other)]
@@ -273,10 +273,14 @@ def test_refusals_do_not_depend_on_the_rows(
     assert bool(spy.looked) == (charged[0] > 0)
 
 
+NUMBERS = ("remaining", "notes")
+"""Notes of an answer say what was done to its noisy numbers."""
+
+
 def shape(found: Any) -> Any:
     """An answer without its numbers."""
     if isinstance(found, dict):
-        return {key: shape(value) for key, value in found.items() if key != "remaining"}
+        return {key: shape(value) for key, value in found.items() if key not in NUMBERS}
     if isinstance(found, list):
         return [shape(value) for value in found]
     return found if isinstance(found, str | bool) else None
