@@ -100,7 +100,7 @@ def test_one_side_is_one_count() -> None:
         ("A.married and not A.male", '"married" AND NOT "male"'),
         ("not A.married", 'NOT "married"'),
         ("not (A.married or A.male)", 'NOT ("married" OR "male")'),
-        ("A.married xor A.male", '("married") AND (NOT ("male"))) OR ('),
+        ("A.married xor A.male", '(("married") AND (NOT ("male")))'),
         ("A.married and true", '"married"'),
     ],
 )

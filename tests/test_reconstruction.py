@@ -27,7 +27,7 @@ from voile.evaluate.reconstruction.fitting import (
     signs_of,
 )
 from voile.evaluate.reconstruction.server import Truth, attack_server
-from voile.evaluate.reconstruction.simulating import Attempt, Noise, simulate
+from voile.evaluate.reconstruction.simulating import Attempt, Noise, simulate, spread_of
 from voile.evaluate.reconstruction.truth import known_truth
 from voile.noise.halves import members, row_hashes
 from voile.schema import Attribute, Schema, Values
@@ -385,7 +385,7 @@ def test_the_real_thing_in_one_process(
     begin(tmp_path / "server", str(table), queries=250, delta=delta, eta=eta, id_column="person",
           name="people")  # fmt: skip
     with opened(tmp_path / "server") as asker:
-        found = attack(InProcess(asker), "state = 'ill'", None, method="lsq", table=str(table),
+        found = attack(InProcess(asker), "state = 'ill'", "all", method="lsq", table=str(table),
                        ids=None)  # fmt: skip
         assert len(asker.ledger.entries()) == 250
     assert (found.questions, found.remaining) == (250, 0)
@@ -455,6 +455,9 @@ def test_noise_is_read_in_three_units() -> None:
         (("--truth", "t.csv"), "--truth is for the attack on a server"),
         (("--url", "http://127.0.0.1:1", "--noise", "1"), "--noise is for simulations"),
         (("--url", "http://127.0.0.1:1"), "nobody said what to find"),
+        (("--url", "http://127.0.0.1:1", "--column", "x"), "nobody said how many answers"),
+        (("--insecure",), "--insecure is for the attack on a server"),
+        (("--questions", "all"), "'all' is not a whole number"),
         (("-o", "r.gif"), "ends in .gif"),
     ],
 )
@@ -463,6 +466,43 @@ def test_wrong_options_are_refused(words: tuple[str, ...], said: str) -> None:
     assert isinstance(done.exception, UsageError)
     assert said in done.exception.message
     assert done.exception.hint
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--rows 5", "--variance T", "--setting 1,1e-6", "--law normal", "--share 0.5", "--runs 5",
+     "--simulate-seed 1", "-o r.png", "--overwrite"],
+)  # fmt: skip
+def test_options_of_simulations_are_refused_for_a_server(words: str) -> None:
+    """Whatever they say, and before the server is asked for anything: there is none here."""
+    attacked = ("--url", "http://127.0.0.1:1", "--column", "x", "--questions", "all")
+    option, *value = words.split()
+    done = run(*attacked, option, *value)
+    assert isinstance(done.exception, UsageError)
+    assert done.exception.message == f"{option} is for simulations, and --url for a server"
+
+
+def test_a_server_is_asked_as_often_as_was_said(tmp_path: Path) -> None:
+    server, listed = pretended(20, budget=30), tmp_path / "ids.txt"
+    listed.write_text("\n".join(server.holds))
+    seen: list[tuple[int, int]] = []
+    wish: dict[str, Any] = {"method": "lsq", "table": None, "ids": listed}
+    some = attack(server, "state = 'ill'", "5", progress=lambda *at: seen.append(at), **wish)
+    assert (some.questions, server.budget_left) == (5, 25)
+    assert seen == [(done, 5) for done in range(1, 6)]
+    rest = attack(server, "state = 'ill'", "all", **wish)
+    assert (rest.questions, rest.charged, server.budget_left) == (30, 25, 0)
+
+
+def test_few_runs_are_not_surer_than_independent_rows() -> None:
+    """Runs that came out alike by chance; runs that did not; and runs that found everything."""
+    alike = np.array([[0.54, 0.3, 1.0], [0.54, 0.7, 1.0]])
+    found = spread_of(alike, 400)
+    assert found == pytest.approx([math.sqrt(0.54 * 0.46 / 800), 0.2, 0.0])
+    assert found[0] == pytest.approx(math.sqrt(0.25 / 800), rel=0.01)
+    for attempt in simulate(200, [200], [SETTING], runs=2, seed=1).attempts:
+        assert attempt.stderr is not None
+        assert attempt.stderr >= 0.99 * math.sqrt(0.25 / 400)
 
 
 def test_attempts_know_their_size_in_several_units() -> None:

@@ -95,10 +95,10 @@ def attack(
 
 @attacks.command()
 def reconstruct(
-    rows: Annotated[int, typer.Option(help="Of the secret column, in simulation.")] = 1_000,
+    rows: Annotated[int | None, typer.Option(help="Of the secret column (1000).")] = None,
     questions: Annotated[
         str | None,
-        typer.Option(help="How many: one or more numbers (4 × rows; of a server, its budget)."),
+        typer.Option(help="How many: one or more numbers (4 × rows); of a server one, or all."),
     ] = None,
     noise: Annotated[
         str | None, typer.Option(help="Its size in √n, one or more: 0.25,0.5,1,2.")
@@ -109,10 +109,14 @@ def reconstruct(
     setting: Annotated[
         str | None, typer.Option(help="δ,η: what a server adds that answers so many questions.")
     ] = None,
-    law: Annotated[str, typer.Option(help="Of the noise: normal or uniform.")] = "normal",
+    law: Annotated[
+        str | None, typer.Option(help="Of the noise: normal or uniform (normal).")
+    ] = None,
     method: Annotated[str, typer.Option(help="lsq or lp.")] = "lsq",
-    share: Annotated[float, typer.Option(help="Of the rows that have the value 1.")] = 0.5,
-    runs: Annotated[int, typer.Option(help="Columns that are attacked.")] = 5,
+    share: Annotated[
+        float | None, typer.Option(help="Of the rows that have the value 1 (0.5).")
+    ] = None,
+    runs: Annotated[int | None, typer.Option(help="Columns that are attacked (5).")] = None,
     simulate_seed: Annotated[
         int | None, typer.Option(help="Coins from this seed, to repeat a run.")
     ] = None,
@@ -143,26 +147,33 @@ def reconstruct(
     from voile.terminal.reconstruction import guesses_view, reconstruction_view
 
     command.check_options(
-        simulation={"--noise": noise, "--variance": variance, "--setting": setting,
-                    "-o": output, "--simulate-seed": simulate_seed},
+        simulation={"--rows": rows, "--noise": noise, "--variance": variance,
+                    "--setting": setting, "--law": law, "--share": share, "--runs": runs,
+                    "--simulate-seed": simulate_seed, "-o": output, "--overwrite": overwrite},
         server={"--column": column, "--truth": truth, "--ids": ids, "--null-text": null_text,
-                "--token": token, "--token-file": token_file, "--ca": ca},
-        url=url,
+                "--token": token, "--token-file": token_file, "--ca": ca, "--insecure": insecure},
+        url=url, questions=questions,
     )  # fmt: skip
     if url is not None:
-        with server_at(url, token, token_file, ca=ca, insecure=insecure, timeout=30.0) as server:
+        with (
+            server_at(url, token, token_file, ca=ca, insecure=insecure, timeout=30.0) as server,
+            fitting_progress() as bar,
+        ):
             guesses = command.attack(
-                server, column or "", questions, method=method, table=truth, ids=ids,
-                null_text=null_text or (),
+                server, column or "", questions or command.ALL, method=method, table=truth,
+                ids=ids, null_text=null_text or (),
+                progress=lambda done, of: bar("asking", done / of),
             )  # fmt: skip
         show(guesses.to_dict() if as_json else None, lambda: guesses_view(guesses))
         return
     if output:
         command.check_picture(output, overwrite=overwrite)
+    rows = command.ROWS if rows is None else rows
     found = simulate(
         rows, command.read_questions(questions, rows),
-        command.read_noises(noise, variance, setting), law=law, method=method, share=share,
-        runs=runs, seed=simulate_seed,
+        command.read_noises(noise, variance, setting), law=law or "normal", method=method,
+        share=0.5 if share is None else share, runs=5 if runs is None else runs,
+        seed=simulate_seed,
     )  # fmt: skip
     if output:
         command.draw(found, output, overwrite=overwrite)

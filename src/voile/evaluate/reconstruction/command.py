@@ -9,7 +9,7 @@ from typing import Any
 
 from voile.errors import UsageError
 from voile.evaluate.planning.pictures import check_picture
-from voile.evaluate.reconstruction.server import Answerer, Guesses, attack_server
+from voile.evaluate.reconstruction.server import Answerer, Guesses, Progress, attack_server
 from voile.evaluate.reconstruction.simulating import Noise, Reconstruction
 from voile.evaluate.reconstruction.truth import known_truth
 
@@ -17,20 +17,29 @@ __all__ = ["attack", "check_options", "check_picture", "draw", "read_noises", "r
 
 ROOTS, VARIANCE, SETTING = "0.25,0.5,1,2", "T", "1,1e-6"
 """Noise that is tried where none is named."""
-PER_ROW = 4
-"""Questions for each row, where their number is not named."""
+ROWS, PER_ROW = 1_000, 4
+"""Rows that are attacked, and questions for each, where their numbers are not named."""
+ALL = "all"
+"""As many questions as a server's budget allows."""
 
 
 def check_options(
-    *, simulation: Mapping[str, Any], server: Mapping[str, Any], url: str | None
+    *,
+    simulation: Mapping[str, Any],
+    server: Mapping[str, Any],
+    url: str | None,
+    questions: str | None,
 ) -> None:
-    """An attack is simulated, or on a server: options of the one say nothing to the other."""
+    """An attack is simulated, or on a server: options of the one say nothing to the other.
+
+    Of a server it must be said how many answers may be spent: they are gone for ever.
+    """
     wrong = simulation if url is not None else server
-    given = [name for name, value in wrong.items() if value is not None]
+    given = [name for name, value in wrong.items() if value is not None and value is not False]
     if given and url is not None:
         raise UsageError(
             f"{given[0]} is for simulations, and --url for a server",
-            hint="a server has its own noise; leave one of them out",
+            hint="a server has its own rows and noise; leave one of them out",
         )
     if given:
         raise UsageError(f"{given[0]} is for the attack on a server", hint="name it with --url")
@@ -38,23 +47,29 @@ def check_options(
         raise UsageError(
             "nobody said what to find", hint="name a condition: --column \"income = '>50K'\""
         )
+    if url is not None and questions is None:
+        raise UsageError(
+            "nobody said how many answers the attack may spend",
+            hint=f"--questions 100, or --questions {ALL} for all that the budget allows",
+        )
 
 
 def attack(
     server: Answerer,
     condition: str,
-    questions: str | None,
+    questions: str,
     *,
     method: str,
     table: str | None,
     ids: Path | None,
     null_text: Sequence[str] = (),
+    progress: Progress = lambda _done, _all: None,
 ) -> Guesses:
-    """Ask a server until the budget is spent, or fewer questions; what was asked before is free."""
+    """Ask a server so many questions, or all that its budget allows; known answers are free."""
     about = server.about()
     truth = known_truth(about, condition, table=table, ids=ids, null_text=null_text)
-    most = one_number(questions, max(2, int(about["queries"])))
-    return attack_server(server, condition, truth, questions=most, method=method)
+    most = max(2, int(about["queries"])) if questions == ALL else one_number(questions)
+    return attack_server(server, condition, truth, questions=most, method=method, progress=progress)
 
 
 def draw(found: Reconstruction, path: Path, *, overwrite: bool) -> None:
@@ -99,10 +114,8 @@ def read_questions(text: str | None, rows: int) -> list[int]:
     return [whole(part, "--questions") for part in parts(text)]
 
 
-def one_number(text: str | None, otherwise: int) -> int:
+def one_number(text: str) -> int:
     """How many questions a server is asked at most."""
-    if text is None:
-        return otherwise
     found = [whole(part, "--questions") for part in parts(text)]
     if len(found) != 1:
         raise UsageError(

@@ -63,7 +63,9 @@ class Attempt:
     recovered: float
     """Share of rows whose value was found, the mean of all runs."""
     stderr: float | None
+    """Of that mean: what the runs show, and at least what independent rows would."""
     ceiling: float
+    """What nobody is above on average."""
 
     @property
     def roots(self) -> float:
@@ -125,7 +127,7 @@ def simulate(
     right = np.array(
         [one_run(rows, asked, noises, law, method, share, coins(key, run)) for run in range(runs)]
     )
-    spread = right.std(axis=0, ddof=1) / math.sqrt(runs) if runs > 1 else None
+    spread = spread_of(right, rows) if runs > 1 else None
     attempts = tuple(
         Attempt(
             noise=noise.name, questions=count, size=noise.size(rows, count), law=law, rows=rows,
@@ -136,6 +138,17 @@ def simulate(
         for i, count in enumerate(asked) for j, noise in enumerate(noises)
     )  # fmt: skip
     return Reconstruction(rows, share, law, method, runs, seed, attempts)
+
+
+def spread_of(right: npt.NDArray[np.float64], rows: int) -> npt.NDArray[np.float64]:
+    """The standard error of the mean over runs.
+
+    Few runs can be alike by chance. Their mean varies at least as one of independent rows does,
+    by √(p(1 − p)/(rows·runs)): about √(¼/(rows·runs)) where little comes back.
+    """
+    share = right.mean(axis=0)
+    independent = np.sqrt(share * (1 - share) / (rows * len(right)))
+    return np.maximum(right.std(axis=0, ddof=1) / math.sqrt(len(right)), independent)
 
 
 def check(
