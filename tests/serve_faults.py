@@ -239,7 +239,7 @@ def recover_once(folder: Path, setting: Setting, say: Say, nth: int) -> None:
     killer = Killer(nth, say)
     killer.watch()
     killer.armed = True
-    say(f"lost {recover(folder, setting)}")
+    say(f"lost {recover(folder, setting).lost}")
 
 
 def every_line(

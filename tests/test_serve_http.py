@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -234,10 +235,12 @@ def test_an_admin_lets_people_in_and_out(server: Served) -> None:
     assert made.data == {"name": "lab", "queries": 3}
     asked = {"analyst": "bob", "queries": 2, "group": "lab", "expires": "30d", "scopes": ["query"]}
     issued = server.request("POST", "/admin/tokens", asked, server.admin).data
-    assert (issued["analyst"], issued["scopes"], issued["expires"]) == ("bob", ["query"], "30d")
+    assert (issued["analyst"], issued["scopes"]) == ("bob", ["query"])
+    assert issued["expires"] == pytest.approx(time.time() + 30 * 86400, abs=60)
     assert server.query(COUNT, issued["token"]).data["remaining"] == 1
     people = server.request("GET", "/admin/people", token=server.admin).data["people"]
     (bob,) = [one for one in people if one["name"] == "bob"]
+    assert bob["tokens"][0]["expires"] == issued["expires"]
     assert (bob["used"], bob["queries"], bob["group"]) == (1, 2, "lab")
     assert issued["token"] not in json.dumps(people)
     groups = server.request("GET", "/admin/groups", token=server.admin).data["groups"]
@@ -288,8 +291,8 @@ def test_the_log_says_who_did_what_and_no_secrets(server: Served) -> None:
     log = server.request("GET", "/admin/log", token=server.admin).data["log"]
     told = [(line["who"], line["what"]) for line in log]
     for expected in (("anna", "answered"), ("anna", "repeated"), ("anna", "refused"),
-                     ("127.0.0.1", "refused"), ("olga", "managed")):  # fmt: skip
-        assert expected in told
+                     ("127.0.0.1", "refused"), ("olga", "token")):  # fmt: skip
+        assert told.count(expected) == 1
     text = json.dumps(log)
     for secret in (server.analyst, server.admin, "wrong.token", "secret_words", "select"):
         assert secret not in text
@@ -478,7 +481,8 @@ def test_a_ledger_in_trouble_is_503_and_nothing_leaves(
     refused = server.query(COUNT)
     assert refused.status == 503
     assert refused.headers["retry-after"] == "1"
-    assert "room" in refused.data["error"]
+    assert "room" not in refused.data["error"]  # which is for the steward
+    assert "ledger" in refused.data["error"]
 
 
 def test_a_fault_of_ours_is_503_without_its_words(

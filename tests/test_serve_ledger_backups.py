@@ -87,7 +87,7 @@ def test_a_whole_folder_put_back_is_noticed_by_a_counter_outside(
     shutil.copytree(tmp_path / "backup", folder)
     assert not (folder / "counter").exists()
     refused(folder, setting, "has 3 entries, but 5 answers have left")
-    assert recover(folder, setting) == 2
+    assert recover(folder, setting).lost == 2
     assert exhaust(folder, setting) == 5
 
 
@@ -112,7 +112,8 @@ def test_a_copy_that_went_its_own_way_is_noticed(folder: Path, tmp_path: Path) -
     answer(tmp_path / "copy", setting, "c", "d", "e")
     shutil.copy(tmp_path / "copy" / LEDGER, folder / LEDGER)
     refused(folder, setting, "entry 4 of the ledger is not the one that the counter knows")
-    assert recover(folder, setting) == 4  # of four answers nobody knows how many are in this one
+    # Of four answers nobody knows how many are in this one.
+    assert recover(folder, setting).lost == 4
     assert exhaust(folder, setting) == 1
 
 
@@ -209,7 +210,7 @@ def test_a_missing_counter_is_noticed(folder: Path, entries: int) -> None:
     answer(folder, setting, *range(entries))
     (folder / "counter").unlink()
     refused(folder, setting, "counter .* is gone, so nobody can tell")
-    assert recover(folder, setting) == 10 - entries  # nobody knows, so all
+    assert recover(folder, setting).lost == 10 - entries  # nobody knows, so all
     assert exhaust(folder, setting) == 0
 
 
@@ -219,7 +220,7 @@ def test_who_knows_that_the_ledger_is_whole_may_say_so(folder: Path) -> None:
         token, identity = steward.issue("ann")
     answer(folder, setting, 1, 2, 3)
     (folder / "counter").unlink()
-    assert recover(folder, setting, ledger_is_whole=True) == 0
+    assert recover(folder, setting, ledger_is_whole=True).lost == 0
     assert exhaust(folder, setting) == 7
     with open_ledger(folder, setting) as steward:
         assert steward.identify(token) == identity
@@ -241,8 +242,8 @@ def test_recovering_charges_what_is_missing_and_revokes_every_token(
         ledger.revoke(token=identity.token)
     answer(folder, setting, 3, 4, 5)
     shutil.copy(tmp_path / "backup", folder / LEDGER)
-    assert recover(folder, setting) == 3
-    assert recover(folder, setting) == 0
+    assert recover(folder, setting).lost == 3
+    assert recover(folder, setting).lost == 0
     with open_ledger(folder, setting, serving=True) as ledger:
         assert ledger.identify(token) is None
         assert ledger.budgets("ann").everyone.used == 5
@@ -266,7 +267,7 @@ def test_recovering_again_after_a_kill_charges_nothing_twice(
         patch.setattr("voile.serve.ledger.counter.write_synced", interrupted)
         recover(folder, setting)
     assert counted(folder / "counter") == 3
-    assert recover(folder, setting) == 0
+    assert recover(folder, setting).lost == 0
     assert exhaust(folder, setting) == 7
 
 
@@ -279,7 +280,7 @@ def test_recovering_what_is_sound_changes_no_entry(folder: Path) -> None:
     with open_ledger(folder, setting, serving=True) as ledger:
         token, identity = ledger.issue("ann")
     answer(folder, setting, 1, 2)
-    assert recover(folder, setting) == 0
+    assert recover(folder, setting).lost == 0
     with open_ledger(folder, setting, serving=True) as ledger:
         assert len(ledger.entries()) == 2
         assert ledger.identify(token) == identity
@@ -290,7 +291,7 @@ def test_recovering_without_any_ledger_begins_a_new_one(folder: Path) -> None:
     answer(folder, setting, 1, 2, 3)
     (folder / LEDGER).unlink()
     refused(folder, setting, "ledger .* is gone")
-    assert recover(folder, setting) == 3
+    assert recover(folder, setting).lost == 3
     assert exhaust(folder, setting) == 7
 
 
@@ -311,7 +312,7 @@ def test_lost_entries_never_pass_the_budget(folder: Path) -> None:
     begin_ledger(folder, setting)
     answer(folder, setting, "a", "b", "c")
     (folder / "kept").rename(folder / "counter")
-    assert recover(folder, setting) == 1
+    assert recover(folder, setting).lost == 1
     assert exhaust(folder, setting) == 0
 
 
@@ -338,8 +339,8 @@ def test_a_shared_ledger_put_back_is_noticed_and_recovered(
     with psycopg.connect(url) as base:
         base.execute(f"DELETE FROM voile_{setting.id}.entries WHERE number > 2")
     refused(folder, setting, "has 2 entries, but 4 answers have left")
-    assert recover(folder, setting) == 2
+    assert recover(folder, setting).lost == 2
     with psycopg.connect(url) as base:
         base.execute(f"DROP SCHEMA voile_{setting.id} CASCADE")
-    assert recover(folder, setting) == 4
+    assert recover(folder, setting).lost == 4
     assert exhaust(folder, setting) == 6

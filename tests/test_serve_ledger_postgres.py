@@ -66,7 +66,9 @@ def change_setting(base: object, sql: str, name: str, value: str) -> None:
     raise AssertionError(f"{name} is not {value}")
 
 
-def test_a_lost_connection_costs_nothing(postgres: Callable[..., str], tmp_path: Path) -> None:
+def test_a_lost_connection_costs_nothing(
+    postgres: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     url = postgres()
     setting = begun(tmp_path / "server", ledger=url)
     kill = (
@@ -78,13 +80,55 @@ def test_a_lost_connection_costs_nothing(postgres: Callable[..., str], tmp_path:
         psycopg.connect(url, autocommit=True) as base,
     ):
         ledger.record("ann", [question(1)])
-        base.execute(kill)
-        with pytest.raises(LedgerError, match=r"'mine' on 127.0.0.1 does not work now") as caught:
-            ledger.record("ann", [question(2)])
+        base.execute(kill)  # while nobody asks: nobody notices
+        assert ledger.record("ann", [question(2)]).budgets.everyone.used == 2
+        with monkeypatch.context() as patch:
+
+            def lost(*_: object) -> None:
+                base.execute(kill)
+
+            patch.setattr("voile.serve.ledger.charging.not_before", lost)  # amidst a charge
+            with pytest.raises(LedgerError, match=r"'mine' on 127.0.0.1 does not work") as caught:
+                ledger.record("ann", [question(3)])
         assert not caught.value.lasting
         assert "s3cr3t" not in str(caught.value)
-        assert ledger.record("ann", [question(2)]).budgets.everyone.used == 2
-        assert [kept.number for kept in ledger.entries()] == [1, 2]
+        assert ledger.record("ann", [question(3)]).budgets.everyone.used == 3
+        assert [kept.number for kept in ledger.entries()] == [1, 2, 3]
+
+
+def test_a_database_that_does_not_know_its_encoding(
+    postgres: Callable[..., str], tmp_path: Path
+) -> None:
+    url = postgres("CREATE DATABASE ascii ENCODING 'SQL_ASCII' TEMPLATE template0")
+    try:
+        setting = begun(tmp_path / "server", ledger=url.replace("/mine", "/ascii"))
+        with open_ledger(tmp_path / "server", setting, serving=True) as ledger:
+            ledger.issue("Ärztin Ü", by="Köchin")
+            ledger.record("Ärztin Ü", [question(1)])
+            assert ledger.entries()[0].analyst == "Ärztin Ü"
+            assert ledger.events()[0][1].who == "Köchin"
+    finally:
+        postgres("DROP DATABASE ascii WITH (FORCE)")
+
+
+def test_a_user_without_rights_is_told_so(postgres: Callable[..., str], tmp_path: Path) -> None:
+    url = postgres("DROP ROLE IF EXISTS ina", "CREATE ROLE ina LOGIN PASSWORD 'pw'")
+    try:
+        poor = f"postgresql://ina:pw@{url.partition('@')[2]}"
+        with pytest.raises(LedgerError, match="permission denied") as caught:
+            begun(tmp_path / "server", ledger=poor)
+        assert caught.value.lasting
+        assert "right to CREATE" in caught.value.hint
+    finally:
+        postgres("DROP ROLE ina")
+
+
+def test_a_setting_that_was_changed_is_refused_there_too(
+    postgres: Callable[..., str], tmp_path: Path
+) -> None:
+    setting = begun(tmp_path / "server", ledger=postgres())
+    with pytest.raises(UsageError, match=r"server.json' is not as the server was begun"):
+        open_ledger(tmp_path / "server", dataclasses.replace(setting, variance=0.5))
 
 
 def test_another_program_locks_the_shared_ledger(
@@ -117,6 +161,8 @@ def test_a_ledger_that_is_not_in_the_database(
     with pytest.raises(LedgerError, match=r"'none' on 127.0.0.1 does not work now") as caught:
         open_ledger(tmp_path / "server", wrong)
     assert "s3cr3t" not in str(caught.value)
+    assert "again" not in caught.value.hint
+    assert "is it there" in caught.value.hint
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(UsageError, match=r"pip install 'voile\[postgres\]'"):
         open_ledger(tmp_path / "server", setting)

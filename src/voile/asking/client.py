@@ -14,7 +14,7 @@ from typing import Any
 
 from voile.asking.connection import Address, Connections, ServerError
 from voile.asking.reply import Cost, Reply, not_ours
-from voile.errors import UsageError
+from voile.errors import QueryError, UsageError
 from voile.estimate import checked_confidence
 
 __all__ = ["VARIABLE", "Cost", "Reply", "Server", "ServerError", "connect", "read_subset"]
@@ -78,7 +78,12 @@ class Server:
             "subset": read_subset(subset),
             "confidence": checked_confidence(confidence),
         }
-        return self._lines.post("/query", asked | {"dry_run": dry_run})
+        try:
+            return self._lines.post("/query", asked | {"dry_run": dry_run})
+        except QueryError as error:
+            if error.message.startswith("there is no subset "):
+                raise QueryError(error.message, hint=f"{error.hint}; a half is half:SEED") from None
+            raise
 
     def close(self) -> None:
         self._lines.close()

@@ -19,6 +19,7 @@ from voile.errors import PromiseError, QueryError, UsageError, VoileError
 MOST_BYTES = 2**26
 """Of one answer: no list of groups that a server answers about is that long."""
 MOST_WORDS = 2000
+HOST = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-")
 NOT_VALID = "the token is wrong, expired or revoked: ask the server's steward for another"
 
 
@@ -48,10 +49,7 @@ class Address:
         except ValueError:
             host, port = None, None
         if not host or parts.scheme not in ("http", "https") or not url.isascii():
-            raise UsageError(
-                f"{url!r} is not the address of a server",
-                hint="such as http://127.0.0.1:8420 or https://counts.example.org",
-            )
+            raise UsageError(f"{url!r} is not the address of a server", hint=right_address(url))
         if parts.username is not None or parts.query or parts.fragment:
             raise UsageError(
                 f"the address of {host!r} holds more than a host, a port and a path",
@@ -63,6 +61,14 @@ class Address:
                 hint="use https, or pass --insecure (insecure=True) if you trust the way",
             )
         return cls(url.rstrip("/"), parts.scheme == "https", host, port, parts.path.rstrip("/"))
+
+
+def right_address(url: str) -> str:
+    """What may have been meant by what is no web address."""
+    host = url.partition("/")[0].rpartition(":")[0] or url.partition("/")[0]
+    if "://" not in url and host.isascii() and host and not set(host) - HOST:
+        return f"did you mean {'http' if is_loopback(host) else 'https'}://{url} ?"
+    return "such as http://127.0.0.1:8420 or https://counts.example.org"
 
 
 @dataclass(frozen=True)
@@ -87,6 +93,7 @@ class Connections:
             )
         self._context = trust(ca) if address.secure else None
         self._idle: deque[HTTPConnection] = deque()
+        self._closed = False
 
     def get(self, path: str) -> Mapping[str, Any]:
         return self._ask("GET", path, None)
@@ -95,15 +102,24 @@ class Connections:
         return self._ask("POST", path, json.dumps(body).encode())
 
     def close(self) -> None:
+        """Nothing is asked any more."""
+        self._closed = True
+        self._drop()
+
+    def _drop(self) -> None:
         while self._idle:
             self._idle.pop().close()
 
     def __del__(self) -> None:
         if hasattr(self, "_idle"):  # an address or a token may have been refused
-            self.close()
+            self._drop()
 
     def _ask(self, method: str, path: str, body: bytes | None) -> Mapping[str, Any]:
         """The server's answer; who asked too often waits, for no longer than a timeout."""
+        if self._closed:
+            raise UsageError(
+                f"the connection to {self.address.url} was closed", hint="connect anew"
+            )
         patience = self.timeout
         while True:
             said = self._exchange(method, path, body)
@@ -122,7 +138,7 @@ class Connections:
         except (ConnectionError, HTTPException) as error:
             if isinstance(error, ConnectionRefusedError):
                 raise unreachable(self.address, error) from None
-            self.close()
+            self._drop()
         except OSError as error:
             raise unreachable(self.address, error) from None
         try:
@@ -203,6 +219,8 @@ def unreachable(address: Address, error: Exception) -> ServerError:
         reason, hint = error.verify_message, "name the authority that signed it with --ca (ca=)"
     elif isinstance(error, ssl.SSLError):
         hint = "does the server speak TLS? without it the address begins with http://"
+    elif not address.secure and isinstance(error, HTTPException | ConnectionResetError):
+        hint = "does the server speak TLS? then the address begins with https://"
     return ServerError(f"{address.url} cannot be reached: {plain(reason)}", hint=hint)
 
 
@@ -222,7 +240,9 @@ def checked_token(token: str) -> str:
     """Tokens go into a header, which holds one line of plain characters. Never say which."""
     if not isinstance(token, str) or not token:
         raise UsageError(
-            "no token was given", hint="the server's steward makes one with voile serve token"
+            "no token was given",
+            hint="say --token-file FILE, or put it into the variable VOILE_TOKEN; the server's "
+            "steward makes one with voile serve token",
         )
     if not token.isascii() or not token.isprintable() or " " in token:
         raise UsageError(

@@ -80,7 +80,7 @@ class Reply:
         return {
             "answer": self.answer, "stderr": self.stderr, "low": self.low, "high": self.high,
             "charged": self.charged, "remaining": self.remaining,
-            "rows": [dict(row) for row in self.rows], "columns": dict(self.columns),
+            "rows": [dict(row) for row in self.rows], "columns": list(self.columns),
             "confidence": self.confidence, "covers": self.covers, "notes": list(self.notes),
             "subset": self.subset, "subset_rows": self.subset_rows,
             "numbers": list(self.numbers),

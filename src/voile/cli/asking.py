@@ -61,6 +61,7 @@ def ask(
     shown = [name for name, given in wanted.items() if given]
     of_questions = {"--dry-run": dry_run, "--csv": as_csv, "--subset": subset != "all"}
     check_one(sql, shown, [name for name, given in of_questions.items() if given])
+    check_form(as_csv=as_csv, others={"--json": as_json, "--dry-run": dry_run})
     with server_at(url, token, token_file, ca=ca, insecure=insecure, timeout=timeout) as server:
         if sql is None:
             show_about(server, shown[0], as_json=as_json)
@@ -85,6 +86,14 @@ def check_one(sql: str | None, shown: list[str], of_questions: list[str]) -> Non
         raise UsageError(
             f"{' and '.join(given)} exclude each other", hint="ask one thing at a time"
         )
+
+
+def check_form(*, as_csv: bool, others: dict[str, bool]) -> None:
+    """CSV is a form of answers, and only one form is printed."""
+    from voile.errors import UsageError
+
+    if wrong := [name for name, given in others.items() if as_csv and given]:
+        raise UsageError(f"--csv and {wrong[0]} exclude each other", hint="leave one of them out")
 
 
 def show_about(server: Server, wanted: str, *, as_json: bool) -> None:

@@ -18,6 +18,7 @@ from voile.terminal.serving import (
     listening_data,
     listening_view,
     log_view,
+    recovered_lines,
     status_view,
 )
 
@@ -66,7 +67,7 @@ def init(
         typer.Option(metavar="FILE", help="Where it is noticed that an old copy was put back."),
     ] = None,
     anytime: Annotated[
-        bool, typer.Option("--anytime", help="η bounds every moment, not only the end.")
+        bool, typer.Option("--anytime", help="η, not 2η, bounds every moment before the end.")
     ] = False,
     clamp: Annotated[
         bool, typer.Option("--clamp", help="Move numbers outside of the domain to its ends.")
@@ -136,7 +137,7 @@ def token(
     as_json: JsonOpt = False,
 ) -> None:
     """Make a token for an analyst; it is shown once."""
-    from voile.serve.steward import issue_token, issued_data, token_file
+    from voile.serve.steward import beyond, issue_token, issued_data, token_file
     from voile.units import duration
 
     with nullcontext() if output is None else token_file(output) as file:
@@ -151,10 +152,11 @@ def token(
         )
         if file is not None:
             file.write(f"{made}\n")
+    tell(beyond(folder, queries))
     if as_json:
-        show(issued_data(made, identity, expires), None)
+        show(issued_data(made, identity), None)
         return
-    say(issued_view(identity, expires))
+    say(issued_view(identity, expires, output))
     show_lines([str(output) if output else made])
 
 
@@ -166,9 +168,10 @@ def group(
     as_json: JsonOpt = False,
 ) -> None:
     """Make a group of analysts with a common budget, or change its budget."""
-    from voile.serve.steward import set_group
+    from voile.serve.steward import beyond, set_group
 
     set_group(folder, name, queries)
+    tell(beyond(folder, queries))
     if as_json:
         show({"name": name, "queries": queries}, None)
     else:
@@ -289,11 +292,17 @@ def recover(
     """Go on with a ledger that was put back: what it may have lost is charged."""
     from voile.serve.steward import recovered
 
-    lost = recovered(folder, ledger_is_whole=ledger_is_whole)
+    done = recovered(folder, ledger_is_whole=ledger_is_whole)
     if as_json:
-        show({"lost": lost}, None)
-    else:
-        say(f"answers charged that the ledger does not know any more: {lost:,}")
+        show({"lost": done.lost, "revoked": done.revoked}, None)
+        return
+    for line in recovered_lines(done, folder):
+        say(line)
+
+
+def tell(note: str) -> None:
+    if note:
+        say(f"note: {note}")
 
 
 def named(given: list[str]) -> dict[str, str]:

@@ -163,7 +163,8 @@ def choose_schema(table: Table, wish: Wish) -> tuple[Schema, list[str]]:
             declared = declared.select(columns)
         table.check_columns(declared.names)
         if left := [c for c in table.columns if c not in declared.names]:
-            notes.append(f"left out, not in the schema: {', '.join(left)}")
+            why = "not in the schema" if columns is None else "not asked for"
+            notes.append(f"left out, {why}: {', '.join(left)}")
         table.check_kinds(declared)
         return declared, notes + dropped_times(table, declared.names) + rounding(table, declared)
     names = table.check_columns(columns if columns is not None else list(table.columns))

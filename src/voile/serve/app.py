@@ -22,6 +22,7 @@ from voile.errors import UsageError, VoileError
 from voile.serve import wire
 from voile.serve.desk import Caller, Desk, refusal_of, unauthorized
 from voile.serve.document import NUMBERS, OPERATIONS, Operation, describe
+from voile.serve.ledger.base import LedgerError, RolledBackError
 from voile.web.body import Bodies
 from voile.web.guard import Guard, fault, refused
 from voile.web.headers import Headers
@@ -91,7 +92,12 @@ class Endpoints:
         self._desk = desk
 
     async def health(self) -> Response:
-        return JSONResponse({"status": "ok"})
+        """Whether a question could be answered now."""
+        health = self._desk.health
+        if health.is_due():
+            await self._pool.run(health.look)
+        health.check()
+        return answer({"status": "ok"})
 
     async def query(self, request: Request) -> Response:
         return await self._posted(self._desk.query, request)
@@ -179,8 +185,10 @@ def make_app(
     serve_bytes(app, "/openapi.json", document, "application/json")
     for path, content, kind in pages():
         serve_bytes(app, path, content, kind)
+    app.add_api_route("/health", endpoints.health, methods=["HEAD"], include_in_schema=False)
+    tell = Telling(note)
     for error in (VoileError, HTTPException):
-        app.add_exception_handler(error, answer_error)
+        app.add_exception_handler(error, tell.answer_error)
     app.add_middleware(Guard, buckets=Buckets(rate), note=note, what=WHAT, free=("/health",))
     app.add_middleware(Headers)
     return app
@@ -220,8 +228,26 @@ def pages() -> list[tuple[str, bytes, str]]:
     return found
 
 
-async def answer_error(_: Request, error: Exception) -> Response:
-    return refused(as_refusal(error))
+class Telling:
+    """Answers errors; the steward alone hears what is wrong with the ledger, but not too often."""
+
+    def __init__(self, note: Callable[[str], None]) -> None:
+        self._note = note
+        self._rate = Buckets(Rate(1 / 60, 1))
+
+    async def answer_error(self, request: Request, error: Exception) -> Response:
+        if isinstance(error, LedgerError | RolledBackError) and not self._rate.wait("ledger"):
+            self._note(error.message)
+        response = refused(as_refusal(error))
+        if response.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
+            response.headers["Allow"] = ", ".join(methods_at(request))
+        return response
+
+
+def methods_at(request: Request) -> list[str]:
+    """What may be done at an address."""
+    routes = [r for r in request.app.routes if r.path == request.url.path]
+    return sorted({method for route in routes for method in route.methods})
 
 
 def as_refusal(error: Exception) -> RefusalError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import secrets
 import shutil
@@ -22,10 +23,15 @@ from voile.privacy.interactive.promise import needed
 from voile.publishing.wish import Wish, choose_schema
 from voile.schema import Schema
 from voile.serve.ledger import begin_ledger
+from voile.serve.ledger.postgres import check_url
 from voile.serve.question import Asking
 from voile.serve.setting import FILE, TABLE, Setting, Subset
 
 NAME = 60
+MOST_QUERIES = 2**53
+"""Whole numbers up to here are exact wherever they go, in JSON too."""
+MANY = 100
+"""Different texts in a column that may still be kinds of something."""
 
 
 def begin(
@@ -52,7 +58,9 @@ def begin(
 ) -> tuple[Setting, list[str]]:
     """Make the folder of a new server, whole or not at all; also what its steward should know."""
     check_place(folder)
+    check_words(name, ledger)
     check_people(person, per_person, id_column)
+    check_size(queries, delta)
     variance = needed(noise, delta, eta, queries, anytime=anytime).variance
     source = table if isinstance(table, Table) else Table(table, null_text=null_text)
     key = person or id_column
@@ -69,10 +77,11 @@ def begin(
             f"column {key!r} says whose a row is, and is not asked about",
             hint="leave it out of the schema or of --columns",
         )
+    notes += disclosed(domain, len(source), inferred=schema is None)
     begun = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
     begun.mkdir(mode=0o700)
     try:
-        _, people = write_counted(
+        rows, people = write_counted(
             begun / TABLE, source, domain, key=key,
             per_key=(per_person or 1) if person else None, clamp=clamp, progress=progress,
         )  # fmt: skip
@@ -80,8 +89,9 @@ def begin(
             raise UsageError("the table has no rows", hint="there is nothing to ask about")
         setting = Setting(
             id=secrets.token_hex(16), name=name or source.name[:NAME], schema=domain,
-            people=people, declared=schema is not None, queries=queries, delta=delta, eta=eta,
-            noise=noise, variance=variance, per_person=per_person or 1, person=person,
+            people=people, declared=not domain.active, queries=queries, delta=delta, eta=eta,
+            noise=noise, variance=variance, anytime=anytime,
+            per_person=per_person or 1, person=person,
             id_column=key, ledger=ledger, counter=outside(counter),
             digest=file_digest(begun / TABLE),
         )  # fmt: skip
@@ -92,7 +102,7 @@ def begin(
     except BaseException:
         shutil.rmtree(begun, ignore_errors=True)
         raise
-    return setting, notes + remarks(setting)
+    return setting, notes + remarks(setting, len(source) - rows)
 
 
 def outside(counter: Path | None) -> str | None:
@@ -114,6 +124,30 @@ def check_place(folder: Path) -> None:
         raise UsageError(
             f"{str(folder)!r} exists already",
             hint="a server's folder is never overwritten: its ledger says what was answered",
+        )
+
+
+def check_words(name: str | None, ledger: str | None) -> None:
+    if name is not None and (
+        not 0 < len(name) <= NAME or not name.isprintable() or name != name.strip()
+    ):
+        raise UsageError(
+            f"--name {name[:NAME]!r} is no name for a table",
+            hint=f"1 to {NAME} printable characters, without spaces around them",
+        )
+    if ledger is not None:
+        check_url(ledger)
+
+
+def check_size(queries: int, delta: float) -> None:
+    if queries > MOST_QUERIES:
+        raise UsageError(
+            f"--queries {queries} is too large", hint=f"at most 2⁵³ = {MOST_QUERIES:,} answers"
+        )
+    if not math.isfinite(delta):
+        raise UsageError(
+            f"--delta {delta} is not a finite number",
+            hint="δ is how much confidence may rise, such as 1",
         )
 
 
@@ -175,8 +209,32 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def remarks(setting: Setting) -> list[str]:
+def disclosed(domain: Schema, rows: int, *, inferred: bool) -> list[str]:
+    """What every analyst will be told of the values that occur."""
+    notes = []
+    if domain.active and not inferred:
+        listed = ", ".join(domain.active)
+        notes.append(
+            f"the schema says that values were read off the table: {listed}; where you know them "
+            "without it, write 'public: declared'"
+        )
+    for attribute in domain.attributes:
+        if attribute.public == "active" and attribute.kind == "categorical":
+            different = attribute.domain.size
+            if different > MANY and 10 * different >= rows:
+                notes.append(
+                    f"{attribute.name!r} has {different:,} different values in {rows:,} rows, and "
+                    f"analysts are told all of them; if it says whose a row is: --person "
+                    f"{attribute.name}, or leave it out with --columns"
+                )
+    return notes
+
+
+def remarks(setting: Setting, left_out: int) -> list[str]:
     notes = [f"how many people there are is public: {setting.people:,}"]
+    if setting.person is not None:
+        each = f"{setting.per_person:,} row{'s' * (setting.per_person > 1)}"
+        notes.append(f"up to {each} of each person were kept, and {left_out:,} rows left out")
     if setting.id_column is not None:
         notes.append(f"who is in the table, by {setting.id_column!r}, is taken to be public")
     if setting.person is None:

@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from voile.errors import VoileError
 from voile.serve import wire
+from voile.serve.health import Health
+from voile.serve.hiding import hide
 from voile.serve.ledger.base import ExhaustedError, Identity, LedgerError, RolledBackError
 from voile.serve.self_audit import self_audit
-from voile.serve.steward import budget_data, issued_data, line_data
+from voile.serve.steward import budget_data, count_error, issued_data, line_data
 from voile.units import duration
 from voile.web.rate import Buckets, Rate
 from voile.web.refusal import RefusalError, too_often, unavailable
@@ -29,6 +31,8 @@ GUESSES = Rate(0.5, 20)
 LOGGED = Rate(1.0, 100)
 """Refusals and repetitions of one analyst or address that are logged: nobody can fill the disk."""
 PAGE = 1000
+LASTING = "the server's steward must look after it"
+PASSING = "ask again: if it was answered meanwhile, the answer is kept and free"
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,11 @@ class Desk:
     def __init__(self, asker: Asker, rate: Rate) -> None:
         self._asker = asker
         self._ledger = asker.ledger
-        self._about = asker.setting.to_public() | {"promise": asker.promise()}
+        self._about = asker.setting.to_public() | {
+            "stderr": count_error(asker.setting),
+            "promise": asker.promise(),
+        }
+        self.health = Health(asker.ledger)
         self._rates = Buckets(rate)
         self._guesses = Buckets(GUESSES)
         self._logged = Buckets(LOGGED)
@@ -55,15 +63,24 @@ class Desk:
     def query(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
         who = self._admit(caller, "query")
         asked = wire.read(wire.Question, body)
-        subset = asked.subset if isinstance(asked.subset, str) else {"half": asked.subset.half}
+        subset = asked.rows()
+        if asked.dry_run:
+            return self._cost(who.name, asked.sql, subset)
         try:
-            if asked.dry_run:
-                return self._asker.cost(who.name, asked.sql, subset).to_dict()
             reply = self._asker.ask(who.name, asked.sql, subset, confidence=asked.confidence)
         except VoileError as error:
-            self._refuse(who.name, error)
+            self._refuse(who.name, error, asked.sql)
         self._log_answer(who.name, reply)
         return reply.to_dict()
+
+    def _cost(self, who: str, sql: str, subset: Any) -> Mapping[str, Any]:
+        """Not logged, for the page asks it while somebody types."""
+        try:
+            return self._asker.cost(who, sql, subset).to_dict()
+        except LedgerError:
+            raise
+        except VoileError as error:
+            raise refusal_of(error) from None
 
     def budget(self, caller: Caller) -> Mapping[str, Any]:
         who = self._admit(caller, "budget")
@@ -132,22 +149,20 @@ class Desk:
             role=asked.role,
             scopes=None if asked.scopes is None else frozenset(asked.scopes),
             seconds=None if asked.expires is None else duration(asked.expires),
+            by=who.name,
         )
-        self._ledger.note(who.name, "managed", token=identity.token, analyst=identity.name)
-        return issued_data(token, identity, asked.expires)
+        return issued_data(token, identity)
 
     def revoke(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
         who = self._admit(caller, "admin")
         asked = wire.read(wire.Revocation, body)
-        revoked = self._ledger.revoke(token=asked.token, analyst=asked.analyst)
-        self._ledger.note(who.name, "managed", revoked=asked.token or asked.analyst)
+        revoked = self._ledger.revoke(token=asked.token, analyst=asked.analyst, by=who.name)
         return {"revoked": revoked}
 
     def set_group(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
         who = self._admit(caller, "admin")
         asked = wire.read(wire.Group, body)
-        self._ledger.set_group(asked.name, asked.queries)
-        self._ledger.note(who.name, "managed", group=asked.name, queries=asked.queries)
+        self._ledger.set_group(asked.name, asked.queries, by=who.name)
         return {"name": asked.name, "queries": asked.queries}
 
     # ------------------------------------------------------------------ who may
@@ -172,11 +187,11 @@ class Desk:
             )
         return who
 
-    def _refuse(self, who: str, error: VoileError) -> NoReturn:
-        """Log that a question was refused, by its kind only: the SQL may say what one suspects."""
+    def _refuse(self, who: str, error: VoileError, sql: str) -> NoReturn:
+        """Log why a question was refused, without its words: they may say what one suspects."""
         refusal = refusal_of(error)
-        self._log(who, refusal.status, type(error).__name__)
-        raise refusal from None
+        self._log(who, refusal.status, hide(sql, refusal.message))
+        raise (error if isinstance(error, LedgerError) else refusal) from None
 
     def _log_answer(self, who: str, reply: Reply) -> None:
         """What was asked is in the ledger's entries, which the line names."""
@@ -207,9 +222,13 @@ def refusal_of(error: VoileError, usage: HTTPStatus = HTTPStatus.FORBIDDEN) -> R
             status = HTTPStatus.TOO_MANY_REQUESTS
             return RefusalError(status, error.message, hint=error.hint)
         case LedgerError():
-            wait = None if error.lasting else 1
-            return unavailable(error.message, hint=error.hint, retry_after=wait)
+            # Not its own words, which say where things are: those are for the steward.
+            return unavailable(
+                "the server's ledger does not work now, and nothing leaves without it",
+                hint=LASTING if error.lasting else PASSING,
+                retry_after=None if error.lasting else 1,
+            )
         case RolledBackError():
-            return unavailable(error.message, hint=error.hint)
+            return unavailable("the server's ledger is not the newest", hint=LASTING)
         case _:
             return RefusalError(usage, error.message, hint=error.hint)

@@ -5,6 +5,7 @@ All of it is public but for where the table and the ledger are; analysts see `to
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from voile.schema import Schema
 
 FILE, TABLE, LEDGER, COUNTER = "server.json", "table.duckdb", "ledger.sqlite", "counter"
 FORMAT, VERSION = "voile-server", 1
+MOVABLE = ("ledger", "counter")
+"""Where things are: a steward may move them."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,8 @@ class Setting:
     """A PostgreSQL URL; embedded if none."""
     counter: str | None = None
     """A file outside of the folder; one inside if none."""
+    anytime: bool = False
+    """Whether η bounds every moment, and not only the end."""
     digest: str = ""
     """SHA-256 of the table's file."""
 
@@ -70,7 +75,8 @@ class Setting:
         return {
             "id": self.id, "name": self.name, "people": self.people, "rows": self.rows,
             "declared": self.declared, "queries": self.queries,
-            "delta": self.delta, "eta": self.eta, "noise": self.noise, "variance": self.variance,
+            "delta": self.delta, "eta": self.eta, "anytime": self.anytime,
+            "noise": self.noise, "variance": self.variance,
             "per_person": self.per_person, "id_column": self.id_column,
             "subsets": [{"name": s.name, "sql": s.sql, "rows": s.rows} for s in self.subsets],
             "schema": self.schema.to_dict(),
@@ -80,6 +86,11 @@ class Setting:
         inside = {"person": self.person, "ledger": self.ledger, "counter": self.counter,
                   "digest": self.digest}  # fmt: skip
         return {"format": FORMAT, "version": VERSION} | self.to_public() | inside
+
+    def fingerprint(self) -> str:
+        """SHA-256 of all but where the ledger and the counter are; the ledger keeps it."""
+        fixed = {key: value for key, value in self.to_dict().items() if key not in MOVABLE}
+        return hashlib.sha256(json.dumps(fixed, sort_keys=True).encode()).hexdigest()
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Setting:
@@ -95,7 +106,7 @@ class Setting:
             if (found["format"], found["version"]) != (FORMAT, VERSION):
                 raise ValueError
             return cls.from_dict(found)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             raise UsageError(
                 f"{str(folder)!r} is no server's folder",
                 hint="begin one with voile serve init DIR --table TABLE --queries T --delta δ",

@@ -11,9 +11,17 @@ from typing import Any, TextIO
 
 from voile.errors import UsageError
 from voile.privacy.interactive.confidence import breach
-from voile.privacy.interactive.laws import noise_law
+from voile.privacy.interactive.laws import Change, noise_law
 from voile.privacy.interactive.promise import account
-from voile.serve.ledger import Budget, Event, Identity, Ledger, open_ledger, recover
+from voile.serve.ledger import (
+    Budget,
+    Event,
+    Identity,
+    Ledger,
+    Recovered,
+    open_ledger,
+    recover,
+)
 from voile.serve.ledger.base import Role
 from voile.serve.setting import Setting
 
@@ -41,23 +49,30 @@ def token_file(path: Path) -> Iterator[TextIO]:
 
 def begun_data(folder: Path, setting: Setting, notes: Sequence[str]) -> dict[str, Any]:
     """What was begun: the noise, and what all answers together promise."""
-    law = noise_law(setting.noise, setting.variance)
     found = account(setting.noise, setting.variance, setting.queries)
     return {
         "server": str(folder),
         "id": setting.id,
         "name": setting.name,
         "people": setting.people,
+        "per_person": setting.per_person,
         "queries": setting.queries,
         "delta": setting.delta,
         "eta": setting.eta,
-        "noise": law.kind,
+        "anytime": setting.anytime,
+        "noise": setting.noise,
         "variance": setting.variance,
-        "stderr": law.sd,
+        "stderr": count_error(setting),
         "promise": found.to_dict(),
         "as_printed": as_printed(setting),
         "notes": list(notes),
     }
+
+
+def count_error(setting: Setting) -> float:
+    """The standard error of a count, which one person changes by as many rows as they may have."""
+    change = Change(setting.per_person, setting.per_person**2)
+    return noise_law(setting.noise, setting.variance, change).sd
 
 
 def as_printed(setting: Setting) -> dict[str, float]:
@@ -91,14 +106,22 @@ def issue_token(
         )
 
 
-def issued_data(token: str, identity: Identity, expires: str | None) -> dict[str, Any]:
+def beyond(folder: Path, queries: int | None) -> str:
+    """A word on a budget that cannot be used up, since the server's own will be before."""
+    most = Setting.open(folder).queries
+    if queries is None or queries <= most:
+        return ""
+    return f"{queries:,} is more than all answers that there will ever be, {most:,}: those bind"
+
+
+def issued_data(token: str, identity: Identity) -> dict[str, Any]:
     return {
         "token": token,
         "id": identity.token,
         "analyst": identity.name,
         "role": identity.role,
         "scopes": sorted(identity.scopes),
-        "expires": expires,
+        "expires": identity.expires,
     }
 
 
@@ -148,6 +171,6 @@ def budget_data(found: Budget) -> dict[str, int]:
     return {"queries": found.queries, "used": found.used, "remaining": found.left}
 
 
-def recovered(folder: Path, *, ledger_is_whole: bool) -> int:
-    """Accept the ledger as it is; how many lost answers were charged for."""
+def recovered(folder: Path, *, ledger_is_whole: bool) -> Recovered:
+    """Accept the ledger as it is, at a cost."""
     return recover(folder, Setting.open(folder), ledger_is_whole=ledger_is_whole)

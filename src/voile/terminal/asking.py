@@ -25,14 +25,20 @@ def cost_view(cost: Cost) -> Any:
     from rich.console import Group
     from rich.markup import escape
 
-    left = f"of the {cost.remaining:,} that are left"
-    told = f"it would cost {cost.cost:,} {left}" if cost.cost else "free: it was answered before"
-    parts = [told]
+    parts = [price(cost)]
     if cost.known and cost.cost:
         parts.append(f"totals that were answered before, and are free: {cost.known:,}")
     known = {name: error for name, error in cost.stderr.items() if error is not None}
     parts += [f"standard error of {escape(name)}: {error:,.4g}" for name, error in known.items()]
     return Group(*parts, *(f"[dim]note: {escape(note)}[/dim]" for note in cost.notes))
+
+
+def price(cost: Cost) -> str:
+    if not cost.cost:
+        return "free: it was answered before"
+    if not cost.affordable:
+        return f"it cannot be asked: it would cost {cost.cost:,}, and {cost.remaining:,} are left"
+    return f"it would cost {cost.cost:,} of the {cost.remaining:,} that are left"
 
 
 def budget_view(found: dict[str, Any]) -> Any:
@@ -60,12 +66,16 @@ def about_view(found: dict[str, Any]) -> Any:
 
     promise = found.get("promise")
     facts = {
-        "table": f"{safe(found.get('name', ''))}, about {figure(found.get('people'))} people",
+        "table": f"{safe(found.get('name', ''))}, about {figure(found.get('people'))} people"
+        f"{rows_each(found.get('per_person'))}",
         "answers": f"{figure(found.get('queries'))} at most, ever, from all analysts together",
         "noise": f"{safe(found.get('noise', ''))}, variance {figure(found.get('variance'))} "
-        "where one person changes a count by 1",
+        f"where one person changes a count by 1{error_of(found.get('stderr'))}",
         "promise": f"no belief about a person rises by more than δ = {figure(found.get('delta'))} "
-        f"in log-odds, but with a chance of η = {figure(found.get('eta'))}",
+        f"in log-odds, but with a chance of η = {figure(found.get('eta'))}"
+        + (
+            ", at any time" if found.get("anytime") else " after all answers, 2η at any time before"
+        ),
     }
     if isinstance(promise, dict) and isinstance(promise.get("epsilon"), float):
         facts["which is"] = (
@@ -75,6 +85,16 @@ def about_view(found: dict[str, Any]) -> Any:
     facts |= {f"subset {safe(s['name'])}": f"{figure(s['rows'])} rows with {safe(s['sql'])}"
               for s in found.get("subsets", [])}  # fmt: skip
     return Group(Schema.from_dict(found["schema"]), key_values(facts))
+
+
+def rows_each(per_person: Any) -> str:
+    if not isinstance(per_person, int) or per_person <= 1:
+        return ""
+    return f", up to {per_person:,} rows of each: further ones were left out"
+
+
+def error_of(stderr: Any) -> str:
+    return f"; a count has a standard error of {figure(stderr)}" if stderr is not None else ""
 
 
 def history_view(found: list[dict[str, Any]]) -> Any:

@@ -10,8 +10,12 @@ from voile.terminal import key_values, table_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from voile.serve.ledger import Identity
+    from voile.serve.ledger import Identity, Recovered
     from voile.serve.serving import Listening
+
+
+SOON = 2 * 86400.0
+"""Seconds before which the time of the day matters."""
 
 
 def begun_view(found: dict[str, Any]) -> Any:
@@ -21,12 +25,12 @@ def begun_view(found: dict[str, Any]) -> Any:
     printed, promise = found["as_printed"], found["promise"]
     facts = {
         "server": f"{escape(found['server'])}, about {escape(found['name'])}: "
-        f"{found['people']:,} people",
+        f"{found['people']:,} people{rows_each(found['per_person'])}",
         "answers": f"{found['queries']:,}, and never one more",
-        "noise": f"{found['noise']}, variance {found['variance']:,.1f}: a count has a standard "
-        f"error of {found['stderr']:,.1f}",
-        "promise": f"no belief about a person rises by more than δ = {found['delta']:g} in "
-        f"log-odds, but with a chance of η = {found['eta']:g}",
+        "noise": f"{found['noise']}, variance {found['variance']:,.1f}"
+        f"{of_one_row(found['per_person'])}: a count has a standard error of "
+        f"{found['stderr']:,.1f}",
+        "promise": promised(found),
         "which is": f"{in_epsilon(promise)}; ρ = {promise['rho']:.3g} zCDP{but_for(promise)}",
         "as printed": f"the slides' variance {printed['variance']:,.0f} would let it rise by more "
         f"with a chance of {printed['breach']:.2f}",
@@ -37,6 +41,24 @@ def begun_view(found: dict[str, Any]) -> Any:
     )
     notes = [f"[dim]note: {escape(note)}[/dim]" for note in found["notes"]]
     return Group(key_values(facts | {"next": escape(following)}), *notes)
+
+
+def promised(found: dict[str, Any]) -> str:
+    """By default of the end; on the way there chances are at most twice as large."""
+    told = f"no belief about a person rises by more than δ = {found['delta']:g} in log-odds, but "
+    chance = f"with a chance of η = {found['eta']:g}"
+    if found["anytime"]:
+        return f"{told}{chance}, at any time"
+    return f"{told}{chance} after all answers, and of at most 2η at any time before"
+
+
+def rows_each(per_person: int) -> str:
+    return f", up to {per_person:,} rows of each" if per_person > 1 else ""
+
+
+def of_one_row(per_person: int) -> str:
+    """Noise grows with what one person can change."""
+    return f" where a person has one row, here {per_person:,}² times that" if per_person > 1 else ""
 
 
 def in_epsilon(promise: dict[str, Any]) -> str:
@@ -52,10 +74,22 @@ def but_for(promise: dict[str, Any]) -> str:
     return f" but for a chance of {promise['atom']:.0e}" if promise["atom"] else " all but surely"
 
 
-def issued_view(identity: Identity, expires: str | None) -> str:
+def issued_view(identity: Identity, expires: str | None, output: Path | None) -> str:
     lasting = f"for {expires}" if expires else "until it is revoked"
     scopes = ", ".join(sorted(identity.scopes))
-    return f"token {identity.token} of {identity.name}, {lasting}, for {scopes}; it is shown once:"
+    where = "; it is in" if output else "; it is shown once:"
+    return f"token {identity.token} of {identity.name}, {lasting}, for {scopes}{where}"
+
+
+def recovered_lines(done: Recovered, folder: Path) -> list[str]:
+    """What it cost, and what to do next."""
+    told = [f"answers charged that the ledger does not know any more: {done.lost:,}"]
+    if done.revoked:
+        told.append(
+            f"tokens revoked, since an old copy may not know which ones were: {done.revoked:,}; "
+            f"make new ones with voile serve token {folder} --analyst NAME"
+        )
+    return [*told, f"next: voile serve run {folder}"]
 
 
 def listening_data(found: Listening, folder: Path) -> dict[str, Any]:
@@ -126,7 +160,7 @@ def state_of(token: dict[str, Any]) -> str:
         return f"revoked {day(token['revoked'])}"
     if not token["valid"]:
         return f"expired {day(token['expires'])}"
-    return f"until {day(token['expires'])}" if token["expires"] else "yes"
+    return f"until {soon(token['expires'])}" if token["expires"] else "yes"
 
 
 def log_view(lines: list[dict[str, Any]]) -> Any:
@@ -145,6 +179,12 @@ def words(line: dict[str, Any]) -> str:
 
 def moment(at: float) -> str:
     return f"{dt.datetime.fromtimestamp(at, dt.UTC):%Y-%m-%d %H:%M:%S}"
+
+
+def soon(at: float) -> str:
+    """A day; with the time if it is near."""
+    near = at < dt.datetime.now(dt.UTC).timestamp() + SOON
+    return f"{moment(at)} UTC" if near else day(at)
 
 
 def day(at: float) -> str:

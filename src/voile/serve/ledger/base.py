@@ -17,15 +17,24 @@ Role = Literal["analyst", "admin"]
 
 LOST = '{"lost": true}'
 """The question of an entry that stands for one that is lost; its answer is null."""
+STEWARD = "steward"
+"""Who the log says it was, when people and budgets are changed by commands."""
+EVERYONE = "the server"
+"""Whose budget T is."""
 
 
 class ExhaustedError(VoileError):
     """A budget has no room for the question. Says which budget, and nothing about the data."""
 
     def __init__(self, whose: str, needed: int, left: int) -> None:
+        more = (
+            "there will never be more, for anybody"
+            if whose == EVERYONE
+            else "ask the server's steward for more"
+        )
         super().__init__(
             f"the question needs {needed:,} of the budget of {whose}, which has {left:,} left",
-            hint="questions that were answered before are free; ask the server's steward for more",
+            hint=f"questions that were answered before are free; {more}",
         )
         self.whose, self.needed, self.left = whose, needed, left
 
@@ -124,6 +133,8 @@ class Identity:
     role: Role
     scopes: frozenset[str]
     """Of "query", "budget", "admin"."""
+    expires: float | None = None
+    """In seconds since 1970; never if none."""
 
 
 @dataclass(frozen=True)
@@ -183,19 +194,22 @@ class Ledger(ABC):
         role: Role = "analyst",
         scopes: frozenset[str] | None = None,
         seconds: float | None = None,
+        by: str = STEWARD,
     ) -> tuple[str, Identity]:
         """A new token, and whose it is; the token itself is kept nowhere.
 
         `queries` sets the analyst's budget (None leaves it; a new analyst then has no own one),
-        `group` the group, `seconds` when the token expires.
+        `group` the group, `seconds` when the token expires; `by` is who the log says made it.
         """
 
     @abstractmethod
-    def revoke(self, *, token: str | None = None, analyst: str | None = None) -> int:
+    def revoke(
+        self, *, token: str | None = None, analyst: str | None = None, by: str = STEWARD
+    ) -> int:
         """Revoke one token by its id, or all of an analyst; how many that were."""
 
     @abstractmethod
-    def set_group(self, name: str, queries: int) -> None:
+    def set_group(self, name: str, queries: int, *, by: str = STEWARD) -> None:
         """Make a group, or change its budget."""
 
     @abstractmethod
@@ -215,6 +229,12 @@ class Ledger(ABC):
     @abstractmethod
     def events(self, before: int | None = None, most: int = 100) -> list[tuple[int, Event]]:
         """The newest lines of the log, newest first."""
+
+    # ------------------------------------------------------------------ its health
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raises LedgerError if no answer could be charged now."""
 
     @abstractmethod
     def close(self) -> None: ...

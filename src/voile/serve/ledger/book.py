@@ -10,6 +10,7 @@ from voile.errors import UsageError
 from voile.serve.ledger import charging, log
 from voile.serve.ledger import people as persons
 from voile.serve.ledger.base import (
+    STEWARD,
     Budgets,
     Entry,
     Event,
@@ -27,9 +28,6 @@ from voile.serve.ledger.tables import Run
 from voile.serve.ledger.tokens import make
 from voile.serve.ledger.writer import Job, Writer, attempt
 from voile.serve.setting import Setting
-
-STEWARD = "steward"
-"""Who the log says it was, when people and budgets are changed."""
 
 
 class Book(Ledger):
@@ -99,6 +97,7 @@ class Book(Ledger):
         role: Role = "analyst",
         scopes: frozenset[str] | None = None,
         seconds: float | None = None,
+        by: str = STEWARD,
     ) -> tuple[str, Identity]:
         wish = persons.Wish.of(analyst, queries, group, role, scopes, seconds)
         made = make()
@@ -107,25 +106,27 @@ class Book(Ledger):
             now = self._clock.now()
             identity = persons.issue(run, wish, made, now)
             detail = {"analyst": analyst, "id": made.id, "role": role, "queries": queries}
-            log.add(run, Event(now, STEWARD, "token", detail | {"group": group}))
+            log.add(run, Event(now, by, "token", detail | {"group": group}))
             return identity
 
         return made.token, cast("Identity", self._writer.do(job))
 
-    def revoke(self, *, token: str | None = None, analyst: str | None = None) -> int:
+    def revoke(
+        self, *, token: str | None = None, analyst: str | None = None, by: str = STEWARD
+    ) -> int:
         def job(run: Run) -> int:
             now = self._clock.now()
             gone = persons.revoke(run, token, analyst, now)
-            log.add(run, Event(now, STEWARD, "revoked", {"ids": gone}))
+            log.add(run, Event(now, by, "revoked", {"ids": gone}))
             return len(gone)
 
         return cast("int", self._writer.do(job))
 
-    def set_group(self, name: str, queries: int) -> None:
+    def set_group(self, name: str, queries: int, *, by: str = STEWARD) -> None:
         def job(run: Run) -> None:
             persons.set_group(run, name, queries)
             detail = {"name": name, "queries": queries}
-            log.add(run, Event(self._clock.now(), STEWARD, "group", detail))
+            log.add(run, Event(self._clock.now(), by, "group", detail))
 
         self._writer.do(job)
 
@@ -144,6 +145,9 @@ class Book(Ledger):
         return self._store.read(lambda run: log.events(run, before, most))
 
     # ------------------------------------------------------------------ behind it
+
+    def check(self) -> None:
+        self._writer.do(lambda _: None)
 
     def _commit(self, jobs: Sequence[Job]) -> list[Any]:
         """All jobs in one transaction, then the counter: only then may anyone hear of it."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from voile.serve.ledger.base import (
+    EVERYONE,
     LOST,
     Budget,
     Budgets,
@@ -105,7 +106,7 @@ class Standing:
         """Refuse what a budget has no room for, by the tightest one."""
         now = self.budgets()
         named = (
-            (now.everyone, "the server"),
+            (now.everyone, EVERYONE),
             (now.group, f"the group {self.group!r}"),
             (now.analyst, f"{self.analyst!r}"),
         )

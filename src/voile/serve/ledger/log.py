@@ -42,13 +42,19 @@ def latest(run: Run) -> float:
 
 
 def add(run: Run, event: Event) -> None:
-    detail = json.dumps(dict(event.detail), default=str)
+    detail = json.dumps({k: kept(v) for k, v in event.detail.items()}, default=str)
     run(INSERT, event.at, storable(event.who), storable(event.what), detail)
 
 
+def kept(value: object) -> object:
+    return storable(value) if isinstance(value, str) else value
+
+
 def storable(text: str) -> str:
-    """Whatever a request may hold, a database can keep it."""
-    return text[:LONGEST].encode("ascii", "backslashreplace").decode().replace("\0", "\\x00")
+    """Text as it is, but for what a database cannot keep or a terminal would obey."""
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:LONGEST]
+    )
 
 
 def events(run: Run, before: int | None, most: int) -> list[tuple[int, Event]]:

@@ -3,22 +3,33 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 
 from voile.errors import UsageError
 from voile.serve.ledger import charging, log, postgres, sqlite
-from voile.serve.ledger.base import Event, Ledger, RolledBackError
-from voile.serve.ledger.book import STEWARD, Book
+from voile.serve.ledger.base import STEWARD, Event, Ledger, RolledBackError
+from voile.serve.ledger.book import Book
 from voile.serve.ledger.chain import Head, follow, genesis
 from voile.serve.ledger.counter import Counter, counter_path
 from voile.serve.ledger.locks import LOCK, locked
 from voile.serve.ledger.people import revoke_all
 from voile.serve.ledger.store import Store
 from voile.serve.ledger.tables import Run, create
-from voile.serve.setting import LEDGER, Setting
+from voile.serve.setting import FILE, LEDGER, Setting
 
 UNKNOWN = Head(-1, "")
 """What a counter says that is gone."""
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """What going on with a ledger cost."""
+
+    lost: int
+    """Answers charged that the ledger does not know any more."""
+    revoked: int
+    """Tokens that were valid."""
 
 
 def begin_ledger(folder: Path, setting: Setting) -> None:
@@ -45,14 +56,14 @@ def open_ledger(folder: Path, setting: Setting, *, serving: bool = False) -> Led
             keep_others_out(stack, folder, counter)
         store = open_store(folder, setting, checkpoints=serving)
         stack.callback(store.close)
-        store.read(lambda run: check_same(run, setting))
+        store.read(lambda run: check_same(run, setting, folder))
         if serving:
             counter.advance(store.read(lambda run: newest(run, setting, counter)))
         return Book(store, setting, counter if serving else None, stack.pop_all())
 
 
-def recover(folder: Path, setting: Setting, *, ledger_is_whole: bool = False) -> int:
-    """Accept a ledger that the counter does not agree with; how many lost entries were charged.
+def recover(folder: Path, setting: Setting, *, ledger_is_whole: bool = False) -> Recovered:
+    """Accept a ledger that the counter does not agree with.
 
     As many as may be missing are charged, all that are left if there is no counter to tell, and
     every token is revoked, since it may have been. Only who knows that nothing is missing, since
@@ -67,25 +78,25 @@ def recover(folder: Path, setting: Setting, *, ledger_is_whole: bool = False) ->
         store = open_store(folder, setting, checkpoints=True)
         stack.callback(store.close)
 
-        def charge(run: Run) -> tuple[int, Head]:
-            check_same(run, setting)
+        def charge(run: Run) -> tuple[Recovered, Head]:
+            check_same(run, setting, folder)
             head = whole(run, setting)
             now = log.Clock(log.latest(run)).now()
             agrees = ledger_is_whole or leads_to(run, setting, said)
             again = charging.charged_lost(run, said)  # and then killed before the counter moved
             lost = 0 if agrees or again else missing(setting, said, head)
             charging.charge_lost(run, setting, said, lost, now)
-            if not agrees:
-                revoke_all(run, now)
-            log.add(run, Event(now, STEWARD, "recovered", {"lost": lost, "agreed": agrees}))
-            return lost, charging.head(run, setting.id)
+            revoked = 0 if agrees else revoke_all(run, now)
+            detail = {"lost": lost, "agreed": agrees, "revoked": revoked}
+            log.add(run, Event(now, STEWARD, "recovered", detail))
+            return Recovered(lost, revoked), charging.head(run, setting.id)
 
-        lost, head = store.write(charge)
+        done, head = store.write(charge)
         if said == UNKNOWN:
             counter.create(head)
         else:
             counter.advance(head)
-        return lost
+        return done
 
 
 def counter_of(folder: Path, setting: Setting) -> Counter:
@@ -128,14 +139,20 @@ def keep_others_out(stack: ExitStack, folder: Path, counter: Counter) -> None:
     stack.enter_context(locked(beside, f"the counter {str(counter.path)!r}"))
 
 
-def check_same(run: Run, setting: Setting) -> None:
-    server, queries = run("SELECT server, queries FROM about")[0]
+def check_same(run: Run, setting: Setting, folder: Path) -> None:
+    """Refuse a ledger of another server, and a setting that is not the one it was begun with."""
+    server, queries, fingerprint = run("SELECT server, queries, setting FROM about")[0]
     if server != setting.id:
         raise UsageError("the ledger is of another server", hint="put the right one back")
     if queries != setting.queries:
         raise UsageError(
             f"the server was begun with {queries:,} answers, not {setting.queries:,}",
             hint="what a server was begun with is never changed: begin another",
+        )
+    if fingerprint != setting.fingerprint():
+        raise UsageError(
+            f"{str(folder / FILE)!r} is not as the server was begun: somebody changed it",
+            hint="restore it from a backup; what a server was begun with is never changed",
         )
 
 

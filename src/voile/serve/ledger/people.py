@@ -71,7 +71,9 @@ def check_name(what: str, name: str) -> None:
 
 def check_queries(queries: int) -> None:
     if isinstance(queries, bool) or not isinstance(queries, int) or not 0 <= queries < 2**53:
-        raise UsageError(f"{queries!r} is no budget", hint="give a whole number, 0 or more")
+        raise UsageError(
+            f"{queries!r} is no budget", hint="give a whole number, 0 or more and below 2⁵³"
+        )
 
 
 def check_group(run: Run, name: str) -> None:
@@ -93,13 +95,13 @@ def issue(run: Run, wish: Wish, made: Made, now: float) -> Identity:
         "queries = coalesce(excluded.queries, analysts.queries)",
         wish.analyst, wish.group, wish.queries,
     )  # fmt: skip
+    expires = None if wish.seconds is None else now + wish.seconds
     run(
         "INSERT INTO tokens (id, analyst, digest, role, scopes, created, expires) "
         "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        made.id, wish.analyst, made.digest, wish.role, " ".join(sorted(wish.scopes)), now,
-        None if wish.seconds is None else now + wish.seconds,
+        made.id, wish.analyst, made.digest, wish.role, " ".join(sorted(wish.scopes)), now, expires,
     )  # fmt: skip
-    return Identity(made.id, wish.analyst, wish.role, wish.scopes)
+    return Identity(made.id, wish.analyst, wish.role, wish.scopes, expires)
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,7 @@ def look_up(run: Run, token: str, now: float) -> Seen | None:
     if not matches(token, row[-1] if row else None) or row is None:
         return None
     public, analyst, role, scopes, expires, revoked, _ = row
-    identity = Identity(public, analyst, cast("Role", role), frozenset(scopes.split()))
+    identity = Identity(public, analyst, cast("Role", role), frozenset(scopes.split()), expires)
     return Seen(identity, expires is not None and now >= expires, revoked is not None)
 
 
@@ -142,9 +144,11 @@ def revoke(run: Run, token: str | None, analyst: str | None, now: float) -> list
     return [row[0] for row in valid]
 
 
-def revoke_all(run: Run, now: float) -> None:
+def revoke_all(run: Run, now: float) -> int:
     """Of everybody: an old copy of a ledger does not know what was revoked since."""
+    valid = run("SELECT count(*) FROM tokens WHERE revoked IS NULL")[0][0]
     run("UPDATE tokens SET revoked = ? WHERE revoked IS NULL", now)
+    return int(valid)
 
 
 def set_group(run: Run, name: str, queries: int) -> None:

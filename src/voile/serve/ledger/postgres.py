@@ -7,7 +7,7 @@ whichever server they come from. Its tables are in a schema of their own, named 
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -51,16 +51,25 @@ class PostgresStore(Store):
     def write(self, work: Work[T]) -> T:
         with failing(self.url):
             try:
-                connection = self._writing or connect(self.url, self.schema)
-                self._writing = connection
-                with connection.transaction():
-                    run = runner(connection)
-                    run("SELECT one FROM about FOR UPDATE")
-                    done = work(run)
+                with ExitStack() as stack:
+                    done = work(self._begin(stack))
             except BaseException:
                 self._leave()
                 raise
         return done
+
+    def _begin(self, stack: ExitStack) -> Run:
+        """Begin to write; on a new connection, if the last one was lost meanwhile."""
+        if self._writing is not None:
+            try:
+                return alone(self._writing, stack)
+            except driver().OperationalError:
+                if not self._writing.broken:
+                    raise
+                stack.pop_all()
+                self._leave()
+        self._writing = connect(self.url, self.schema)
+        return alone(self._writing, stack)
 
     def read(self, work: Work[T]) -> T:
         with failing(self.url):
@@ -112,6 +121,23 @@ class PostgresStore(Store):
         connection.close()
 
 
+def alone(connection: Connection, stack: ExitStack) -> Run:
+    """A transaction that ends with the stack, and that others who write wait for."""
+    stack.enter_context(connection.transaction())
+    run = runner(connection)
+    run("SELECT one FROM about FOR UPDATE")
+    return run
+
+
+def check_url(url: str) -> None:
+    """Refuse what is no address of a PostgreSQL before anything is made."""
+    if not url.startswith(("postgresql://", "postgres://")):
+        raise UsageError(
+            f"--ledger must be postgresql://…, not {url.partition(':')[0]!r}",
+            hint="postgresql://user@host/database; without --ledger it is a file in the folder",
+        )
+
+
 def exists(url: str, server: str) -> bool:
     """Whether the server's tables are there."""
     schema = schema_of(server)
@@ -136,7 +162,11 @@ def begin(setting: Setting, fill: Work[None]) -> None:
 def connect(url: str, schema: str) -> Connection:
     """A connection whose commits are on disk when they return."""
     connection: Connection = driver().connect(
-        url, autocommit=True, connect_timeout=int(PATIENCE), application_name="voile"
+        url,
+        autocommit=True,
+        connect_timeout=int(PATIENCE),
+        application_name="voile",
+        client_encoding="UTF8",  # whatever the database's own is
     )
     try:
         connection.execute(f"SET search_path TO {schema}")
@@ -166,7 +196,8 @@ def make_durable(connection: Connection, url: str) -> None:
 
 def shown(connection: Connection, name: str) -> str:
     found = connection.execute(f"SHOW {name}").fetchone()
-    return str(found[0]) if found else ""
+    said = found[0] if found else ""
+    return said.decode() if isinstance(said, bytes) else str(said)
 
 
 def has_tables(connection: Connection, schema: str) -> bool:
@@ -200,12 +231,21 @@ def failing(url: str) -> Iterator[None]:
     """Turn the database's errors into ours. All may pass: a new connection sees what is true."""
     try:
         yield
-    except driver().Error as error:
-        said = str(error).strip().split("\n", maxsplit=1)[0]
+    except driver().errors.InsufficientPrivilege as error:
         raise LedgerError(
-            f"the ledger in {place(url)} does not work now: {said}",
-            hint="try again; if it stays so, the server's steward must look after the database",
+            f"the ledger in {place(url)} cannot be used: {first_line(error)}",
+            hint="give its user the right to CREATE in that database",
+            lasting=True,
         ) from None
+    except driver().Error as error:
+        raise LedgerError(
+            f"the ledger in {place(url)} does not work now: {first_line(error)}",
+            hint="does the database run, is it there, and are the user and the password right?",
+        ) from None
+
+
+def first_line(error: Exception) -> str:
+    return str(error).strip().split("\n", maxsplit=1)[0]
 
 
 def place(url: str) -> str:

@@ -16,7 +16,10 @@ Run = Callable[..., list[tuple[Any, ...]]]
 
 TABLES = (
     """CREATE TABLE about (
-      one BIGINT PRIMARY KEY CHECK (one = 1), server TEXT NOT NULL, queries BIGINT NOT NULL
+      one BIGINT PRIMARY KEY CHECK (one = 1),
+      server TEXT NOT NULL,
+      queries BIGINT NOT NULL,
+      setting TEXT NOT NULL
     )""",
     """CREATE TABLE entries (
       number BIGINT PRIMARY KEY CHECK (number BETWEEN 1 AND {queries}),
@@ -60,7 +63,8 @@ def create(run: Run, setting: Setting) -> None:
     """Make the tables of a new ledger."""
     for statement in TABLES:
         run(statement.format(queries=int(setting.queries)))
-    run("INSERT INTO about VALUES (1, ?, ?)", setting.id, setting.queries)
+    begun_with = (setting.id, setting.queries, setting.fingerprint())
+    run("INSERT INTO about (one, server, queries, setting) VALUES (1, ?, ?, ?)", *begun_with)
 
 
 def marks(values: Sequence[object]) -> str:
