@@ -145,12 +145,32 @@ def test_the_command_says_which_noise_keeps_the_promise() -> None:
     assert "does not keep the promise" in bad
 
 
+@pytest.mark.parametrize("delta", [0.05, 0.3, 3.0])
+def test_limits_are_named_outside_of_what_is_drawn(delta: float) -> None:
+    """To the right of the last panel, and apart from each other however near the limits are."""
+    from voile.evaluate.sulq.sulq_plot import SIDE, draw
+
+    found = simulate(Setup(queries=8, delta=delta, noise="geometric", walkers=50), seed=1)
+    marks = [layer for layer in layers_of(draw(found).to_dict()) if "text" in layer["mark"]]
+    assert [layer["mark"]["text"] for layer in marks] == ["+δ", "−δ"] * 2
+    assert all(layer["encoding"]["x"] == {"value": SIDE} for layer in marks)
+    assert all(layer["mark"]["align"] == "left" for layer in marks)
+    assert {layer["mark"]["dy"] for layer in marks} == {-6, 6}
+
+
+def layers_of(part: dict[str, Any]) -> list[dict[str, Any]]:
+    """All that is drawn, from left to right."""
+    inside = part.get("hconcat") or part.get("layer")
+    return [one for each in inside for one in layers_of(each)] if inside else [part]
+
+
 def test_the_command_draws(tmp_path: Path) -> None:
     path = tmp_path / "walks.svg"
     few = ("--queries", "5", "--walkers", "50")
     assert run(*few, "-o", str(path)).exit_code == 0
     text = path.read_text()
     assert text.startswith("<svg") and "As printed in the slides" in text
+    assert "Orange: walks" in text and "Red" not in text
     again = run(*few, "-o", str(path))
     assert isinstance(again.exception, UsageError) and "exists already" in str(again.exception)
     assert isinstance(run(*few, "-o", str(tmp_path / "walks.txt")).exception, UsageError)

@@ -23,7 +23,8 @@ MOST_STEPS = 300_000_000
 MOST_WALKERS = 5_000_000
 MOST_VARIANCE = 1e11
 """Tables of the noise beyond would not fit."""
-SHOWN = 40
+SHOWN = 20
+"""Walks that are drawn one by one."""
 MISS = 0.05
 
 

@@ -36,7 +36,7 @@ def draw(found: Simulation) -> alt.HConcatChart:
             f"{setup.walkers:,} adversaries who know every other row, each with their own answers. "
             "Bands: where 50, 90 and 99 % of them are.",
             f"Dashed: ±δ = ±{setup.delta:g}. A rise by δ takes a belief of {belief}. "
-            "Red: walks that were above it at some time.",
+            "Orange: walks that were above it at some time.",
         ],
         caption=f"{setup.noise.capitalize()} noise; the person is in "
         f"{'every question' if setup.membership == 'all' else 'half of the questions'}, and the "
@@ -57,7 +57,7 @@ def _fan(found: Simulation, one: Outcome, reach: float, *, first: bool) -> Any:
               title=Y if first else None, axis=alt.Axis(tickCount=8, format="~g"))  # fmt: skip
     x = alt.X("answer:Q", title="answers", scale=alt.Scale(domain=[0, found.setup.queries]),
               axis=alt.Axis(format=",.0f", tickCount=6, tickMinStep=1, grid=False))  # fmt: skip
-    layers = [*_bands(one, x, y), *_walks(one, x, y), *_lines(found, x, y)]
+    layers = [*_bands(one, x, y), *_walks(one, x, y), _limits(found.setup.delta, y)]
     fan = alt.layer(*layers).properties(
         width=WIDTH, height=HEIGHT, title=alt.TitleParams(_title(found, one), subtitle=_said(one))
     )
@@ -94,7 +94,7 @@ def _bands(one: Outcome, x: Any, y: Any) -> list[Any]:
 
 
 def _walks(one: Outcome, x: Any, y: Any) -> list[Any]:
-    """A few walks; those that were ever above δ in red."""
+    """A few walks; those that were ever above δ in orange."""
     layers = []
     for breached, colour, width, opacity in ((False, INK, 0.7, 0.35), (True, VERMILION, 1.0, 0.75)):
         rows = [
@@ -111,16 +111,19 @@ def _walks(one: Outcome, x: Any, y: Any) -> list[Any]:
     return layers
 
 
-def _lines(found: Simulation, x: Any, y: Any) -> list[Any]:
-    delta = found.setup.delta
-    rows = [{"answer": 0, "y": sign * delta, "text": f"{word}δ"} for sign, word in
-            ((1, "+"), (-1, "−"))]  # fmt: skip
-    base = _chart(rows)
+def _limits(delta: float, y: Any) -> Any:
+    lines = _chart([{"y": delta}, {"y": -delta}])
+    return lines.mark_rule(color=VERMILION, strokeDash=[6, 4], strokeWidth=1.6).encode(y=y)
+
+
+def _names(delta: float, y: Any) -> list[Any]:
+    """What the limits are called, at their outer ends: beside all that is drawn."""
+    alt = load_altair()
     return [
-        base.mark_rule(color=VERMILION, strokeDash=[6, 4], strokeWidth=1.6).encode(y=y),
-        base.mark_text(align="left", dx=6, dy=-9, fontSize=14, color=VERMILION).encode(
-            x=x, y=y, text="text:N"
-        ),
+        _chart([{"y": sign * delta}])
+        .mark_text(text=f"{word}δ", align="left", dx=4, dy=-6 * sign, fontSize=14, color=VERMILION)
+        .encode(x=alt.value(SIDE), y=y)
+        for sign, word in ((1, "+"), (-1, "−"))
     ]
 
 
@@ -140,9 +143,8 @@ def _ends(found: Simulation, one: Outcome, reach: float) -> Any:
         _chart(curve)
         .mark_line(color=INK, strokeWidth=1.4)
         .encode(x=alt.X("x:Q", **x), y=y, order="at:Q"),
-        _chart([{"y": delta}, {"y": -delta}])
-        .mark_rule(color=VERMILION, strokeDash=[6, 4], strokeWidth=1.6)
-        .encode(y=y),
+        _limits(delta, y),
+        *_names(delta, y),
     ]
     title = alt.TitleParams("the end", fontSize=13, fontWeight="normal", color=SOFT)
     return alt.layer(*layers).properties(width=SIDE, height=HEIGHT, title=title)
