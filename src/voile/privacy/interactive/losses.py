@@ -31,6 +31,8 @@ NEGLIGIBLE = 1e-18
 """Chances that are counted as errors and not looked into."""
 LEAST_DIGITS = 300.0
 """Where tilting takes more away, no digits are left: far below the value that was asked about."""
+MOST_EXPONENT = 700.0
+"""Beyond, e^ε is no float; a smaller one only makes more of what is told."""
 TOUCHING = 1e-9
 """Sums that are above a value by less are equal to it but for rounding."""
 
@@ -172,7 +174,7 @@ class Total:
         """δ of (ε, δ)-DP: E[(1 − e^(ε − loss))⁺], the answers that cannot be included."""
         truth, against = self._suffixes
         start = int(np.searchsorted(self.values, epsilon, side="right"))
-        gained = float(truth[start] - math.exp(epsilon) * against[start])
+        gained = float(truth[start] - math.exp(min(epsilon, MOST_EXPONENT)) * against[start])
         return min(1.0, self.atom + max(0.0, gained))
 
     def fallen(self, value: float) -> float:

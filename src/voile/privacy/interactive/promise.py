@@ -109,7 +109,8 @@ def breaches(
     worst = Worst(tuple(sums(checked_kind(kind), variance, queries, delta, change)))
     low, high = worst.between(delta)
     end = worst.above(delta)
-    return Breach(end, low, high, min(1.0, 2 * end), worst.any_breach(delta))
+    any_property = max(end, worst.any_breach(delta))
+    return Breach(end, low, high, min(1.0, 2 * end), any_property)
 
 
 def kept(kind: Kind, variance: float, queries: int, delta: float, target: float) -> bool:

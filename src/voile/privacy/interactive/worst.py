@@ -20,7 +20,7 @@ from scipy.special import log_ndtr, ndtr
 
 from voile.privacy.interactive.confidence import walk
 from voile.privacy.interactive.laws import Change, Kind, noise_law
-from voile.privacy.interactive.losses import Total, least_bound, loss_total
+from voile.privacy.interactive.losses import TOUCHING, Total, least_bound, loss_total
 
 Floats = npt.NDArray[np.float64]
 
@@ -44,6 +44,7 @@ class Grid:
     answers: int
     variance: float
     atom: float = 0.0
+    most: float = math.inf
 
     @cached_property
     def deviation(self) -> float:
@@ -109,8 +110,8 @@ class Worst:
 
     def any_breach(self, rise: float) -> float:
         """Pr[conf of any property ever rises by more], at most: see `Total.any_breach`."""
-        if not any(law.above(rise) for law in self.laws):
-            return 0.0
+        if max(law.most for law in self.laws) <= rise + TOUCHING:
+            return self.atom
         return least_bound(self.excess, rise)
 
 
