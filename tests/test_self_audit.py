@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
+from rich.console import Console
 from scipy import stats
 from typer.testing import CliRunner
 
@@ -30,6 +31,7 @@ from voile.serve.ledger.base import LOST, Entry, Kept, Ledger
 from voile.serve.question import Asking
 from voile.serve.self_audit import Bound, SelfAudit, audit, rise_adaptive, self_audit
 from voile.serve.setting import Setting, Subset
+from voile.terminal.self_audit import self_audit_view
 
 Row = tuple[str, int, str]
 SCHEMA = Schema((
@@ -423,6 +425,26 @@ def test_the_command_on_a_real_server(tmp_path: Path) -> None:
     told = CliRunner().invoke(app, ["serve", "audit", str(folder), "--ids", str(ids)])
     assert told.exit_code == 0, told.output
     assert "people, by their ids" in " ".join(told.output.split())
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [(13, "names 13 people, and the server has 40: the other 27 were not looked at"),
+     (50, "names 50 people, and the server has 40: at least 10 of these ids are nobody's"),
+     (40, None), (None, None)],
+)  # fmt: skip
+def test_how_many_of_the_people_a_file_names_is_said(count: int | None, said: str | None) -> None:
+    how = setting(id_column="person")
+    ledger = asked(how, [("select count(*) from people where sex = 'f'", {"half": "h"})])
+    ids = None if count is None else [f"p{i}" for i in range(count)]
+    found = audited(how, ledger, ids)
+    people = found.to_dict()["people"]
+    assert (people["of"], people["named"]) == (40, count)
+    console = Console(width=200, no_color=True)
+    with console.capture() as shown:
+        console.print(self_audit_view(found))
+    assert said is None or said in shown.get()
+    assert ("the server has" in shown.get()) == (said is not None)
 
 
 def test_folders_and_ids_that_are_none_are_refused(tmp_path: Path) -> None:

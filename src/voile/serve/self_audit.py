@@ -113,6 +113,8 @@ class SelfAudit:
     parts: tuple[float, ...]
     """What each lot of columns adds to it."""
     known_by: str
+    named: int | None
+    """How many ids were given; None if none were."""
     ids: tuple[str, ...]
     squares: Floats
     """D² of each person that was looked at."""
@@ -156,9 +158,9 @@ class SelfAudit:
         order = np.argsort(-self.squares, kind="stable")[: MOST_EXPOSED if self.ids else 0]
         exposed = [{"id": self.ids[i]} | self.bound(float(self.squares[i])).to_dict()
                    for i in order]  # fmt: skip
-        return {"known_by": self.known_by, "looked_at": len(self.squares)} | named | {
-            "most_exposed": exposed
-        }  # fmt: skip
+        counts = {"known_by": self.known_by, "of": self.setting.people, "named": self.named,
+                  "looked_at": len(self.squares)}  # fmt: skip
+        return counts | named | {"most_exposed": exposed}
 
 
 def self_audit(audited: Audited, ids: Sequence[str] | None = None) -> dict[str, Any]:
@@ -196,7 +198,8 @@ def audit(setting: Setting, ledger: Ledger, ids: Sequence[str] | None = None) ->
         setting=setting, answers=len(answers), lost=lost, kinds=len(kinds),
         together=tuple(together),
         worst=worst,
-        parts=tuple(float(farthest([part], 1)[0]) for part in each), known_by=known_by, ids=named,
+        parts=tuple(float(farthest([part], 1)[0]) for part in each), known_by=known_by,
+        named=None if ids is None else len(ids), ids=named,
         squares=squares_of(answers, together, hashes) + lost * one,
         left_over=residuals(answers, asking, domains, sizes_of(setting, answers, known_by, hashes)),
     )  # fmt: skip

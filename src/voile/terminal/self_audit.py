@@ -41,6 +41,8 @@ def self_audit_view(found: SelfAudit) -> Any:
         f"At most: but with a chance of η = {setting.eta:g}. Adaptive: the same, at any time and "
         "for questions that were chosen by the answers before.",
     ]  # fmt: skip
+    if (remark := given_ids(found.named, setting.people)) is not None:
+        parts.insert(1, remark)
     if not found.exact:
         parts.append("Some questions read too many values to compare all: bounds are larger then.")
     columns = found.to_dict()["columns"][:MOST_COLUMNS]
@@ -52,6 +54,16 @@ def self_audit_view(found: SelfAudit) -> Any:
     if len(told_by) > 1:
         parts.append(whole_numbers(["by questions about", "D²", "at most"], told_by, {1, 2}))
     return Group(*parts, agreement(found.left_over))
+
+
+def given_ids(named: int | None, people: int) -> str | None:
+    """Whether the file can be the server's people: both sizes are public, the ids are not."""
+    if named is None or named == people:
+        return None
+    remark = f"[yellow]--ids names {named:,} people, and the server has {people:,}[/yellow]: "
+    if named < people:
+        return f"{remark}the other {people - named:,} were not looked at."
+    return f"{remark}at least {named - people:,} of these ids are nobody's."
 
 
 def numbers(bound: Bound) -> list[str]:
