@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hatchling.builders.wheel import WheelBuilder
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 from tests.serving import running
 from voile.asking.client import Server
@@ -268,6 +268,73 @@ def test_groups_are_bars_and_their_markup_stays_text(place: Place, seen: Seen) -
     assert page.locator("img").count() == 0
 
 
+def answered(page: Page, rows: list[dict[str, Any]]) -> None:
+    """Ask while the server's part is played by the test."""
+    reply = {"rows": rows, "confidence": 0.95, "covers": "it", "notes": [], "charged": 1,
+             "remaining": 3, "subset": "all", "subset_rows": 9}  # fmt: skip
+    cost = {"cost": 1, "remaining": 4, "known": 0, "stderr": {}, "notes": []}
+
+    def play(route: Route) -> None:
+        asked = json.loads(route.request.post_data or "")
+        route.fulfill(json=cost if asked.get("dry_run") else reply)
+
+    page.route("**/query", play)
+    ask(page, "select home, sum(age) as total from people group by home")
+    page.unroute("**/query")
+
+
+def estimate(value: float | None, low: float | None, high: float | None) -> dict[str, Any]:
+    return {"estimate": value, "stderr": 50_000.0, "low": low, "high": high}
+
+
+@needs_browser
+def test_estimates_below_nothing_and_unknown_ones_keep_their_labels(
+    place: Place, seen: Seen
+) -> None:
+    """Bars go from 0 to the estimate; an interval that was cut may lie beside it."""
+    page = seen.enter(place, "free")
+    answered(page, [
+        {"home": "Aachen", "total": None},
+        {"home": "Bergen", "total": estimate(-85_718.0, 0.0, 165_659.0)},
+        {"home": "Cork", "total": estimate(120_000.0, 0.0, 250_000.0)},
+        {"home": "Delft", "total": estimate(None, None, None)},
+    ])  # fmt: skip
+    names = page.locator("#answer .bar-name")
+    assert names.all_text_contents() == ["Aachen", "Bergen", "Cork", "Delft"]
+    values = page.locator("#answer .bar-value").all_text_contents()
+    assert values == ["unknown", "−85,718", "120,000", "unknown"]
+    ends = [float(x) for x in attributes(page, "#answer .bar-name", "x")]
+    starts, widths = (
+        [float(x) for x in attributes(page, "#answer .bar", name)] for name in ("x", "width")
+    )
+    zero = float(attributes(page, "#answer .base", "x1")[0])
+    assert min(starts) > max(ends)
+    assert [starts[0] + widths[0], starts[1]] == pytest.approx([zero, zero])
+    assert widths[0] / widths[1] == pytest.approx(85_718 / 120_000)
+    right = page.locator("#answer .bar-value").nth(2).bounding_box()
+    whiskers = [page.locator("#answer .whisker").nth(i).bounding_box() for i in range(6)]
+    assert right and all(one and one["x"] + one["width"] <= right["x"] for one in whiskers)
+    expect(page.locator("#cut")).to_have_count(1)
+    expect(page.locator("#cut")).to_contain_text("cut to what is possible")
+    answered(page, [{"home": "Cork", "total": estimate(9.0, 0.0, 20.0)}])
+    expect(page.locator("#cut")).to_have_count(0)
+
+
+@needs_browser
+def test_what_is_public_is_exact_and_said_to_be_before(place: Place, seen: Seen) -> None:
+    page, api = seen.enter(place, "iris"), place.api("iris")
+    left = api.budget()["remaining"]
+    price(page, "select count(*) from people")
+    expect(page.locator("#ask")).to_have_text("Ask (free)")
+    expect(page.locator("#cost .hint")).to_contain_text("how many rows there are is public")
+    ask(page, "select count(*) from people")
+    expect(page.locator("#answer .big")).to_have_text("3,000 exact")
+    expect(page.locator("#answer .dot")).to_have_count(1)
+    expect(page.locator("#answer .whisker")).to_have_count(0)
+    expect(page.locator("#answer")).not_to_contain_text("interval")
+    expect(page.locator("#answer .charged")).to_have_text(f"Free. {left} left.")
+
+
 @needs_browser
 def test_several_figures_of_groups_have_a_drawing_each(place: Place, seen: Seen) -> None:
     page = seen.enter(place, "iris")
@@ -335,6 +402,7 @@ def test_halves_and_declared_subsets_are_asked_about(place: Place, seen: Seen) -
 def test_examples_and_columns_make_questions_that_are_answered(place: Place, seen: Seen) -> None:
     page = seen.enter(place, "iris")
     chips = page.locator("#examples button")
+    assert chips.all_text_contents()[0] == "sex = Female"
     for i in range(chips.count()):
         chips.nth(i).click()
         expect(page.locator("#ask")).to_be_enabled()
@@ -461,6 +529,13 @@ def test_it_fits_a_telephone(place: Place, seen: Seen) -> None:
     page.get_by_role("tab", name="Manage").click()
     expect(page.locator("#log tbody tr").first).to_be_visible()
     assert page.evaluate(wide) <= 400
+    inner = "[...document.querySelectorAll('#panel-manage .scroll')].filter((s) => s.offsetParent)"
+    assert page.evaluate(f"{inner}.length") >= 3
+    assert page.evaluate(f"{inner}.every((s) => s.scrollWidth <= s.clientWidth)")
+    revoke = page.get_by_role("button", name="Revoke token").first.bounding_box()
+    last = page.locator("#log td:last-child").first.bounding_box()
+    for box in (revoke, last):
+        assert box and box["x"] >= 0 and box["x"] + box["width"] <= 400
 
 
 @needs_browser

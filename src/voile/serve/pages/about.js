@@ -84,7 +84,7 @@ function ends(attribute) {
 export function examples(about) {
   const from = `from ${name(about.name)}`;
   const known = attributes(about);
-  const found = [["everybody", `select count(*) ${from}`]];
+  const found = [];
   const listed = known.filter((a) => a.kind === "categorical" && a.values && a.values.length >= 2)
     .sort((a, b) => a.values.length - b.values.length)[0];
   if (listed) {
@@ -101,5 +101,6 @@ export function examples(about) {
     found.push([`${ranged.name} > ${middle}`, `select count(*) ${from} where ${column} > ${middle}`]);
     found.push([`mean ${ranged.name}`, `select avg(${column}) ${from}`]);
   }
+  found.push(["everybody (free)", `select count(*) ${from}`]);
   return found;
 }

@@ -57,7 +57,7 @@ function showPeople(people) {
     people.map((one) => [
       el("div", {}, one.name, one.role === "admin" ? el("span", { class: "kind" }, "admin") : null),
       key(one.group ?? "–"), spent(one), el("ul", { class: "tokens" }, (one.tokens || []).map(token))]),
-    { label: "Analysts" }));
+    { label: "Analysts", stack: true }));
 }
 
 function spent(one) {
@@ -165,7 +165,7 @@ async function showAudit(button) {
 async function showLog(before) {
   const { log } = await get(`admin/log?most=${PAGE}${before === null ? "" : `&before=${before}`}`);
   const lines = table(["when", "who", "what", "more"],
-    log.map((one) => [moment(one.at), one.who, one.what, detail(one.detail)]), { label: "Log" });
+    log.map((one) => [moment(one.at), one.who, one.what, detail(one.detail)]), { label: "Log", stack: true });
   const older = log.length === PAGE
     ? el("button", { type: "button", onclick: () => guarded(() => showLog(log.at(-1).number)) }, "Older") : null;
   const newest = el("button", { type: "button", class: "quiet", onclick: () => guarded(() => showLog(null)) },

@@ -1,32 +1,41 @@
 // An answer: numbers with their error bars, drawn, in words, and as a table.
 
-import { bars, dot, hidden, responsive } from "./chart.js";
-import { el, key, number, table } from "./dom.js";
+import { bars, dot, hidden, isExact, isOutside, responsive } from "./chart.js";
+import { el, isNumber, key, number, table } from "./dom.js";
 
 const isEstimate = (value) => value !== null && typeof value === "object" && "estimate" in value;
+const UNKNOWN = { estimate: null, stderr: null, low: null, high: null };
+
+// Columns that hold estimates; in some rows an estimate may be unknown.
+const figuresOf = (rows, names) => names.filter((name) => rows.some((row) => isEstimate(row[name])));
+const estimateOf = (row, name) => row[name] ?? UNKNOWN;
 
 const percent = (confidence) => `${Number((100 * confidence).toPrecision(6))} %`;
 
 export function answer(reply) {
   const rows = reply.rows || [];
   const names = rows.length ? Object.keys(rows[0]) : [];
-  const figures = names.filter((name) => isEstimate(rows[0][name]));
+  const figures = figuresOf(rows, names);
+  const shown = rows.flatMap((row) => figures.map((name) => estimateOf(row, name)));
   const keys = names.filter((name) => !figures.includes(name));
   const single = rows.length === 1 && keys.length === 0;
   return [
     rows.length === 0 ? el("p", {}, "There is no group to show.") : null,
     ...figures.map((name) => (single
-      ? one(name, rows[0][name], reply, figures.length > 1)
+      ? one(name, estimateOf(rows[0], name), reply, figures.length > 1)
       : grouped(name, rows, keys, reply, figures.length > 1))),
+    shown.some(isOutside) ? el("p", { class: "small", id: "cut" },
+      "Intervals are cut to what is possible, and estimates are not: noise can take one beyond, even below 0.") : null,
     single || rows.length === 0 ? null : el("details", {}, el("summary", {}, "As a table"), tabled(rows, names)),
-    reply.covers ? el("p", { class: "small" }, `The ${rows.length > 1 ? "intervals cover" : "interval covers"} ${reply.covers}.`) : null,
+    reply.covers && !shown.every(isExact) ? el("p", { class: "small" }, `The ${rows.length > 1 ? "intervals cover" : "interval covers"} ${reply.covers}.`) : null,
     ...(reply.notes || []).map((note) => el("p", { class: "small" }, note)),
-    el("p", { class: "charged" }, charged(reply)),
+    el("p", { class: "charged" }, charged(reply, shown.length > 0 && shown.every(isExact))),
   ].filter(Boolean);
 }
 
-function charged(reply) {
-  const took = reply.charged ? `Charged ${number(reply.charged)}.` : "Free: it was answered before.";
+function charged(reply, exact) {
+  const free = exact ? "Free." : "Free: it was answered before.";
+  const took = reply.charged ? `Charged ${number(reply.charged)}.` : free;
   const rows = typeof reply.subset_rows === "number" && reply.subset !== "all"
     ? ` Counted in ${number(reply.subset_rows)} rows.` : "";
   return `${took} ${number(reply.remaining)} left.${rows}`;
@@ -34,17 +43,21 @@ function charged(reply) {
 
 function one(name, estimate, reply, named) {
   const [value, low, high] = [estimate.estimate, estimate.low, estimate.high].map((x) => number(x, estimate.stderr));
-  const told = `${percent(reply.confidence)} interval from ${low} to ${high}`;
-  return el("figure", { class: "one" },
-    named ? el("figcaption", {}, name) : null,
+  const caption = named ? el("figcaption", {}, name) : null;
+  if (!isNumber(estimate.estimate)) {
+    return el("figure", { class: "one" }, caption, el("p", { class: "big" }, el("span", { class: "value" }, value)));
+  }
+  const error = number(estimate.stderr, estimate.stderr);
+  const told = isExact(estimate) ? "exact" : `${percent(reply.confidence)} interval from ${low} to ${high}`;
+  return el("figure", { class: "one" }, caption,
     el("p", { class: "big" }, el("span", { class: "value" }, value),
-      el("span", { class: "error" }, ` ± ${number(estimate.stderr, estimate.stderr)}`)),
+      el("span", { class: "error" }, isExact(estimate) ? " exact" : ` ± ${error}`)),
     responsive(el("div", { class: "drawing" }), (width) => dot(estimate, width, `${name}: ${value}, ${told}`)),
-    el("p", { class: "small" }, `Standard error ${number(estimate.stderr, estimate.stderr)}; ${told}.`));
+    el("p", { class: "small" }, isExact(estimate) ? "It has no noise." : `Standard error ${error}; ${told}.`));
 }
 
 function grouped(name, rows, keys, reply, named) {
-  const groups = rows.map((row) => ({ ...row[name], label: keys.map((k) => key(row[k])).join(" · ") || name }));
+  const groups = rows.map((row) => ({ ...estimateOf(row, name), label: keys.map((k) => key(row[k])).join(" · ") || name }));
   const cut = hidden(groups);
   return el("figure", { class: "groups" },
     el("figcaption", {}, `${named ? `${name}, ` : ""}${percent(reply.confidence)} intervals`),
@@ -53,7 +66,7 @@ function grouped(name, rows, keys, reply, named) {
 }
 
 function tabled(rows, names) {
-  const figures = new Set(names.filter((name) => isEstimate(rows[0][name])));
+  const figures = new Set(figuresOf(rows, names));
   const headings = names.flatMap((name) => (figures.has(name) ? [name, "± stderr", "low", "high"] : [name]));
   const right = headings.map((_, i) => i).filter((i) => {
     let at = 0;
@@ -65,9 +78,9 @@ function tabled(rows, names) {
     return false;
   });
   const cells = rows.map((row) => names.flatMap((name) => {
-    const value = row[name];
-    return figures.has(name)
-      ? [value.estimate, value.stderr, value.low, value.high].map((x) => number(x, value.stderr)) : [key(value)];
+    if (!figures.has(name)) return [key(row[name])];
+    const value = estimateOf(row, name);
+    return [value.estimate, value.stderr, value.low, value.high].map((x) => number(x, value.stderr));
   }));
   return table(headings, cells, { right, label: "The answer as a table" });
 }

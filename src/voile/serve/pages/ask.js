@@ -113,12 +113,13 @@ function priced(found) {
   const error = expected(found.stderr, found.cost ? "will be" : "is");
   if (!enough) byId("cost").textContent = `It costs ${number(found.cost)}, and ${number(found.remaining)} are left.`;
   else if (found.cost) byId("cost").textContent = `${number(found.remaining - found.cost)} will be left.${error}`;
-  else byId("cost").textContent = `It was answered before.${error}`;
+  else byId("cost").textContent = found.known ? `It was answered before.${error}` : "Nothing is charged.";
+  byId("cost").append(...(found.notes || []).map((note) => el("span", { class: "hint" }, note)));
 }
 
-// Standard errors that are known before asking; those of quotients are not.
+// Standard errors that are known before asking; those of quotients are not, and what is exact has none.
 function expected(stderr, be) {
-  const known = Object.entries(stderr || {}).filter(([, x]) => isNumber(x));
+  const known = Object.entries(stderr || {}).filter(([, x]) => isNumber(x) && x > 0);
   if (!known.length) return "";
   if (known.length === 1) return ` The standard error ${be} ${number(known[0][1], known[0][1])}.`;
   return ` Standard errors: ${known.map(([name, x]) => `${number(x, x)} of ${name}`).join(", ")}.`;

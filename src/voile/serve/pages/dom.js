@@ -61,14 +61,16 @@ export function moment(seconds) {
   return new Date(seconds * 1000).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
 }
 
+// With `stack`, each row is a card on a narrow screen, and its cells say what they are.
 export function table(headings, rows, options = {}) {
   const right = new Set(options.right || []);
   const at = (i) => (right.has(i) ? "right" : null);
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": options.label || "Table" },
-    el("table", {},
+    el("table", { class: options.stack ? "stack" : null },
       options.caption ? el("caption", {}, options.caption) : null,
       el("thead", {}, el("tr", {}, headings.map((text, i) => el("th", { scope: "col", class: at(i) }, text)))),
-      el("tbody", {}, rows.map((cells) => el("tr", {}, cells.map((cell, i) => el("td", { class: at(i) }, cell)))))));
+      el("tbody", {}, rows.map((cells) => el("tr", {}, cells.map((cell, i) =>
+        el("td", { class: at(i), "data-label": headings[i] }, cell)))))));
 }
 
 // How much of a budget is left, in words and as a bar.
