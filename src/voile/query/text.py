@@ -66,9 +66,9 @@ def to_sql(node: exp.Expr) -> str:
 
 
 def to_same_sql(node: exp.Expr) -> str | None:
-    """SQL that means the same to DuckDB, if there is any."""
+    """SQL that means the same to DuckDB, if there is any; the node is not to be used again."""
     try:
-        return node.sql(DuckDB, comments=False, unsupported_level=ErrorLevel.RAISE)
+        return node.sql(DuckDB, copy=False, comments=False, unsupported_level=ErrorLevel.RAISE)
     except Exception:  # a tree that is not whole, as of date(), breaks it in many ways
         return None
 

@@ -192,10 +192,11 @@ class Asking:
     def _total(self, term: Term, query: Query, shape: Shape) -> TotalAsked:
         where = both(query.predicate, term.predicate)
         tree = self._tried.tree(where)
+        meaning = told(tree)
         numbers = [self._tried.numbers(value) for value in term.values]
         low, high = whole_range(term, tree, numbers)
         scale, *ends = steps(numbers, (low, high), self.setting.rows)
-        everyone = told(tree) == TRUE
+        everyone = meaning == TRUE
         change = change_of(
             (ends[0], ends[1]),
             shape.cells,
@@ -207,7 +208,7 @@ class Asking:
         law = self._law(change)
         meant = {
             "subset": shape.rows.told,
-            "where": told(tree),
+            "where": meaning,
             "groups": [group.sql for group in shape.groups],
             "values": meaning_of_values(term.values, numbers),
             # What the stored steps mean follows from these.
@@ -228,7 +229,7 @@ class Asking:
         summand = Summand(self._tried.tree(term.predicate), factors, scale, *ends)
         return TotalAsked(
             digest(meant), term, summand, (low, high), change, law, kept,
-            nobody=told(tree) == FALSE,
+            nobody=meaning == FALSE,
             everybody=everyone and not term.values and shape.cells == 1,
         )  # fmt: skip
 

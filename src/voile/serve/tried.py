@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import threading
+import time
+import weakref
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -51,29 +53,28 @@ class Tried:
         self.view = View([], schema, strict=True, memory=ROOM)
         self._sums = DomainSums(schema, self.view.domain, memory=MEMORY, exact=True)
         self._truths: OrderedDict[Atom, Truth] = OrderedDict()
+        self._until = math.inf
+        threading.Thread(target=watch, args=[weakref.ref(self)], daemon=True).start()
 
     @contextmanager
     def patience(self) -> Iterator[None]:
         """Ends what takes too long; that it does has nothing to do with rows."""
-        spent = threading.Event()
-
-        def end() -> None:
-            spent.set()
-            self.view.interrupt()
-
-        timer = threading.Timer(PATIENCE, end)
-        timer.start()
+        until = self._until = time.monotonic() + PATIENCE
         try:
             yield
         except QueryError:
-            if not spent.is_set():
+            if time.monotonic() < until:
                 raise
             raise QueryError(
                 f"it takes longer than {PATIENCE:g} s to try the question on the public domain",
                 hint="ask with simpler expressions, or about fewer columns in one condition",
             ) from None
         finally:
-            timer.cancel()
+            self._until = math.inf
+
+    def end_late(self) -> None:
+        if time.monotonic() > self._until:
+            self.view.interrupt()
 
     def check(self, query: Query) -> None:
         """Every expression is computed on its domain first: what fails there is refused here.
@@ -185,3 +186,11 @@ class Tried:
             return self._sums.sums([Term(where)], groups)[0]
         except QueryError:
             return self._sums.sums([Term()], groups)[0]
+
+
+def watch(found: weakref.ref[Tried]) -> None:
+    """Looks in now and then: a thread for each question would take longer than most of them."""
+    while (tried := found()) is not None:
+        tried.end_late()
+        del tried  # or it would never be gone
+        time.sleep(PATIENCE / 8)
