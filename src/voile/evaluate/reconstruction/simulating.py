@@ -148,7 +148,8 @@ def spread_of(right: npt.NDArray[np.float64], rows: int) -> npt.NDArray[np.float
     """
     share = right.mean(axis=0)
     independent = np.sqrt(share * (1 - share) / (rows * len(right)))
-    return np.maximum(right.std(axis=0, ddof=1) / math.sqrt(len(right)), independent)
+    seen = right.std(axis=0, ddof=1) / math.sqrt(len(right))
+    return np.asarray(np.maximum(seen, independent), dtype=np.float64)
 
 
 def check(
