@@ -26,6 +26,7 @@ from voile.web.rate import Rate
 from voile.web.refusal import RefusalError
 
 COUNT = "select count(*) from people where age >= 40"
+MEAN = "select avg(hours) from people where age < 50"
 
 
 @pytest.fixture(scope="module")
@@ -84,13 +85,13 @@ def test_groups_cost_one_and_say_all_groups(server: Served) -> None:
 
 
 def test_the_cost_is_told_before_and_nothing_is_charged(server: Served) -> None:
-    told = server.query("select avg(hours) from people where age < 50", dry_run=True)
+    told = server.query(MEAN, dry_run=True)
     assert told.status == 200
     assert (told.data["cost"], told.data["new"], told.data["known"]) == (2, 2, 0)
     assert told.data["remaining"] == 100
-    charged = server.query("select avg(hours) from people where age < 50").data["charged"]
+    charged = server.query(MEAN).data["charged"]
     assert charged == told.data["cost"]
-    assert server.query("select avg(hours) from people where age < 50", dry_run=True).data["cost"] == 0
+    assert server.query(MEAN, dry_run=True).data["cost"] == 0
 
 
 @pytest.mark.parametrize("subset", ["all", "young", {"half": "a seed"}])
