@@ -198,7 +198,8 @@ class Desk:
         if reply.charged:
             self._ledger.note(who, "answered", entries=reply.numbers, charged=reply.charged)
         elif not self._logged.wait(who):
-            self._ledger.note(who, "repeated", entries=reply.numbers)
+            what = "repeated" if reply.numbers else "public"
+            self._ledger.note(who, what, entries=reply.numbers)
 
     def _log(self, who: str, status: HTTPStatus, why: str) -> None:
         if not self._logged.wait(who):

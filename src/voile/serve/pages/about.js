@@ -27,7 +27,7 @@ export function promise(about) {
   const other = Object.keys(UNITS).filter((unit) => isNumber(told[unit]) && (unit !== "rho" || told.rho_holds !== false));
   return [
     el("p", {}, `The table is about ${number(about.people)} people. There will be at most ${number(about.queries)} answers about `
-      + "it, ever, from all analysts together, and each has noise."),
+      + "it, ever, from all analysts together, each with noise; what is public anyway is free."),
     el("p", {}, `${several}Even for someone who knows every other person’s rows and sees all answers, the odds of anything `
       + `they suspect about one person rise by a factor of more than ${factor} (δ = ${sure(about.delta)}) with probability `
       + `at most η = ${sure(about.eta)}${about.anytime ? ", at any time." : " after all answers, and at most 2η at any time before."}`),
