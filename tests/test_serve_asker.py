@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.answered import asker_of
+from tests.answered import asker_of, no_noise
 from tests.test_serve_questions import DOMAIN, some_rows
 from voile.errors import UsageError
 from voile.noise.keyed import Key
@@ -281,3 +282,29 @@ def test_subsets_have_public_sizes(tmp_path: Path) -> None:
         reply = found.ask("ana", "select count(*) from t where age > 2", "men")
         assert reply.subset_rows == len(men)
         assert reply.answer.value == sum(row["age"] > 2 for row in men)
+
+
+# ---------------------------------------------------------------------- PostgreSQL
+
+
+def test_a_table_and_a_ledger_of_postgresql(postgres: Callable[..., str], tmp_path: Path) -> None:
+    """Both by URL: the table is taken in once, answers are charged over there."""
+    rows = some_rows(np.random.default_rng(11), 40)
+    url = postgres(
+        "CREATE TABLE people (sex text, age bigint, debt bigint, share double precision)",
+        *(
+            f"INSERT INTO people VALUES ('{r['sex']}', {r['age']}, {r['debt']}, "
+            f"{'NULL' if r['share'] is None else r['share']})"
+            for r in rows
+        ),
+    )
+    folder = tmp_path / "s"
+    begin(folder, f"{url}::people", schema=DOMAIN, queries=2, delta=1.0, ledger=url)
+    assert not (folder / "ledger.sqlite").exists()
+    with opened(folder) as found:
+        asker = Asker(found.setting, found._rows, found.ledger, no_noise)
+        told = asker.ask("ana", "select count(*) from people where age > 2").answer
+        assert told.value == sum(row["age"] > 2 for row in rows)
+        asker.ask("ana", "select count(*) from people where age > 3")
+    with opened(folder) as again, pytest.raises(ExhaustedError):
+        again.ask("ana", "select count(*) from people where age > 1")
