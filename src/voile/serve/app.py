@@ -46,7 +46,7 @@ KINDS = {
 }
 PAGES = {"/": "pages/index.html", "/docs": "reference/docs.html"}
 """Pages whose address is not their file's name."""
-THREADS, WAITING = 32, 480
+THREADS, WAITING = 4, 508
 """Questions at work, and in line for it."""
 TOGETHER = 64
 """Bodies that are read at one time."""

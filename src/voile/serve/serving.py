@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -66,6 +67,7 @@ def serve(
         try:
             app = make_app(asker, how.rate, pool, note=note)
             asker.cost("", WARM)  # so that the first who asks does not wait for what is loaded once
+            spare_collections()
             address = Address(*listener.getsockname()[:2])
             used = asker.ledger.budgets("").everyone.used
             setting = asker.setting
@@ -103,3 +105,10 @@ def check_certificate(how: Serving) -> None:
 
 def no_passphrase() -> str:
     raise ValueError("the key is locked by a passphrase")
+
+
+def spare_collections() -> None:
+    """What is there now stays; to look through it for garbage again and again makes people wait."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
