@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import sqlglot
 
+from voile.engines.lookups import half_away
 from voile.engines.view import View
 from voile.evaluate.reconstruction.ceiling import distance_squared
 from voile.query.predicate import Expression, guarded
@@ -191,12 +192,6 @@ class Domains:
             return np.ones(len(product), dtype=np.int64), known
         low, high = (half_away(np.array([end * kind.scale]))[0] for end in (kind.low, kind.high))
         return np.clip(half_away(np.where(known, product, 0.0) * kind.scale), low, high), known
-
-
-def half_away(x: Floats) -> Ints:
-    """As SQL rounds."""
-    found: Ints = np.copysign(np.floor(np.abs(x) + 0.5), x).astype(np.int64)
-    return found
 
 
 @dataclass(frozen=True)
