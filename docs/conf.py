@@ -16,7 +16,7 @@ exclude_patterns = ["_build"]
 
 html_theme = "furo"
 html_title = f"Voile {release}"
-html_extra_path = ["manifest.schema.json"]
+html_extra_path = ["reference/manifest.schema.json"]
 html_show_copyright = False
 html_show_sphinx = False
 html_copy_source = False

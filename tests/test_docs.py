@@ -35,7 +35,7 @@ PAGES = [
     ROOT / "README.md",
     *sorted(page for page in DOCS.rglob("*.md") if BUILT not in page.parents),
 ]
-SCHEMA = DOCS / "manifest.schema.json"
+SCHEMA = DOCS / "reference" / "manifest.schema.json"
 
 
 @dataclass(frozen=True)
@@ -172,9 +172,9 @@ def top_keys(result: Any) -> set[str]:
 
 
 def cli_sections() -> dict[str, str]:
-    """What docs/cli.md says under each heading `## voile NAME`."""
+    """What docs/reference/cli.md says under each heading `## voile NAME`."""
     parts = re.split(
-        r"^## (.+)$", (DOCS / "cli.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+        r"^## (.+)$", (DOCS / "reference" / "cli.md").read_text(encoding="utf-8"), flags=re.MULTILINE
     )
     return {
         heading.removeprefix("voile "): text
@@ -216,7 +216,7 @@ def test_the_manifest_schema_is_the_generated_one() -> None:
 
 
 def test_every_key_of_the_manifest_is_documented() -> None:
-    page = (DOCS / "release-format.md").read_text(encoding="utf-8")
+    page = (DOCS / "reference" / "release-format.md").read_text(encoding="utf-8")
     rows = " ".join(re.findall(r"^\| (`[^|]*)\|", page, re.MULTILINE))
     for key in Manifest.model_fields:
         assert f"`{key}" in rows, f"release-format.md does not explain {key!r}"

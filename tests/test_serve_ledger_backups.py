@@ -94,7 +94,7 @@ def test_a_whole_folder_put_back_is_noticed_by_a_counter_outside(
 def test_a_whole_folder_put_back_is_not_noticed_by_a_counter_inside(
     folder: Path, tmp_path: Path
 ) -> None:
-    """What a counter outside is for; docs/ledger.md says so."""
+    """What a counter outside is for; docs/guides/ledger.md says so."""
     setting = begun(folder)
     answer(folder, setting, 1)
     shutil.copytree(folder, tmp_path / "backup")

@@ -307,7 +307,7 @@ def test_every_command_is_in_the_help_and_in_the_docs(
 ) -> None:
     assert perform(session, "\\?")
     shown = capsys.readouterr().out
-    page = (Path(__file__).parent.parent / "docs" / "shell.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parent.parent / "docs" / "guides" / "shell.md").read_text(encoding="utf-8")
     for name in COMMANDS:
         assert name in shown
         assert f"`{name}" in page

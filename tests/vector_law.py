@@ -1,4 +1,4 @@
-"""The law of the wire format, slowly and straight from the text of docs/wire-format.md.
+"""The law of the wire format, slowly and straight from the text of docs/reference/wire-format.md.
 
 It shares no code with `voile.client`: exact fractions, one value at a time.
 """

@@ -1,4 +1,4 @@
-// Perturb your own row before it leaves: the client of docs/wire-format.md for browsers and Node.
+// Perturb your own row before it leaves: the client of docs/reference/wire-format.md for browsers and Node.
 //
 // Every random bit comes from crypto.getRandomValues. Words of 64 bits are BigInts; numbers are
 // the same IEEE doubles as in every other client. No error repeats a value of a row: errors are
@@ -14,7 +14,7 @@ const MOST_COLUMNS = 1000;
 const MOST_BYTES = 2 ** 25;
 const SLACK = 1e-9;
 const ROUNDING = 2 ** -48;
-const AS_THE_FORMAT_SAYS = "write it as docs/wire-format.md says";
+const AS_THE_FORMAT_SAYS = "write it as docs/reference/wire-format.md says";
 const DAY = 86_400_000;
 const WORDS = 1n << 64n;
 

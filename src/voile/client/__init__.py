@@ -1,7 +1,7 @@
 """Perturb your own row before it leaves: NumPy and the standard library, nothing else.
 
 A survey publishes a `Spec`. `perturb` randomizes one row by it, `submission` makes what is sent,
-`send` sends it; `read_submission` is the server's side. The format: docs/wire-format.md.
+`send` sends it; `read_submission` is the server's side. The format: docs/reference/wire-format.md.
 """
 
 from voile.client.beliefs import prior_posterior

@@ -13,7 +13,7 @@ from typing import Any
 
 from voile.errors import UsageError
 
-AS_THE_FORMAT_SAYS = "write it as docs/wire-format.md says"
+AS_THE_FORMAT_SAYS = "write it as docs/reference/wire-format.md says"
 EXACT = 2**53
 """Whole numbers up to this one are the same in every language that reads JSON."""
 

@@ -29,7 +29,7 @@ HINTS = {
     HTTPStatus.METHOD_NOT_ALLOWED: "POST /v1/rows; everything else is GET",
 }
 WHAT = "the collector"
-OTHER_HINT = "ask as docs/collecting.md says"
+OTHER_HINT = "ask as docs/guides/collecting.md says"
 
 
 @dataclass(frozen=True)

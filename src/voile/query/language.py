@@ -99,7 +99,7 @@ SINGLE_PERSON = (exp.Min, exp.Max, exp.First, exp.Last, exp.AnyValue, exp.ArgMax
 
 ONE_ROW = (
     "an expression may use comparisons, BETWEEN, IN (…), LIKE, IS NULL, AND/OR/XOR/NOT, CASE, "
-    "arithmetic, and the text and date functions of one row: see docs/sql.md"
+    "arithmetic, and the text and date functions of one row: see docs/reference/sql.md"
 )
 REASONS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
     (

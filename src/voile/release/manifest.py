@@ -1,6 +1,6 @@
 """manifest.json: all that a release says about itself, as documented, checked data.
 
-The JSON Schema in docs/manifest.schema.json is generated from these classes and those of
+The JSON Schema in docs/reference/manifest.schema.json is generated from these classes and those of
 local_manifest.py.
 """
 

@@ -47,12 +47,12 @@ select count(*) from people where read_text('/etc/passwd') = 'x'
 --                                ^
 
 -- says: cannot be used here
--- hint: docs/sql.md
+-- hint: docs/reference/sql.md
 select count(*) from people where frobnicate(age) > 3
 --                                ^
 
 -- says: cannot be used here
--- hint: docs/sql.md
+-- hint: docs/reference/sql.md
 select sum(frobnicate(age)) from people
 --         ^
 

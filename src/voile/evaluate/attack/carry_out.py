@@ -112,7 +112,7 @@ def check_words(adversary: str | None, joint: object | None, others: int) -> Non
     if adversary == "correlated" and joint is None:
         raise UsageError(
             "a correlated adversary needs beliefs about people together",
-            hint="--joint FILE; see docs/attacks.md",
+            hint="--joint FILE; see docs/guides/attacks.md",
         )
     if adversary in ("independent", "exclusive") and joint is not None:
         raise UsageError(
