@@ -1,0 +1,67 @@
+"""A figure or a table of a paper: the work that makes it, piece by piece, and what it comes to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from voile.reproduce.verdict import Check
+
+Columns = Mapping[str, Sequence[Any]]
+"""A table to be written as CSV: names to values, all of one length."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """How much is wanted, and from which coins."""
+
+    quick: bool = False
+    seed: int = 1
+
+    def seeds(self, full: int, quick: int) -> range:
+        """One seed a repetition: so many in a full run, so many in a quick one."""
+        return range(self.seed, self.seed + (quick if self.quick else full))
+
+
+@dataclass(frozen=True)
+class Part:
+    """A piece of work: a function of a module, and what it is called with.
+
+    It runs in a process of its own and its result, which is written as JSON, is kept: so both are
+    plain. What several pieces need (a table, its true counts) the module keeps with `lru_cache`.
+    """
+
+    work: Callable[..., Any]
+    given: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def key(self) -> str:
+        return f"{self.work.__module__}.{self.work.__name__} {json.dumps(dict(self.given))}"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the pieces come to: the numbers, the verdict, and a picture of them.
+
+    `tables` are CSV files: "" is NAME.csv, "x" is NAME-x.csv. `picture` makes an Altair chart, to
+    which title, subtitle and caption are added in the one look of all.
+    """
+
+    checks: tuple[Check, ...]
+    tables: Mapping[str, Columns]
+    picture: Callable[[], Any]
+    title: str
+    subtitle: str | Sequence[str]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """`parts` lists the work, `conclude` makes the finding of its results, in the same order."""
+
+    name: str
+    paper: str
+    what: str
+    parts: Callable[[Run], Sequence[Part]]
+    conclude: Callable[[Run, Sequence[Any]], Finding]

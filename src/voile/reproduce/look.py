@@ -1,0 +1,113 @@
+"""Charts and drawn tables that all papers share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from voile.evaluate.look import BLUE, GRID, INK, METHOD_COLOURS, METHOD_DASHES, SOFT, VERMILION
+from voile.evaluate.look import load_altair as altair
+from voile.reproduce.figure import Columns
+
+__all__ = [
+    "BLUE", "GRID", "INK", "METHOD_COLOURS", "METHOD_DASHES", "SOFT", "VERMILION",
+    "altair", "beside", "lines", "records", "table",
+]  # fmt: skip
+
+WIDTH, HEIGHT = 620, 380
+ROW = 30
+"""Height of a line of a drawn table."""
+
+
+def records(columns: Columns) -> list[dict[str, Any]]:
+    """Rows as Altair takes them, of columns as CSV has them."""
+    names = list(columns)
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def lines(
+    columns: Columns,
+    x: str,
+    y: str,
+    by: str,
+    *,
+    titles: tuple[str, str],
+    log: tuple[bool, bool] = (False, False),
+    band: tuple[str, str] | None = None,
+    order: Sequence[str] = (),
+    formats: tuple[str, str] = ("", ""),
+    width: int = WIDTH,
+    height: int = HEIGHT,
+    legend: str = "",
+) -> Any:
+    """A line with points for each value of `by`, in colours and dashes; `band` is (low, high)."""
+    alt = altair()
+    series = list(order) or list(dict.fromkeys(columns[by]))
+    scale = [alt.Scale(type="log") if wanted else alt.Scale(zero=False) for wanted in log]
+    base = alt.Chart(alt.Data(values=records(columns))).encode(
+        x=alt.X(f"{x}:Q", title=titles[0], scale=scale[0], axis=alt.Axis(format=formats[0])),
+        y=alt.Y(f"{y}:Q", title=titles[1], scale=scale[1], axis=alt.Axis(format=formats[1])),
+        color=alt.Color(
+            f"{by}:N",
+            title=legend or None,
+            scale=alt.Scale(domain=series, range=METHOD_COLOURS[: len(series)]),
+            legend=alt.Legend(orient="top", symbolType="stroke", symbolSize=400, columns=3),
+        ),
+    )
+    drawn = base.mark_line(strokeWidth=2.5).encode(
+        strokeDash=alt.StrokeDash(
+            f"{by}:N",
+            legend=None,
+            scale=alt.Scale(domain=series, range=METHOD_DASHES[: len(series)]),
+        )
+    )
+    layers = [drawn, base.mark_point(filled=True, size=42, opacity=1)]
+    if band:
+        low, high = (f"{name}:Q" for name in band)
+        layers.insert(0, base.mark_area(opacity=0.15).encode(y=alt.Y(low), y2=alt.Y2(high)))
+    return alt.layer(*layers).properties(width=width, height=height)
+
+
+def table(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    widths: Sequence[int] = (),
+    marks: Mapping[tuple[int, int], str] | None = None,
+) -> Any:
+    """A table as a picture; `marks` colours single cells by (row, column)."""
+    alt = altair()
+    wide = list(widths) or [max(90, WIDTH // len(headings))] * len(headings)
+    left = [sum(wide[:i]) for i in range(len(wide))]
+    cells = [
+        {"x": left[j], "y": i * ROW, "text": text, "colour": (marks or {}).get((i - 1, j), INK),
+         "weight": "bold" if i == 0 else "normal"}
+        for i, row in enumerate([headings, *rows])
+        for j, text in enumerate(row)
+    ]  # fmt: skip
+    size = {"width": sum(wide), "height": (len(rows) + 1) * ROW}
+    place = {
+        "x": alt.X("x:Q", axis=None, scale=alt.Scale(domain=[0, size["width"]], nice=False)),
+        "y": alt.Y(
+            "y:Q", axis=None, scale=alt.Scale(domain=[size["height"], -ROW / 2], nice=False)
+        ),
+    }
+    text = (
+        alt.Chart(alt.Data(values=cells))
+        .mark_text(align="left", baseline="middle", fontSize=13)
+        .encode(**place, text="text:N", color=alt.Color("colour:N", scale=None))
+    )
+    bold = text.transform_filter("datum.weight == 'bold'").mark_text(
+        align="left", baseline="middle", fontSize=13, fontWeight=600
+    )
+    rules = [{"y": (i + 0.5) * ROW, "x": 0, "x2": size["width"]} for i in range(len(rows))]
+    ruled = (
+        alt.Chart(alt.Data(values=rules)).mark_rule(color=GRID).encode(**place, x2=alt.X2("x2:Q"))
+    )
+    plain = text.transform_filter("datum.weight != 'bold'")
+    return alt.layer(ruled, plain, bold).properties(**size)
+
+
+def beside(*charts: Any) -> Any:
+    """Panels in a row."""
+    return altair().hconcat(*charts, spacing=36)

@@ -1,0 +1,111 @@
+"""What a paper prints beside what we measure, and whether they agree."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What runs with different coins gave; one value where no coin is thrown."""
+
+    values: tuple[float, ...]
+
+    @classmethod
+    def of(cls, values: float | Iterable[float]) -> Sample:
+        several = (values,) if isinstance(values, (int, float)) else tuple(values)
+        return cls(tuple(map(float, several)))
+
+    @property
+    def mean(self) -> float:
+        return fmean(self.values)
+
+    @property
+    def sd(self) -> float:
+        """The spread from run to run; 0 where there is one."""
+        return stdev(self.values) if len(self.values) > 1 else 0.0
+
+    @property
+    def runs(self) -> int:
+        return len(self.values)
+
+    def near(self, value: float, reading: float) -> bool:
+        """Whether one more run may have given `value`, which is known up to `reading`.
+
+        Three standard deviations: a right number is rejected about once in 370 times.
+        """
+        return abs(self.mean - value) <= reading + 3 * self.sd * math.sqrt(1 + 1 / self.runs)
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number of the paper and ours.
+
+    `reading` is how exactly the print can be read: half of its last digit, or what an eye can tell
+    on a curve. Where the print is wrong, `right` is what it should be, and `why` says so.
+    """
+
+    what: str
+    printed: float | None
+    measured: Sample
+    reading: float = 0.0
+    right: float | None = None
+    why: str = ""
+
+    @property
+    def agrees(self) -> bool | None:
+        """With the print; None where the paper prints no number."""
+        if self.printed is None:
+            return None
+        return self.measured.near(self.printed, self.reading)
+
+    @property
+    def sound(self) -> bool:
+        """Whether it is what it should be: the print, or what is right where the print is not."""
+        expected = self.printed if self.right is None else self.right
+        return expected is None or self.measured.near(expected, self.reading)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "mean": self.measured.mean,
+            "sd": self.measured.sd,
+            "runs": self.measured.runs,
+            "right": self.right,
+            "agrees": self.agrees,
+            "sound": self.sound,
+            "why": self.why,
+        }
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A sentence of the paper, what we saw of it in words, and whether it holds.
+
+    `expected` is False where the print is known to be wrong, as `why` says.
+    """
+
+    what: str
+    printed: str
+    measured: str
+    agrees: bool
+    expected: bool = True
+    why: str = ""
+
+    @property
+    def sound(self) -> bool:
+        return self.agrees == self.expected
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "seen": self.measured,
+            "agrees": self.agrees,
+            "sound": self.sound,
+            "why": self.why,
+        }
+
+
+Check = Number | Claim
