@@ -18,11 +18,11 @@ import voile
 from voile.cli import app
 from voile.errors import PromiseError, SchemaError, TableError, UsageError, VoileError
 from voile.evaluate.frontier import find_frontier, running
-from voile.evaluate.frontier.journal import Journal
 from voile.evaluate.frontier.measuring import measure
 from voile.evaluate.frontier.portfolio import METHODS, Candidate, candidates, read_grid
 from voile.evaluate.frontier.result import Frontier, efficient
 from voile.evaluate.frontier.subject import Subject, read_subject
+from voile.journal import Journal
 
 ORACLE = json.loads((Path(__file__).parent / "oracle" / "frontier.json").read_text())
 ADULT = "dataset:adult/frontier"
@@ -232,8 +232,8 @@ def test_points_of_another_table_are_refused(small: Path, tmp_path: Path) -> Non
 
 
 def test_two_runs_cannot_write_to_one_folder(tmp_path: Path) -> None:
-    with Journal(tmp_path, "a"), pytest.raises(UsageError, match="another run"):
-        Journal(tmp_path, "a").__enter__()
+    with Journal(tmp_path / "points.jsonl", "a"), pytest.raises(UsageError, match="another run"):
+        Journal(tmp_path / "points.jsonl", "a").__enter__()
 
 
 # ------------------------------------------------------------------ what comes out

@@ -30,6 +30,7 @@ from voile.cli import (
     perturbing,
     planning,
     releases,
+    reproducing,
     risk,
     self_audit,
     serving,
@@ -42,8 +43,8 @@ from voile.terminal import complain, say
 
 __all__ = [
     "app", "asking", "attacks", "collecting", "frontier", "grouping", "guarantees", "hierarchy",
-    "losses", "main", "mining", "mining_servers", "perturbing", "planning", "releases", "risk",
-    "self_audit", "serving", "sulq", "tables",
+    "losses", "main", "mining", "mining_servers", "perturbing", "planning", "releases",
+    "reproducing", "risk", "self_audit", "serving", "sulq", "tables",
 ]  # fmt: skip
 
 PANELS = {
@@ -54,7 +55,7 @@ PANELS = {
     "Interactive answers": ("serve", "ask", "mine", "sulq"),
     "Mining": ("tree", "rules"),
     "Privacy": ("guarantees", "convert", "risk", "exposure", "attack", "audit", "loss"),
-    "To begin with": ("datasets", "demo"),
+    "To begin with": ("datasets", "demo", "reproduce"),
 }
 """The commands as --help shows them."""
 

@@ -109,3 +109,10 @@ class Claim:
 
 
 Check = Number | Claim
+
+
+def sign(agrees: bool | None, sound: bool) -> str:
+    """In a word: as printed; not, because the print is wrong or unclear; not, and it should be."""
+    if not sound:
+        return "fails"
+    return "differs" if agrees is False else "agrees"

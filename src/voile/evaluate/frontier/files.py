@@ -6,9 +6,9 @@ from pathlib import Path
 
 from voile.errors import UsageError
 from voile.evaluate.frontier.frontier_plot import draw
-from voile.evaluate.frontier.journal import NAME
 from voile.evaluate.frontier.page import page
 from voile.evaluate.frontier.result import Frontier
+from voile.evaluate.frontier.running import KEPT
 from voile.evaluate.look import load_altair, render
 from voile.files import write_whole
 from voile.release.staging import check_outside
@@ -22,7 +22,7 @@ def check_folder(folder: Path, *, overwrite: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{str(folder)!r} is a file", hint="name a folder")
     check_outside(folder / POINTS)
-    if overwrite or (folder / NAME).exists():
+    if overwrite or (folder / KEPT).exists():
         return
     for name in (POINTS, PICTURE, PAGE):
         if (folder / name).exists():

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from voile.errors import UsageError
-from voile.evaluate.frontier.journal import Forgetful, Journal
 from voile.evaluate.frontier.portfolio import (
     Grid,
     candidates,
@@ -17,8 +16,9 @@ from voile.evaluate.frontier.portfolio import (
     read_grid,
 )
 from voile.evaluate.frontier.result import Frontier
-from voile.evaluate.frontier.running import Keeper, check_jobs, run
+from voile.evaluate.frontier.running import KEPT, OTHER, Keeper, check_jobs, run
 from voile.evaluate.frontier.subject import read_subject
+from voile.journal import Forgetful, Journal
 from voile.publishing.progress import Progress, Silent
 
 
@@ -65,7 +65,7 @@ def find_frontier(
     place: AbstractContextManager[Keeper] = (
         nullcontext(Forgetful())
         if folder is None
-        else Journal(Path(folder), subject.digest, overwrite=overwrite)
+        else Journal(Path(folder) / KEPT, subject.digest, overwrite=overwrite, other=OTHER)
     )
     with place as keeper:
         measured = run(subject, asked, keeper, told, jobs=jobs)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.compiled import compiled
 from voile.recoding.units import Codes, Counts
-
-Floats = npt.NDArray[np.float64]
 
 LN2 = float(np.log(2.0))
 

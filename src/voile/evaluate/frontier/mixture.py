@@ -12,9 +12,9 @@ from functools import cached_property
 
 import numpy as np
 
+from voile.arrays import Floats
 from voile.evaluate.frontier.kernels import (
     LN2,
-    Floats,
     least_in_balls,
     quadratic_step,
     sums_by_part,

@@ -20,6 +20,8 @@ from voile.evaluate.frontier.portfolio import Candidate
 from voile.evaluate.frontier.subject import Subject
 from voile.publishing.progress import Progress
 
+KEPT = "points.jsonl"
+OTHER = "points of another table, or of other columns, hierarchies or support"
 P_LOSSES = (0.0025, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.06, 0.075, 0.1)
 """Where the frontier is certified; its lines bound it everywhere else."""
 

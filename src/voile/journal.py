@@ -12,17 +12,21 @@ from typing import IO, Any
 
 from voile.errors import UsageError
 
-NAME = "points.jsonl"
+
+class OtherJournalError(UsageError):
+    """What is kept is about something else."""
 
 
 class Journal:
     """Lines of JSON, each durable when `keep` returns; the first says what they are about.
 
-    A line that was cut off by a crash is dropped. Two runs cannot write to one folder.
+    A line that was cut off by a crash is dropped. Two runs cannot write to one file.
     """
 
-    def __init__(self, folder: Path, digest: str, *, overwrite: bool = False) -> None:
-        self.path, self.digest, self.overwrite = folder / NAME, digest, overwrite
+    def __init__(
+        self, path: Path, digest: str, *, overwrite: bool = False, other: str = "another run"
+    ) -> None:
+        self.path, self.digest, self.overwrite, self.other = path, digest, overwrite, other
         self.known: dict[str, Any] = {}
         self._lock = threading.Lock()
         self._file: IO[bytes]
@@ -55,9 +59,8 @@ class Journal:
             content = b""
         lines = content[: content.rfind(b"\n") + 1].splitlines(keepends=True)
         if lines and head_of(lines[0]) != self.digest:
-            raise UsageError(
-                f"{str(self.path)!r} holds points of another table, or of other columns, "
-                "hierarchies or support",
+            raise OtherJournalError(
+                f"{str(self.path)!r} holds {self.other}",
                 hint="choose another folder, or pass --overwrite to start anew",
             )
         self._file.truncate(sum(map(len, lines)))
@@ -65,7 +68,7 @@ class Journal:
             entry = json.loads(line)
             self.known[entry["key"]] = entry["found"]
         if not lines:
-            self._write({"frontier": self.digest})
+            self._write({"about": self.digest})
 
     def keep(self, key: str, found: Any) -> None:
         with self._lock:
@@ -87,7 +90,7 @@ class Journal:
 
 def head_of(line: bytes) -> str:
     try:
-        return str(json.loads(line)["frontier"])
+        return str(json.loads(line)["about"])
     except (ValueError, KeyError, TypeError):
         return ""
 

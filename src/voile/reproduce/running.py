@@ -1,0 +1,164 @@
+"""All pieces of all figures on all cores; what is done is kept, so that a run can go on."""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import signal
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from voile.errors import UsageError
+from voile.evaluate.frontier.running import check_jobs
+from voile.journal import Journal, OtherJournalError
+from voile.publishing import Progress
+from voile.publishing.progress import Silent
+from voile.reproduce.figure import Figure, Part, Run
+from voile.reproduce.gallery import write_gallery
+from voile.reproduce.result import Reproduced
+from voile.reproduce.writing import check_folder, write_finding
+
+KEPT = ".parts.jsonl"
+
+
+def reproduce(
+    figures: Sequence[Figure],
+    folder: str | Path,
+    *,
+    run: Run | None = None,
+    jobs: int | None = None,
+    progress: Progress | None = None,
+) -> list[Reproduced]:
+    """Make the figures' data, pictures and verdicts in `folder`, and a page that shows them all.
+
+    Pieces of work run in processes, one a core unless `jobs` says how many. Their results are kept
+    in the folder: a run that was interrupted goes on, and the same run again is done at once.
+    """
+    place, wanted, number = Path(folder), run or Run(), check_jobs(jobs)
+    check_folder(place)
+    with journal(place) as kept, workers(number) as pool:
+        done = Reproducing(figures, wanted, place, kept, pool, progress or Silent()).all()
+    write_gallery(place)
+    return done
+
+
+class Reproducing:
+    """One run: which pieces are awaited, and which figures are ready to be concluded."""
+
+    def __init__(
+        self,
+        figures: Sequence[Figure],
+        run: Run,
+        folder: Path,
+        kept: Journal,
+        pool: ProcessPoolExecutor,
+        progress: Progress,
+    ) -> None:
+        self.figures, self.run, self.folder = figures, run, folder
+        self.kept, self.pool, self.progress = kept, pool, progress
+        self.parts = {figure.name: list(figure.parts(run)) for figure in figures}
+        self.awaited: dict[Future[Any], Part | Figure] = {}
+        self.done: dict[str, Reproduced] = {}
+
+    def all(self) -> list[Reproduced]:
+        pieces = {part.key: part for parts in self.parts.values() for part in parts}
+        self.progress.start("reproducing", len(pieces) + len(self.figures))
+        for key, part in pieces.items():
+            if key in self.kept.known:
+                self.progress.advance(1)
+            else:
+                self.awaited[self.pool.submit(part.work, **part.given)] = part
+        self.conclude()
+        while self.awaited:
+            ready, _ = wait(self.awaited, return_when=FIRST_COMPLETED)
+            for future in ready:
+                task = self.awaited.pop(future)
+                self.take(task, outcome(future, task))
+        return [self.done[figure.name] for figure in self.figures]
+
+    def take(self, task: Part | Figure, result: Any) -> None:
+        self.progress.advance(1)
+        if isinstance(task, Figure):
+            self.done[task.name] = result
+        else:
+            self.kept.keep(task.key, result)
+            self.conclude()
+
+    def conclude(self) -> None:
+        """Send the figures whose pieces are all there to be concluded, drawn and written."""
+        for figure in self.figures:
+            parts = self.parts.get(figure.name)
+            if parts is None or any(part.key not in self.kept.known for part in parts):
+                continue
+            del self.parts[figure.name]
+            results = [self.kept.known[part.key] for part in parts]
+            future = self.pool.submit(finish, figure, self.run, results, self.folder)
+            self.awaited[future] = figure
+
+
+def outcome(future: Future[Any], task: Part | Figure) -> Any:
+    """The result of a task; an error says whose it is."""
+    try:
+        return future.result()
+    except BrokenProcessPool:
+        raise UsageError(
+            "a process that was working ended all at once; most likely memory ran out",
+            hint="run it again, with --jobs 1: what was done is kept",
+        ) from None
+    except Exception as error:
+        error.add_note(f"in {task.name if isinstance(task, Figure) else task.key}")
+        raise
+
+
+def finish(figure: Figure, run: Run, results: Sequence[Any], folder: Path) -> Reproduced:
+    return write_finding(figure, figure.conclude(run, results), run, folder)
+
+
+@contextmanager
+def workers(number: int) -> Iterator[ProcessPoolExecutor]:
+    """Processes that end with this one, also when it is interrupted."""
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(number, mp_context=context, initializer=begin_work)
+    try:
+        yield pool
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
+    pool.shutdown()
+
+
+def begin_work() -> None:
+    """One thread a process: there is a process a core. Interrupting is the parent's matter."""
+    import numba  # noqa: PLC0415  (only in workers)
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    numba.set_num_threads(1)
+
+
+@contextmanager
+def journal(folder: Path) -> Iterator[Journal]:
+    """What was kept, unless another Voile kept it: a change of the program may change results."""
+    digest = program()
+    try:
+        opened = Journal(folder / KEPT, digest).__enter__()
+    except OtherJournalError:
+        opened = Journal(folder / KEPT, digest, overwrite=True).__enter__()
+    try:
+        yield opened
+    finally:
+        opened.__exit__(None, None, None)
+
+
+def program() -> str:
+    """A digest of Voile's own source."""
+    root = Path(__file__).parent.parent
+    whole = hashlib.sha256()
+    for file in sorted(root.rglob("*.py")):
+        whole.update(file.read_bytes())
+    return whole.hexdigest()
