@@ -19,7 +19,7 @@ Numbers = npt.NDArray[np.float64]
 
 LARGEST = 2**50
 """Bound of a grid's whole numbers. Up to it, encoding the value of a code gives the code back:
-the operations of `Grid.encode` are together off by less than ½ (docs/mathematics.md, §22)."""
+the operations of `Grid.encode` are together off by less than ½ (docs/mathematics, §22)."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from fractions import Fraction
 LARGEST = 2**1000
 """Fractions below it are doubles."""
 ROUNDING = 2.0**-48
-"""Relative error that the logarithms below stay within, with room to spare (docs/mathematics.md,
+"""Relative error that the logarithms below stay within, with room to spare (docs/mathematics,
 §22)."""
 
 

@@ -5,7 +5,7 @@ rows, m tuples in the domain, and f from Definition 3.2. An algorithm for which 
 tuple of the table for another changes the chance of no view by more than the factor K is
 meaningless: for two thirds of the queries one cannot tell from its views whether all records
 meet the query or none does. A (d, γ)-private algorithm changes it by at most R·γ/d. So
-where R·γ/d ≤ K no useful algorithm is (d, γ)-private. Proof: docs/mathematics.md, section 17.
+where R·γ/d ≤ K no useful algorithm is (d, γ)-private. Proof: docs/mathematics, section 17.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Boundary:
         if not self.forbids(promise):
             return None
         return Limit(
-            "VLDB 2007, Theorem 3.3, with the constant of docs/mathematics.md, section 17",
+            "VLDB 2007, Theorem 3.3, with the constant of docs/mathematics, section 17",
             f"no algorithm from which queries can be told apart is (d, γ)-private here: an "
             f"exchanged tuple may change a chance by R·γ/d = {float(swap_factor(promise)):.4g}, "
             f"and up to K = {float(self.swap_limit):.4g} every algorithm is meaningless "
@@ -106,7 +106,7 @@ class Boundary:
         return (
             f"{ratio}: no useful release keeps priors of {least:.3g} or more below "
             f"γ = {EXAMPLE:g}, nor the like at other γ (Theorem 3.3; its constant: "
-            "docs/mathematics.md, section 17)"
+            "docs/mathematics, section 17)"
         )
 
 

@@ -3,7 +3,7 @@
 `retention` a is the chance that a real record is kept (the paper's α+β);
 `noise` is q of the multiset form (every tuple of D gets N copies, P(N=j) = (1−q)q^j) or β of the
 set form (every tuple outside the table is inserted with chance β).
-Derivations: docs/mathematics.md.
+Derivations: docs/mathematics.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ hardly tell more than the first that showed it.
 The promise is about whether a record has ever been in the series: any course of its being there
 or not, against never. The likelihood ratio of a history is a product over the views, each factor
 within the bounds of one view; the bounds of the product follow by walking the two states.
-Derivations: docs/mathematics.md, section 19.
+Derivations: docs/mathematics, section 19.
 """
 
 from __future__ import annotations

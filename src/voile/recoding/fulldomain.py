@@ -1,7 +1,7 @@
 """Full-domain generalization: one level for each column, the best that meets the requirements.
 
 Every row shows the nodes that its values lie in at the chosen levels. Rows of classes that fail
-may be suppressed, up to a limit. The search is exact: see docs/mathematics.md.
+may be suppressed, up to a limit. The search is exact: see docs/mathematics.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """From a wished error back to the strongest promise that allows it.
 
 The expected error falls as the promise is weakened: as γ grows, and as d shrinks (proved in
-docs/mathematics.md, section 17). So both ends are found by halving. What is computed may differ
+docs/mathematics, section 17). So both ends are found by halving. What is computed may differ
 from the law by a thousandth, and need not fall quite as smoothly: so only promises are returned
 whose own error was computed, digit by digit as they are told, and is small enough.
 """

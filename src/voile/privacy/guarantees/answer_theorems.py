@@ -1,4 +1,4 @@
-"""The theorems between promises about noisy answers; proofs in docs/mathematics.md, section 33."""
+"""The theorems between promises about noisy answers; proofs in docs/mathematics, section 33."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 L is P(view | with a record)/P(view | without it). Three bounds say everything here: low ≤ L,
 L ≤ high, and L of one record over L of another ≤ swap, where swap ≤ high/low always holds.
-Proofs: docs/mathematics.md, section 16.
+Proofs: docs/mathematics, section 16.
 """
 
 from __future__ import annotations

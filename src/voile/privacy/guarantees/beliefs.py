@@ -2,7 +2,7 @@
 
 With L = P(view | with a record) / P(view | without it), and the quotient of two such ratios
 when one record takes another's place, each of them bounds L, or that quotient, or both;
-docs/mathematics.md, section 16, says which.
+docs/mathematics, section 16, says which.
 """
 
 from __future__ import annotations

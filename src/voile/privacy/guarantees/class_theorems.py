@@ -1,4 +1,4 @@
-"""The theorems between k, ℓ, t and semantic privacy; proofs in docs/mathematics.md, section 16."""
+"""The theorems between k, ℓ, t and semantic privacy; proofs in docs/mathematics, section 16."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Requirements on tables that are published in classes of records: k, ℓ, t, semantic.
 
 They describe what stands in the published table, not what can be learnt from it: none of them
-implies anything about beliefs (docs/mathematics.md, section 16).
+implies anything about beliefs (docs/mathematics, section 16).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Someone who knows every other row weighs two hypotheses about one. An answer with noise of variance
 V, where they differ by 1, moves conf by a step of mean 1/2V towards the truth and of variance 1/V.
-Proofs: docs/mathematics.md, section 33. The exact laws of the noise that is drawn: `promise`.
+Proofs: docs/mathematics, section 33. The exact laws of the noise that is drawn: `promise`.
 """
 
 from __future__ import annotations

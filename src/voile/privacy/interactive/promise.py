@@ -2,7 +2,7 @@
 
 (δ,T)-privacy: after at most T answers, conf of what is asked about one row is above its start by
 more than δ with chance at most η. The normal law gives V; it is raised to what the law that is
-drawn needs, whatever totals are asked for. Proofs: docs/mathematics.md, section 33.
+drawn needs, whatever totals are asked for. Proofs: docs/mathematics, section 33.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What is promised to someone whose row is perturbed before it leaves them.
 
 Each column j is retained with chance p_j, else replaced by a draw from the public m_j. Proofs:
-docs/mathematics.md, "Promises of local perturbation".
+docs/mathematics, "Promises of local perturbation".
 """
 
 from voile.privacy.local.amplification import (
