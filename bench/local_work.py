@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.compiled import compiled
 from voile.noise import Key
 from voile.noise.replacement import Replacement, perturb
@@ -21,7 +22,6 @@ from voile.reconstruct import Axis, invert
 
 Codes = npt.NDArray[Any]
 Counts = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 RETENTION = 0.3
 PIECE = 2**16

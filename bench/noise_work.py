@@ -14,19 +14,17 @@ from typing import Any
 from unittest.mock import patch
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from bench.adult import adult_schema, first_ages
 from bench.stages import profiled
+from voile.arrays import Words
 from voile.engines import parquet
 from voile.mechanisms import AlphaBeta
 from voile.noise import Key
 from voile.publishing.progress import Silent
 from voile.publishing.view import FILE_RANGES, RANGE_ROWS, ViewWriter
 from voile.schema import Schema
-
-Words = npt.NDArray[np.uint64]
 
 
 def rate(rows: int, seconds: float, **more: Any) -> dict[str, Any]:

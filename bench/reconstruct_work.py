@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.reconstruct import (
     Axis,
     Transition,
@@ -22,8 +22,6 @@ SEED = 20050614
 COMPONENTS = 6
 REPLACED = 0.5
 """The chance that a replaced value satisfies its condition."""
-
-Floats = npt.NDArray[np.float64]
 
 
 def seconds(call: Callable[[], object], times: int) -> float:

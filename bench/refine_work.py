@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bench.adult import NAME
+from voile.arrays import Floats
 from voile.engines.encode import codes
 from voile.engines.table import Table
 from voile.evaluate.workload import selection_counts
@@ -21,7 +22,6 @@ from voile.publishing import publish
 from voile.refine import Refinement, refine
 from voile.schema import TupleIndex
 
-Floats = npt.NDArray[np.float64]
 SIZES = (5, 5, 10, 30, 2, 2, 16, 30, 3, 3, 16, 4, 3, 16, 3, 4, 7, 5, 2, 2)
 """Of the made-up table: m = 6.7·10¹⁴."""
 EDGES = (0, 1, 3, 10, 30, 100, 300, 1000, 5000, math.inf)

@@ -8,9 +8,9 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bench.adult import NAME
+from voile.arrays import Floats
 from voile.engines.encode import codes
 from voile.engines.table import Table
 from voile.evaluate.workload import Selections, selection_counts
@@ -19,7 +19,6 @@ from voile.publishing import publish
 from voile.release import ViewRelease
 from voile.schema import TupleIndex
 
-Floats = npt.NDArray[np.float64]
 LIMITS = (0, 1, 100, 500, 1000)
 
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 from voile.answering.local.axes import Noise
 from voile.answering.local.source import LocalSource, Method
 from voile.answering.local.work import LocalWork, answer_local
+from voile.arrays import Floats
 from voile.engines.encode import values_at
 from voile.engines.parquet import write_part
 from voile.engines.view import View
@@ -28,7 +29,6 @@ from voile.query.predicate import ROW
 from voile.query.rows import RowSums
 from voile.schema import Schema, TupleIndex
 
-Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 
 

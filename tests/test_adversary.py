@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import pytest
 
+from voile.arrays import Floats
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma, plan
 from voile.privacy.adversary import (
     Evidence,
-    Floats,
     Joint,
     exclusive,
     independent,

@@ -10,7 +10,6 @@ import math
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from tests.sampling import proportion_at_least
@@ -19,12 +18,11 @@ from voile.answering.columns import APPROXIMATE, edge
 from voile.answering.estimator import Estimator
 from voile.answering.quantiles import Distribution, increasing, point, woodruff
 from voile.answering.totals import Groups, Totals, product, with_products
+from voile.arrays import Floats
 from voile.mechanisms import AlphaBeta
 from voile.mechanisms.deviation import geometric_scale
 from voile.query.formula import Call, Formula, Number, Quantile, Total, covariance, square_root
 from voile.query.predicate import Expression, Term
-
-Floats = npt.NDArray[np.float64]
 
 VALUE = Expression('"x"', ("x",))
 COUNT, SUM, SQUARES = Term(), Term(None, (VALUE,)), Term(None, (VALUE, VALUE))

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from tests.class_rows import Grouped, Truth
@@ -20,6 +19,7 @@ from voile.answering.classes import pairing
 from voile.answering.classes.entropy import fitted_boxes, fitted_buckets
 from voile.answering.classes.explain import explain_classes
 from voile.answering.classes.work import answer_classes
+from voile.arrays import Floats
 from voile.engines.table import Table
 from voile.errors import QueryError
 from voile.privacy.requirements import K
@@ -28,7 +28,6 @@ from voile.recoding.mondrian import mondrian
 from voile.reconstruct.censored import spread_in_intervals
 from voile.schema import Attribute, Range, Schema, Values
 
-Floats = npt.NDArray[np.float64]
 RECODES = ("generalize", "bucketize")
 OPEN = {"generalize": ("age", "town"), "bucketize": ("job", "pay")}
 SCHEMA = Schema(

@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from voile.arrays import Floats
 from voile.errors import PromiseError, UsageError
 from voile.privacy import convert, parse_guarantee, parse_wish
 from voile.privacy.interactive.laws import KINDS, noise_law
-
-Floats = npt.NDArray[np.float64]
 
 
 def claimed(source: str, wish: str, name: str) -> float:

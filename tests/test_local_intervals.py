@@ -27,13 +27,13 @@ from voile.answering.local.estimator import COVERS, LAW_COVERS, deviation, exact
 from voile.answering.local.group_errors import Sub
 from voile.answering.local.totals import CountLaw
 from voile.answering.local.work import LocalWork
+from voile.arrays import Floats
 from voile.engines.encode import codes as codes_of
 from voile.estimate import Answer, Estimate
 from voile.query import parse
 from voile.query.predicate import Term
 from voile.schema import Attribute, Interval, Range, Schema, Values
 
-Floats = npt.NDArray[np.float64]
 ORACLE = {
     check["id"]: check
     for check in json.loads((Path(__file__).parent / "oracle/olap_sulq.json").read_text())["checks"]

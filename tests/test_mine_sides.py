@@ -6,16 +6,14 @@ import itertools
 
 import duckdb
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from voile.arrays import Floats
 from voile.asking.classes import Products, products
 from voile.asking.sides import read
 from voile.errors import QueryError, UsageError, VoileError
 from voile.schema import Attribute, Schema, Values
 from voile.schema.attribute import Range
-
-Floats = npt.NDArray[np.float64]
 
 
 def boolean(name: str, *, null: bool = False) -> Attribute:

@@ -17,6 +17,7 @@ import pytest
 
 from tests.mining_servers import adult
 from tests.sampling import proportion_at_least
+from voile.arrays import Floats
 from voile.asking import implication
 from voile.asking.covariance import Counts, Form, combined
 from voile.asking.implication import Ratio, cut, fieller, implied, possible
@@ -38,8 +39,6 @@ AND = Form(0, np.zeros(1), np.zeros(1), np.ones((1, 1)))
 XOR = Form(0, np.ones(1), np.ones(1), np.full((1, 1), -2.0))
 CLASSES = (np.array([[0.0, 1.0]]), np.array([[0.0, 1.0]]))
 N = 32561
-
-Floats = npt.NDArray[np.float64]
 
 
 def parsed(key: str) -> tuple[str, str, int, float]:

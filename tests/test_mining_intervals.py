@@ -10,7 +10,6 @@ from itertools import combinations, product
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from tests.perturbed import PerturbedCounts, perturbed
@@ -23,7 +22,6 @@ from voile.mining.intervals import bounded, quotients, ratios, shares
 from voile.mining.rules import possible_intervals
 from voile.schema import Attribute, Schema, Values
 
-Floats = npt.NDArray[np.float64]
 LOSS = 0.02
 """By how much a normal interval may cover less often than it says."""
 

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.evaluate.frontier import certify
 from voile.evaluate.frontier.kernels import least_in_ball, least_in_balls
@@ -19,7 +19,6 @@ from voile.evaluate.frontier.subject import read_subject
 from voile.evaluate.losses import Populations, jensen_shannon, populations
 from voile.schema.hierarchy import Levels
 
-Floats = npt.NDArray[np.float64]
 ORACLE = json.loads((Path(__file__).parent / "oracle" / "frontier.json").read_text())
 QI = ["age", "workclass", "education", "marital_status", "race", "sex"]
 

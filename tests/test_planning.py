@@ -20,9 +20,9 @@ import pytest
 from scipy import stats
 from scipy.signal import fftconvolve
 
+from voile.arrays import Floats
 from voile.cli import app
 from voile.errors import PromiseError, TableError, UsageError, VoileError
-from voile.estimate import Floats
 from voile.evaluate.planning import foresight
 from voile.evaluate.planning.absolute_error import (
     EXACT_BELOW,
@@ -171,7 +171,7 @@ def by_convolution(mechanism: AlphaBeta, truth: float, domain: float) -> float:
 def test_a_narrower_likelihood_ratio_has_a_larger_error(
     form: Literal["multiset", "set"],
 ) -> None:
-    """docs/mathematics.md, section 17, in exact fractions; elsewhere either may be larger."""
+    """docs/mathematics, section 17, in exact fractions; elsewhere either may be larger."""
     noises = [Fraction(1, 50), Fraction(1, 10), Fraction(1, 5)]
     known = {
         (a, noise): (
@@ -301,7 +301,7 @@ def test_the_oracles_short_table(oracle: dict[str, dict[str, Any]]) -> None:
 def test_the_plan_of_adult(oracle: dict[str, dict[str, Any]]) -> None:
     found = plan_table(ADULT, prior_factor=10, posterior=0.2, source=ADULT).to_dict()
     assert found["prior"] == pytest.approx(oracle["params.adult"]["expected"]["d"], rel=1e-12)
-    # docs/mathematics.md, sections 6 and 12: errata's 6.2858, 0.991, and 41 rows for each row.
+    # docs/mathematics, sections 6 and 12: errata's 6.2858, 0.991, and 41 rows for each row.
     assert found["epsilon"] == pytest.approx(6.2858, abs=1e-4)
     assert found["linked_posterior"] == pytest.approx(0.991, abs=5e-4)
     assert found["expected_rows"] / found["rows"] == pytest.approx(41, rel=1e-3)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
+from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.evaluate import plots
 
@@ -20,7 +20,6 @@ pytest.importorskip("altair")
 pytest.importorskip("vl_convert")
 
 WORDS: dict[str, Any] = {"title": "A title", "subtitle": "A subtitle"}
-Floats = npt.NDArray[np.float64]
 
 
 def workload(queries: int = 300_000, noise: float = 20.0) -> tuple[Floats, Floats]:

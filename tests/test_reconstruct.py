@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from voile.arrays import Floats
 from voile.errors import QueryError, UsageError
 from voile.reconstruct import (
     Axis,
@@ -33,8 +34,6 @@ from voile.reconstruct import (
     project,
     unbiased,
 )
-
-Floats = npt.NDArray[np.float64]
 
 ORACLE = {
     check["id"]: check

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from voile.arrays import Floats
 from voile.errors import ReleaseError, UsageError
 from voile.evaluate.workload import Selections, selection_counts
 from voile.refine import ErrorModel, Mixture, Refinement, em, fit, load, refine, save
@@ -24,7 +25,6 @@ from voile.refine.mixture import average
 from voile.refine.probes import batches
 from voile.refine.rows import LARGEST, Layout, Rows
 
-Floats = npt.NDArray[np.float64]
 Codes = list[npt.NDArray[np.int64]]
 
 

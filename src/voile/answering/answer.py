@@ -24,8 +24,9 @@ from voile.answering.totals import (
     totals,
     with_products,
 )
+from voile.arrays import Floats
 from voile.errors import QueryError, VoileError
-from voile.estimate import Answer, Bound, Estimate, Floats
+from voile.estimate import Answer, Bound, Estimate
 from voile.query.aggregate import CONDITIONS
 from voile.query.formula import Call, Formula, Number, Quantile, Total, leaves
 from voile.query.parse import Order, Query

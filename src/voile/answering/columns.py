@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.answering.arithmetic import Affine, Dual, Ratio, as_ratio, evaluate, round_to
-from voile.estimate import Floats
+from voile.arrays import Floats
 from voile.query.formula import Call, Formula, Number, Quantile, Total, leaves
 from voile.query.predicate import Term, conjuncts
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from voile.answering.columns import Flags, Formulas, Intervals, terms_of
 from voile.answering.totals import Groups, Totals, product
-from voile.estimate import Floats
+from voile.arrays import Floats
 from voile.query.formula import Formula
 from voile.query.predicate import Term
 

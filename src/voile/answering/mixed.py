@@ -15,7 +15,7 @@ import numpy as np
 
 from voile.answering.arithmetic import round_to
 from voile.answering.columns import APPROXIMATE, VALID, Column, half_width
-from voile.estimate import Floats
+from voile.arrays import Floats
 from voile.query.formula import Call, Formula, Number, Quantile, leaves
 
 Ends = tuple[Floats, Floats]

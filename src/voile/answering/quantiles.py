@@ -24,8 +24,8 @@ from voile.answering.columns import VALID, Column, half_width
 from voile.answering.estimator import SPENT_ON_SAMPLING, Mechanism, noiseless
 from voile.answering.source import Model, Source
 from voile.answering.totals import Groups, hashable, row_sum, scattered
+from voile.arrays import Floats
 from voile.errors import QueryError
-from voile.estimate import Floats
 from voile.query.formula import Quantile
 from voile.query.predicate import Expression, Predicate, Term, both, guarded, to_sql
 from voile.query.rows import SCORE, SPREAD

@@ -22,7 +22,7 @@ from voile.answering.arithmetic import as_ratio, evaluate
 from voile.answering.columns import Column, Intervals, terms_of
 from voile.answering.estimator import Estimator
 from voile.answering.totals import product
-from voile.estimate import Floats
+from voile.arrays import Floats
 from voile.query.formula import Formula, Total
 from voile.query.predicate import Term
 from voile.refine import ErrorModel

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats, Ints
 from voile.errors import QueryError, ReleaseError
-from voile.estimate import Floats
 from voile.query.domain import DomainSums, GroupedSum, Weights
 from voile.query.predicate import Expression, Predicate, Term, both, guarded, subqueries, to_sql
 from voile.query.rows import SCORE, SPREAD, Rows, RowSums
@@ -22,8 +22,6 @@ MOST_SUBQUERIES = 6
 MOST_IN_A_SUM = 40
 ALL_GROUPS = 50_000
 """Up to so many groups, those without a row in the view are listed too."""
-
-Ints = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)

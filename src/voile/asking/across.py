@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from voile.asking.covariance import Counts, Floats, Form, Found, Shares, combined, excess, quantile
+from voile.arrays import Floats
+from voile.asking.covariance import Counts, Form, Found, Shares, combined, excess, quantile
 from voile.asking.implication import cut, implied
 from voile.asking.mined import Implication, Mined, Share, Spent
 from voile.asking.plan import TOGETHER, Plan, Side, knows_sizes, planned

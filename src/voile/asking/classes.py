@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from voile.asking.covariance import Floats, Form
+from voile.arrays import Bools, Floats
+from voile.asking.covariance import Form
 from voile.asking.sides import MOST, Atom, Expression, levels
 from voile.errors import UsageError
 
-Bools = npt.NDArray[np.bool_]
 STATES = {
     (2,): "{0}", (0,): "NOT ({0})", (1,): "({0}) IS NULL", (0, 2): "NOT (({0}) IS NULL)",
     (1, 2): "NOT (({0}) IS FALSE)", (0, 1): "NOT (({0}) IS TRUE)",

@@ -4,7 +4,7 @@ A half q holds each row with probability ½. Let r = a_q − |q|·p be by how mu
 what its size explains: over random halves cov(r_α, r_β) = (n/4)·(Pr[α∧β] − p_α·p_β). So counts of
 α on one server and of β on another, of the same halves, tell how often both hold together. Where
 sizes are not known, cov(a_α, a_β) = (n/4)·Pr[α∧β] tells it too, less exactly. Proofs are in
-docs/mathematics.md 34.
+docs/mathematics 34.
 """
 
 from __future__ import annotations
@@ -12,10 +12,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 from scipy import stats
 
-Floats = npt.NDArray[np.float64]
+from voile.arrays import Floats
 
 
 @dataclass(frozen=True, eq=False)

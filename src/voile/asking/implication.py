@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from scipy import stats
 
-from voile.asking.covariance import Floats, quantile
+from voile.arrays import Floats
+from voile.asking.covariance import quantile
 
 TINY = 1e-12
 """What a share of nothing is taken for where it divides."""

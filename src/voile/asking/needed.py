@@ -11,7 +11,8 @@ import math
 
 import numpy as np
 
-from voile.asking.covariance import Floats, Form
+from voile.arrays import Floats
+from voile.asking.covariance import Form
 
 LEAST = 2
 """Halves: a covariance of fewer is none."""

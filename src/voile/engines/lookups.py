@@ -15,14 +15,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Bools, Floats, Ints
 from voile.noise.halves import Hashes
 from voile.schema import Schema
 
 BLOCK = 2**17
 """Rows that are looked up at a time."""
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)

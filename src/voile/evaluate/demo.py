@@ -11,9 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from voile.arrays import Floats
 from voile.engines.encode import codes
 from voile.engines.table import Table
 from voile.estimate import Answer, Estimate, number
@@ -44,8 +42,6 @@ GROUPED = (
     "as rich from adult where education = 'Bachelors' group by sex order by sex"
 )
 DECADES = "select floor(age / 10) * 10 as decade, sex, count(*) from adult group by all"
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from voile.arrays import Floats
 from voile.errors import UsageError
-from voile.estimate import Floats
 from voile.evaluate.planning.local_measure import (
     LISTED,
     USUAL_PRIOR,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.evaluate.look import (
     BAND,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     import altair as alt
 
 Array = npt.NDArray[Any]
-Floats = npt.NDArray[np.float64]
 Labels = Sequence[str] | Callable[[int], str]
 Rows = list[dict[str, Any]]
 

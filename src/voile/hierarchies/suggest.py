@@ -12,13 +12,12 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.hierarchies.stacking import Numbers, Partition, check_values, renumbered, stacked
 from voile.schema import Attribute
 from voile.schema.hierarchy import Levels
 from voile.schema.words import value_words
-
-Floats = npt.NDArray[np.float64]
 
 MOST_VALUES = 2_000
 WORDS = 60

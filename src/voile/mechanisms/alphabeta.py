@@ -12,7 +12,7 @@ set       the paper's Algorithm 1, for tables that are sets: each tuple of the t
             n_V ~ Binomial(x, a) + Binomial(n_D − x, β),       mean α·x + β·n_D,  α = a−β
             estimate (n_V − β·n_D)/α,  variance [x·a(1−a) + (n_D−x)·β(1−β)]/α²
             one more tuple: likelihood ratio in [(1−a)/(1−β), a/β]
-Proofs: docs/mathematics.md.
+Proofs: docs/mathematics.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
+from voile.arrays import Floats
 from voile.errors import TableError
-from voile.estimate import Bound, Estimate, Floats
+from voile.estimate import Bound, Estimate
 from voile.mechanisms.deviation import Coins, geometric_scale
 from voile.mechanisms.published_count import Binomial, NegativeBinomial, Part, PublishedCount
 from voile.noise import Bernoulli, Gaps, Key, Stream

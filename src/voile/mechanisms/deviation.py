@@ -22,7 +22,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from voile.estimate import Floats
+from voile.arrays import Floats
 
 BERRY_ESSEEN = 0.56
 """For summands that differ (Shevtsova, 2010)."""

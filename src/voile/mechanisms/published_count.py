@@ -16,9 +16,8 @@ from statistics import NormalDist
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from voile.arrays import Floats
 
 WIDEST = 2**16
 """Beyond this many points of support the saddle-point formula takes over from the exact sum."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
-from voile.estimate import Floats
+from voile.arrays import Floats
 from voile.noise import Key
 from voile.privacy import Form, LikelihoodRatio
 from voile.schema import Keys, TupleIndex

@@ -22,8 +22,8 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.errors import UsageError
-from voile.estimate import Floats
 from voile.noise.keyed import Stream
 from voile.noise.replacement import Replacement, perturb, perturb_rows, resample, swap
 from voile.privacy.local import amplification, epsilon_of, row_amplification

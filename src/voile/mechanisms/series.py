@@ -3,7 +3,7 @@
 At view i every record is kept with chance a, by fresh coins. A tuple of D gets noise: geometric
 copies (multiset), or an insertion by chance where it is not in the table (set); with `unseen[i]`
 if no view before showed it, with `seen` otherwise. What was shown is public, and so is all that
-the law of the next view depends on besides the table. Proofs: docs/mathematics.md, section 19.
+the law of the next view depends on besides the table. Proofs: docs/mathematics, section 19.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from voile.estimate import Bound, Floats
+from voile.arrays import Floats
+from voile.estimate import Bound
 from voile.mechanisms.alphabeta import AlphaBeta, contains, deviation_bound, distinct, merged
 from voile.noise import Gaps, Key
 from voile.privacy import Form, LikelihoodRatio

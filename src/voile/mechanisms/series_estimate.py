@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from voile.estimate import Floats
+from voile.arrays import Floats
 from voile.mechanisms.deviation import SPENT_ON_VARIANCE, Coins, bernstein_bound, normal_bound
 from voile.mechanisms.series_score import Scores
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from voile.estimate import Floats
+from voile.arrays import Floats
 from voile.privacy.series import SeriesNoise
 
 REST = 1e-18

@@ -16,7 +16,7 @@ from functools import lru_cache
 import numpy as np
 import numpy.typing as npt
 
-from voile.estimate import Floats
+from voile.arrays import Floats
 from voile.mechanisms.series import Counts
 from voile.mechanisms.series_moments import Chain, Increment
 from voile.mechanisms.series_score import Scores

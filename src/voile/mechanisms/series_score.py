@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from voile.estimate import Floats
+from voile.arrays import Floats
 from voile.mechanisms.series import Counts
 
 Scoring = Callable[[Counts], tuple[Floats, Floats]]

@@ -8,7 +8,7 @@ current    the last view alone. Given the views before it, unbiased whatever the
            meanwhile, and the only such estimator.
 combined   all views, with the least variance where records stay. In the set form records that
            come or go bias it by a bounded amount; in the multiset form none may.
-Derivations: docs/mathematics.md, section 19.
+Derivations: docs/mathematics, section 19.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from itertools import pairwise, product
 
 import numpy as np
 
-from voile.estimate import Floats
+from voile.arrays import Floats
 from voile.mechanisms.alphabeta import AlphaBeta
 from voile.mechanisms.series import Counts
 from voile.mechanisms.series_multiset import of_multisets

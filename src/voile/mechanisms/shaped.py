@@ -25,8 +25,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from voile.arrays import Floats
 from voile.errors import ReleaseError
-from voile.estimate import Bound, Floats
+from voile.estimate import Bound
 from voile.mechanisms.alphabeta import deviation_bound, distinct, merged, thinned
 from voile.mechanisms.deviation import Coins, geometric_scale
 from voile.noise import Key, Stream

@@ -11,10 +11,7 @@ import math
 from dataclasses import dataclass
 from statistics import NormalDist
 
-import numpy as np
-import numpy.typing as npt
-
-Floats = npt.NDArray[np.float64]
+from voile.arrays import Floats
 
 FEW = 5.0
 """Below so many expected rows in a cell a normal approximation proves nothing (Cochran)."""

@@ -12,8 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.mining.binning import Binning, binning
 from voile.mining.chance import deviations
@@ -23,7 +23,6 @@ from voile.mining.splits import LEAST_GAIN, SURE, best_cut, most_unlike
 from voile.mining.tree import Ended, Node, Path, Proof, Split, Tree, narrowed
 from voile.schema import Attribute, Schema
 
-Floats = npt.NDArray[np.float64]
 Progress = Callable[[str, float], None]
 
 MOST_CLASSES = 100

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from voile.answering.columns import edge
 from voile.answering.local.estimator import deviation
 from voile.answering.local.joint import Joint
+from voile.arrays import Floats
 
-Floats = npt.NDArray[np.float64]
 Ends = tuple[Floats, Floats]
 """The lower and the upper ends of intervals."""
 

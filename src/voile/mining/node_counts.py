@@ -9,12 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.answering.local.joint import Joint
+from voile.arrays import Floats
 from voile.mining.binning import Binning
 from voile.mining.chance import Fourfold, share_error
 from voile.mining.counts import Counts
 from voile.mining.tree import Path, Split
 
-Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 

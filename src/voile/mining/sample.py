@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from voile.arrays import Floats
 from voile.mining.binning import binning
 from voile.schema import Attribute, Bins, Schema, Values
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from voile.arrays import Floats
+
 Mask = npt.NDArray[np.bool_]
 
 SURE = 2.0

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.errors import TableError, did_you_mean
 from voile.mining.binning import UNKNOWN, Binning
 from voile.mining.wording import value_in_words
 from voile.schema import Attribute, Value
 from voile.schema.attribute import plain
 
-Floats = npt.NDArray[np.float64]
 Whole = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Path = Mapping[str, Mask]

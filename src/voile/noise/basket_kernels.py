@@ -8,7 +8,6 @@ import numpy.typing as npt
 from voile.compiled import compiled
 
 Bits = npt.NDArray[np.uint8]
-Words = npt.NDArray[np.uint64]
 HalfWords = npt.NDArray[np.uint32]
 
 DIGITS = 4

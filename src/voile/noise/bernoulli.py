@@ -5,12 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from voile.arrays import Bools, Words
 from voile.noise.keyed import Stream
-
-Bools = npt.NDArray[np.bool_]
-Words = npt.NDArray[np.uint64]
 
 
 class Thresholds:

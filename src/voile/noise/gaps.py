@@ -24,13 +24,11 @@ from fractions import Fraction
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from voile.arrays import Words
 from voile.noise.bernoulli import Thresholds
 from voile.noise.kernels import WORD_DIGITS, read_digits, walk
 from voile.noise.keyed import Stream
-
-Words = npt.NDArray[np.uint64]
 
 BATCH_WORDS = 2**18
 """Random words drawn at a time: 2 MiB, so that they are still in the cache when compared."""

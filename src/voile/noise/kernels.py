@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Words
 from voile.compiled import compiled
 
-Words = npt.NDArray[np.uint64]
 ONE = np.uint64(1)
 WORD_DIGITS = 63
 """Digits of a gap that a word can take; a gap with a higher digit leaves any range."""

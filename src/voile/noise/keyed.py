@@ -12,10 +12,9 @@ import hmac
 import secrets
 
 import numpy as np
-import numpy.typing as npt
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-Words = npt.NDArray[np.uint64]
+from voile.arrays import Words
 
 
 class Key:

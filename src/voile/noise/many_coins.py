@@ -15,13 +15,8 @@ from decimal import Context, Decimal, localcontext
 from typing import Protocol
 
 import numpy as np
-import numpy.typing as npt
 
-from voile.noise.keyed import Words
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
+from voile.arrays import Bools, Floats, Ints, Words
 
 MARGIN = 1e-9
 """Floats tell logarithms of chances apart that differ by more; they err by less than 10⁻¹⁰."""

@@ -14,11 +14,10 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.noise.keyed import Stream
 
-Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
 
 BATCH = 2**20
 

@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Bools
 from voile.noise.keyed import Stream
 from voile.noise.replacement_kernels import shuffle
 from voile.noise.shares import Drawer, cheapest_shares
 
 Codes = npt.NDArray[Any]
-Bools = npt.NDArray[np.bool_]
 Tickets = npt.NDArray[np.int64]
 
 PIECE = 2**15

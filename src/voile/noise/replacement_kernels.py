@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Words
 from voile.compiled import compiled
 
 Codes = npt.NDArray[Any]
-Words = npt.NDArray[np.uint64]
 HalfWords = npt.NDArray[np.uint32]
 
 HALF = np.uint64(32)

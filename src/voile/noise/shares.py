@@ -28,13 +28,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Words
 from voile.noise.bernoulli import Bernoulli
 from voile.noise.keyed import Stream
 from voile.noise.poisson import even
 from voile.noise.replacement_kernels import keep_or_divide, keep_or_multiply
 
 Codes = npt.NDArray[Any]
-Words = npt.NDArray[np.uint64]
 
 NARROW_BITS, WIDE_BITS = 31, 64
 OFTEN = Fraction(1, 64)

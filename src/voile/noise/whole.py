@@ -16,12 +16,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
+from voile.arrays import Floats, Ints, Words
 from voile.errors import UsageError
-from voile.noise.keyed import Key, Stream, Words
+from voile.noise.keyed import Key, Stream
 from voile.noise.many_coins import Source, many_coins
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 BATCH = 2**18
 """Words of random bits that are counted at once."""

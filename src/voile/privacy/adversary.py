@@ -3,7 +3,7 @@
 An adversary is a belief about which records the table holds. What it sees enters only through
 `Evidence`, the chance of what the view shows of each tuple. So an attack is the same for every
 mechanism; a mechanism adds its `log_likelihood` and nothing else. All in logarithms, for chances of
-single views are small. Proofs: docs/mathematics.md, section 18.
+single views are small. Proofs: docs/mathematics, section 18.
 """
 
 from __future__ import annotations
@@ -15,10 +15,9 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Bools, Floats
 from voile.privacy.guarantee import DGamma
 
-Floats = npt.NDArray[np.float64]
-Bools = npt.NDArray[np.bool_]
 Codes = Sequence[npt.NDArray[Any]]
 
 Evidence = Callable[[int], Floats]

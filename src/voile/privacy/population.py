@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from voile.privacy.adversary import Codes, Floats
+from voile.arrays import Floats
+from voile.privacy.adversary import Codes
 
 Pair = tuple[int, int]
 """Two attributes by their numbers, the smaller one first."""

@@ -8,7 +8,7 @@ belief d in t ends at γ at most iff μ(t) is at least f(d) = a/(ℓ·R(d) − 1
 with ℓ = 1, or 1−a against exclusive adversaries. f is convex, so the line from 0 to a point of it
 lies above it: with cap = f(c) and strength = K·f(c)/c all beliefs up to min(K·s(t), c) are
 protected.
-Proofs: docs/mathematics.md §20.
+Proofs: docs/mathematics §20.
 """
 
 from __future__ import annotations
@@ -19,14 +19,12 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.privacy.guarantee import Adversary, DGamma, LikelihoodRatio
 from voile.privacy.planner import best_retention, check_retention, largest_retention, round_down
 from voile.schema.product import Product
-
-Floats = npt.NDArray[np.float64]
 
 FIRST_SHARE = 0.25
 """Of the largest belief that any noise can protect: up to it the noise follows the prior."""

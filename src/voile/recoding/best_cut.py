@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from voile.arrays import Floats
 from voile.compiled import compiled
 from voile.privacy.requirements.kernels import meets
 from voile.privacy.requirements.rules import Rules
-from voile.recoding.nodes import Floats, Lines, Room, extent, in_order
+from voile.recoding.nodes import Lines, Room, extent, in_order
 from voile.recoding.units import Counts
 
 INFORMATION = 1

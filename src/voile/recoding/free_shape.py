@@ -10,18 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from voile.arrays import Floats, Ints
 from voile.errors import UsageError
 from voile.privacy.requirements import Requirement
 from voile.recoding.grouping import Grouping, bounding
 from voile.recoding.mondrian import mondrian
-from voile.recoding.nodes import Floats
 from voile.recoding.questions import Buckets, Questions, Scoring, values_and_pairs
 from voile.recoding.refusing import check_classes
 from voile.recoding.units import Units
-
-Integers = npt.NDArray[np.int64]
 
 TINY = 1e-15
 """A step must promise more than this."""
@@ -77,7 +74,7 @@ def free_shape(
     return grouping
 
 
-def paired(number: int, turn: int) -> Integers:
+def paired(number: int, turn: int) -> Ints:
     """(buckets,): each one's partner in this round of a tournament, or −1; in the end all meet."""
     even = number + number % 2
     ring = np.concatenate([[0], 1 + (np.arange(even - 1) + turn) % (even - 1)])
@@ -86,9 +83,7 @@ def paired(number: int, turn: int) -> Integers:
     return np.where(partner < number, partner, -1)[:number]
 
 
-def exchange(
-    scoring: Scoring, found: Buckets, slope: Floats, partner: Integers, pace: float
-) -> Integers:
+def exchange(scoring: Scoring, found: Buckets, slope: Floats, partner: Ints, pace: float) -> Ints:
     """Exchange rows with the same sensitive record where that promises a smaller loss.
 
     For two buckets the best is known: those who would gain most by going change places with each
@@ -117,13 +112,13 @@ def exchange(
     return classes
 
 
-def _ranked(rows: Integers, group: Integers, gain: Floats) -> tuple[Integers, Integers]:
+def _ranked(rows: Ints, group: Ints, gain: Floats) -> tuple[Ints, Ints]:
     """The rows by group, in each the largest gain first, and their ranks in it."""
     ordered = rows[np.lexsort((-gain[rows], group[rows]))]
     return ordered, _ranks(group[ordered])
 
 
-def _ranks(sorted_groups: Integers) -> Integers:
+def _ranks(sorted_groups: Ints) -> Ints:
     """0, 1, 2, … in each run of equal numbers."""
     return np.arange(len(sorted_groups)) - np.searchsorted(sorted_groups, sorted_groups)
 
@@ -134,9 +129,9 @@ def move(
     scoring: Scoring,
     found: Buckets,
     slope: Floats,
-    partner: Integers,
+    partner: Ints,
     pace: float,
-) -> Integers:
+) -> Ints:
     """Move rows to the partner of their bucket where that promises a smaller loss.
 
     Of each two buckets the best moves are made; half as many, again and again, until both meet
@@ -161,9 +156,7 @@ def move(
         quota[np.minimum(wrong, partner[wrong])] //= 2
 
 
-def promises(
-    scoring: Scoring, found: Buckets, slope: Floats, here: Integers, there: Integers
-) -> Floats:
+def promises(scoring: Scoring, found: Buckets, slope: Floats, here: Ints, there: Ints) -> Floats:
     """(units,): by how much the loss would change, to first order, if one row moved.
 
     A bucket's part of the first-order loss is g·p, where g is the sum of its rows' slopes; the
@@ -185,9 +178,7 @@ def promises(
     return np.where(allowed, left + joined - before, 0.0)
 
 
-def _failing(
-    units: Units, requirements: Sequence[Requirement], classes: Integers, number: int
-) -> Integers:
+def _failing(units: Units, requirements: Sequence[Requirement], classes: Ints, number: int) -> Ints:
     histograms = units.histograms(classes.astype(np.int32), number)
     fails = histograms.rows == 0
     for requirement in requirements:

@@ -14,12 +14,12 @@ from typing import Literal, TypeVar, get_args
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.errors import UsageError, did_you_mean
 from voile.recoding.rollup import Cells, Node
 from voile.recoding.units import Units
 from voile.schema.hierarchy import Levels
 
-Floats = npt.NDArray[np.float64]
 Truths = npt.NDArray[np.bool_]
 Loss = Literal["ncp", "discernibility", "levels", "entropy"]
 LOSSES: tuple[str, ...] = get_args(Loss)

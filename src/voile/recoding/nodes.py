@@ -16,8 +16,6 @@ import numpy.typing as npt
 from voile.compiled import compiled
 from voile.recoding.units import Codes, Counts
 
-Floats = npt.NDArray[np.float64]
-
 SPARSE = 8
 """A range of positions that is wider than this many times the node's units is sorted, not
 counted: small nodes of wide columns would else pay for positions that nobody has."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.compiled import compiled
 from voile.recoding.units import Codes, Counts
 
-Floats = npt.NDArray[np.float64]
 Truths = npt.NDArray[np.bool_]
 
 

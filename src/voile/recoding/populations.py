@@ -13,8 +13,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.errors import UsageError
-from voile.privacy.divergence import Floats, shares
+from voile.privacy.divergence import shares
 from voile.recoding.items import Items, frequent_items
 from voile.recoding.population_kernels import mine, spread_over, sums_over
 from voile.recoding.units import Codes, Counts

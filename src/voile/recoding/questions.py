@@ -16,8 +16,8 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from voile.arrays import Floats
 from voile.privacy.divergence import jensen_shannon
-from voile.recoding.nodes import Floats
 from voile.recoding.units import Codes, Counts, Units
 
 BINS = 8

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.errors import UsageError
-
-Floats = npt.NDArray[np.float64]
 
 ROUNDING = 1e-9
 """By how much chances that are sums of many others may miss 1."""

@@ -23,10 +23,10 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.reconstruct.axes import Dense
 
-Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 
 MOST_ITEMS = 10

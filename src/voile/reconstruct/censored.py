@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from voile.reconstruct.axes import Floats
+from voile.arrays import Floats
 
 STEPS = 50
 

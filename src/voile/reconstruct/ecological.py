@@ -19,11 +19,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
-from voile.reconstruct.axes import Floats
-
-Ints = npt.NDArray[np.int64]
+from voile.arrays import Floats, Ints
 
 STEPS = 50
 SCALINGS = 3

@@ -7,11 +7,9 @@ Axes commute, so each loop takes whatever order keeps the cells in the cache.
 from __future__ import annotations
 
 import numpy as np
-import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.compiled import compiled
-
-Floats = npt.NDArray[np.float64]
 
 STRIP = 256
 """Cells that are summed side by side along an axis; their sums stay in the cache."""

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.errors import UsageError
-from voile.reconstruct.axes import Floats, Transition, dot, tensor
+from voile.reconstruct.axes import Transition, dot, tensor
 from voile.reconstruct.linear import EXPECTATION, EXPECTED, plan
 
 

@@ -15,7 +15,8 @@ from math import prod
 import numpy as np
 import numpy.typing as npt
 
-from voile.reconstruct.axes import Dense, Floats, Transition, tensor
+from voile.arrays import Floats
+from voile.reconstruct.axes import Dense, Transition, tensor
 from voile.reconstruct.kernels import carry_function, carry_histogram, carry_run
 
 Carry = Callable[[Floats], None]

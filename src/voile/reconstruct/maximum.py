@@ -18,8 +18,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.errors import QueryError, UsageError
-from voile.reconstruct.axes import Floats, Transition, dot, tensor
+from voile.reconstruct.axes import Transition, dot, tensor
 from voile.reconstruct.likelihood import Seen
 from voile.reconstruct.linear import invert
 

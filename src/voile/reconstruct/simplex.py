@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.errors import UsageError
-from voile.reconstruct.axes import Floats
 
 
 def project(x: npt.ArrayLike) -> Floats:

@@ -15,7 +15,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from voile.reconstruct.axes import Axis, Floats, Transition
+from voile.arrays import Floats
+from voile.reconstruct.axes import Axis, Transition
 from voile.reconstruct.likelihood import Seen
 from voile.reconstruct.maximum import Fit, maximum_likelihood
 

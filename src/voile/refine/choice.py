@@ -18,9 +18,9 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from voile.arrays import Floats
 from voile.refine.coins import Coins
 from voile.refine.em import Fitter
-from voile.refine.kernels import Floats
 from voile.refine.mixture import Mixture, average
 from voile.refine.rows import Rows
 

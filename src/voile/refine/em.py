@@ -20,8 +20,9 @@ from typing import TypeVar
 
 import numpy as np
 
+from voile.arrays import Floats
 from voile.refine.coins import Coins
-from voile.refine.kernels import Floats, expect, log_densities
+from voile.refine.kernels import expect, log_densities
 from voile.refine.mixture import Mixture
 from voile.refine.rows import Layout, Rows
 

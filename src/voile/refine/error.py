@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from voile.refine.kernels import Floats
+from voile.arrays import Floats
 
 POWER = 0.6
 LEAST = 1e-3

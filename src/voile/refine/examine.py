@@ -19,9 +19,9 @@ from itertools import product
 
 import numpy as np
 
+from voile.arrays import Floats
 from voile.refine.em import Fitter
 from voile.refine.error import terms
-from voile.refine.kernels import Floats
 from voile.refine.mixture import Mixture
 from voile.refine.probes import batches
 from voile.refine.rows import Rows

@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats, Ints, Words
 from voile.compiled import compiled
 
-Floats = npt.NDArray[np.float64]
 Cells = npt.NDArray[np.int32]
-Words = npt.NDArray[np.uint64]
-Integers = npt.NDArray[np.int64]
 
 TINY = 2.0**-600
 """Below this a product may have lost digits, or all of them, to the end of the exponents."""
@@ -107,7 +105,7 @@ def log_densities(
 
 
 @compiled
-def tally(cells: Cells, words: Words, first: int, last: int, counts: Integers) -> None:
+def tally(cells: Cells, words: Words, first: int, last: int, counts: Ints) -> None:
     """Count the rows in [first, last) that each of 64 queries selects.
 
     Bit q of `words[c]` is whether query q selects the cell c of a group's table; a row is selected

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from voile.refine.kernels import Floats
+from voile.arrays import Floats
 
 
 @dataclass(frozen=True)

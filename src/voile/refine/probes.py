@@ -13,9 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats, Ints, Words
 from voile.refine.coins import Coins
 from voile.refine.em import Fitter
-from voile.refine.kernels import Floats, Integers, Words, tally
+from voile.refine.kernels import tally
 from voile.refine.mixture import Mixture
 from voile.refine.rows import Layout, Rows
 
@@ -57,11 +58,11 @@ class Batch:
             stacked[layout.edges[g] : layout.edges[g + 1]] = joint
         return stacked
 
-    def count(self, fitter: Fitter, rows: Rows) -> Integers:
+    def count(self, fitter: Fitter, rows: Rows) -> Ints:
         """How many of the rows each query selects."""
         words = self.words(rows.layout)
 
-        def part(first: int, last: int) -> Integers:
+        def part(first: int, last: int) -> Ints:
             counts = np.zeros(BATCH, np.int64)
             tally(rows.cells, words, first, last, counts)
             return counts

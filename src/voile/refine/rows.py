@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.errors import UsageError
-from voile.refine.kernels import Cells, Floats
+from voile.refine.kernels import Cells
 
 GROUP = 2500
 """Largest joint table of a group, in cells; one attribute alone may have more."""

@@ -16,11 +16,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from voile.answering import Model, Shape, Source, answer, explain
+from voile.arrays import Floats
 from voile.engines.history import history_schema
 from voile.engines.parquet import tuples
 from voile.engines.view import View
 from voile.errors import ReleaseError, UsageError
-from voile.estimate import Answer, Bound, Floats, checked_confidence
+from voile.estimate import Answer, Bound, checked_confidence
 from voile.mechanisms import AlphaBeta, Series, Shaped
 from voile.mechanisms.series_estimate import Scored
 from voile.privacy import DGamma

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Words
 from voile.compiled import compiled
 from voile.schema.attribute import MAX_SIZE
 
-Words = npt.NDArray[np.uint64]
 Keys = npt.NDArray[Any]
 Codes = npt.NDArray[np.signedinteger]
 

@@ -10,9 +10,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.errors import UsageError
 
-Floats = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int64]
 
 PARTS = 2**32

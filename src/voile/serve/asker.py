@@ -21,7 +21,8 @@ import numpy as np
 from voile.answering.arithmetic import as_ratio
 from voile.answering.noisy.estimator import NoisyEstimator, NoisyTotal, NoNoise
 from voile.answering.noisy.work import answer_noisy
-from voile.engines.lookups import Ints, Summand, Sums
+from voile.arrays import Ints
+from voile.engines.lookups import Summand, Sums
 from voile.estimate import Answer, checked_confidence
 from voile.noise.whole import draw
 from voile.privacy.interactive.laws import NoiseLaw

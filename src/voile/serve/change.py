@@ -1,7 +1,7 @@
 """What one person can do to a total, in whole steps: what its noise is made for.
 
 Neighbours are tables in which one person's rows are replaced by others, at most `per_person` each.
-Proofs: docs/mathematics.md, section 37.
+Proofs: docs/mathematics, section 37.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.engines.lookups import half_away
 from voile.errors import QueryError
 from voile.privacy.interactive.laws import Change
@@ -20,7 +20,6 @@ FINE = 2**20
 """Steps that numbers which are not whole are summed in, over their range."""
 EXACT = 2.0**53
 """Whole numbers below are exact in floating point."""
-Floats = npt.NDArray[np.float64]
 
 
 def steps(

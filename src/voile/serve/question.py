@@ -20,6 +20,7 @@ import numpy.typing as npt
 from voile.answering.answer import bin_notes
 from voile.answering.noisy.work import terms_needed
 from voile.answering.totals import Groups
+from voile.arrays import Floats
 from voile.engines.lookups import Joined, Lookup, Summand, Sums, Tree, cells_of
 from voile.errors import QueryError, UsageError, did_you_mean
 from voile.noise.halves import half_mask
@@ -39,7 +40,6 @@ LONGEST, LONGEST_SEED = 10_000, 200
 """Characters of a question, and of a seed."""
 KEPT = 4096
 """Questions that are remembered as they were read."""
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,11 @@ import numpy as np
 from scipy.stats import chi2
 
 from voile.answering.totals import row_codes
+from voile.arrays import Floats, Ints
 from voile.query.predicate import guarded
 from voile.query.rows import RowSums
 from voile.serve.question import Asking
-from voile.serve.told_apart import Domains, Floats, Ints, Kind, lots
+from voile.serve.told_apart import Domains, Kind, lots
 
 MOST_COUNTS = 500
 """Unknown counts of one system of answers."""

@@ -3,7 +3,7 @@
 No row is looked at. Someone who knows every other row weighs two tuples, a and b, for one person.
 By all answers that count this person their log-odds move as a walk with mean D²/2 and variance D²,
 where D² is the squared distance of a and b (`told_apart`). The largest over all pairs bounds what
-anybody learned, but for a chance of η. Proofs: docs/mathematics.md, section 36.
+anybody learned, but for a chance of η. Proofs: docs/mathematics, section 36.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from voile.arrays import Floats
 from voile.evaluate.reconstruction.ceiling import distance_squared
 from voile.evaluate.reconstruction.truth import read_ids
 from voile.noise.halves import Hashes, members, row_hashes
@@ -27,7 +28,7 @@ from voile.serve.ledger.base import Kept, Ledger
 from voile.serve.question import Asking, declared
 from voile.serve.residuals import Answer, Residuals, residuals
 from voile.serve.setting import Setting
-from voile.serve.told_apart import Domains, Floats, Kind, Together, compared, farthest
+from voile.serve.told_apart import Domains, Kind, Together, compared, farthest
 
 PAGE = 1000
 SAMPLE = 2_000

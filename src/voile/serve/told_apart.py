@@ -3,7 +3,7 @@
 A question's *part* of a tuple is the group that a row with it is counted in, and by how many steps.
 Two tuples whose parts differ move the answer differently; how far that is, beside the noise, is
 their squared distance, and distances of questions add up. Questions that differ in their rows only
-are of one *kind*. Proofs: docs/mathematics.md, section 36.
+are of one *kind*. Proofs: docs/mathematics, section 36.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import sqlglot
 
+from voile.arrays import Floats, Ints
 from voile.engines.lookups import half_away
 from voile.engines.view import View
 from voile.evaluate.reconstruction.ceiling import distance_squared
@@ -33,9 +34,6 @@ MOST_SEEN = 1_500
 MOST_NUMBERS = 2 * 10**7
 LARGE = 256
 """Pairs against which others are held, to leave out those that nobody would choose."""
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,8 @@ import pyarrow.compute as pc
 
 from voile.answering.source import KEYS, LARGEST, NUMBERS
 from voile.answering.totals import Groups, hashable, listing, possible
-from voile.engines.lookups import Ints, Lookup, Tree
+from voile.arrays import Floats, Ints
+from voile.engines.lookups import Lookup, Tree
 from voile.engines.view import View
 from voile.errors import QueryError
 from voile.query.domain import DomainSums, GroupedSum
@@ -31,7 +32,6 @@ from voile.query.rows import RowSums
 from voile.query.text import refusal
 from voile.schema import Schema
 from voile.serve.canonical import Truth, simplified
-from voile.serve.change import Floats
 from voile.serve.lengths import check_lengths
 
 MOST_GROUPS = 10_000

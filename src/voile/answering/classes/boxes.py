@@ -17,9 +17,8 @@ from voile.answering.classes.cells import Asked
 from voile.answering.classes.law import Covariances, Extremes, Law, Moments, Pairs, ratio_ends
 from voile.answering.classes.source import ClassSource
 from voile.answering.columns import Flags
-from voile.answering.local.axes import Ints
+from voile.arrays import Floats, Ints
 from voile.errors import QueryError
-from voile.estimate import Floats
 
 CHUNK = 2**21
 """Units times open cells at a time."""

@@ -24,8 +24,8 @@ from voile.answering.classes.law import Covariances, Extremes, Law, Moments, Pai
 from voile.answering.classes.pairing import Pairing, units_of
 from voile.answering.classes.pairs import DENSE, Chunk, Fitted, Owners, owners, pairs_of
 from voile.answering.classes.source import ClassSource
+from voile.arrays import Floats
 from voile.errors import QueryError
-from voile.estimate import Floats
 
 CHUNK = 2**22
 """Pairs of shown and open cells at a time."""

@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.answering.classes.source import Box, ClassSource
-from voile.answering.local.axes import Axis, Evaluator, Ints, Parts, classes, packed, slices
+from voile.answering.local.axes import Axis, Evaluator, Parts, classes, packed, slices
 from voile.answering.local.cells import Cells, parts_of
 from voile.answering.local.states import check_states
 from voile.answering.totals import Groups
+from voile.arrays import Floats, Ints
 from voile.errors import QueryError
-from voile.estimate import Floats
 from voile.query.predicate import Expression, Predicate, Term
 from voile.schema import Schema
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from voile.answering.arithmetic import round_to
 from voile.answering.mixed import bounds
-from voile.estimate import Floats
+from voile.arrays import Floats
 from voile.query.formula import Call, Formula, Number, Total
 
 

@@ -6,9 +6,8 @@ import numpy as np
 
 from voile.answering.classes.pairs import MOST_FITTED, Fitted, pairs_of
 from voile.answering.classes.source import ClassSource, Codes
-from voile.answering.local.axes import Ints
+from voile.arrays import Floats, Ints
 from voile.errors import QueryError
-from voile.estimate import Floats
 from voile.reconstruct.censored import spread_in_intervals
 from voile.reconstruct.ecological import Groups, hand_out
 

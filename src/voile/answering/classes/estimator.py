@@ -24,7 +24,7 @@ from voile.answering.classes.certain import Certain, combined
 from voile.answering.classes.law import Extremes, Law, Moments
 from voile.answering.classes.ratios import Form, certain_ratio
 from voile.answering.columns import Column, Flags, Formulas, terms_of
-from voile.estimate import Floats
+from voile.arrays import Floats
 from voile.query.formula import Call, Formula, Number
 from voile.query.predicate import Term
 

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from voile.answering.classes.cells import Asked
-from voile.answering.local.axes import Ints
-from voile.estimate import Floats
+from voile.arrays import Floats, Ints
 
 Pairs = Sequence[tuple[int, int]]
 Covariances = dict[tuple[int, int], Floats]

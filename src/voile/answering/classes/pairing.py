@@ -27,8 +27,7 @@ import numpy.typing as npt
 from scipy.optimize import linear_sum_assignment
 
 from voile.answering.columns import Flags
-from voile.answering.local.axes import Ints
-from voile.estimate import Floats
+from voile.arrays import Floats, Ints
 
 MOST_KINDS = 10
 """Kinds of rows, or of records, of which all subsets are tried."""

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from voile.answering.classes.pairing import Units
-from voile.answering.local.axes import Ints
-from voile.estimate import Floats
+from voile.arrays import Floats, Ints
 
 MOST_FITTED = 2**25
 """Pairs that a model is fitted to."""

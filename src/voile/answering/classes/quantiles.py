@@ -16,8 +16,8 @@ from voile.answering.classes.estimator import COVERS, bounded, deviation
 from voile.answering.classes.law import Extremes
 from voile.answering.columns import Column, Flags, half_width
 from voile.answering.quantiles import point
+from voile.arrays import Floats
 from voile.errors import QueryError
-from voile.estimate import Floats
 from voile.query.formula import Quantile
 from voile.query.predicate import Term, wording
 

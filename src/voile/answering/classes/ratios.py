@@ -14,7 +14,7 @@ import numpy as np
 from voile.answering.classes.certain import Certain
 from voile.answering.classes.law import Law
 from voile.answering.columns import Flags
-from voile.estimate import Floats
+from voile.arrays import Floats
 
 MOST_STEPS = 50
 SETTLED = 1e-12

@@ -17,7 +17,7 @@ from voile.answering.local.cells import Cells as Functions
 from voile.answering.local.cells import parts_of
 from voile.answering.local.states import check_states
 from voile.answering.totals import Groups
-from voile.estimate import Floats
+from voile.arrays import Floats
 from voile.query.parse import Query
 from voile.query.predicate import Expression, Term
 

@@ -17,7 +17,7 @@ from voile.answering.arithmetic import Affine
 from voile.answering.columns import Flags, Formulas, terms_of
 from voile.answering.conjuncts.joints import Average, Cells
 from voile.answering.conjuncts.planning import Plan
-from voile.estimate import Floats
+from voile.arrays import Floats
 from voile.query.formula import Formula
 from voile.query.predicate import Term
 

@@ -14,7 +14,8 @@ from voile.answering.conjuncts.work import ConjunctWork
 from voile.answering.explain import describe, ungrouped
 from voile.answering.mixed import has_quantile
 from voile.answering.source import check
-from voile.estimate import Floats, finite
+from voile.arrays import Floats
+from voile.estimate import finite
 from voile.query.formula import Formula
 from voile.query.parse import Column, Query
 from voile.query.predicate import wording

@@ -7,7 +7,7 @@ For parts with contrasts D_u and D_v of their classes u and v, and counts N_u an
 is right on average, whatever the table. What is asked is Σ F[u,v]·count[u,v]; with contrasts that
 are about normal, of covariances X = sampling + noise on either side, mean(Dᵀ·F·E) has the variance
 (tr(F·Y·Fᵀ·X) + tr(F·Cᵀ·F·Cᵀ)) / t, where C are the covariances of the two parts
-(docs/mathematics.md, section 35).
+(docs/mathematics, section 35).
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ import numpy as np
 
 from voile.answering.conjuncts.margins import Margin, Spread
 from voile.answering.conjuncts.source import Tables
-from voile.answering.local.axes import Ints
-from voile.estimate import Floats
+from voile.arrays import Floats, Ints
 
 MOST_PRODUCTS = 2**27
 """Multiplications for the smaller part of an error; where it takes more, it is bounded."""

@@ -16,8 +16,8 @@ from math import prod
 import numpy as np
 
 from voile.answering.conjuncts.source import Set, Tables
-from voile.answering.local.axes import Axis, Ints
-from voile.estimate import Floats
+from voile.answering.local.axes import Axis
+from voile.arrays import Floats, Ints
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,8 +12,8 @@ from voile.answering.conjuncts.joints import Average, Cells, Joint, Variances, a
 from voile.answering.conjuncts.margins import Margin, margin_of
 from voile.answering.conjuncts.source import Tables
 from voile.answering.local.axes import Axis
+from voile.arrays import Floats
 from voile.errors import QueryError
-from voile.estimate import Floats
 
 Places = tuple[int, ...]
 MOST_PAIRS = 2**22

@@ -16,8 +16,8 @@ from voile.answering.conjuncts.estimator import COVERS, factor
 from voile.answering.conjuncts.planning import Planner
 from voile.answering.conjuncts.source import ConjunctSource
 from voile.answering.quantiles import point
+from voile.arrays import Floats
 from voile.errors import QueryError
-from voile.estimate import Floats
 from voile.query.formula import Quantile
 from voile.query.parse import Query
 from voile.query.predicate import Term, wording

@@ -9,8 +9,8 @@ from itertools import combinations
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.engines.view import View
-from voile.estimate import Floats
 from voile.query.domain import DomainSums
 from voile.schema import Schema
 

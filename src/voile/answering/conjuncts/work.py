@@ -17,8 +17,9 @@ from voile.answering.conjuncts.source import ConjunctSource
 from voile.answering.mixed import has_quantile, mixed_column
 from voile.answering.source import check, parts_of, value_range, weight_range
 from voile.answering.totals import Groups, check_lookups
+from voile.arrays import Floats
 from voile.errors import QueryError
-from voile.estimate import Answer, Floats
+from voile.estimate import Answer
 from voile.query.formula import Formula, Quantile, leaves
 from voile.query.parse import Query
 from voile.query.predicate import Term

@@ -19,14 +19,14 @@ from functools import cached_property
 
 import numpy as np
 
-from voile.answering.local.axes import Axis, Ints
+from voile.answering.local.axes import Axis
 from voile.answering.local.cells import Cells
 from voile.answering.local.group_errors import GroupErrors
 from voile.answering.local.pure import PureErrors, is_pure
 from voile.answering.local.tensors import expanded, places, reconstructed, split
 from voile.answering.local.totals import LocalTotals
 from voile.answering.totals import Groups
-from voile.estimate import Floats
+from voile.arrays import Floats, Ints
 from voile.query.predicate import Expression, Predicate, Term
 
 

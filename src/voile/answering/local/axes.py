@@ -19,12 +19,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from voile.arrays import Floats, Ints
 from voile.errors import QueryError
-from voile.estimate import Floats
 from voile.query.predicate import Atom, Expression, guarded
 from voile.schema import Schema
-
-Ints = npt.NDArray[np.int64]
 
 MOST_ATOMS = 60
 """Conditions on one column: their truth values are the bits of one number."""

@@ -12,12 +12,10 @@ import numpy.typing as npt
 
 from voile.answering.local.axes import Axis, Evaluator, Parts
 from voile.answering.totals import ALL_GROUPS, Groups
+from voile.arrays import Bools, Floats
 from voile.errors import QueryError
-from voile.estimate import Floats
 from voile.query.predicate import And, Atom, Expression, Predicate, Term, atoms, both
 from voile.schema import Schema
-
-Bools = npt.NDArray[np.bool_]
 
 
 def parts_of(where: Predicate | None, groups: Sequence[Expression], terms: Sequence[Term]) -> Parts:

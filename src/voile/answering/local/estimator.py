@@ -22,7 +22,7 @@ import numpy as np
 from voile.answering.arithmetic import Affine, Dual
 from voile.answering.columns import Column, Flags, Formulas, Intervals, terms_of
 from voile.answering.local.totals import CountLaw, LocalTotals
-from voile.estimate import Floats
+from voile.arrays import Floats
 from voile.mechanisms.alphabeta import AlphaBeta
 from voile.query.formula import Formula, Quantile
 from voile.query.predicate import Term

@@ -22,8 +22,8 @@ from voile.answering.local.tensors import (
     widest,
 )
 from voile.answering.local.totals import CountLaw, Errors
+from voile.arrays import Floats
 from voile.errors import QueryError
-from voile.estimate import Floats
 
 if TYPE_CHECKING:
     from voile.answering.local.asked import Asked

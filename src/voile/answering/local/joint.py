@@ -10,12 +10,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from voile.answering.local.axes import Ints, Noise
+from voile.answering.local.axes import Noise
 from voile.answering.local.estimator import deviation
 from voile.answering.local.source import Method
 from voile.answering.local.states import MOST_STATES
+from voile.arrays import Floats, Ints
 from voile.errors import QueryError
-from voile.estimate import Floats
 from voile.reconstruct import Axis, invert, maximum_likelihood
 from voile.reconstruct.stopped import stopped_em
 

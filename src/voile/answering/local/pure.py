@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from voile.answering.local.axes import Axis, Ints
+from voile.answering.local.axes import Axis
 from voile.answering.local.tensors import (
     ends,
     multiplied,
@@ -20,7 +20,7 @@ from voile.answering.local.tensors import (
     widest,
 )
 from voile.answering.local.totals import CountLaw, Errors
-from voile.estimate import Floats
+from voile.arrays import Floats, Ints
 
 if TYPE_CHECKING:
     from voile.answering.local.asked import Asked

@@ -19,8 +19,8 @@ from voile.answering.local.estimator import COVERS, deviation
 from voile.answering.local.group_errors import Sub
 from voile.answering.local.tensors import multiplied, reach, unbiased, varying, widest
 from voile.answering.quantiles import point
+from voile.arrays import Floats
 from voile.errors import QueryError
-from voile.estimate import Floats
 from voile.query.formula import Quantile
 from voile.query.predicate import Term, wording
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from voile.answering.local.totals import CountLaw, LocalTotals
 from voile.answering.totals import Totals, product, totals, with_products
-from voile.estimate import Floats
+from voile.arrays import Floats
 from voile.query.domain import DomainSums
 from voile.query.predicate import Expression, Predicate, Term
 from voile.query.rows import Rows

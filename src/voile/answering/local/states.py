@@ -12,12 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voile.answering.local.axes import Axis, Ints
+from voile.answering.local.axes import Axis
 from voile.answering.local.tensors import shape_of
+from voile.arrays import Floats, Ints
 from voile.engines.encode import codes
 from voile.engines.sources import quote_identifier
 from voile.errors import QueryError, ReleaseError
-from voile.estimate import Floats
 from voile.query.predicate import guarded
 from voile.schema import Schema
 

@@ -19,7 +19,7 @@ from itertools import product
 import numpy as np
 
 from voile.answering.local.axes import Axis
-from voile.estimate import Floats
+from voile.arrays import Floats
 
 SAME = 1e-12
 """Values of a function that differ by less than this part of the largest are one value."""

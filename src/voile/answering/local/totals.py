@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from voile.answering.totals import Groups
-from voile.estimate import Floats
+from voile.arrays import Floats
 from voile.query.predicate import Term
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from voile.answering.arithmetic import Affine
 from voile.answering.columns import Flags, Formulas, terms_of
-from voile.estimate import Floats
+from voile.arrays import Floats
 from voile.query.formula import Formula
 from voile.query.predicate import Term
 

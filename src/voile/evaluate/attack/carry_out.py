@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.evaluate.attack.attacked import Attack
 from voile.evaluate.attack.beliefs import KINDS, NOTHING, Belief, Kind, Person
@@ -19,7 +20,7 @@ from voile.evaluate.attack.judging import Case, Judged
 from voile.evaluate.attack.population_fit import is_release
 from voile.evaluate.attack.priors import Prior, choose_prior, row_weights, target_chances
 from voile.evaluate.attack.targets import MOST_CANDIDATES, Targets, read_targets
-from voile.privacy.adversary import Evidence, Exclusive, Floats, Independent
+from voile.privacy.adversary import Evidence, Exclusive, Independent
 from voile.release import ViewRelease
 
 

@@ -20,8 +20,9 @@ import numpy as np
 import numpy.typing as npt
 import yaml
 
+from voile.arrays import Bools, Floats
 from voile.errors import UsageError, did_you_mean
-from voile.privacy.adversary import Bools, Floats, Joint
+from voile.privacy.adversary import Joint
 
 SHAPE = "write   brothers: [{in: [Joe, Jim], chance: 0.0004}, {in: [Joe], chance: 0.0001}]"
 

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats, Ints
 from voile.errors import ReleaseError
 from voile.evaluate.attack.beliefs import Belief, Guess, Kind, Person, Tally, promised
-from voile.evaluate.attack.targets import Ints, tuples_of, value_words
+from voile.evaluate.attack.targets import tuples_of, value_words
 from voile.privacy import DGamma
-from voile.privacy.adversary import Adversary, Evidence, Floats, Leaks, leaks
+from voile.privacy.adversary import Adversary, Evidence, Leaks, leaks
 from voile.schema import Schema
 
 KEPT = 5

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.evaluate.attack.population_fit import fit
 from voile.evaluate.attack.targets import (
@@ -31,7 +32,6 @@ from voile.privacy.population import Population
 from voile.release import ViewRelease
 from voile.schema import Schema, TupleIndex
 
-Floats = npt.NDArray[np.float64]
 Codes = Sequence[npt.NDArray[Any]]
 
 PROBABILITY = "probability"

@@ -20,14 +20,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+from voile.arrays import Floats, Ints
 from voile.engines.encode import ARROW, OUTSIDE, codes, values_at
 from voile.engines.table import domain_in_words, read_all
 from voile.errors import UsageError, did_you_mean
 from voile.schema import Attribute, Bins, Schema, Values
 from voile.schema.attribute import plain
-
-Ints = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 
 UNKNOWN = -1
 """The code of a value that the adversary does not know."""

@@ -19,7 +19,8 @@ from typing import Protocol, Self
 import numpy as np
 import numpy.typing as npt
 
-from voile.privacy.divergence import Floats, shares
+from voile.arrays import Floats
+from voile.privacy.divergence import shares
 from voile.recoding.grouping import Shown
 from voile.recoding.units import Codes
 from voile.schema import TupleIndex

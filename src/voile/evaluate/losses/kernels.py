@@ -5,12 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats, Words
 from voile.compiled import compiled
 from voile.recoding.units import Codes, Counts
 
-Floats = npt.NDArray[np.float64]
 Truths = npt.NDArray[np.bool_]
-Words = npt.NDArray[np.uint64]
 
 
 @compiled

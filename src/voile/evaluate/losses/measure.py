@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from voile.arrays import Floats
 from voile.engines.table import Table
 from voile.errors import TableError, UsageError
 from voile.evaluate.losses import class_measures
@@ -33,7 +34,6 @@ from voile.evaluate.losses.privacy_loss import p_loss
 from voile.evaluate.losses.queries import MOST_VALUES, check_queries, relative_error, workload
 from voile.evaluate.losses.truth import Truth, columns_asked, levels_of, read_truth
 from voile.evaluate.losses.utility_loss import estimated, mean_divergence, population_losses
-from voile.privacy.divergence import Floats
 from voile.recoding.grouping import Shown
 from voile.recoding.populations import Populations, populations
 from voile.recoding.units import Codes, Counts

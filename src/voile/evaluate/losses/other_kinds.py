@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.evaluate.losses.blocks import Points, Products, Told, Undone
 from voile.mechanisms import AlphaBeta, Shaped
 from voile.mechanisms.retention import ColumnNoise, WholeRows
-from voile.privacy.divergence import Floats
 from voile.recoding.units import Codes
 from voile.release import LocalRelease, ViewRelease
 from voile.schema import Schema, TupleIndex

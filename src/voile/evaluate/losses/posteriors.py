@@ -21,9 +21,10 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.mechanisms.retention import WholeRows
 from voile.privacy import LikelihoodRatio
-from voile.privacy.divergence import Floats, jensen_shannon, shares
+from voile.privacy.divergence import jensen_shannon, shares
 from voile.recoding.units import Codes
 from voile.release import LocalRelease, ViewRelease
 

@@ -6,7 +6,8 @@ distribution in a person's class is what the release tells of that person.
 
 from __future__ import annotations
 
-from voile.privacy.divergence import Floats, jensen_shannon, shares
+from voile.arrays import Floats
+from voile.privacy.divergence import jensen_shannon, shares
 from voile.recoding.grouping import Shown
 
 

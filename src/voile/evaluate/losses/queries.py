@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from voile.arrays import Floats, Words
 from voile.errors import UsageError
 from voile.evaluate.losses.blocks import Blocks, Points, Sets, Told, in_parts
-from voile.evaluate.losses.kernels import Words, answers_of_points
+from voile.evaluate.losses.kernels import answers_of_points
 from voile.noise import Key, Stream
-from voile.privacy.divergence import Floats
 from voile.recoding.units import Counts
 
 SEED = 20060912

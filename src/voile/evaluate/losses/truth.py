@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from voile.arrays import Floats
 from voile.engines.encode import codes as codes_of
 from voile.engines.encode import domain_array
 from voile.engines.table import Table
@@ -15,7 +16,7 @@ from voile.errors import TableError, UsageError, did_you_mean
 from voile.evaluate.losses.blocks import Points, Told
 from voile.evaluate.losses.other_kinds import points
 from voile.hierarchies import default_levels, read_hierarchies
-from voile.privacy.divergence import Floats, shares
+from voile.privacy.divergence import shares
 from voile.publishing.group_schema import grouping_schema
 from voile.publishing.group_wish import GroupWish
 from voile.recoding.units import Codes, Counts

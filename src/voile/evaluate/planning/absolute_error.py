@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from voile.estimate import Floats
+from voile.arrays import Floats
 from voile.mechanisms import AlphaBeta
 
 MEAN_OF_ABSOLUTE = math.sqrt(2 / math.pi)
@@ -83,7 +83,7 @@ def mean_of(coins: tuple[Coins, Coins]) -> Floats:
 def nearly_normal(coins: tuple[Coins, Coins]) -> Floats:
     """√(2/π)·σ with the first terms for skewness, for kurtosis and for counts being whole.
 
-    docs/mathematics.md, section 17, has the terms, and how far off they leave it.
+    docs/mathematics, section 17, has the terms, and how far off they leave it.
     """
     variance, third, fourth = map(sum, zip(*(cumulants(*coin) for coin in coins), strict=True))
     rest = np.mod(mean_of(coins), 1.0)

@@ -2,7 +2,7 @@
 
 The steward has the true sums. The law of a count is known from them, and so is the mean of its
 |error|, however few the rows (absolute_error.py). Of other statistics the variance is known
-(docs/mathematics.md, sections 7 and 14): their expected error is √(2/π) standard errors, which is
+(docs/mathematics, sections 7 and 14): their expected error is √(2/π) standard errors, which is
 the mean of |error| where the error is normal. That is good for sums of many coins, rough for few.
 """
 
@@ -21,10 +21,10 @@ import numpy as np
 
 from voile.answering import Source, answer
 from voile.answering.answer import Work
+from voile.arrays import Floats
 from voile.engines.parquet import write_part
 from voile.engines.view import View
 from voile.errors import UsageError
-from voile.estimate import Floats
 from voile.evaluate.planning.absolute_error import MEAN_OF_ABSOLUTE, expected_errors
 from voile.evaluate.workload import selection_counts
 from voile.mechanisms import AlphaBeta

@@ -3,7 +3,7 @@
 A row counts g = Π_j (1[y_j∈S_j] − (1−p_j)b_j)/p_j towards a conjunction; b_j is the chance that a
 replaced value meets the condition on column j. Its mean is 1 for rows that meet all conditions,
 else 0. Errors here are of the fraction of rows, and the rows are given: only the coins are random.
-Derivations: docs/mathematics.md, "Promises of local perturbation".
+Derivations: docs/mathematics, "Promises of local perturbation".
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from voile.arrays import Floats
 from voile.errors import UsageError
-from voile.estimate import Floats
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from voile.arrays import Floats
 from voile.engines.encode import values_at
-from voile.estimate import Floats
 from voile.privacy.guarantees.beliefs import Breach
 from voile.privacy.local import (
     WorstBreach,

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.evaluate.risk.reading import Cells
 from voile.recoding.units import Counts
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 The population is not seen. Two models guess it from the sizes of the table's classes: Pitman's
 (Hoshino 2001), whose two parameters are fitted by maximum likelihood, and Zayatz's (1991), which
 takes the population's classes to be as large as the table's. Both take the table for a random
-sample of the population. docs/mathematics.md has the formulas.
+sample of the population. docs/mathematics has the formulas.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ import numpy.typing as npt
 from scipy.optimize import minimize
 from scipy.special import expit, gammaln
 
-Floats = npt.NDArray[np.float64]
+from voile.arrays import Floats
+
 Counts = npt.NDArray[np.int64]
 
 ASSUMPTION = "the table is a random sample of the population"

@@ -12,13 +12,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats, Ints
 from voile.noise import Key
 from voile.noise.whole import inverted
 from voile.privacy.interactive.laws import NoiseLaw
 from voile.privacy.interactive.losses import TOUCHING, Loss, loss_of
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 QUANTILES = (0.005, 0.05, 0.25, 0.5, 0.75, 0.95, 0.995)
 MOST_TIMES = 160

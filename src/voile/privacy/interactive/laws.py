@@ -15,12 +15,11 @@ import numpy.typing as npt
 from scipy.special import gammaln
 from scipy.stats import binom
 
+from voile.arrays import Floats
 from voile.errors import UsageError, did_you_mean
 
 Kind = Literal["binomial", "gaussian", "geometric"]
 KINDS: tuple[str, ...] = get_args(Kind)
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 SUMMED = 4096
 """Below this σ, sums over a discrete Gaussian are taken term by term."""

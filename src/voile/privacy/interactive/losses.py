@@ -17,10 +17,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.privacy.interactive.laws import Change, NoiseLaw
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 POINTS, FEW_POINTS, FEW = 2**20, 2**18, 100
 """Of the grid, where the loss has no grid of its own; fewer do for few answers."""

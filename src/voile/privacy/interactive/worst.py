@@ -3,7 +3,7 @@
 Which total is asked for decides on which grid the sum of losses lies, and so how far above δ its
 next point is. Sums of normal steps that lie on no grid are between those on the best and the
 worst. `Grid` is the normal law on the coarsest grid that any questions have, that of counts, at its
-worst place: no discrete Gaussian answers tell more (docs/mathematics.md, section 33). Laws that are
+worst place: no discrete Gaussian answers tell more (docs/mathematics, section 33). Laws that are
 not normal are looked at one by one as well.
 """
 
@@ -18,11 +18,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import log_ndtr, ndtr
 
+from voile.arrays import Floats
 from voile.privacy.interactive.confidence import walk
 from voile.privacy.interactive.laws import Change, Kind, noise_law
 from voile.privacy.interactive.losses import TOUCHING, Total, least_bound, loss_total
-
-Floats = npt.NDArray[np.float64]
 
 UNIT, PAIR = Change(), Change(2, 2)
 """A count, and a histogram: who changes group changes two counts."""

@@ -16,11 +16,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.privacy.guarantees.beliefs import Breach
 from voile.privacy.local.amplification import largest_along
 
-Floats = npt.NDArray[np.float64]
 Members = npt.NDArray[np.bool_]
 
 

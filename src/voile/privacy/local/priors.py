@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.privacy.local.posteriors import Floats, along
+from voile.arrays import Floats
+from voile.privacy.local.posteriors import along
 
 RARE = 5
 """Values that occur less often are rare, if nothing else is asked for."""

@@ -8,6 +8,7 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
+from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.privacy.divergence import jensen_shannon
 from voile.privacy.guarantees.classes import Closeness
@@ -15,7 +16,6 @@ from voile.privacy.guarantees.parameters import Choice, Number
 from voile.privacy.requirements.requirement import (
     SLACK,
     Counts,
-    Floats,
     Histograms,
     Requirement,
     Truths,
@@ -123,7 +123,7 @@ def earth_mover_hierarchical(extra: Floats, tree: Tree) -> Floats:
 
     A tree in which every step up or down costs 1/(2·height) has two values whose lowest common
     node is of height h at a distance of h/height; and in a tree the earth mover's distance is
-    what must cross each edge, times its length (docs/mathematics.md, section 29).
+    what must cross each edge, times its length (docs/mathematics, section 29).
     """
     crossing = np.abs(extra).sum(axis=1)
     for nodes in tree:

@@ -8,13 +8,13 @@ from typing import ClassVar, Literal, get_args
 
 import numpy as np
 
+from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.privacy.guarantees.classes import Diversity
 from voile.privacy.guarantees.parameters import Choice, Number
 from voile.privacy.requirements.requirement import (
     SLACK,
     Counts,
-    Floats,
     Histograms,
     Requirement,
     Truths,

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from voile.compiled import compiled
 
 if TYPE_CHECKING:
-    from voile.privacy.requirements.requirement import Counts, Floats, Truths
+    from voile.arrays import Floats
+    from voile.privacy.requirements.requirement import Counts, Truths
     from voile.privacy.requirements.rules import Rules
 
 # In the order in which they are checked: the cheapest first.

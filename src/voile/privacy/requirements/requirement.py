@@ -10,10 +10,10 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.privacy.guarantees.kinds import Guarantee
 
 Counts = npt.NDArray[np.int64]
-Floats = npt.NDArray[np.float64]
 Truths = npt.NDArray[np.bool_]
 
 SLACK = 1e-12

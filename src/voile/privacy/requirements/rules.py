@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from voile.arrays import Floats
 from voile.privacy.requirements.closeness import T, Tree, overall_shares
 from voile.privacy.requirements.diversity import L
 from voile.privacy.requirements.kernels import (
@@ -26,7 +27,7 @@ from voile.privacy.requirements.kernels import (
     SEMANTIC_IGNORED,
     VARIATIONAL,
 )
-from voile.privacy.requirements.requirement import SLACK, Counts, Floats, Requirement
+from voile.privacy.requirements.requirement import SLACK, Counts, Requirement
 from voile.privacy.requirements.semantic import Semantic
 from voile.privacy.requirements.sizes import AlphaK, K, Presence
 

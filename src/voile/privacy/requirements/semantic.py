@@ -8,18 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
+from voile.arrays import Floats
 from voile.privacy.guarantees import classes as guarantees
 from voile.privacy.guarantees.classes import Absent
 from voile.privacy.guarantees.parameters import LOG_RATIO, Choice
 from voile.privacy.requirements.closeness import overall_shares
-from voile.privacy.requirements.requirement import (
-    SLACK,
-    Floats,
-    Histograms,
-    Requirement,
-    Truths,
-    most,
-)
+from voile.privacy.requirements.requirement import SLACK, Histograms, Requirement, Truths, most
 
 ABSENT = ("forbidden", "ignored")
 

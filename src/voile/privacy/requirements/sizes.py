@@ -7,13 +7,13 @@ from typing import ClassVar
 
 import numpy as np
 
+from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.privacy.guarantees.classes import Anonymity
 from voile.privacy.guarantees.parameters import Number
 from voile.privacy.requirements.requirement import (
     SLACK,
     Counts,
-    Floats,
     Histograms,
     Requirement,
     Truths,

@@ -22,7 +22,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from voile.query.domain.inputs import Array, Bools, Floats, Ints
+from voile.arrays import Bools, Floats, Ints
+from voile.query.domain.inputs import Array
 from voile.query.predicate import Atom, Expression
 
 OPERATORS: dict[type[exp.Expr], str] = {

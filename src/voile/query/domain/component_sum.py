@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from voile.arrays import Floats
 from voile.errors import QueryError
 from voile.query.domain.eliminate import eliminate
 from voile.query.domain.grid import enumerate_grid, grid_part
-from voile.query.domain.inputs import Array, Floats, added
+from voile.query.domain.inputs import Array, added
 from voile.query.domain.network import network_of, reduced
 from voile.query.domain.plan import Part
 from voile.query.domain.problem import Group, Problem

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from voile.arrays import Bools, Floats, Ints
 from voile.query.domain.compare import OPPOSITE, Linear
-from voile.query.domain.inputs import Bools, Floats, Ints, added
+from voile.query.domain.inputs import added
 from voile.query.domain.problem import Axis, Factor, Problem
 from voile.query.domain.tensors import linear_sum
 from voile.query.predicate import Atom, atoms

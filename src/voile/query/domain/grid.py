@@ -9,7 +9,8 @@ from itertools import product
 
 import numpy as np
 
-from voile.query.domain.inputs import Array, Floats
+from voile.arrays import Floats
+from voile.query.domain.inputs import Array
 from voile.query.domain.network import Network, reduced
 from voile.query.domain.plan import Part
 from voile.query.domain.problem import Axis, Problem

@@ -10,11 +10,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from voile.arrays import Bools, Floats, Ints
 from voile.query.predicate import Expression
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
-Bools = npt.NDArray[np.bool_]
 Array = npt.NDArray[Any]
 
 

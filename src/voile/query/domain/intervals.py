@@ -16,8 +16,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from voile.arrays import Floats, Ints
 from voile.query.domain.compare import OPERATORS
-from voile.query.domain.inputs import Floats, Ints
 from voile.query.domain.split import Component, reads
 from voile.query.predicate import Atom, atoms
 from voile.schema import Attribute, Range

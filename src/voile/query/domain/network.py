@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 import opt_einsum
 
-from voile.query.domain.inputs import Floats
+from voile.arrays import Floats
 from voile.query.domain.plan import Part
 from voile.query.domain.problem import Axis, Problem
 from voile.query.domain.split import texts

@@ -12,17 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from voile.arrays import Bools, Floats, Ints
 from voile.query.domain.compare import on_whole_numbers, separable
-from voile.query.domain.inputs import (
-    Array,
-    Bools,
-    DomainEngine,
-    Floats,
-    Ints,
-    Weights,
-    numbers,
-    truths,
-)
+from voile.query.domain.inputs import Array, DomainEngine, Weights, numbers, truths
 from voile.query.domain.intervals import intervals
 from voile.query.domain.problem import Axis, Group, Problem, classed
 from voile.query.domain.split import Component, reads

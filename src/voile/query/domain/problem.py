@@ -8,14 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from voile.arrays import Bools, Floats, Ints
 from voile.query.domain.compare import Linear
-from voile.query.domain.inputs import (
-    Bools,
-    DomainEngine,
-    Floats,
-    Ints,
-    added,
-)
+from voile.query.domain.inputs import DomainEngine, added
 from voile.query.domain.split import Component, reads
 from voile.query.predicate import Atom, Expression, Predicate, atoms
 from voile.schema import Schema

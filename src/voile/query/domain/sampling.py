@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from voile.query.domain.inputs import Array, Floats, Ints, numbers, truths
+from voile.arrays import Floats, Ints
+from voile.query.domain.inputs import Array, numbers, truths
 from voile.query.domain.plan import Part
 from voile.query.domain.problem import Group, Problem
 from voile.query.domain.split import texts

@@ -20,13 +20,11 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from voile.query.domain.inputs import Floats, Ints, added
+from voile.arrays import Floats, Ints, Words
+from voile.query.domain.inputs import added
 from voile.query.domain.problem import Axis, Problem
 from voile.query.domain.split import reads
 from voile.query.predicate import And, Atom, Predicate
-
-Words = npt.NDArray[np.uint64]
-"""(…, words): 64 nodes each."""
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from voile.arrays import Floats, Ints
 from voile.errors import QueryError
 from voile.query.domain.component_sum import Summed, Way, choose
-from voile.query.domain.inputs import Array, DomainEngine, Floats, Ints, Weights
+from voile.query.domain.inputs import Array, DomainEngine, Weights
 from voile.query.domain.plan import Plan
 from voile.query.domain.prepare import Sizes, prepare, requests, sizes_of, unlisted
 from voile.query.domain.problem import Group

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from voile.arrays import Bools, Floats, Ints
 from voile.query.domain.compare import Linear
-from voile.query.domain.inputs import Array, Bools, Floats, Ints, numbers, truths
+from voile.query.domain.inputs import Array, numbers, truths
 from voile.query.domain.problem import Problem
 from voile.query.predicate import Atom, Expression
 

@@ -1,0 +1,152 @@
+"""Estimates in the rows and columns that a query asked for."""
+
+from __future__ import annotations
+
+import csv
+import html
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from voile.estimate.estimate import Estimate
+from voile.estimate.words import jsonable
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer to a query: one row for each group (one row without groups), in the order asked.
+
+    A row maps each column of SELECT to a group's key or to an Estimate.
+    """
+
+    rows: tuple[dict[str, Any], ...]
+    confidence: float
+    covers: str
+    notes: tuple[str, ...] = ()
+    columns: Mapping[str, bool] = field(default_factory=dict)
+    """The names of the columns, and which hold estimates: known also where there is no row."""
+    assumption: str = ""
+    """What the estimates rest on besides the release; then certain bounds stand beside them."""
+
+    @property
+    def scalar(self) -> Estimate:
+        """The only estimate of the answer."""
+        found = [v for row in self.rows for v in row.values() if isinstance(v, Estimate)]
+        if len(found) != 1:
+            raise ValueError(f"the answer holds {len(found)} estimates, not one")
+        return found[0]
+
+    @property
+    def value(self) -> float:
+        return self.scalar.value
+
+    @property
+    def stderr(self) -> float:
+        return self.scalar.stderr
+
+    def interval(self, confidence: float | None = None) -> tuple[float, float]:
+        return self.scalar.interval(confidence)
+
+    # ------------------------------------------------------------------ for other programs
+
+    def to_dict(self) -> dict[str, Any]:
+        plain = [
+            {k: v.to_dict() if isinstance(v, Estimate) else jsonable(v) for k, v in row.items()}
+            for row in self.rows
+        ]
+        answer: dict[str, Any] = {
+            "rows": plain,
+            "confidence": self.confidence,
+            "covers": self.covers,
+        }
+        answer |= {"assumption": self.assumption} if self.assumption else {}
+        return answer | ({"notes": list(self.notes)} if self.notes else {})
+
+    def flat(self) -> list[dict[str, Any]]:
+        """One row for each group with plain columns: NAME, NAME_stderr, NAME_low, NAME_high.
+
+        Where values were grouped, NAME_certain_low and NAME_certain_high stand beside them.
+        """
+        return [flattened(row) for row in self.rows]
+
+    def _names(self) -> list[str]:
+        if self.rows:
+            return list(flattened(self.rows[0]))
+        ends = ["", "_stderr", "_low", "_high"]
+        ends += ["_certain_low", "_certain_high"] if self.assumption else []
+        return [name + end for name, numbers in self.columns.items()
+                for end in (ends if numbers else [""])]  # fmt: skip
+
+    def to_arrow(self) -> Any:
+        import pyarrow as pa  # noqa: PLC0415  (only when asked for)
+
+        rows = self.flat()
+        return pa.table({name: pa.array([row[name] for row in rows]) for name in self._names()})
+
+    def to_pandas(self) -> Any:
+        import pandas  # noqa: PLC0415  (an optional package)
+
+        return pandas.DataFrame(self.flat(), columns=self._names())
+
+    def to_polars(self) -> Any:
+        import polars  # noqa: PLC0415  (an optional package)
+
+        return polars.from_arrow(self.to_arrow())
+
+    def to_csv(self) -> str:
+        rows = self.flat()
+        text = io.StringIO()
+        writer = csv.DictWriter(text, self._names(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return text.getvalue()
+
+    # ------------------------------------------------------------------ for reading
+
+    def __repr__(self) -> str:
+        return f"Answer({self})"
+
+    def __str__(self) -> str:
+        lines = ["  ".join(f"{name} {value}" for name, value in row.items()) for row in self.rows]
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    def __rich__(self) -> Any:
+        from voile.estimate.tables import table_of  # noqa: PLC0415  (only when printed)
+
+        return table_of(self)
+
+    def _repr_html_(self) -> str:
+        names = list(self.rows[0]) if self.rows else []
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(str(v))}</td>" for v in row.values()) + "</tr>"
+            for row in self.rows
+        )
+        notes = "".join(f"<p>note: {html.escape(note)}</p>" for note in self.notes)
+        assumed = f" Assumed: {self.assumption}." if self.assumption else ""
+        told = html.escape(f"Intervals cover {self.covers}.{assumed}")
+        return f"<table><caption>{told}</caption><tr>{head}</tr>{body}</table>{notes}"
+
+
+def flattened(row: dict[str, Any]) -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in row.items():
+        if not isinstance(value, Estimate):
+            flat[name] = value
+            continue
+        low, high = value.interval()
+        flat |= {
+            name: value.value,
+            f"{name}_stderr": value.stderr,
+            f"{name}_low": low,
+            f"{name}_high": high,
+        }
+        if value.certain:
+            flat |= {
+                f"{name}_certain_low": value.certain[0],
+                f"{name}_certain_high": value.certain[1],
+            }
+        if value.plain:
+            flat[f"{name}_plain"] = value.plain.value
+    return flat
