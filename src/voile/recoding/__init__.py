@@ -4,7 +4,8 @@ Works on numbers only: codes of quasi-identifiers and of sensitive values. A gen
 an interval of positions in its column's order.
 """
 
-from voile.recoding.grouping import Grouping, Recode, Shown, shown
+from voile.recoding.grouping import Grouping, Recode, Shown, bounding, shown
+from voile.recoding.mondrian import mondrian
 from voile.recoding.units import Units
 
-__all__ = ["Grouping", "Recode", "Shown", "Units", "shown"]
+__all__ = ["Grouping", "Recode", "Shown", "Units", "bounding", "mondrian", "shown"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,10 +14,11 @@ from voile.evaluate.frontier.noisy import measure_noisy
 from voile.evaluate.frontier.point import Point
 from voile.evaluate.frontier.portfolio import Candidate
 from voile.evaluate.frontier.subject import Subject
-from voile.evaluate.losses import p_loss, u_loss
+from voile.evaluate.losses import Told, p_loss, told_by, u_loss
 from voile.privacy.requirements import Histograms
 from voile.publishing.group_finding import find
 from voile.recoding import Recode, Shown, shown
+from voile.recoding.units import Codes
 
 
 def parameters_of(candidate: Candidate, recode: Recode) -> dict[str, Any]:
@@ -26,28 +27,61 @@ def parameters_of(candidate: Candidate, recode: Recode) -> dict[str, Any]:
     return {**candidate.asked, **own, "recode": recode}
 
 
-def measure(subject: Subject, candidate: Candidate) -> list[Point]:
-    """Raises PromiseError where no release of this kind meets what is asked."""
-    if not candidate.how.recodes:
-        return measure_noisy(subject, candidate)
-    begun = time.perf_counter()
+@dataclass(frozen=True, eq=False)
+class Showing:
+    """Classes of rows as people would see them: what a release of a candidate would show."""
+
+    recode: Recode
+    shown: Shown
+    orders: tuple[Codes, ...]
+    """For each quasi-identifier the code at each position of its order."""
+    requirement: str
+    """What it promises, in words."""
+
+    @property
+    def told(self) -> Told:
+        """For `relative_error` and `estimated`."""
+        return told_by(self.shown, self.orders)
+
+
+def showings(subject: Subject, candidate: Candidate) -> list[Showing]:
+    """The classes of a candidate, which are found once, in each way that they can be shown.
+
+    Raises PromiseError where no classes meet what is asked.
+    """
     recodes = candidate.how.recodes
     wish = subject.wish_for({**candidate.options, "recode": recodes[0]})
     prepared = subject.prepared_for(wish)
     found = find(prepared, wish)
-    orders = [
+    orders = tuple(
         prepared.orders.get(name, np.arange(size, dtype=np.int32))
         for name, size in zip(wish.qi, found.units.sizes, strict=True)
-    ]
+    )
     words = " and ".join(r.spelling for r in prepared.requirements) or "nothing is told of anyone"
+    return [
+        Showing(
+            recode, kept(shown(found.units, found.grouping, recode), found.shown), orders, words
+        )
+        for recode in recodes
+    ]
+
+
+def measure(subject: Subject, candidate: Candidate) -> list[Point]:
+    """Both losses of a candidate: a point for each way to show its classes, or one for noise.
+
+    Raises PromiseError where no release of this kind meets what is asked.
+    """
+    if not candidate.how.recodes:
+        return measure_noisy(subject, candidate)
+    begun = time.perf_counter()
     points = []
-    for recode in recodes:
-        seen = kept(shown(found.units, found.grouping, recode), found.shown)
-        losses = p_loss(seen), u_loss(seen, subject.populations, orders)
+    for showing in showings(subject, candidate):
+        seen, recode = showing.shown, showing.recode
+        losses = p_loss(seen), u_loss(seen, subject.populations, showing.orders)
         point = Point(
-            candidate.method, parameters_of(candidate, recode), words, *losses,
+            candidate.method, parameters_of(candidate, recode), showing.requirement, *losses,
             len(seen.histograms.rows), int(seen.histograms.rows.sum()),
-            (time.perf_counter() - begun) / len(recodes),
+            (time.perf_counter() - begun) / len(candidate.how.recodes),
             publishing_command(subject, {**candidate.options, "recode": recode}),
         )  # fmt: skip
         points.append(point)

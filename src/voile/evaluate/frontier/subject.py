@@ -14,7 +14,8 @@ import numpy as np
 
 from voile.engines.table import Table
 from voile.errors import UsageError
-from voile.evaluate.losses import Populations, jensen_shannon, populations
+from voile.evaluate.losses import Populations, Told, jensen_shannon, populations
+from voile.evaluate.losses.blocks import Points
 from voile.hierarchies import default_levels
 from voile.privacy.divergence import shares
 from voile.privacy.requirements import requirements_of
@@ -52,6 +53,12 @@ class Subject:
     @property
     def overall(self) -> Any:
         return shares(self.units.overall[0])
+
+    @cached_property
+    def told(self) -> Told:
+        """What the table itself tells, for `workload`."""
+        values = np.eye(self.units.sensitive_sizes[0])[self.units.sensitive[0]]
+        return (Points(values * self.units.weights[:, None], self.units.codes),)
 
     @cached_property
     def revealed(self) -> tuple[float, float]:
