@@ -331,11 +331,13 @@ class Table:
             return SchemaError(f"{where}: NULL is not in the schema's domain", hint=hint)
         shown = repr(found) if isinstance(found, str) else str(found)
         why = f"is not of kind {attribute.kind}" if unread else "is not in the schema's domain"
-        return SchemaError(
-            f"{where}: {shown} {why} ({domain_in_words(attribute)})",
-            hint=f"correct the row (a header is not counted), or change the kind or domain of "
-            f"{name!r} in the schema",
+        hint = (
+            f"correct the row (a header is not counted), or change the kind or domain of {name!r} "
+            "in the schema"
         )
+        if unread and isinstance(found, str):
+            hint += f"; if {shown} stands for NULL, say --null-text {shown}"
+        return SchemaError(f"{where}: {shown} {why} ({domain_in_words(attribute)})", hint=hint)
 
     # ------------------------------------------------------------------ one column in SQL
 

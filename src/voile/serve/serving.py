@@ -77,6 +77,7 @@ def serve(
             asyncio.run(Server(config, lambda: ready(found)).serve(sockets=[listener]))
         finally:
             pool.close()
+            gc.unfreeze()  # or DuckDB takes what is frozen for leaks, and says so at exit
             asker.ledger.note("server", "stopped")
         return asker.ledger.budgets("").everyone.used
 
