@@ -28,10 +28,11 @@ Every figure and table of the papers that Voile is built on, made again by one c
 voile reproduce --all -o out
 ```
 
-{tally} What is printed in the papers stands beside what was measured, as mean ± standard deviation over runs with different
-seeds. *agrees*: as printed, within what can be read and what coins do. *differs*: not as printed, and the reason is known. A
-dash: the paper prints no number. How it is judged, and how to make one figure: [Reproducing](guides/reproduce.md). The
-errors of the papers: [Errata](mathematics/errata.md).
+{tally} What is printed in the papers stands beside what was
+measured, as mean ± standard deviation over runs with different seeds. *agrees*: as printed, within
+what can be read and what coins do. *differs*: not as printed, and the reason is known. A dash: the
+paper prints no number. How it is judged, and how to make one figure:
+[Reproducing](guides/reproduce.md). The errors of the papers: [Errata](mathematics/errata.md).
 
 This page is written by `tools/gallery.py`.
 """
