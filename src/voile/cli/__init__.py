@@ -14,66 +14,19 @@ import sys
 from typing import Annotated
 
 import typer
-from typer.models import CommandInfo, TyperInfo
 
-from voile.cli import (
-    asking,
-    attacks,
-    collecting,
-    frontier,
-    grouping,
-    guarantees,
-    hierarchy,
-    losses,
-    mining,
-    mining_servers,
-    perturbing,
-    planning,
-    releases,
-    reproducing,
-    risk,
-    self_audit,
-    serving,
-    sulq,
-    tables,
-)
-from voile.cli.common import KEPT, app, is_released
-from voile.cli.groups import Ordered
+from voile.cli.common import KEPT, is_released
+from voile.cli.groups import group_of
+from voile.cli.listing import PANELS
+from voile.cli.program import Program
 from voile.terminal import complain, say
 
-__all__ = [
-    "app", "asking", "attacks", "collecting", "frontier", "grouping", "guarantees", "hierarchy",
-    "losses", "main", "mining", "mining_servers", "perturbing", "planning", "releases",
-    "reproducing", "risk", "self_audit", "serving", "sulq", "tables",
-]  # fmt: skip
+__all__ = ["PANELS", "app", "main"]
 
-PANELS = {
-    "Before publishing": ("inspect", "schema", "hierarchy", "plan", "boundary", "frontier"),
-    "Releases": ("publish", "verify", "describe", "generalize"),
-    "Local perturbation": ("perturb", "spec", "collect", "combine"),
-    "Questions": ("query", "explain", "refine", "shell"),
-    "Interactive answers": ("serve", "ask", "mine", "sulq"),
-    "Mining": ("tree", "rules"),
-    "Privacy": ("guarantees", "convert", "risk", "exposure", "attack", "audit", "loss"),
-    "To begin with": ("datasets", "demo", "reproduce"),
-}
-"""The commands as --help shows them."""
-
-
-def arrange() -> None:
-    """Put every command in its panel, in its order; a command without one is an error."""
-    panel = {name: title for title, names in PANELS.items() for name in names}
-    known: list[CommandInfo | TyperInfo] = [*app.registered_commands, *app.registered_groups]
-    for command in known:
-        command.rich_help_panel = panel[name_of(command)]
-    Ordered.order = list(panel)
-
-
-def name_of(command: CommandInfo | TyperInfo) -> str:
-    return command.name or str(getattr(command.callback, "__name__", ""))
-
-
-arrange()
+app = group_of(
+    "Publish tables about people so that anyone can count, within a promise to each of them.",
+    Program,
+)
 
 
 def print_version(wanted: bool) -> None:

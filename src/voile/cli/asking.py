@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from voile.cli.common import JsonOpt, app
+from voile.cli.common import JsonOpt, commands
 from voile.terminal import show
 from voile.terminal.asking import about_view, budget_view, cost_view, history_view, show_reply
 
@@ -30,7 +30,7 @@ InsecureOpt = Annotated[
 ]
 
 
-@app.command()
+@commands.command()
 def ask(
     url: UrlArg,
     sql: Annotated[

@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from voile.cli.asking import CaOpt, InsecureOpt, TokenFileOpt, TokenOpt, server_at
-from voile.cli.common import JsonOpt, NullTextOpt, ReleaseArg, app, check_output
+from voile.cli.common import JsonOpt, NullTextOpt, ReleaseArg, check_output, commands
 from voile.cli.groups import WithDefault, group_of
 from voile.terminal import fitting_progress, say, show
 
-attacks = group_of("Attack what was released or answered.", default=True)
-app.add_typer(attacks, name="attack")
+attacks = group_of("Attack what was released or answered.", WithDefault)
+commands.add_typer(attacks, name="attack")
 
 
 @attacks.command(WithDefault.DEFAULT)
@@ -181,7 +181,7 @@ def reconstruct(
     show(found.to_dict() if as_json else None, lambda: reconstruction_view(found))
 
 
-@app.command()
+@commands.command()
 def audit(
     method: Annotated[str, typer.Argument(metavar="METHOD", help="alphabeta, shaped or series.")],
     rows: Annotated[str, typer.Option(help="multiset or set.")] = "multiset",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from voile.cli.common import PLACES, JsonOpt, app, inode
+from voile.cli.common import PLACES, JsonOpt, commands, inode
 from voile.terminal import say, show, show_lines
 from voile.terminal.collecting import collected_view, listening_data, listening_view
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from voile.collect.serving import Listening, Serving
 
 
-@app.command()
+@commands.command()
 def collect(
     store: Annotated[
         Path, typer.Option(metavar="FOLDER", help="Where rows are kept; made when it is new.")

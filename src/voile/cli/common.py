@@ -1,4 +1,4 @@
-"""What the commands share: the program, its common arguments, and how those are read."""
+"""What the commands share: where they register, their common arguments, and how those are read."""
 
 from __future__ import annotations
 
@@ -7,16 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from voile.cli.groups import Ordered
-
-app = typer.Typer(
-    cls=Ordered,
-    help="Publish tables about people so that anyone can count, within a promise to each of them.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="rich",
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+commands = typer.Typer()
+"""Where every module of this folder registers its commands; `Program` takes them from here."""
 
 PLACES: list[tuple[Path, int | None]] = []
 """Where a command puts its release, and what was there when it began."""

@@ -7,12 +7,20 @@ from typing import Annotated
 
 import typer
 
-from voile.cli.common import KEPT, JsonOpt, NullTextOpt, TableArg, app, check_nulls, split_names
+from voile.cli.common import (
+    KEPT,
+    JsonOpt,
+    NullTextOpt,
+    TableArg,
+    check_nulls,
+    commands,
+    split_names,
+)
 from voile.terminal import say, show
 from voile.terminal.frontier import frontier_view, points_bar
 
 
-@app.command()
+@commands.command()
 def frontier(
     table: TableArg,
     sensitive: Annotated[str, typer.Option(help="The sensitive column.")],

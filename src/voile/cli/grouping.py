@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from voile.cli.common import JsonOpt, NullTextOpt, TableArg, app, split_names
+from voile.cli.common import JsonOpt, NullTextOpt, TableArg, commands, split_names
 from voile.cli.grouping_options import (
     GROUPING,
     AbsentOpt,
@@ -40,7 +40,7 @@ from voile.terminal import progress_bar, show
 from voile.terminal.grouping import generalized_view
 
 
-@app.command()
+@commands.command()
 def generalize(
     context: typer.Context,
     table: TableArg,

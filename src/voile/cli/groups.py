@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 import typer
 from typer.core import TyperGroup
-
-
-class Ordered(TyperGroup):
-    """Lists its commands in the order of `order`, whatever kind they are."""
-
-    order: ClassVar[list[str]] = []
-
-    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        return [name for name in self.order if name in self.commands]
 
 
 class WithDefault(TyperGroup):
@@ -26,6 +17,16 @@ class WithDefault(TyperGroup):
         if not args or args[0] not in self.commands:
             args = [self.DEFAULT, *args]
         return super().parse_args(ctx, args)
+
+
+def in_order(names: tuple[str, ...]) -> type[TyperGroup]:
+    """A group that lists its commands in this order, in whichever files they are."""
+
+    class Ordered(TyperGroup):
+        def list_commands(self, ctx: Any) -> list[str]:
+            return sorted(super().list_commands(ctx), key=names.index)
+
+    return Ordered
 
 
 def flat(group: Any, prefix: str = "") -> dict[str, Any]:
@@ -41,12 +42,12 @@ def flat(group: Any, prefix: str = "") -> dict[str, Any]:
     return found
 
 
-def group_of(help_text: str, *, default: bool = False) -> typer.Typer:
-    """A new group, to be added to the program by its name."""
+def group_of(help_text: str, cls: type[TyperGroup] = TyperGroup) -> typer.Typer:
+    """A new group, to be added to the commands by its name."""
     return typer.Typer(
         help=help_text,
-        cls=WithDefault if default else TyperGroup,
-        no_args_is_help=not default,
+        cls=cls,
+        no_args_is_help=cls is not WithDefault,
         add_completion=False,
         rich_markup_mode="rich",
         context_settings={"help_option_names": ["-h", "--help"]},

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from voile.cli.common import JsonOpt, ReleaseArg, app
+from voile.cli.common import JsonOpt, ReleaseArg, commands
 from voile.terminal import say, show
 from voile.terminal.guarantees import consequences_view, conversion_view, statements_view
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from voile.release.manifest import ViewManifest
 
 
-@app.command()
+@commands.command()
 def convert(
     guarantee: Annotated[
         str,
@@ -42,7 +42,7 @@ def convert(
     show(conversion.to_dict() if as_json else None, lambda: conversion_view(conversion))
 
 
-@app.command()
+@commands.command()
 def guarantees(
     release: ReleaseArg,
     denied: Annotated[

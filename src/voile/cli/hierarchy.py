@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from voile.cli.common import JsonOpt, NullTextOpt, TableArg, app, refuse_table, split_names
+from voile.cli.common import JsonOpt, NullTextOpt, TableArg, commands, refuse_table, split_names
 from voile.terminal import say, show
 
 
-@app.command()
+@commands.command()
 def hierarchy(
     table: TableArg,
     column: Annotated[str, typer.Argument(metavar="COLUMN", help="The column it is for.")],

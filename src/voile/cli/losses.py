@@ -6,11 +6,11 @@ from typing import Annotated
 
 import typer
 
-from voile.cli.common import JsonOpt, NullTextOpt, ReleaseArg, TableArg, app, split_names
+from voile.cli.common import JsonOpt, NullTextOpt, ReleaseArg, TableArg, commands, split_names
 from voile.terminal import say, show
 
 
-@app.command()
+@commands.command()
 def loss(
     table: TableArg,
     release: ReleaseArg,

@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from voile.cli.common import ColumnsOpt, JsonOpt, ReleaseArg, app, split_names
+from voile.cli.common import ColumnsOpt, JsonOpt, ReleaseArg, commands, split_names
 from voile.terminal import fitting_progress, say, show
 from voile.terminal.mining import rules_view, tree_view
 
 
-@app.command()
+@commands.command()
 def tree(
     release: ReleaseArg,
     target: Annotated[str, typer.Option(help="The column whose classes are predicted.")],
@@ -77,7 +77,7 @@ def tree(
         say("note: what stands beside is made from the private table, and is not for publication")
 
 
-@app.command()
+@commands.command()
 def rules(
     release: ReleaseArg,
     support: Annotated[float, typer.Option(help="Least share of rows that have all items.")] = 0.05,

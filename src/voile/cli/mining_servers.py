@@ -9,12 +9,12 @@ from typing import Annotated
 
 import typer
 
-from voile.cli.common import KEPT, JsonOpt, app
+from voile.cli.common import KEPT, JsonOpt, commands
 from voile.terminal import fitting_progress, show
 from voile.terminal.mining_servers import mined_view, plan_view, say_plan, tested_view
 
 
-@app.command()
+@commands.command()
 def mine(
     expression: Annotated[
         str, typer.Argument(metavar="EXPRESSION", help="As A.smoker and not B.cancer.")

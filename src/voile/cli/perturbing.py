@@ -14,8 +14,8 @@ from voile.cli.common import (
     NullTextOpt,
     ReleaseArg,
     TableArg,
-    app,
     check_nulls,
+    commands,
     inode,
     split_names,
 )
@@ -54,7 +54,7 @@ NameOpt = Annotated[str | None, typer.Option(help="The table's name in SQL.")]
 OverwriteOpt = Annotated[bool, typer.Option("--overwrite", help="Replace what has that name.")]
 
 
-@app.command()
+@commands.command()
 def perturb(
     table: TableArg,
     retention: RetentionOpt,
@@ -115,7 +115,7 @@ def perturb(
     show(done.to_dict() if as_json else None, lambda: perturbation_view(done))
 
 
-@app.command()
+@commands.command()
 def spec(
     codebook: Annotated[Path, typer.Argument(metavar="CODEBOOK", help="The public domain.")],
     retention: RetentionOpt,
@@ -163,7 +163,7 @@ def spec(
     show(data if as_json else None, lambda: spec_view(data))
 
 
-@app.command()
+@commands.command()
 def combine(
     parts: Annotated[list[Path], typer.Argument(metavar="PART…", help="Perturbed tables.")],
     output: Annotated[Path, typer.Option("-o", "--output", help="The release's folder.")],
@@ -231,7 +231,7 @@ def replacement(given: list[str] | None) -> Any:
     return by_column(given, "--replace", lambda _option, _text, value: value)
 
 
-@app.command()
+@commands.command()
 def exposure(
     release: ReleaseArg,
     breach: Annotated[

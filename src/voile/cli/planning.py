@@ -12,8 +12,8 @@ from voile.cli.common import (
     JsonOpt,
     NullTextOpt,
     TableArg,
-    app,
     check_nulls,
+    commands,
     split_names,
 )
 from voile.terminal import say, show
@@ -51,7 +51,7 @@ GENERAL = [
 ONLY_LOCAL = ["epsilon", "epsilon_column", "breach", "relative", "error", "confidence", "share"]
 
 
-@app.command()
+@commands.command()
 def plan(
     context: typer.Context,
     table: MaybeTableArg = None,
@@ -245,7 +245,7 @@ def how_many(rows: str) -> int | None:
         ) from None
 
 
-@app.command()
+@commands.command()
 def boundary(
     table: TableArg,
     prior_factor: FactorOpt = None,

@@ -15,8 +15,8 @@ from voile.cli.common import (
     ReleaseArg,
     SqlArg,
     WithOpt,
-    app,
     check_output,
+    commands,
     own_tables,
 )
 from voile.terminal import (
@@ -29,7 +29,7 @@ from voile.terminal import (
 )
 
 
-@app.command()
+@commands.command()
 def verify(release: ReleaseArg, as_json: JsonOpt = False) -> None:
     """Check every byte of a release, and its promise, again."""
     import voile
@@ -44,7 +44,7 @@ def verify(release: ReleaseArg, as_json: JsonOpt = False) -> None:
     )
 
 
-@app.command()
+@commands.command()
 def describe(release: ReleaseArg, as_json: JsonOpt = False) -> None:
     """Explain a release in plain words: the promise, its limits, how to count from it."""
     import voile
@@ -53,7 +53,7 @@ def describe(release: ReleaseArg, as_json: JsonOpt = False) -> None:
     show(found.manifest.model_dump(mode="json") if as_json else None, lambda: found)
 
 
-@app.command()
+@commands.command()
 def query(
     release: ReleaseArg,
     sql: SqlArg,
@@ -102,7 +102,7 @@ def query(
     show_answer(answer, output=output, as_csv=as_csv, as_json=as_json)
 
 
-@app.command()
+@commands.command()
 def refine(release: ReleaseArg, as_json: JsonOpt = False) -> None:
     """Fit the model that --refine weighs estimates against, and keep it beside the release."""
     from voile.release import ViewRelease
@@ -117,7 +117,7 @@ def refine(release: ReleaseArg, as_json: JsonOpt = False) -> None:
     show(data if as_json else None, lambda: refinement_view(data))
 
 
-@app.command()
+@commands.command()
 def explain(
     release: ReleaseArg,
     sql: SqlArg,
@@ -133,7 +133,7 @@ def explain(
     show(found if as_json else None, lambda: explanation_view(found))
 
 
-@app.command()
+@commands.command()
 def shell(
     release: ReleaseArg,
     command: Annotated[

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from voile.cli.common import KEPT, JsonOpt, app
+from voile.cli.common import KEPT, JsonOpt, commands
 from voile.terminal import say, show
 
 
-@app.command()
+@commands.command()
 def reproduce(
     names: Annotated[
         list[str] | None, typer.Argument(metavar="[NAME]...", help="Figures, as --list names them.")

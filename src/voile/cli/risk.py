@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-from voile.cli.common import JsonOpt, NullTextOpt, TableArg, app, split_names
+from voile.cli.common import JsonOpt, NullTextOpt, TableArg, commands, split_names
 from voile.terminal import say, show
 
 
-@app.command()
+@commands.command()
 def risk(
     table: TableArg,
     qi: Annotated[

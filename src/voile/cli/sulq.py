@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from voile.cli.common import JsonOpt, app
+from voile.cli.common import JsonOpt, commands
 from voile.cli.groups import group_of
 from voile.terminal import say, show
 
 sulq = group_of("What noisy answers tell about one row.")
-app.add_typer(sulq, name="sulq")
+commands.add_typer(sulq, name="sulq")
 
 
 @sulq.callback()

@@ -13,8 +13,8 @@ from voile.cli.common import (
     JsonOpt,
     NullTextOpt,
     TableArg,
-    app,
     check_nulls,
+    commands,
     inode,
     refuse_table,
     split_names,
@@ -67,7 +67,7 @@ from voile.terminal.conjuncts import counted_view
 from voile.terminal.grouping import grouped_view
 
 
-@app.command()
+@commands.command()
 def inspect(
     table: TableArg,
     columns: ColumnsOpt = None,
@@ -84,7 +84,7 @@ def inspect(
     show(found.to_dict() if as_json else None, lambda: inspection_view(found))
 
 
-@app.command()
+@commands.command()
 def schema(
     table: TableArg,
     output: Annotated[Path, typer.Option("-o", "--output", help="The codebook to write.")],
@@ -110,7 +110,7 @@ def schema(
     show({"schema": str(output), **found.to_dict()} if as_json else None, lambda: found)
 
 
-@app.command()
+@commands.command()
 def publish(
     context: typer.Context,
     table: TableArg,
@@ -295,7 +295,7 @@ def publish(
     show(done.to_dict() if as_json else None, lambda: publication_view(done))
 
 
-@app.command()
+@commands.command()
 def datasets(as_json: JsonOpt = False) -> None:
     """List the tables that come with Voile."""
     from voile.datasets import DATASETS
@@ -310,7 +310,7 @@ def datasets(as_json: JsonOpt = False) -> None:
     )
 
 
-@app.command()
+@commands.command()
 def demo(
     output: Annotated[Path, typer.Option("-o", "--output", help="Folder for what it makes.")] = (
         Path("demo-output")

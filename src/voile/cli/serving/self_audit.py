@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from voile.cli.common import JsonOpt
-from voile.cli.serving import FolderArg, serve
+from voile.cli.serving.common import FolderArg, serve
 from voile.terminal import show
 
 
