@@ -11,20 +11,17 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from voile.arrays import Floats
-from voile.engines.encode import codes
 from voile.engines.table import Table
 from voile.estimate import Answer, Estimate, number
 from voile.evaluate import answer_plot, plots
 from voile.evaluate.frontier import Frontier, find_frontier
 from voile.evaluate.frontier.files import write_frontier
 from voile.evaluate.look import load_altair
-from voile.evaluate.workload import Selections, cumulative_error, selection_counts
-from voile.mechanisms import AlphaBeta
+from voile.evaluate.selecting import selection_estimates, true_selections
+from voile.evaluate.workload import Selections, cumulative_error
 from voile.privacy.local import equal_shares
 from voile.publishing import Progress, perturb_table, publish_table
 from voile.release import LocalRelease, ViewRelease
-from voile.schema import TupleIndex
 from voile.schema.attribute import plain
 
 TABLE = "dataset:adult/boundary"
@@ -249,22 +246,8 @@ def ask(where: str, table: Table, release: ViewRelease, rows: LocalRelease) -> A
 
 def workload(table: Table, *releases: ViewRelease) -> tuple[Any, ...]:
     """True counts of every selection of up to three attributes, and each release's estimates."""
-    schema = releases[0].schema
-    index = TupleIndex(schema.sizes)
-    true_codes = index.decode(table.keys(schema, drop_nulls=False))
-    truth = selection_counts(true_codes, schema.sizes)
+    truth = true_selections(table, releases[0].schema)
     return truth, *(selection_estimates(release) for release in releases)
-
-
-def selection_estimates(release: ViewRelease) -> Floats:
-    """Estimates of every selection of up to three attributes, in the workload's order."""
-    rows = release.to_arrow().combine_chunks()
-    coded = [codes(rows.column(a.name).combine_chunks(), a) for a in release.schema]
-    counted = selection_counts(coded, release.schema.sizes)
-    mechanism = release.mechanism
-    assert isinstance(mechanism, AlphaBeta)  # noqa: S101  (the demo's releases are)
-    estimate: Floats = (counted.counts - mechanism.noise_mean * counted.domain) / mechanism.excess
-    return estimate
 
 
 def label(release: ViewRelease, selections: Selections, number_: int) -> str:

@@ -17,6 +17,8 @@ import numpy.typing as npt
 
 from voile.errors import UsageError
 
+__all__ = ["MAX_QUERIES", "Selections", "cumulative_error", "selection_counts"]
+
 Array = npt.NDArray[Any]
 
 # Counts and domains take 16 bytes a query, so this is where a laptop's memory ends.

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from voile.evaluate.look import BLUE, GRID, INK, METHOD_COLOURS, METHOD_DASHES, SOFT, VERMILION
+from voile.evaluate.look import (
+    BLUE,
+    DENSITY,
+    GRID,
+    INK,
+    METHOD_COLOURS,
+    METHOD_DASHES,
+    SOFT,
+    VERMILION,
+)
 from voile.evaluate.look import load_altair as altair
 from voile.reproduce.figure import Columns
 
 __all__ = [
-    "BLUE", "GRID", "INK", "METHOD_COLOURS", "METHOD_DASHES", "SOFT", "VERMILION",
+    "BLUE", "DENSITY", "GRID", "INK", "METHOD_COLOURS", "METHOD_DASHES", "SOFT", "VERMILION",
     "altair", "beside", "lines", "records", "table",
 ]  # fmt: skip
 
@@ -36,14 +45,18 @@ def lines(
     band: tuple[str, str] | None = None,
     order: Sequence[str] = (),
     formats: tuple[str, str] = ("", ""),
+    domains: tuple[Sequence[float], Sequence[float]] = ((), ()),
     width: int = WIDTH,
     height: int = HEIGHT,
     legend: str = "",
 ) -> Any:
-    """A line with points for each value of `by`, in colours and dashes; `band` is (low, high)."""
+    """A line with points for each value of `by`, in colours and dashes; `band` is (low, high).
+
+    `domains` are where the axes begin and end, if that is not to be chosen.
+    """
     alt = altair()
     series = list(order) or list(dict.fromkeys(columns[by]))
-    scale = [alt.Scale(type="log") if wanted else alt.Scale(zero=False) for wanted in log]
+    scale = [_scale(*asked) for asked in zip(log, domains, strict=True)]
     base = alt.Chart(alt.Data(values=records(columns))).encode(
         x=alt.X(f"{x}:Q", title=titles[0], scale=scale[0], axis=alt.Axis(format=formats[0])),
         y=alt.Y(f"{y}:Q", title=titles[1], scale=scale[1], axis=alt.Axis(format=formats[1])),
@@ -66,6 +79,11 @@ def lines(
         low, high = (f"{name}:Q" for name in band)
         layers.insert(0, base.mark_area(opacity=0.15).encode(y=alt.Y(low), y2=alt.Y2(high)))
     return alt.layer(*layers).properties(width=width, height=height)
+
+
+def _scale(log: bool, domain: Sequence[float]) -> Any:
+    given: dict[str, Any] = {"type": "log"} if log else {"zero": False}
+    return altair().Scale(**given, **({"domain": list(domain), "nice": False} if domain else {}))
 
 
 def table(
