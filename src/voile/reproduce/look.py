@@ -46,20 +46,26 @@ def lines(
     order: Sequence[str] = (),
     formats: tuple[str, str] = ("", ""),
     domains: tuple[Sequence[float], Sequence[float]] = ((), ()),
+    ticks: tuple[int, int] = (0, 0),
     width: int = WIDTH,
     height: int = HEIGHT,
     legend: str = "",
 ) -> Any:
     """A line with points for each value of `by`, in colours and dashes; `band` is (low, high).
 
-    `domains` are where the axes begin and end, if that is not to be chosen.
+    `domains` are where the axes begin and end, and `ticks` about how many numbers stand at them, if
+    that is not to be chosen.
     """
     alt = altair()
     series = list(order) or list(dict.fromkeys(columns[by]))
     scale = [_scale(*asked) for asked in zip(log, domains, strict=True)]
+    axis = [
+        alt.Axis(format=form, **({"tickCount": number} if number else {}))
+        for form, number in zip(formats, ticks, strict=True)
+    ]
     base = alt.Chart(alt.Data(values=records(columns))).encode(
-        x=alt.X(f"{x}:Q", title=titles[0], scale=scale[0], axis=alt.Axis(format=formats[0])),
-        y=alt.Y(f"{y}:Q", title=titles[1], scale=scale[1], axis=alt.Axis(format=formats[1])),
+        x=alt.X(f"{x}:Q", title=titles[0], scale=scale[0], axis=axis[0]),
+        y=alt.Y(f"{y}:Q", title=titles[1], scale=scale[1], axis=axis[1]),
         color=alt.Color(
             f"{by}:N",
             title=legend or None,

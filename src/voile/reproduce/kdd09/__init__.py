@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from voile.reproduce.figure import Figure
+from voile.reproduce.kdd09.losses import FIG2A
+from voile.reproduce.kdd09.table1 import TABLE1
 
-PAPER = "Li, Li: On the Tradeoff Between Privacy and Utility in Data Publishing. KDD 2009"
-
-FIGURES: tuple[Figure, ...] = ()
+FIGURES: tuple[Figure, ...] = (TABLE1, FIG2A)

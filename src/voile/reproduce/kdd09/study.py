@@ -1,0 +1,99 @@
+"""Section 5's table and parameters, and the releases that are measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from voile.evaluate.frontier import Candidate, Showing, Subject, measure, read_subject, showings
+from voile.reproduce.figure import Part
+
+TABLE = "dataset:adult/frontier"
+QI = ("age", "workclass", "education", "marital_status", "race", "sex")
+SENSITIVE = "occupation"
+
+K = (10, 50, 100, 200, 500, 1000, 2000, 5000)
+L = (3.0, 3.5, 4.0, 4.25, 4.5, 4.75, 5.0, 5.5)
+T = (0.075, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
+DELTA = (1.0, 1.2, 1.4, 1.5, 1.7, 1.9, 2.0, 2.1)
+SMALL_T = (0.01, 0.015, 0.02, 0.03, 0.05)
+"""Ours: so that the line of t-closeness reaches as far to the left as the others."""
+
+K_ANONYMITY, L_DIVERSITY, CLOSENESS = "k-anonymity", "ℓ-diversity", "t-closeness"
+LITERAL, IGNORING = "δ, all values in each class", "δ, absent values ignored"
+"""Semantic privacy's ratio is infinite for a value that a class lacks: it is forbidden, or not."""
+REQUIREMENTS: dict[str, tuple[dict[str, Any], ...]] = {
+    K_ANONYMITY: tuple({"k": k} for k in K),
+    L_DIVERSITY: tuple({"l": l} for l in L),  # noqa: E741  (the paper's letter)
+    CLOSENESS: tuple({"t": t} for t in T),
+    LITERAL: tuple({"semantic": d, "absent": "forbidden"} for d in DELTA),
+    IGNORING: tuple({"semantic": d, "absent": "ignored"} for d in DELTA),
+}
+"""Each curve's eight releases, as options of publishing."""
+GENERALIZED, BUCKETIZED = "generalize", "bucketize"
+
+Points = list[dict[str, Any]]
+"""Releases with `value` (of the parameter), `recode`, `p_loss`, `u_loss` and `classes`."""
+
+
+@lru_cache(maxsize=1)
+def subject() -> Subject:
+    return read_subject(TABLE, source=TABLE, sensitive=SENSITIVE, qi=QI)
+
+
+@lru_cache(maxsize=64)
+def classes_of(asked: str) -> list[Showing]:
+    """Mondrian's classes; what is asked is given as JSON, so that it is found once."""
+    return showings(subject(), Candidate("mondrian", json.loads(asked)))
+
+
+def losses(method: str, asked: Sequence[Mapping[str, Any]]) -> Points:
+    """P_loss and U_loss of releases, each way that their classes can be shown."""
+    return [
+        {
+            "value": next(iter(options.values()), None),
+            "recode": point.recode,
+            "p_loss": point.p_loss,
+            "u_loss": point.u_loss,
+            "classes": point.classes,
+        }
+        for options in asked
+        for point in measure(subject(), Candidate(method, dict(options)))
+    ]
+
+
+def curve_parts() -> list[Part]:
+    """One a requirement, in the order of REQUIREMENTS, and then our smaller t."""
+    asked = [*REQUIREMENTS.values(), tuple({"t": t} for t in SMALL_T)]
+    return [Part(losses, {"method": "mondrian", "asked": list(of)}) for of in asked]
+
+
+def curves(results: Sequence[Points]) -> tuple[dict[str, Points], Points]:
+    """What `curve_parts` gave: the paper's curves by name, and our smaller t."""
+    named = dict(zip(REQUIREMENTS, results, strict=False))
+    return named, results[len(REQUIREMENTS)]
+
+
+def shown_as(points: Iterable[Mapping[str, Any]], recode: str) -> Points:
+    return [dict(point) for point in points if point["recode"] == recode]
+
+
+def at(points: Points, value: float, recode: str) -> dict[str, Any]:
+    """The release with this value of its parameter."""
+    return next(p for p in points if p["value"] == value and p["recode"] == recode)
+
+
+def times_the_line(points: Points, line: Points, loss: str = "u_loss") -> list[float]:
+    """How many times a line's loss each point has, at its own P_loss.
+
+    To the right of the line its last point counts, as that has no more P_loss; points to its left
+    cannot be compared and are left out.
+    """
+    ordered = sorted((p["p_loss"], p[loss]) for p in line)
+    places, heights = zip(*ordered, strict=True)
+    compared = [p for p in points if p["p_loss"] >= places[0]]
+    return [float(p[loss] / np.interp(p["p_loss"], places, heights)) for p in compared]
