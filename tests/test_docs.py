@@ -21,10 +21,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer
+from tools import cli_reference
 
-from voile.cli import app
-from voile.cli.groups import flat
+from voile.cli import PANELS
 from voile.release.kinds import manifest_schema
 from voile.release.manifest import Manifest
 
@@ -159,7 +158,7 @@ def test_every_command_and_every_python_block_runs(
                 f"{title(page)}:{line}: voile {shlex.join(arguments)}\n"
                 f"exit code {done.returncode}, not {expected}\n{done.stdout}{done.stderr}"
             )
-            if "--json" in arguments and page.name == "cli.md":
+            if "--json" in arguments and page.parent == cli_reference.FOLDER:
                 for key in top_keys(json.loads(done.stdout)):
                     assert f"`{key}`" in known, f"{title(page)}: {arguments[0]} has {key!r}"
 
@@ -171,37 +170,38 @@ def top_keys(result: Any) -> set[str]:
 # ---------------------------------------------------------------------- the command line
 
 
-def cli_sections() -> dict[str, str]:
-    """What docs/reference/cli.md says under each heading `## voile NAME`."""
-    parts = re.split(
-        r"^## (.+)$", (DOCS / "reference" / "cli.md").read_text(encoding="utf-8"), flags=re.MULTILINE
-    )
-    return {
-        heading.removeprefix("voile "): text
-        for heading, text in zip(parts[1::2], parts[2::2], strict=True)
-        if heading.startswith("voile ")
-    }
+def test_the_cli_reference_is_what_the_commands_say_of_themselves() -> None:
+    """Write it anew with VOILE_WRITE=1."""
+    if os.environ.get("VOILE_WRITE"):
+        cli_reference.write()
+    for file, wanted in cli_reference.reference().items():
+        assert file.exists(), f"{title(file)} is missing; write it with VOILE_WRITE=1"
+        written = file.read_text(encoding="utf-8")
+        assert written == wanted, f"{title(file)} is not --help's; write it with VOILE_WRITE=1"
+    pages = set(cli_reference.FOLDER.glob("*.md"))
+    assert pages == set(map(cli_reference.page_of, PANELS)), "a page of no panel"
 
 
-def cli_commands() -> dict[str, Any]:
-    return flat(typer.main.get_command(app))
+def cli_prose() -> dict[str, str]:
+    """What the pages say of each command by hand."""
+    generated = re.compile(r"<!-- \w+: generated .*?<!-- end -->", re.DOTALL)
+    found: dict[str, str] = {}
+    for panel in PANELS:
+        page = cli_reference.page_of(panel).read_text(encoding="utf-8")
+        found |= cli_reference.sections(generated.sub("", page))[1]
+    return found
 
 
-def test_every_command_has_a_section_and_every_section_a_command() -> None:
-    assert list(cli_sections()) == list(cli_commands())
-
-
-@pytest.mark.parametrize("name", cli_commands())
-def test_every_option_and_argument_is_documented_and_there_is_no_other(name: str) -> None:
-    section, command = cli_sections()[name], cli_commands()[name]
+@pytest.mark.parametrize("name", cli_reference.commands())
+def test_what_is_said_of_a_cli_command_by_hand_is_about_its_options(name: str) -> None:
+    command, text = cli_reference.commands()[name], cli_prose()[name]
     options = {spelt for p in command.params for spelt in p.opts if spelt.startswith("-")}
-    rows = re.findall(r"^\| (`-[^|]*)\|", section, re.MULTILINE)
-    assert {spelt for row in rows for spelt in re.findall(r"`(-[a-z-]+)`", row)} == options
     assert command.help
-    for parameter in command.params:
-        if parameter.param_type_name == "argument":
-            assert f"voile {name} " in section
-            assert (parameter.metavar or parameter.name.upper()) in section
+    forms = re.findall(rf"^```text\n(voile {name} .*?)```", text, re.MULTILINE | re.DOTALL)
+    spelt = set(re.findall(r"(?<![\w-])--?[a-z][a-z-]*", " ".join(forms)))
+    for note in re.findall(r"^- (`-[^:]*):", text, re.MULTILINE):
+        spelt |= set(re.findall(r"`(-[a-z-]+)`", note))
+    assert spelt <= options, f"voile {name} has no {sorted(spelt - options)}"
 
 
 # ---------------------------------------------------------------------- files and names
