@@ -4,6 +4,7 @@ Each column j is retained with chance p_j, else replaced by a draw from the publ
 docs/mathematics, "Promises of local perturbation".
 """
 
+from voile.privacy.guarantees.beliefs import Breach, SBreach
 from voile.privacy.local.amplification import (
     Chance,
     amplification,
@@ -48,8 +49,8 @@ from voile.privacy.local.priors import (
 from voile.privacy.local.statements import local_statements, locally_not_promised
 
 __all__ = [
-    "Chance", "RareValues", "RelativePriors", "WorstBreach", "amplification", "belief_after",
-    "belief_in",
+    "Breach", "Chance", "RareValues", "RelativePriors", "SBreach", "WorstBreach",
+    "amplification", "belief_after", "belief_in",
     "cell_beliefs", "common_retention", "epsilon_of", "equal_shares", "exp_down", "first_breach",
     "identity_retention", "joint_bound", "joint_retention", "known_prior_retention",
     "largest_along", "largest_rho1", "least_relative_prior", "local_epsilon", "local_promise",

@@ -102,9 +102,7 @@ def claims(series: Series, columns: int) -> list[Check]:
 
 
 def iterative_is_smaller(series: Series, low: float, high: float) -> Claim:
-    at_low, at_high = (
-        series.mean(p, INVERSION) / series.mean(p, STOPPED) for p in (low, high)
-    )
+    at_low, at_high = (series.mean(p, INVERSION) / series.mean(p, STOPPED) for p in (low, high))
     return Claim(
         "which method errs less",
         "the iterative procedure gives smaller errors, especially when p is small",

@@ -33,7 +33,7 @@ class Series:
         return self.samples[point].mean
 
     def columns(self, value: str = "error") -> dict[str, list[Any]]:
-        """As a CSV has it: the point, the mean, the standard deviation of runs, and their number."""
+        """As a CSV has it: the point, the mean, the spread of runs, and their number."""
         found: dict[str, list[Any]] = {
             name: [point[place] for point in self.samples] for place, name in enumerate(self.names)
         }

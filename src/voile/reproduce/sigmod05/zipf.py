@@ -81,7 +81,7 @@ def zipf_errors(
     return totals
 
 
-# ---------------------------------------------------------------------- columns that belong together
+# ---------------------------------------------------------------------- columns that go together
 
 TOGETHER = {
     "sex = 'Male'": 1 / 2,
@@ -130,15 +130,14 @@ def width_errors(
     retention: float,
     seed: int,
     repetitions: int,
-    ordered: bool = False,
 ) -> dict[str, list[float]]:
-    """For each width of a range on one column: the mean absolute and relative error of its share."""
+    """For each width of a range on one column: mean absolute and relative errors of its share."""
     coins = np.random.default_rng([seed, rows])
     absolute, relative = np.zeros((2, len(widths)))
     for place, width in enumerate(widths):
         axes = conditions(retention, [width])
         for _ in range(repetitions):
-            met = rows_in_range(rows, width, None if ordered else coins)
+            met = rows_in_range(rows, width, coins)
             seen = perturbed(np.array([rows - met, met], dtype=np.float64), axes, coins)
             off = abs(float(invert(seen, axes)[1]) - met)
             absolute[place] += off / rows / repetitions

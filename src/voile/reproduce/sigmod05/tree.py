@@ -1,0 +1,137 @@
+"""Section 6.3: a decision tree on Adult from reconstructed counts, the class perturbed as well."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import voile
+from voile.mining import ReleaseTree
+from voile.reproduce.figure import Figure, Finding, Part, Run
+from voile.reproduce.look import INK, altair, lines
+from voile.reproduce.sigmod05.paper import PAPER
+from voile.reproduce.sigmod05.series import Series
+from voile.reproduce.verdict import Check, Claim, Number
+from voile.schema import Attribute, Range, Schema, Values
+
+LEARNT, TESTED = "dataset:adult/train", "dataset:adult/test"
+CLASSES = ("<=50K", ">50K")
+COLUMNS = Schema(
+    (
+        Attribute("age", "integer", Range(17, 90)),
+        Attribute("fnlwgt", "integer", Range(10_000, 1_500_000)),
+        Attribute("hours_per_week", "integer", Range(1, 99)),
+        Attribute("education_num", "integer", Range(1, 16)),
+        Attribute("salary", "categorical", Values(CLASSES), ordered=False),
+    )
+)
+STOPPED, INVERSION = "stopped", "inversion"
+WORDS = {STOPPED: "first plausible step of EM", INVERSION: "inversion"}
+
+# The paper prints no accuracy. Means of 10 trees, EM, by a program that shares nothing with this
+# one; it stops EM and places its splits in other ways, and that moves single trees by 0.005.
+KNOWN = {0.2: 0.764, 0.3: 0.785, 0.5: 0.791, 0.8: 0.792, 1.0: 0.7917}
+APART = 0.005
+MAJORITY = 0.7638
+
+
+def accuracy(retention: float, method: str, seed: int) -> float:
+    """Of a tree of depth 3 from perturbed rows, on rows that nobody perturbed."""
+    release = voile.perturb(LEARNT, retention, schema=COLUMNS, simulate_seed=seed)
+    tree = ReleaseTree("salary", depth=3, method=method).fit(release)
+    return tree.score(TESTED)
+
+
+@lru_cache
+def majority() -> float:
+    """The accuracy of the most frequent class for everybody."""
+    table = voile.read(TESTED)
+    return table.count(f"salary = '{CLASSES[0]}'") / len(table)
+
+
+def retentions_of(run: Run) -> tuple[float, ...]:
+    return (0.2, 0.5, 1.0) if run.quick else (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
+
+
+def parts(run: Run) -> list[Part]:
+    methods = (STOPPED,) if run.quick else (STOPPED, INVERSION)
+    return [
+        Part(accuracy, {"retention": retention, "method": method, "seed": seed})
+        for retention in retentions_of(run)
+        for method in methods
+        for seed in (run.seeds(full=6, quick=2) if retention < 1 else run.seeds(1, 1))
+    ]
+
+
+def measured(run: Run, results: Sequence[float]) -> Series:
+    points = [(part.given["retention"], WORDS[part.given["method"]]) for part in parts(run)]
+    return Series.of(("retention", "method"), zip(points, results, strict=True))
+
+
+def checks(run: Run, series: Series) -> list[Check]:
+    ours = WORDS[STOPPED]
+    half, whole = (series.mean(p, ours) for p in (0.5, 1.0))
+    usable = half > majority() + 0.02 and abs(half - whole) < 0.01
+    return [
+        Claim(
+            "trees from reconstructed counts",
+            "aggregate queries on multiple columns can be used to construct decision trees",
+            f"p = 0.5: right about {half:.1%} of new people, {whole:.1%} with nothing perturbed, "
+            f"{majority():.1%} by the most frequent class",
+            agrees=usable,
+        ),
+        *(
+            Number(
+                f"accuracy, depth 3, class perturbed, p = {p:g}",
+                None,
+                series[p, ours],
+                reading=APART,
+                right=KNOWN[p],
+                why="the mean of 10 trees by an independent program",
+            )
+            for p in retentions_of(run)
+            if p in KNOWN
+        ),
+    ]
+
+
+def conclude(run: Run, results: Sequence[Any]) -> Finding:
+    series = measured(run, results)
+    table = series.columns("accuracy")
+    half = series.mean(0.5, WORDS[STOPPED])
+    return Finding(
+        checks=tuple(checks(run, series)),
+        tables={"": table},
+        picture=lambda: picture(table),
+        title=f"With half of all values replaced, the tree is still right about {half:.1%}",
+        subtitle=(
+            "Accuracy on Adult's 16,281 test rows of trees of depth 3 (salary by four numbers), "
+            "grown from perturbed rows alone;",
+            "every column and the class are perturbed. The dotted rule is the most frequent class "
+            "for everybody.",
+        ),
+    )
+
+
+def picture(table: dict[str, list[Any]]) -> Any:
+    alt = altair()
+    chart = lines(
+        table,
+        "retention",
+        "accuracy",
+        "method",
+        titles=("retention p, alike for all columns and the class", "share of test rows right"),
+        formats=(".1f", ".0%"),
+    )
+    always = alt.Chart(alt.Data(values=[{"accuracy": majority()}]))
+    return chart + always.mark_rule(color=INK, strokeDash=[2, 4]).encode(y="accuracy:Q")
+
+
+TREE = Figure(
+    name="sigmod05-tree",
+    paper=PAPER,
+    what="A decision tree on Adult from perturbed rows, by retention",
+    parts=parts,
+    conclude=conclude,
+)
