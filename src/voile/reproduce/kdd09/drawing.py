@@ -43,11 +43,10 @@ def mark(x: tuple[str, float], y: tuple[str, float], text: str, **place: Any) ->
     )
 
 
-def ends(points: Points, y: str, letter: str, **place: Any) -> Any:
-    """The parameters of a curve's first and last release."""
+def values(points: Points, y: str, letter: str, **place: Any) -> Any:
+    """The parameters of releases, beside their points."""
     alt = look.altair()
-    both = [points[0], points[-1]]
-    rows = [{"p_loss": p["p_loss"], y: p[y], "text": f"{letter} = {p['value']:g}"} for p in both]
+    rows = [{"p_loss": p["p_loss"], y: p[y], "text": f"{letter} = {p['value']:g}"} for p in points]
     words = {"align": "left", "dx": 7, "dy": -9, "fontSize": 12, "color": look.SOFT} | place
     base = alt.Chart(alt.Data(values=rows)).mark_text(**words)
     return base.encode(x=alt.X("p_loss:Q"), y=alt.Y(f"{y}:Q"), text="text:N")

@@ -8,7 +8,7 @@ from typing import Any
 from voile.reproduce import look
 from voile.reproduce.figure import Figure, Finding, Part, Run
 from voile.reproduce.kdd09 import study
-from voile.reproduce.kdd09.drawing import U_TITLE, as_columns, cloud, curves_chart, ends, mark
+from voile.reproduce.kdd09.drawing import U_TITLE, as_columns, cloud, curves_chart, mark, values
 from voile.reproduce.kdd09.paper import PAPER
 from voile.reproduce.kdd09.readings import readings
 from voile.reproduce.kdd09.study import (
@@ -201,8 +201,13 @@ def drawn(general: dict[str, Points], small: Points, open_: Sequence[dict[str, A
                    point={"fill": "white", "stroke": look.METHOD_COLOURS[2], "size": 36})
         .encode(x=alt.X("p_loss:Q"), y=alt.Y("u_loss:Q"))
     )  # fmt: skip
-    letters = zip(general, "kℓtδδ", strict=True)
-    words = [ends(general[name], "u_loss", letter) for name, letter in letters]
+    words = [
+        values([general[name][end]], "u_loss", letter)
+        for name, letter, end in (
+            (K_ANONYMITY, "k", 0), (K_ANONYMITY, "k", -1), (L_DIVERSITY, "ℓ", 0),
+            (CLOSENESS, "t", 0), (IGNORING, "δ", 0), (IGNORING, "δ", -1),
+        )
+    ]  # fmt: skip
     return alt.layer(cloud(open_, "p_loss", "u_loss"), smaller, chart, ours, *words)
 
 
