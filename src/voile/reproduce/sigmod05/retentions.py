@@ -190,7 +190,8 @@ def conclude(run: Run, results: Sequence[Any], columns: int) -> Finding:  # noqa
         checks=(*claims(columns), *sizes(found, columns), *retentions(found, columns)),
         tables={"": table},
         picture=lambda: picture(table),
-        title=f"Adult's densest cells have s = {largest:.0f}, not {PRINTED[columns]}; and p falls with ρ1",
+        title=f"Adult's densest cells have s = {largest:.0f}, not {PRINTED[columns]}; "
+        "and p falls with ρ1",
         subtitle=(
             f"The largest retention of {columns} columns at which a belief of ρ1 does not become "
             f"{RHO2}, by Theorem 5 with intervals of a tenth.",

@@ -134,7 +134,8 @@ def conclude(run: Run, results: Sequence[Any], kind: str) -> Finding:
     small, large = (series.mean(SIZES[-1], width) for width in (WIDTHS[0], 0.5))
     titles = {
         ABSOLUTE: f"Half the domain is off by {large:.1%} of 100,000 rows, other ranges by less",
-        RELATIVE: f"A hundredth of the domain is off by {small:.0%} of itself, half of it by {large:.1%}",
+        RELATIVE: f"A hundredth of the domain is off by {small:.0%} of itself, half of it by "
+        f"{large:.1%}",
     }
     return Finding(
         checks=(about, falls(series, kind), displacement(series), *numbers(series, kind)),
