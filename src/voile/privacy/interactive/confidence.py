@@ -13,6 +13,8 @@ from scipy.special import log_ndtr, ndtr, ndtri
 
 from voile.errors import UsageError
 
+__all__ = ["breach", "conf", "variance_needed", "walk", "walk_bound"]
+
 LEAST_ETA = 1e-20
 """Smaller chances are not told from 0 where the exact laws of noise are summed."""
 

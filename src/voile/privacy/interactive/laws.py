@@ -18,6 +18,8 @@ from scipy.stats import binom
 from voile.arrays import Floats
 from voile.errors import UsageError, did_you_mean
 
+__all__ = ["KINDS", "Change", "Kind", "NoiseLaw", "noise_law"]
+
 Kind = Literal["binomial", "gaussian", "geometric"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
