@@ -25,7 +25,7 @@ from voile.reproduce.verdict import Check, Claim, Number, Sample
 
 E_TITLE = "average relative error of a count, in per cent"
 GENERALIZED_ERROR = 347.0
-"""At k = 5000, as an implementation that knows nothing of this one found with queries of its own."""
+"""At k = 5000, as an independent implementation found with queries of its own."""
 ALIKE = 0.9
 
 
