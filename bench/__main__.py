@@ -1,4 +1,4 @@
-"""python -m bench [NAME …] [--quick] [--json] [--verbose]: all benchmarks in one table."""
+"""python -m bench [NAME …] [--quick] [--json | --markdown] [--verbose]: all in one table."""
 
 from __future__ import annotations
 
@@ -20,16 +20,20 @@ from bench import (
     query,
     reconstruct,
     refine,
+    reproduce,
     serve,
     shaped,
+    start,
     trees,
 )
+from bench.markdown import as_markdown
 from bench.result import Result
 from bench.show import as_json, details, show
 
 BENCHMARKS = {
     module.NAME: module
     for module in (
+        start,
         publish_adult,
         noise_1e8,
         publish_50m,
@@ -44,6 +48,7 @@ BENCHMARKS = {
         serve,
         trees,
         groupings,
+        reproduce,
     )
 }
 
@@ -53,6 +58,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("names", metavar="NAME", nargs="*", help=", ".join(BENCHMARKS))
     parser.add_argument("--quick", action="store_true", help="small sizes, once: does it run?")
     parser.add_argument("--json", action="store_true", help="print JSON, not a table")
+    parser.add_argument("--markdown", action="store_true", help="print RESULTS.md's table")
     parser.add_argument("--verbose", action="store_true", help="add details and a profile")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each task; the best counts")
     given = parser.parse_args()
@@ -85,6 +91,9 @@ def main() -> int:
     results = measure(names, quick=given.quick, rounds=1 if given.quick else given.rounds)
     if given.json:
         print(as_json(results, quick=given.quick))
+        return 0
+    if given.markdown:
+        print(as_markdown(results, quick=given.quick))
         return 0
     show(results, quick=given.quick)
     if given.verbose:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
-import platform
 from collections.abc import Sequence
-from importlib.metadata import version
 from typing import Any
 
 from rich import box
@@ -15,18 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from bench.child import QUIET
+from bench.machine import described, machine
 from bench.result import Result, Unit
 
 WIDTH = 156
-PACKAGES = ("voile", "duckdb", "pyarrow", "numpy", "numba", "cryptography")
-
-
-def machine() -> dict[str, Any]:
-    return {
-        "python": platform.python_version(),
-        "system": f"{platform.system()} {platform.machine()}",
-        "cores": os.cpu_count(),
-    } | {name: version(name) for name in PACKAGES}
 
 
 def quantity(value: float | None, unit: Unit) -> str:
@@ -69,10 +58,9 @@ def table(results: Sequence[Result], *, quick: bool) -> Table:
 
 
 def caption() -> str:
-    versions = ", ".join(f"{name} {value}" for name, value in machine().items())
     return (
         "ratio: ours / beside. peak: memory of our process. others: share of the machine that "
-        f"other processes had meanwhile.\n{versions}"
+        f"other processes had meanwhile.\n{described(machine())}"
     )
 
 

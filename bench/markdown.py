@@ -1,0 +1,48 @@
+"""Results as RESULTS.md keeps them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bench.machine import described, machine
+from bench.result import Result
+from bench.show import quantity, size
+
+HEAD = """| benchmark | ours | beside | | ratio | aim | our peak |
+|---|---|---|---|---|---|---|"""
+
+
+def as_markdown(results: Sequence[Result], *, quick: bool) -> str:
+    """The machine, how busy others kept it, and a line for each result."""
+    lines = [f"Measured on: {described(machine())}.", ""]
+    if quick:
+        lines += ["With --quick: too small to judge by.", ""]
+    if results:
+        shares = [result.others for result in results]
+        lines += [f"Other processes had {min(shares):.0%} to {max(shares):.0%} of the machine.", ""]
+    named = [""] + [result.name for result in results]
+    rows = [
+        row(result, first=result.name != before)
+        for before, result in zip(named, results, strict=False)
+    ]
+    return "\n".join([*lines, HEAD, *rows])
+
+
+def row(result: Result, *, first: bool) -> str:
+    name = f"**{result.name}**, " if first else ""
+    cells = [
+        f"{name}{result.what}",
+        quantity(result.ours, result.unit),
+        quantity(result.peer, result.unit),
+        result.peer_name,
+        "" if result.ratio is None else f"{result.ratio:,.2f} ×",
+        judged(result),
+        size(result.peak_memory),
+    ]
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
+
+
+def judged(result: Result) -> str:
+    if result.met is None:
+        return "–"
+    return f"{result.aim}: {'met' if result.met else '**missed**'}"
