@@ -13,6 +13,8 @@ from typing import Any
 
 PACKAGES = ("voile", "duckdb", "pyarrow", "numpy", "scipy", "numba", "cryptography")
 
+MODEL = re.compile(r"^model name\s*:\s*(.+)$", re.MULTILINE)
+
 
 def machine() -> dict[str, Any]:
     return {
@@ -27,10 +29,7 @@ def machine() -> dict[str, Any]:
 def processor() -> str:
     """Its model as it names itself; where nobody says, at least its kind."""
     with suppress(OSError):
-        found = re.search(
-            r"^model name\s*:\s*(.+)$", Path("/proc/cpuinfo").read_text(), re.MULTILINE
-        )
-        if found:
+        if found := MODEL.search(Path("/proc/cpuinfo").read_text()):
             return found[1].strip()
     with suppress(OSError, subprocess.CalledProcessError):
         command = ["sysctl", "-n", "machdep.cpu.brand_string"]
@@ -44,7 +43,8 @@ def memory() -> int:
 
 
 def system() -> str:
-    kernel = f"{platform.system()} {platform.release()} {platform.machine()}"
+    release = ".".join(platform.release().split(".")[:2])  # the rest names who built it
+    kernel = f"{platform.system()} {release} {platform.machine()}"
     with suppress(OSError):
         return f"{platform.freedesktop_os_release()['PRETTY_NAME']}, {kernel}"
     return kernel

@@ -12,7 +12,7 @@ from typing import Any
 
 
 def reproduced(words: list[str]) -> dict[str, Any]:
-    """Seconds by the clock; a verdict that is not sound is counted, and no failure of the timing."""
+    """Seconds by the clock; verdicts that are not sound are named, and fail no timing."""
     with tempfile.TemporaryDirectory() as folder:
         start = time.perf_counter()
         done = subprocess.run(
