@@ -17,7 +17,7 @@ from voile.privacy.local import (
     relative_priors,
 )
 from voile.reproduce.figure import Figure, Finding, Part, Run
-from voile.reproduce.look import lines
+from voile.reproduce.look import INK, altair, lines
 from voile.reproduce.sigmod05.adult import COLUMNS, INTERVALS, cells
 from voile.reproduce.sigmod05.paper import PAPER
 from voile.reproduce.sigmod05.series import rises
@@ -202,13 +202,26 @@ def conclude(run: Run, results: Sequence[Any], columns: int) -> Finding:  # noqa
 
 
 def picture(table: Mapping[str, Sequence[Any]]) -> Any:
-    return lines(
+    alt = altair()
+    chart = lines(
         table,
         "rho1",
         "retention",
         "sets",
         titles=("ρ1, the belief before", "largest retention p"),
-        formats=(".1f", ".1f"),
+        formats=("~g", ".1f"),
+    )
+    limits = [
+        {"low": 0.5, "high": BEFORE[-1], "p": p, "words": f"printed: {p:g} for ρ1 > 0.5"}
+        for p in LIMITS.values()
+    ]
+    printed = alt.Chart(alt.Data(values=limits))
+    rule = printed.mark_rule(color=INK, strokeDash=[2, 4], strokeWidth=1.5)
+    text = printed.mark_text(align="left", dx=4, dy=10, color=INK, fontSize=12)
+    return (
+        chart
+        + rule.encode(x="low:Q", x2="high:Q", y="p:Q")
+        + text.encode(x="low:Q", y="p:Q", text="words:N")
     )
 
 

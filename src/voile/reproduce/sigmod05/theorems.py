@@ -77,8 +77,16 @@ def least_belief_in_a_value(retention: float) -> float:
 
 def conclude_4(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
     (found,) = results
-    bounds = {"retention": list(RETENTIONS), "s": found["bounds"], "curve": ["Theorem 4"] * 19}
-    beliefs = {"s": list(RELATIVE), "belief": found["beliefs"], "curve": ["worst set"] * 12}
+    bounds = {
+        "retention": list(RETENTIONS),
+        "s": found["bounds"],
+        "curve": ["no breach below (Theorem 4)"] * 19,
+    }
+    beliefs = {
+        "s": list(RELATIVE),
+        "belief": found["beliefs"],
+        "curve": ["belief in the worst set"] * 12,
+    }
     return Finding(
         checks=tuple(checks_4(found)),
         tables={"": bounds, "beliefs": beliefs},
@@ -131,16 +139,43 @@ def picture_4(bounds: Mapping[str, Any], beliefs: Mapping[str, Any]) -> Any:
     printed = alt.Chart(alt.Data(values=[{"p": 0.2, "s": 68, "words": "printed: 68"}]))
     mark = printed.mark_point(size=160, color=INK, strokeWidth=2)
     text = printed.mark_text(align="left", dx=12, dy=-8, color=INK, fontSize=13)
-    rule = alt.Chart(alt.Data(values=[{"rho2": RHO2}])).mark_rule(color=INK, strokeDash=[2, 4])
+    limit = alt.Chart(alt.Data(values=[{"rho2": RHO2, "s": 1, "words": "ρ2 = 0.95"}]))
+    rule = limit.mark_rule(color=INK, strokeDash=[2, 4]).encode(y="rho2:Q")
+    name = limit.mark_text(align="left", dx=6, dy=-8, color=INK, fontSize=13)
+    own = {"color": "independent", "strokeDash": "independent"}
     return beside(
         first + mark.encode(x="p:Q", y="s:Q") + text.encode(x="p:Q", y="s:Q", text="words:N"),
-        second + rule.encode(y="rho2:Q"),
-    )
+        second + rule + name.encode(x="s:Q", y="rho2:Q", text="words:N"),
+    ).resolve_scale(**own)
 
 
 # ---------------------------------------------------------------------- Theorem 5
 
-MASSES = tuple(Fraction(i, 1000) for i in (1, 2, 3, 5, 7, 10, 14, 20, 30, 50, 70, 100, 150, 200))
+MASSES = tuple(
+    Fraction(i, 10_000)
+    for i in (
+        1,
+        2,
+        4,
+        7,
+        10,
+        14,
+        18,
+        20,
+        30,
+        50,
+        70,
+        100,
+        140,
+        200,
+        300,
+        500,
+        700,
+        1000,
+        1500,
+        2000,
+    )
+)
 FINE = tuple(Fraction(i, 20_000) for i in range(1, 800))
 PAPERS_MASS = Fraction(1, 10)
 BOUND, EQUAL, UNEVEN = "Theorem 5", "first breach, equal m", "first breach, other m near 1"
