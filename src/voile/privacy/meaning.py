@@ -14,6 +14,11 @@ from itertools import combinations, product
 from voile.errors import UsageError
 from voile.privacy.boundary import QUERY_SPREAD
 
+__all__ = [
+    "Distribution", "Law", "Meaning", "Tuples", "alphabeta_law", "constant_law", "identity_law",
+    "meaning", "replacement_law", "statistical_difference",
+]  # fmt: skip
+
 Tuples = frozenset[int]
 Distribution = dict[Hashable, Fraction]
 Law = Callable[[Tuples], Distribution]

@@ -50,6 +50,7 @@ def lines(
     width: int = WIDTH,
     height: int = HEIGHT,
     legend: str = "",
+    points: bool = True,
 ) -> Any:
     """A line with points for each value of `by`, in colours and dashes; `band` is (low, high).
 
@@ -80,7 +81,7 @@ def lines(
             scale=alt.Scale(domain=series, range=METHOD_DASHES[: len(series)]),
         )
     )
-    layers = [drawn, base.mark_point(filled=True, size=42, opacity=1)]
+    layers = [drawn, *([base.mark_point(filled=True, size=42, opacity=1)] if points else [])]
     if band:
         low, high = (f"{name}:Q" for name in band)
         layers.insert(0, base.mark_area(opacity=0.15).encode(y=alt.Y(low), y2=alt.Y2(high)))

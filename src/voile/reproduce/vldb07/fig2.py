@@ -11,7 +11,7 @@ from voile.reproduce.verdict import Check, Claim
 from voile.reproduce.vldb07.adult import CELL, FRAPP, TIGHT, measured
 from voile.reproduce.vldb07.paper import PAPER
 
-__all__ = ["FIGURE", "cells_of", "cloud"]
+__all__ = ["FIGURE", "LARGEST", "cells_of", "cloud"]
 
 METHODS = (FRAPP, TIGHT)
 SIDE = 460
@@ -79,7 +79,7 @@ def cells_of(found: dict[str, Any]) -> Columns:
     }
 
 
-def cloud(columns: Columns, method: str, found: Any) -> Any:
+def cloud(columns: Columns, method: str, found: Any, side: int = SIDE) -> Any:
     """One method's panel: the darker a square, the more queries; the line is y = x."""
     alt = altair()
     low = min(-4000, min(columns["estimate"]) - CELL)
@@ -117,7 +117,7 @@ def cloud(columns: Columns, method: str, found: Any) -> Any:
     )
     typical = f"95 % of all estimates are off by at most {found['rho']:.2f}·√n"
     heading = alt.TitleParams(method, subtitle=typical)
-    return alt.layer(line, seen).properties(width=SIDE, height=SIDE, title=heading)
+    return alt.layer(line, seen).properties(width=side, height=side, title=heading)
 
 
 FIGURE = Figure(

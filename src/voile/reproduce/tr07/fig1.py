@@ -1,0 +1,169 @@
+"""Figure 1: how much larger than the table a view is, against γ, at k = 5."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+import voile
+from voile.mechanisms import AlphaBeta
+from voile.noise import Key
+from voile.privacy import plan
+from voile.reproduce.figure import Columns, Figure, Finding, Part, Run
+from voile.reproduce.look import INK, altair, lines
+from voile.reproduce.tr07.paper import PAPER
+from voile.reproduce.verdict import Check, Claim, Number, Sample
+from voile.reproduce.vldb07.adult import TABLE, adult, promise
+from voile.schema import TupleIndex
+
+__all__ = ["FIGURE", "expected", "sizes"]
+
+FACTOR = 5
+"""k."""
+QUICK = (0.1, 0.2, 0.5, 0.9)
+FULL = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+CURVE = tuple(i / 50 for i in range(3, 48))
+FORMULA, PLANNED = "printed formula, β = d/γ", "tight β, expected"
+DEVIATIONS = 4
+"""A size that is off by more standard deviations than these is not by chance."""
+
+
+def loose(posterior: float) -> AlphaBeta:
+    """The printed choice: α = ½ and β = d/γ."""
+    return AlphaBeta(0.5, float(promise(Fraction(FACTOR), posterior).ratio_low), "set")
+
+
+def tight(posterior: float) -> AlphaBeta:
+    planned = plan(promise(Fraction(FACTOR), posterior), "multiset", retention=0.5)
+    return AlphaBeta(planned.retention, planned.noise)
+
+
+def expected(mechanism: AlphaBeta) -> tuple[float, float]:
+    """Rows of a view for each row of the table: on average, and their standard deviation."""
+    table, schema = adult()
+    rows, kept = len(table), mechanism.retention
+    free = schema.size - (rows if mechanism.form == "set" else 0)
+    mean = rows * kept + mechanism.noise_mean * free
+    spread = math.sqrt(rows * kept * (1 - kept) + mechanism.noise_variance * free)
+    return mean / rows, spread / rows
+
+
+def sizes(posterior: float, seed: int) -> dict[str, Any]:
+    """A view with the printed β, and a release that the planner made for the same promise."""
+    table, schema = adult()
+    mechanism, index, key = loose(posterior), TupleIndex(schema.sizes), Key.from_seed(seed)
+    members = table.keys(schema, drop_nulls=False)
+    noise = mechanism.noise_rows(index, key, 0, 0, index.limbs[0].size)
+    shown = sum(map(np.size, mechanism.view(members, noise, key, 0)))
+    release = voile.publish(
+        TABLE, prior_factor=FACTOR, posterior=posterior, retention=0.5, simulate_seed=seed
+    )
+    return {
+        "printed": int(shown) / len(table),
+        "planned": release.manifest.rows / len(table),
+        "expected_printed": expected(mechanism),
+        "expected_planned": expected(tight(posterior)),
+    }
+
+
+def curve() -> dict[str, list[float]]:
+    """The planner's expected size for many γ."""
+    return {
+        "posterior": list(CURVE),
+        "ratio": [expected(tight(posterior))[0] for posterior in CURVE],
+    }
+
+
+def parts(run: Run) -> list[Part]:
+    several = QUICK if run.quick else FULL
+    return [Part(curve), *(Part(sizes, {"posterior": p, "seed": run.seed}) for p in several)]
+
+
+def conclude(run: Run, results: Sequence[Any]) -> Finding:
+    planned, *found = results
+    posteriors = QUICK if run.quick else FULL
+    columns = columns_of(planned, posteriors, found)
+    smaller = found[posteriors.index(0.2)]
+    return Finding(
+        checks=checks(posteriors, found),
+        tables={"": columns},
+        picture=lambda: drawn(columns),
+        title="The view grows as 1/γ; the tight β makes it half as large",
+        subtitle=[
+            "Rows of the view for each row of Adult, k = 5, half of the records kept; points are",
+            f"releases that were made. At γ = 0.2: {smaller['printed']:.1f} with the printed β, "
+            f"{smaller['planned']:.1f} with the tight one.",
+        ],
+    )
+
+
+def checks(posteriors: Sequence[float], found: Sequence[Any]) -> tuple[Check, ...]:
+    at = dict(zip(posteriors, found, strict=True))
+    numbers: list[Check] = []
+    for posterior in (0.1, 0.2, 0.5):
+        one = at[posterior]
+        # The curve's own formula is exact; a view differs from it by chance.
+        numbers.append(
+            Number(f"view ratio at γ = {posterior:g}", FACTOR / posterior + 0.5,
+                   Sample.of(one["printed"]), DEVIATIONS * one["expected_printed"][1])
+        )  # fmt: skip
+        mean, spread = one["expected_planned"]
+        numbers.append(
+            Number(f"with the tight β at γ = {posterior:g}", None, Sample.of(one["planned"]),
+                   DEVIATIONS * spread, right=mean)
+        )  # fmt: skip
+    least = min(one["printed"] for one in found)
+    ratios = [one["planned"] / one["printed"] for one in found]
+    return (
+        *numbers,
+        Claim("the view is larger than the table", "clearly V will be larger than I",
+              f"at least {least:.1f} times with the printed β", least > 1),
+        Claim("β = d/γ keeps (d, γ)", "next, we choose β = d/γ; this satisfies Theorem 4.1",
+              f"and more: the least β needs views of {min(ratios):.2f} to {max(ratios):.2f} of "
+              "that size", max(ratios) <= 1),
+    )  # fmt: skip
+
+
+def columns_of(planned: Any, posteriors: Sequence[float], found: Sequence[Any]) -> Columns:
+    rows = [(FORMULA, x, FACTOR / x + 0.5) for x in CURVE]
+    rows += [(PLANNED, *pair) for pair in zip(planned["posterior"], planned["ratio"], strict=True)]
+    for posterior, one in zip(posteriors, found, strict=True):
+        rows.append(("made, β = d/γ", posterior, one["printed"]))
+        rows.append(("made, tight β", posterior, one["planned"]))
+    return {
+        "of": [row[0] for row in rows],
+        "posterior": [row[1] for row in rows],
+        "view_ratio": [row[2] for row in rows],
+    }
+
+
+def drawn(columns: Columns) -> Any:
+    alt = altair()
+    of = columns["of"]
+
+    def only(made: bool) -> Columns:
+        kept = [i for i, name in enumerate(of) if name.startswith("made") == made]
+        return {name: [values[i] for i in kept] for name, values in columns.items()}
+
+    curves = lines(
+        only(made=False), "posterior", "view_ratio", "of",
+        titles=("γ, the posterior that is allowed", "rows of the view / rows of the table"),
+        domains=((0, 1), (0, 105)), points=False,
+    )  # fmt: skip
+    data = alt.Data(values=[
+        {"posterior": x, "view_ratio": y}
+        for x, y in zip(only(made=True)["posterior"], only(made=True)["view_ratio"], strict=True)
+    ])  # fmt: skip
+    points = (
+        alt.Chart(data)
+        .mark_point(size=80, color=INK, opacity=1, strokeWidth=1.8)
+        .encode(x="posterior:Q", y="view_ratio:Q")
+    )
+    return alt.layer(curves, points)
+
+
+FIGURE = Figure("tr07-fig1", PAPER, "Size of the view against γ, at k = 5", parts, conclude)
