@@ -26,6 +26,7 @@ def curves_chart(columns: Columns, y: str, title: str, **options: Any) -> Any:
     """A line a curve, P_loss along."""
     usual: dict[str, Any] = {
         "width": 760, "height": 420, "domains": ((0, 0.6), ()), "ticks": (7, 6),
+        "formats": ("~g", "~g"),
     }  # fmt: skip
     return look.lines(columns, "p_loss", y, "curve", titles=(P_TITLE, title), **(usual | options))
 

@@ -190,7 +190,8 @@ def of_utility(named: dict[str, Points], trivial: float) -> list[Check]:
 
 
 def drawn(columns: dict[str, list[Any]], named: dict[str, Points], trivial: float) -> Any:
-    return look.beside(known(columns), lost(named, trivial))
+    both = look.beside(known(columns), lost(named, trivial))
+    return both.resolve_scale(color="independent")
 
 
 def known(columns: dict[str, list[Any]]) -> Any:
@@ -217,7 +218,7 @@ def known(columns: dict[str, list[Any]]) -> Any:
         printed.transform_filter(f"datum.p_loss_if_known == {COMMONEST}")
         .mark_text(align="left", dx=14, fontSize=13, color=look.INK).encode(text="text:N"),
         printed.transform_filter(f"datum.p_loss_if_known == {RAREST}")
-        .mark_text(align="right", dx=-14, dy=17, fontSize=13, color=look.INK)
+        .mark_text(align="right", dx=-60, fontSize=13, color=look.INK)
         .encode(text="text:N"),
     ).properties(width=400, height=400)  # fmt: skip
 
@@ -237,7 +238,7 @@ def lost(named: dict[str, Points], trivial: float) -> Any:
         .mark_tick(thickness=2.5, size=26)
         .encode(
             x=alt.X("curve:N", sort=list(named), title=None,
-                    axis=alt.Axis(labelAngle=-25, labelLimit=240)),
+                    axis=alt.Axis(labelAngle=-25, labelLimit=240, labelOverlap=False)),
             y=y,
             color=alt.Color(
                 "shown by:N",
