@@ -7,11 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from voile.asking.across import mine
+    from voile.asking.implication import Tester
+    from voile.asking.needed import best_halves, covariance_error
 
-__all__ = ["mine"]
+_HOMES = {
+    "Tester": "voile.asking.implication",
+    "best_halves": "voile.asking.needed",
+    "covariance_error": "voile.asking.needed",
+    "mine": "voile.asking.across",
+}
+
+__all__ = ["Tester", "best_halves", "covariance_error", "mine"]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "mine":  # loaded on first use: a client that only asks needs no SciPy
-        return importlib.import_module("voile.asking.across").mine
+    if name in _HOMES:  # loaded on first use: a client that only asks needs no SciPy
+        return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'voile.asking' has no attribute {name!r}")

@@ -15,3 +15,7 @@ other, has E[D_u·D_v] = Σ x_u·x_v, but for what rows that are never on the sa
   explain.py     how an answer comes about
   expected.py    the error to expect, beside that of larger tables
 """
+
+from voile.answering.conjuncts.expected import Published, break_even, halves_needed
+
+__all__ = ["Published", "break_even", "halves_needed"]

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
+from voile.reproduce.crypto04 import published, reconstruction, split, tester, walk
 from voile.reproduce.figure import Figure
 
-PAPER = (
-    "Dwork, Nissim: Privacy-Preserving Datamining on Vertically Partitioned Databases. "
-    "CRYPTO 2004 (slides)"
-)
-
-FIGURES: tuple[Figure, ...] = ()
+FIGURES: tuple[Figure, ...] = (
+    walk.FIGURE, tester.FIGURE, split.FIGURE, published.FIGURE, reconstruction.FIGURE,
+)  # fmt: skip

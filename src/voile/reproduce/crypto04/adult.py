@@ -1,0 +1,48 @@
+"""Adult's training rows as Boolean properties, which the slides' attributes are."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow.parquet as pq
+
+from voile.datasets import find
+
+TABLE = "dataset:adult/train"
+PROPERTIES = (
+    "male", "white", "married", "rich", "private", "over 40", "long hours", "degree",
+)  # fmt: skip
+"""The eight of the published tables, in that order."""
+
+
+@lru_cache(maxsize=1)
+def properties() -> dict[str, npt.NDArray[np.bool_]]:
+    """For each property, for which rows it holds."""
+    rows = pq.read_table(find("adult/train").path, filters=[("split", "==", "train")])
+
+    def of(name: str) -> npt.NDArray[np.object_]:
+        return np.array(rows.column(name).to_pylist(), dtype=object)
+
+    def numbers(name: str) -> npt.NDArray[np.int64]:
+        return np.asarray(rows.column(name).to_numpy(), dtype=np.int64)
+
+    found = (
+        of("sex") == "Male", of("race") == "White", of("marital_status") == "Married-civ-spouse",
+        of("salary") == ">50K", of("workclass") == "Private", numbers("age") >= 40,
+        numbers("hours_per_week") >= 41, numbers("education_num") >= 13,
+    )  # fmt: skip
+    return {n: np.asarray(c, dtype=np.bool_) for n, c in zip(PROPERTIES, found, strict=True)}
+
+
+def share(*wanted: str) -> float:
+    """Of the rows that have all of these properties."""
+    return float(np.logical_and.reduce([properties()[name] for name in wanted]).mean())
+
+
+@lru_cache(maxsize=1)
+def combinations_counted() -> npt.NDArray[np.int64]:
+    """How many rows have each combination of the eight: an array of 2⁸ counts."""
+    codes = np.ravel_multi_index([c.astype(np.int64) for c in properties().values()], (2,) * 8)
+    return np.bincount(codes, minlength=2**8).reshape((2,) * 8)

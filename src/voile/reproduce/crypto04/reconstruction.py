@@ -1,0 +1,171 @@
+"""Previous work on the slides: how much of a column comes back, by the size of the noise."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from voile.evaluate.reconstruction import Noise, simulate
+from voile.reproduce.crypto04.paper import PAPER
+from voile.reproduce.crypto04.reconstruction_picture import picture
+from voile.reproduce.figure import Figure, Finding, Part, Run
+from voile.reproduce.verdict import Check, Claim, Number, Sample
+
+ROWS = 1_000
+QUESTIONS = (1_000, 4_000, 32_000)
+ROOTS = (0.1, 0.25, 0.5, 1.0, 2.0, 4.0)
+"""Standard deviations of the noise, in √n."""
+AS_PRINTED, SERVER = "V = T, as printed", "a server's, δ = 1"
+RIGHT = ((0.25, 4_000, 0.966), (1.0, 4_000, 0.693), (1.0, 32_000, 0.93),
+         (AS_PRINTED, 4_000, 0.597), (SERVER, 4_000, 0.527))  # fmt: skip
+"""By noise and questions: what an independent simulation recovers, of few runs."""
+GOOD, HIDDEN = 0.95, 0.55
+"""A good approximation of the database, and next to nothing."""
+SMALL = 12
+"""Rows of a database that is attacked by trying all others."""
+LIMITS = (0.0, 1 / 12, 1 / 8, 1 / 6, 1 / 4, 1 / 3, 1 / 2)
+"""Largest errors of its answers, in n."""
+
+
+def attacked(questions: list[int], seed: int) -> list[dict[str, Any]]:
+    """A random column, by least squares."""
+    noises = [
+        *(Noise(f"{roots:g}", roots=roots) for roots in ROOTS),
+        Noise(AS_PRINTED, per_question=1.0),
+        Noise(SERVER, setting=(1.0, 1e-6)),
+    ]
+    found = simulate(ROWS, questions, noises, seed=seed)
+    return [
+        {"noise": one.noise, "questions": one.questions, "roots": one.roots,
+         "recovered": one.recovered, "most": one.ceiling}
+        for one in found.attempts
+    ]  # fmt: skip
+
+
+def all_tried(seed: int) -> list[float]:
+    """An adversary without limits: the share of rows that all databases which fit agree on.
+
+    All subsets are asked about; answers are off by at most E, always towards |q|/2. Of the
+    databases that fit, the one furthest from the truth is taken.
+    """
+    rng = np.random.default_rng([seed, 6])
+    everything = np.array(list(product((0, 1), repeat=SMALL)), dtype=np.int16)
+    counts = everything @ everything.T  # of every database, about every subset
+    middle = everything.sum(axis=1) / 2
+    secret = int(rng.integers(2**SMALL))
+    shares = []
+    for limit in LIMITS:
+        reach = limit * SMALL
+        told = counts[secret] + np.clip(middle - counts[secret], -reach, reach)
+        fits = (np.abs(counts - told) <= reach + 1e-9).all(axis=1)
+        wrong = np.abs(everything[fits] - everything[secret]).sum(axis=1)
+        shares.append(1 - float(wrong.max()) / SMALL)
+    return shares
+
+
+def parts(run: Run) -> list[Part]:
+    return [
+        Part(all_tried, {"seed": run.seed}),
+        *(Part(attacked, {"questions": list(QUESTIONS), "seed": seed}) for seed in run.seeds(8, 4)),
+    ]
+
+
+def conclude(_: Run, results: Sequence[Any]) -> Finding:
+    worst, runs = results[0], results[1:]
+    table = averaged(runs)
+    return Finding(
+        checks=tuple(checks(runs, worst)),
+        tables={"": table, "unlimited": {"error_over_n": list(LIMITS), "agreed": list(worst)}},
+        picture=lambda: picture(table, QUESTIONS),
+        title=f"With noise of √n/4, {100 * recovered(runs, 0.25, 4_000).mean:.0f} % of a column "
+        f"comes back; with a server's, {100 * recovered(runs, SERVER, 4_000).mean:.0f} %",
+        subtitle=(
+            f"Share of {ROWS:,} secret bits that come back from noisy counts of random subsets, by "
+            "least squares.",
+            "Thin lines: the most that anyone can get right on average, who knows every other row. "
+            "Rings: noise made for T.",
+        ),
+    )
+
+
+def averaged(runs: Sequence[Any]) -> dict[str, list[Any]]:
+    rows = []
+    for place, one in enumerate(runs[0]):
+        values = Sample.of([run[place]["recovered"] for run in runs])
+        rows.append((one["noise"], one["questions"], one["roots"], values.mean, values.sd,
+                     one["most"]))  # fmt: skip
+    names = ("noise", "questions", "roots", "recovered", "sd", "most")
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+
+
+def recovered(runs: Sequence[Any], noise: float | str, questions: int) -> Sample:
+    name = noise if isinstance(noise, str) else f"{noise:g}"
+    return Sample.of([
+        one["recovered"] for run in runs for one in run
+        if one["noise"] == name and one["questions"] == questions
+    ])  # fmt: skip
+
+
+def checks(runs: Sequence[Any], worst: Sequence[float]) -> list[Check]:
+    numbers: list[Check] = [
+        Number(f"recovered, noise {label(noise)}, {asked:,} questions", None,
+               recovered(runs, noise, asked), 0.5 * 10 ** -decimals(right), right)
+        for noise, asked, right in RIGHT
+    ]  # fmt: skip
+    return [*numbers, polynomial(runs), bounded(runs), unlimited(worst)]
+
+
+def decimals(value: float) -> int:
+    return len(f"{value:g}".partition(".")[2])
+
+
+def label(noise: float | str) -> str:
+    return noise if isinstance(noise, str) else f"{noise:g}·√n"
+
+
+def polynomial(runs: Sequence[Any]) -> Claim:
+    below, above = recovered(runs, 0.1, 4_000).mean, recovered(runs, 4.0, 4_000).mean
+    return Claim(
+        "an adversary with polynomial time",
+        "perturbation of magnitude Θ(sqrt(n)) required; else the adversary may reconstruct a good "
+        "approximation",
+        f"with 4n questions {100 * below:.0f} % come back at 0.1·√n, {100 * above:.0f} % at 4·√n",
+        agrees=below >= GOOD and above <= HIDDEN + 0.02,
+        why="for a number of questions near n: 8 times as many undo √8 times the noise",
+    )
+
+
+def bounded(runs: Sequence[Any]) -> Claim:
+    """A server's noise beside √n, for few questions; and what comes back for any number."""
+    questions = math.floor(ROWS / 100)
+    size = Noise("", setting=(1.0, 1e-6)).size(ROWS, questions) / math.sqrt(ROWS)
+    most = max(recovered(runs, SERVER, asked).mean for asked in QUESTIONS)
+    return Claim(
+        "a bounded adversary, T ≪ n",
+        "privacy preserving access mechanism with perturbation magnitude ≪ sqrt(n)",
+        f"T = n/100: noise {size:.2f}·√n; {100 * most:.0f} % come back at most, whatever T is",
+        agrees=size < 1 and most <= HIDDEN,
+    )
+
+
+def unlimited(worst: Sequence[float]) -> Claim:
+    """Errors of E leave no database that is wrong in more than 4E rows; n/2 leave them all."""
+    bound = all(share >= 1 - 4 * limit - 1e-9 for share, limit in zip(worst, LIMITS, strict=True))
+    return Claim(
+        f"an unlimited adversary, {SMALL} rows, all subsets",
+        "perturbation of magnitude Θ(n) required",
+        "rows known for sure: "
+        + ", ".join(f"{s:.2f} at {x:.2f}·n" for s, x in zip(worst, LIMITS, strict=True)),
+        agrees=bound and worst[0] == 1 and worst[-1] == 0,
+        why="answers that are |q|/2 whatever the rows are have errors of n/2 and tell nothing",
+    )
+
+
+FIGURE = Figure(
+    "crypto04-reconstruction", PAPER, "How much of a column comes back, by the size of the noise",
+    parts, conclude,
+)  # fmt: skip

@@ -1,0 +1,178 @@
+"""The privacy analysis of the SuLQ database: confidence as a random walk over T answers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from voile.evaluate.sulq import Setup, simulate
+from voile.reproduce.crypto04.paper import PAPER
+from voile.reproduce.crypto04.walk_picture import picture
+from voile.reproduce.figure import Figure, Finding, Part, Run
+from voile.reproduce.verdict import Check, Claim, Number, Sample
+
+QUERIES, DELTA = 100, 1.0
+ETAS = (1e-3, 1e-6)
+WALKERS = 10_000
+BINS = 80
+REACH = 4.0
+"""How far up and down the ends of walks are counted."""
+NEGLIGIBLE = 1e-3
+"""A chance that is larger than this is not neg(n) for any n that fits a server."""
+NOISE = "on the slides the noise is Binomial(0, √T): its variance is T"
+
+
+def walked(eta: float, seed: int) -> dict[str, Any]:
+    """Walks with the slides' noise, and with what (δ, T, η) needs."""
+    setup = Setup(
+        queries=QUERIES, delta=DELTA, eta=eta, variance=float(QUERIES), walkers=WALKERS
+    )  # fmt: skip
+    found = simulate(setup, seed=seed)
+    return {
+        "eta": eta,
+        "ratio": found.needed.formula / QUERIES,
+        "ratio_drawn": found.needed.variance / QUERIES,
+        "slides": told(found.chosen),
+        "needed": told(found.beside),
+    }
+
+
+def told(outcome: Any) -> dict[str, Any]:
+    """Of one noise: chances, and what is drawn of the walks."""
+    walks = outcome.walks
+    ends = walks.ends
+    finite = ends[np.isfinite(ends)]
+    bars, _ = np.histogram(np.clip(finite, -REACH, REACH), BINS, (-REACH, REACH))
+    return {
+        "above": float((ends > DELTA).mean()),
+        "either": float((np.abs(ends) > DELTA).mean()),
+        "exact": outcome.bounds.end,
+        "exact_either": outcome.bounds.either,
+        "any_property": outcome.bounds.any_property,
+        "mean": float(finite.mean()),
+        "sd": float(finite.std()),
+        "rare": [outcome.rare_end.chance, outcome.rare_end.error],
+        "rare_ever": [outcome.rare_anytime.chance, outcome.rare_anytime.error],
+        "times": walks.times.tolist(),
+        "quantiles": walks.quantiles.round(4).tolist(),
+        "drawn": walks.drawn.round(4).tolist(),
+        "ever": walks.ever[: len(walks.drawn)].tolist(),
+        "bars": bars.tolist(),
+    }
+
+
+def parts(run: Run) -> list[Part]:
+    first = Part(walked, {"eta": ETAS[0], "seed": run.seed})
+    return [first, *(Part(walked, {"eta": ETAS[1], "seed": seed}) for seed in run.seeds(6, 4))]
+
+
+def conclude(_: Run, results: Sequence[Any]) -> Finding:
+    strict = [one for one in results if one["eta"] == ETAS[1]]
+    table = rows(results)
+    ratio, above = strict[0]["ratio"], strict[0]["slides"]["exact"]
+    return Finding(
+        checks=tuple(checks(results)),
+        tables={"": table},
+        picture=lambda: picture(strict[0], QUERIES, DELTA, REACH),
+        title=f"With noise of variance T {100 * above:.0f} % are beyond δ; {ratio:.1f}·T keeps the "
+        "promise",
+        subtitle=(
+            f"How far {WALKERS:,} adversaries who know every other row move in {QUERIES} answers. "
+            "Bands: 50, 90 and 99 % of them.",
+            "Dashed: the compromise, conf + δ with δ = 1, that T steps are not to reach. Orange: "
+            "walks that reached it.",
+        ),
+    )
+
+
+def rows(results: Sequence[Any]) -> dict[str, list[Any]]:
+    """One row a run and noise."""
+    flat = [(one["eta"], name, one[name]) for one in results for name in ("slides", "needed")]
+    ratios = [1.0 if name == "slides" else one["ratio"]
+              for one in results for name in ("slides", "needed")]  # fmt: skip
+    columns = ("above", "either", "exact", "exact_either", "any_property", "mean", "sd")
+    return {
+        "eta": [eta for eta, _, _ in flat],
+        "noise": [name for _, name, _ in flat],
+        "variance_over_queries": ratios,
+        **{name: [found[name] for _, _, found in flat] for name in columns},
+        "weighed": [found["rare"][0] for _, _, found in flat],
+        "weighed_ever": [found["rare_ever"][0] for _, _, found in flat],
+    }
+
+
+def checks(results: Sequence[Any]) -> list[Check]:
+    promised = {eta: [one for one in results if one["eta"] == eta] for eta in ETAS}
+    slides = [one["slides"] for one in promised[ETAS[1]]]  # a seed's walks are the same for all η
+    return [
+        *(Number(f"V/T that δ = 1, η = {eta:g} needs", 1.0,
+                 Sample.of(promised[eta][0]["ratio"]), 0.05, right, NOISE)
+          for eta, right in zip(ETAS, (10.5, 23.6), strict=True)),
+        Number("chance that conf rises by more than 1, V = T", None, over(slides, "above"), 0.005,
+               0.31),
+        Number("chance that conf moves by more than 1, V = T", None, over(slides, "either"), 0.005,
+               0.37, "the end is N(½, 1): .309 above and .067 below"),
+        Number("mean of the walk's end, V = T", None, over(slides, "mean"), 0.005, 0.5),
+        Number("standard deviation of the walk's end, V = T", None, over(slides, "sd"), 0.005, 1.0),
+        broken(slides),
+        *(kept(eta, [one["needed"] for one in promised[eta]]) for eta in ETAS),
+        highest([one["needed"] for one in promised[ETAS[1]]]),
+    ]  # fmt: skip
+
+
+def over(found: Sequence[Mapping[str, Any]], name: str) -> Sample:
+    return Sample.of([one[name] for one in found])
+
+
+def broken(slides: Sequence[Mapping[str, Any]]) -> Claim:
+    chance = over(slides, "above").mean
+    return Claim(
+        "(δ, T)-privacy with noise of variance T",
+        "w.h.p. more than T steps needed to reach compromise",
+        f"after T steps {100 * chance:.0f} % are beyond δ = 1",
+        agrees=chance <= NEGLIGIBLE,
+        expected=False,
+        why="with V = T the walk's end is N(½, 1) whatever T is; V must be about 2·ln(1/η)/δ² "
+        "times as large",
+    )
+
+
+def kept(eta: float, needed: Sequence[Mapping[str, Any]]) -> Claim:
+    """Chances so small are found by walks that are led towards them and weighed for it."""
+    chance = fmean_of(needed, "rare")
+    error = spread_of(needed, "rare")
+    return Claim(
+        f"(δ, T)-privacy with the noise that η = {eta:g} needs",
+        "Pr[Δconf > δ] = neg(n)",
+        f"{chance:.3g} ± {error:.1g}",
+        agrees=chance - 3 * error <= eta,
+    )
+
+
+def highest(needed: Sequence[Mapping[str, Any]]) -> Claim:
+    ratio = fmean_of(needed, "rare_ever") / fmean_of(needed, "rare")
+    return Claim(
+        "a walk that is stopped at its highest point",
+        "compromise at any time m ≤ T",
+        f"{ratio:.2f} times as likely as at the end",
+        agrees=1 <= ratio <= 2,
+        why="by Lévy's inequality at most twice; --anytime takes the noise for it",
+    )
+
+
+def fmean_of(found: Sequence[Mapping[str, Any]], name: str) -> float:
+    return float(np.mean([one[name][0] for one in found]))
+
+
+def spread_of(found: Sequence[Mapping[str, Any]], name: str) -> float:
+    """The standard error of the mean, as the runs state theirs."""
+    return math.sqrt(sum(one[name][1] ** 2 for one in found)) / len(found)
+
+
+FIGURE = Figure(
+    "crypto04-walk", PAPER, "The confidence walk: V = T, and what (δ, T)-privacy needs",
+    parts, conclude,
+)  # fmt: skip
