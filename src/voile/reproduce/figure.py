@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from voile.reproduce.verdict import Check
+
+WORDS = {"fig": "Figure", "table": "Table", "thm": "Theorem", "example": "Example"}
+"""How names say what the papers call things: fig2a is Figure 2(a), thm41 is Theorem 4.1."""
 
 Columns = Mapping[str, Sequence[Any]]
 """A table to be written as CSV: names to values, all of one length."""
@@ -65,3 +69,12 @@ class Figure:
     what: str
     parts: Callable[[Run], Sequence[Part]]
     conclude: Callable[[Run, Sequence[Any]], Finding]
+
+    @property
+    def label(self) -> str:
+        """What the paper calls it, and what it shows."""
+        called = re.fullmatch(r"\w+-([a-z]+)(\d+)([a-z]?)", self.name)
+        if called is None or called[1] not in WORDS:
+            return self.what
+        number = ".".join(called[2]) if called[1] in ("thm", "example") else called[2]
+        return f"{WORDS[called[1]]} {number}{f'({called[3]})' if called[3] else ''}: {self.what}"

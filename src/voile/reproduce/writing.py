@@ -43,7 +43,7 @@ def write_finding(figure: Figure, found: Finding, run: Run, folder: Path) -> Rep
     verdict = folder / f"{figure.name}.json"
     names = tuple(str(path) for path in [*written, verdict])
     done = Reproduced(figure.name, figure.paper, figure.what, found.title, found.checks, names)
-    about = {"paper": done.paper, "what": done.what, "title": done.title, "sound": done.sound}
+    about = {"paper": done.paper, "what": figure.label, "title": done.title, "sound": done.sound}
     told = done.to_dict() | about | {"quick": run.quick, "seed": run.seed}
     told["files"] = [Path(name).name for name in names]  # a folder may be moved
     write_whole(verdict, json.dumps(told, ensure_ascii=False, indent=1).encode() + b"\n")
