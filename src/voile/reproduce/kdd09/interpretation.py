@@ -90,7 +90,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
         checks=tuple(checks),
         tables={"": columns},
         picture=lambda: drawn(columns, named, trivial["u_loss"]),
-        title="What a privacy loss and a utility loss mean",
+        title="To be known is a P_loss of 0.49 to 0.69; every release tells more than none",
         subtitle="Left: P_loss of a person whose occupation becomes known, by how common it is. "
         "Right: U_loss of all releases beside that of publishing no quasi-identifier",
     )
