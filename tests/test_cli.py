@@ -14,18 +14,9 @@ from typing import Any
 
 import pytest
 
+from tests.running import voile
+
 SEED = ["--simulate-seed", "1"]
-
-
-def voile(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "voile.cli", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-        env=os.environ | {"COLUMNS": "100", "NO_COLOR": "1"},
-    )
 
 
 def data(*arguments: str, cwd: Path | None = None) -> Any:

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
-import subprocess
-import sys
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -17,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.running import voile
 from voile.errors import PromiseError, UsageError
 from voile.mechanisms import AlphaBeta
 from voile.privacy import (
@@ -329,17 +327,6 @@ def test_a_promise_that_is_not_kept_is_not_listed() -> None:
 
 
 # ---------------------------------------------------------------------- the commands
-
-
-def voile(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "voile.cli", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=cwd,
-        env=os.environ | {"COLUMNS": "100", "NO_COLOR": "1"},
-    )
 
 
 def test_convert_as_a_command() -> None:

@@ -23,6 +23,7 @@ from typing import Any
 import pytest
 from tools import cli_reference
 
+from tests import running
 from voile.cli import PANELS
 from voile.release.kinds import manifest_schema
 from voile.release.manifest import Manifest
@@ -89,16 +90,7 @@ def commands(block: Block) -> Iterator[tuple[list[str], int, int]]:
 
 
 def voile(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "voile.cli", *arguments],
-        cwd=folder,
-        env={**os.environ, "COLUMNS": "88", "PYTHONUTF8": "1"},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        timeout=120,
-        check=False,
-    )
+    return running.voile(*arguments, cwd=folder, columns=88)
 
 
 def background(arguments: list[str], folder: Path) -> subprocess.Popen[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from fractions import Fraction
 from itertools import product
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.running import voile
 from voile.errors import VoileError
 from voile.evaluate.losses.measure import losses
 from voile.evaluate.losses.other_kinds import told_by_rows, told_by_view
@@ -219,10 +219,7 @@ def test_more_noise_loses_less_privacy_and_more_utility(table: Path) -> None:
 
 
 def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "voile.cli", *map(str, arguments)],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    return voile(*map(str, arguments))
 
 
 @pytest.fixture(scope="module")

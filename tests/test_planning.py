@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import shlex
 import subprocess
-import sys
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
@@ -20,6 +18,7 @@ import pytest
 from scipy import stats
 from scipy.signal import fftconvolve
 
+from tests.running import voile
 from voile.arrays import Floats
 from voile.cli import app
 from voile.errors import PromiseError, TableError, UsageError, VoileError
@@ -629,14 +628,7 @@ def test_orders_that_can_be_counted() -> None:
 
 
 def run(arguments: list[str], folder: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "voile.cli", *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=folder,
-        env=os.environ | {"COLUMNS": "100", "NO_COLOR": "1"},
-    )
+    return voile(*arguments, cwd=folder)
 
 
 def test_what_a_steward_sees(people: str) -> None:

@@ -26,6 +26,7 @@ from prompt_toolkit.output import DummyOutput
 from rich.console import Console
 
 import voile
+from tests.running import voile as run
 from voile.estimate import Answer, Estimate
 from voile.evaluate import answer_plot
 from voile.release import Release, ViewRelease
@@ -307,7 +308,9 @@ def test_every_command_is_in_the_help_and_in_the_docs(
 ) -> None:
     assert perform(session, "\\?")
     shown = capsys.readouterr().out
-    page = (Path(__file__).parent.parent / "docs" / "guides" / "shell.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parent.parent / "docs" / "guides" / "shell.md").read_text(
+        encoding="utf-8"
+    )
     for name in COMMANDS:
         assert name in shown
         assert f"`{name}" in page
@@ -404,17 +407,7 @@ def test_long_answers_are_cut_at_the_prompt_only(
 
 
 def piped(folder: Path, *arguments: str, text: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "voile.cli", "shell", "people.voile", *arguments],
-        cwd=folder,
-        input=text,
-        env=os.environ | {"COLUMNS": "100", "NO_COLOR": "1", "PYTHONUTF8": "1"},
-        capture_output=True,
-        text=True,
-        encoding="utf-8",
-        check=False,
-        timeout=120,
-    )
+    return run("shell", "people.voile", *arguments, cwd=folder, text=text)
 
 
 def test_statements_from_a_pipe(folder: Path) -> None:

@@ -38,7 +38,7 @@ def print_version(wanted: bool) -> None:
 
 
 @app.callback()
-def common(
+def options(
     version: Annotated[
         bool,
         typer.Option("--version", help="Show the version.", callback=print_version, is_eager=True),

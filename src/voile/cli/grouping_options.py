@@ -99,6 +99,10 @@ GROUPING = (
 ALWAYS = ("table", "output", "method", "schema", "nulls", "null_text", "name", "overwrite",
           "simulate_seed", "as_json")  # fmt: skip
 
+INSTEAD = {
+    "columns": "of classes, --qi and --sensitive name columns, --identifiers leaves them out"
+}
+
 
 def check_belong(context: typer.Context, method: str) -> tuple[str, ...]:
     """Refuse options that the method knows nothing of; the names of those of grouping."""
@@ -124,7 +128,7 @@ def check_belong(context: typer.Context, method: str) -> tuple[str, ...]:
         if mine not in owners:
             raise UsageError(
                 f"{parameter.opts[0]} belongs to --method {owners[0]}, not to {method}",
-                hint=f"leave it out, or say --method {owners[0]}",
+                hint=INSTEAD.get(name, f"leave it out, or say --method {owners[0]}"),
             )
     return GROUPING
 

@@ -36,7 +36,9 @@ PictureOpt = Annotated[
 OverwriteOpt = Annotated[bool, typer.Option("--overwrite", help="Replace that file.")]
 MaybeTableArg = Annotated[
     str | None,
-    typer.Argument(metavar="TABLE", help="As for publish; with --local a codebook will do."),
+    typer.Argument(
+        metavar="TABLE", help="As for publish; with --local, --schema and --rows do as well."
+    ),
 ]
 PlotOpt = Annotated[
     Path | None,

@@ -1,0 +1,68 @@
+"""A command as a user runs it, but in this process: nothing is started, nothing imported again."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from subprocess import CompletedProcess
+from unittest.mock import patch
+
+from voile.cli import common, main
+
+SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def voile(
+    *arguments: str, cwd: Path | None = None, columns: int = 100, text: str = ""
+) -> CompletedProcess[str]:
+    """The exit code and what was written, from the program's own `main`.
+
+    Where a process is the point (signals, pipes, what is imported), start one instead.
+    """
+    out, err = stream(), stream()
+    with (
+        contextlib.chdir(cwd or Path.cwd()),
+        patch.dict(os.environ, {"COLUMNS": str(columns), "NO_COLOR": "1"}),
+        patch.object(sys, "argv", ["voile", *arguments]),
+        patch.object(sys, "stdin", stream(text)),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+        left_as_it_was(),
+    ):
+        code = exit_code()
+    return CompletedProcess(["voile", *arguments], code, written(out), written(err))
+
+
+def exit_code() -> int:
+    try:
+        main()
+    except SystemExit as left:
+        return left.code if isinstance(left.code, int) else int(left.code is not None)
+    return 0
+
+
+def stream(text: str = "") -> io.TextIOWrapper:
+    return io.TextIOWrapper(io.BytesIO(text.encode()), encoding="utf-8", write_through=True)
+
+
+def written(to: io.TextIOWrapper) -> str:
+    to.seek(0)
+    return to.read()
+
+
+@contextlib.contextmanager
+def left_as_it_was() -> Iterator[None]:
+    """What a process takes with it when it ends: handlers of signals, and notes for them."""
+    handlers = [signal.getsignal(number) for number in SIGNALS]
+    try:
+        yield
+    finally:
+        for number, handler in zip(SIGNALS, handlers, strict=True):
+            signal.signal(number, handler)
+        common.KEPT.clear()
+        common.PLACES.clear()
