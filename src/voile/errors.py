@@ -2,6 +2,17 @@
 
 from __future__ import annotations
 
+__all__ = [
+    "PromiseError",
+    "QueryError",
+    "ReleaseError",
+    "SchemaError",
+    "TableError",
+    "UsageError",
+    "VoileError",
+    "did_you_mean",
+]
+
 
 class VoileError(Exception):
     """Any refusal. `hint` says what would work instead; `exit_code` is what the CLI returns."""

@@ -136,3 +136,4 @@ class Texts:
 
 
 Domain = Grid | Listed | Edges | Texts
+"""The public values of a column, as a client needs them."""

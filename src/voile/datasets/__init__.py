@@ -122,10 +122,11 @@ _VIEWS = (
 )
 
 DATASETS: dict[str, Dataset] = {view.name: view for view in _VIEWS}
+"""What ships with Voile, by the name that stands after `dataset:`."""
 
 
 def find(name: str) -> Dataset:
-    """The dataset of that name."""
+    """The dataset of that name; an unknown one is refused with the nearest that there is."""
     if name not in DATASETS:
         raise UsageError(f"no dataset named {name!r}", hint=did_you_mean(name, list(DATASETS)))
     return DATASETS[name]

@@ -86,6 +86,7 @@ class Estimate:
 
 
 def checked_confidence(confidence: float) -> float:
+    """The confidence itself, refused if it is not a chance between 0 and 1."""
     if not isinstance(confidence, int | float) or not 0 < confidence < 1:
         raise UsageError(
             f"confidence {confidence!r} must lie between 0 and 1", hint="the default is 0.95"

@@ -19,10 +19,15 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's palette: told apart with any common colour blindness; the dashes, in grey.
 BLUE, VERMILION = "#0072B2", "#D55E00"
+"""Two colours that nobody confuses."""
 METHOD_COLOURS = [BLUE, VERMILION, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555"]
+"""One colour for each method, in the order in which they are named."""
 METHOD_DASHES = [[1, 0], [8, 3], [3, 3], [9, 3, 2, 3], [5, 5], [14, 4], [2, 5]]
+"""One dash for each method, so that lines differ without colour too."""
 DENSITY = ["#DCE8F1", "#A9C9DF", "#5B9BC4", "#1F6699", "#0B2F4E"]
+"""From few to many."""
 BAND, BAND_INK, INK, SOFT, GRID = "#F2C879", "#8A5A00", "#1F2933", "#5F6C7B", "#E8ECF0"
+"""Bands of error, text, what is beside the point, and lines of the grid."""
 FONT = "Inter, 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', sans-serif"
 
 # Each panel keeps its own colours and dashes, and so its own legend.
@@ -155,6 +160,7 @@ def write(path: Path, content: bytes) -> Path:
 
 
 def load_altair() -> Any:
+    """Altair, with what draws pictures of its charts; refused with a hint where it is missing."""
     try:
         import altair  # noqa: PLC0415  (an optional extra, and slow to load)
         import vl_convert  # noqa: F401, PLC0415

@@ -23,6 +23,7 @@ Array = npt.NDArray[Any]
 
 # Counts and domains take 16 bytes a query, so this is where a laptop's memory ends.
 MAX_QUERIES = 200_000_000
+"""More selections than this are refused: their counts would not fit into memory."""
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ def read_hierarchy(path: str | Path) -> Hierarchy:
 
 
 def hierarchy_from_csv(content: bytes) -> Hierarchy:
+    """Read a hierarchy in ARX's CSV form: a line for each value, from itself to the coarsest."""
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -63,6 +64,7 @@ def split_rows(text: str, separator: str) -> list[list[str]]:
 
 
 def hierarchy_to_csv(hierarchy: Hierarchy) -> bytes:
+    """A hierarchy in ARX's CSV form, which `hierarchy_from_csv` reads back unchanged."""
     lines = (";".join(map(quoted, path)) + "\n" for path in hierarchy.paths)
     return "".join(lines).encode("utf-8")
 

@@ -17,7 +17,9 @@ from voile.errors import PromiseError, UsageError
 from voile.privacy.wording import chance
 
 Adversary = Literal["independent", "exclusive"]
+"""Against whom a (d, γ) promise is made."""
 ADVERSARIES: tuple[str, ...] = get_args(Adversary)
+"""The names of the adversaries."""
 AGAINST: dict[Adversary, str] = {
     "independent": "anyone to whom one record says nothing about another, even one who knows all "
     "others",

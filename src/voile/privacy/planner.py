@@ -17,6 +17,7 @@ from voile.errors import PromiseError, UsageError
 from voile.privacy.guarantee import DGamma
 
 Form = Literal["multiset", "set"]
+"""Whether the table may repeat a row, as a multiset, or not, as the paper's sets."""
 
 
 @dataclass(frozen=True)

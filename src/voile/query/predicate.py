@@ -52,6 +52,7 @@ class Or:
 
 
 Predicate = Atom | And | Or
+"""A condition on one row: an atom reads a few attributes, `And` and `Or` join conditions."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from voile.privacy.requirements import Histograms
 from voile.recoding.units import Codes, Counts, Units
 
 Recode = Literal["generalize", "bucketize"]
+"""What is shown of a class: ranges of its quasi-identifiers, or which value is whose hidden."""
 
 
 @dataclass(frozen=True, eq=False)

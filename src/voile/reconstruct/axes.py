@@ -108,6 +108,7 @@ class Dense:
 
 
 Transition = Axis | Dense
+"""How a column's values turn into each other: by retention alone, or by any matrix."""
 
 
 def frozen_copy(values: npt.ArrayLike, dimensions: int) -> Floats:

@@ -109,6 +109,7 @@ class Claim:
 
 
 Check = Number | Claim
+"""What a verdict is made of: a number beside the printed one, or a claim that holds or not."""
 
 
 def sign(agrees: bool | None, sound: bool) -> str:

@@ -13,8 +13,13 @@ from typing import Any, Literal, get_args
 from voile.errors import SchemaError
 
 Kind = Literal["categorical", "integer", "numeric", "boolean", "date"]
+"""What an attribute's values are; it decides which comparisons a query may make."""
+
 Public = Literal["declared", "active"]
+"""Whether a domain was declared, or read off the private table and so is told by it."""
+
 Value = str | int | float | bool | dt.date | None
+"""One value of a column, as Python has it; None is NULL."""
 
 KINDS: tuple[str, ...] = get_args(Kind)
 INTERVAL_DIGITS = 6
@@ -122,6 +127,7 @@ class Interval:
 
 
 Domain = Values | Range | Bins | Interval
+"""The public values of an attribute: listed, a range of numbers, bins, or an interval."""
 
 
 def ordinal(value: int | dt.date) -> int:

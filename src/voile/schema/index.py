@@ -21,6 +21,8 @@ from voile.compiled import compiled
 from voile.schema.attribute import MAX_SIZE
 
 Keys = npt.NDArray[Any]
+"""Numbers of tuples of the domain; as words of 64 bits where the domain has more of them."""
+
 Codes = npt.NDArray[np.signedinteger]
 
 TABLE = 2**16

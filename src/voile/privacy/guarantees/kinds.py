@@ -106,6 +106,7 @@ _ALL = (
     Kind("semantic", Semantic, Semantic.parameters, ("delta",), {"absent": "forbidden"}),
 )  # fmt: skip
 KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _ALL}
+"""Every kind of promise by the name that `parse_guarantee` reads, such as `dp` or `d-gamma`."""
 
 
 def label(guarantee: Guarantee) -> str:

@@ -19,6 +19,7 @@ from voile.privacy.guarantees.theorems import ratio_of
 from voile.privacy.planner import round_down, round_up
 
 Chance = float | Fraction
+"""A probability; a fraction where it must be exact."""
 SMALL, LESS_SMALL = Fraction(1, 2**50), Fraction(1, 2**34)
 """Relative steps by which a number is brought to the safe side."""
 FLOAT_BITS = 1000

@@ -17,6 +17,8 @@ Array = npt.NDArray[Any]
 
 
 class DomainEngine(Protocol):
+    """Evaluates SQL expressions on values of the domain: what sums over it ask of an engine."""
+
     def evaluate(self, requests: Sequence[Expression]) -> list[pa.Array]:
         """Each expression on the product of its attributes' domains, row-major in their order.
 
