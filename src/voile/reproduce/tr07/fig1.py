@@ -152,7 +152,9 @@ def drawn(columns: Columns) -> Any:
     curves = lines(
         only(made=False), "posterior", "view_ratio", "of",
         titles=("γ, the posterior that is allowed", "rows of the view / rows of the table"),
-        domains=((0, 1), (0, 105)), points=False,
+        domains=((0, 1), (0, 105)),
+        formats=(".2~f", ",d"),
+        ticks=(10, 10), points=False,
     )  # fmt: skip
     data = alt.Data(values=[
         {"posterior": x, "view_ratio": y}

@@ -46,7 +46,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001  (the
         picture=lambda: drawn(columns, runs[0]),
         title=f"Of counts of 1000 and more, {share.mean:.0%} lie in a band of width 1000",
         subtitle=[
-            "All 304,364 selections of up to three attributes of Adult, α = 0.5 and β = 9.5·10⁻⁴;",
+            "All 304,364 selections of up to three attributes of Adult, α = 0.5 and β = 0.00095;",
             "dashed: 500 above and below the truth.",
         ],
     )

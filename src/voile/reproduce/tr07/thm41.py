@@ -192,13 +192,16 @@ def panel(
     )
     marks = [{"x": at, "says": says} for says, at in ends.items()]
     rules = alt.Chart(alt.Data(values=marks)).encode(x=across)
-    words = rules.mark_text(align="left", dx=6, y=8, fontSize=13, color=VERMILION, angle=0).encode(
-        text="says:N"
-    )
+    words = [
+        alt.Chart(alt.Data(values=[mark]))
+        .mark_text(align="left", dx=6, y=10 + 22 * i, fontSize=13, color=VERMILION)
+        .encode(x=across, text="says:N")
+        for i, mark in enumerate(reversed(marks))
+    ]
     return alt.layer(
         level.encode(y=up),
         rules.mark_rule(color=VERMILION, strokeWidth=1.8),
-        words,
+        *words,
         curve.mark_line(color=BLUE, strokeWidth=2.5),
         curve.mark_point(color=BLUE, filled=True, size=42, opacity=1),
     ).properties(width=400, height=320)

@@ -104,7 +104,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:
         checks=checks(points),
         tables={"": columns},
         picture=lambda: drawn(columns),
-        title="The printed ρ is too small for r below ⅔; the proof's own form holds",
+        title="For small r the printed ρ is far too small; the proof's own form holds",
         subtitle=[
             "The largest chance, over queries of all sizes, to be off by ρ√n or more;",
             "exact, n = 100 records among a million tuples, α = ½, β = (r/4)·(n/m), ε = 0.05.",

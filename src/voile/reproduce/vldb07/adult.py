@@ -51,7 +51,7 @@ TABLE = "dataset:adult/boundary"
 FRAPP, LOOSE, TIGHT = "FRAPP", "αβ, loose β = d/γ", "αβ, tight β"
 BETTER, MULTISET = "αβ, largest retention", "ours: multiset"
 REFINED = "ours: retention ½, refined"
-REPORT, REPORT_BETA = "αβ, β = 9.5·10⁻⁴", 9.5e-4
+REPORT, REPORT_BETA = "αβ, β = 0.00095", 9.5e-4
 """The technical report's choice."""
 THRESHOLDS = (
     0, 1, 50, 70, 100, 140, 200, 300, 400, 500, 600, 700, 850, 1000, 1400, 2000, 3000, 4000, 5000,
