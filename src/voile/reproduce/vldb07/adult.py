@@ -121,7 +121,11 @@ def estimates(method: str, seed: int) -> Floats:
         return np.asarray(selection_estimates(rows))
     if method in (LOOSE, TIGHT, BETTER, REPORT):
         return on_rows(alphabeta(method), seed)
-    asked = {"prior_factor": PRIOR_FACTOR, "posterior": POSTERIOR, "simulate_seed": seed}
+    asked: dict[str, Any] = {
+        "prior_factor": PRIOR_FACTOR,
+        "posterior": POSTERIOR,
+        "simulate_seed": seed,
+    }
     if method == REFINED:
         return selection_estimates(voile.publish(table, retention=0.5, **asked), refine=True)
     return selection_estimates(voile.publish(table, **asked))

@@ -38,7 +38,8 @@ SQL = "select count(*) from scores where score < 3 * age"
 
 def enumerated() -> dict[str, Any]:
     """By listing all tuples: of the domain, of the view that is printed, of the table."""
-    ages, nationalities, scores = (list(attribute) for attribute in DOMAIN)
+    values: list[list[Any]] = [list(attribute) for attribute in DOMAIN]
+    ages, nationalities, scores = values
     pairs = list(product(ages, scores))
     domain = sum(score < 3 * age for age, _, score in product(ages, nationalities, scores))
     seen = sum(score < 3 * age for age, _, score in PRINTED_ALPHABETA)
