@@ -100,7 +100,7 @@ def method(
     lower = sum(b < g for b, g in pairs)
     return [
         Number("error of k = 5000, generalized, in per cent", None, Sample.of(boxed),
-               right=GENERALIZED_ERROR, why="far off any axis that shows the other curves"),
+               right=GENERALIZED_ERROR),
         Claim(
             "bucketization answers better",
             "(which of the two is drawn is not said)",

@@ -100,7 +100,7 @@ def of_optimum(certified: Mapping[str, Any]) -> list[Check]:
     known = dict(zip(PLACES, OPTIMUM, strict=True))
     return [
         Number(f"least U_loss at P_loss {point['p_loss']:g}", None, Sample.of(point["u_loss"]),
-               READING, known[point["p_loss"]], "as a solver of its own found")
+               READING, known[point["p_loss"]])
         for point in certified["points"]
         if point["p_loss"] in known
     ]  # fmt: skip
@@ -110,8 +110,7 @@ def of_partitions(curves: Mapping[str, Points]) -> list[Check]:
     """Of t-closeness with t = .03, .05, .075, .1, by Mondrian and by information cuts."""
     return [
         Number(f"U_loss of {name}, t = {t:g}", None,
-               Sample.of(study.at(curves[name], t, BUCKETIZED)["u_loss"]), READING, right,
-               "as an implementation of its own found")
+               Sample.of(study.at(curves[name], t, BUCKETIZED)["u_loss"]), READING, right)
         for name, known in ((CLOSENESS, MONDRIAN), (CUTS, INFORMATION))
         for t, right in zip(PLACES, known, strict=True)
     ]  # fmt: skip
