@@ -1,8 +1,9 @@
-"""The theory is where the code says it is: sections of the mathematics, errata, guarantees."""
+"""Nothing is left out: sections of the mathematics, errata, guarantees, dependencies."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -83,3 +84,13 @@ def test_every_kind_of_guarantee_has_a_page_beside_the_list(kind: str) -> None:
     pages = [page for page in CONCEPTS.glob("*.md") if page.name != "guarantees.md"]
     written = re.compile(rf"[`\"]{re.escape(kind)}\(")
     assert any(written.search(page.read_text(encoding="utf-8")) for page in pages), kind
+
+
+def test_every_dependency_is_explained() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    page = (ROOT / "docs" / "reference" / "dependencies.md").read_text(encoding="utf-8")
+    told = set(re.findall(r"[\w-]+", page.replace("_", "-").lower()))
+    extras = [one for group in project["optional-dependencies"].values() for one in group]
+    for wanted in [*project["dependencies"], *extras]:
+        name = re.split(r"[<>=\[]", wanted)[0].lower()
+        assert name in told, f"{name}: why?"
