@@ -32,7 +32,7 @@ from voile.mechanisms import AlphaBeta
 from voile.query import DomainSums, parse
 from voile.query.bind import Tables
 from voile.query.formula import Total
-from voile.query.parse import Query
+from voile.query.query import Query
 from voile.release import Release
 from voile.schema import Schema
 

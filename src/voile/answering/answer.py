@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -12,10 +12,12 @@ from voile.answering.arithmetic import CALLS, Dual
 from voile.answering.columns import APPROXIMATE, Column, terms_of
 from voile.answering.estimator import Estimator
 from voile.answering.mixed import has_quantile, mixed_column
+from voile.answering.notes import NO_TUPLE, at_once, bin_notes, having_notes, plural, query_notes
+from voile.answering.ordering import places_in_order
 from voile.answering.quantiles import quantile_column, refined_quantiles
 from voile.answering.refined import COVERS as REFINED
 from voile.answering.refined import Refiner
-from voile.answering.source import Engine, Source, check, parts_of, value_range, weight_range
+from voile.answering.source import Listing, Source, check, parts_of, value_range, weight_range
 from voile.answering.totals import (
     Groups,
     Totals,
@@ -25,24 +27,38 @@ from voile.answering.totals import (
     with_products,
 )
 from voile.arrays import Floats
-from voile.errors import QueryError, VoileError
+from voile.errors import QueryError
 from voile.estimate import Answer, Bound, Estimate
 from voile.query.aggregate import CONDITIONS
 from voile.query.formula import Call, Formula, Number, Quantile, Total, leaves
-from voile.query.parse import Order, Query
-from voile.query.predicate import Atom, Expression, Term, both, wording
+from voile.query.predicate import Atom, Expression, Term, both
+from voile.query.query import Order, Query
 
 MOST_TERMS = 24
+MOST_GROUPS = 5_000
 SMALLEST_MISS = 1e-15
+AnySource = TypeVar("AnySource", bound=Listing)
 
 
 def answer(
     query: Query, source: Source, confidence: float = 0.95, *, simultaneous: bool = False
 ) -> Answer:
     """Estimate what the query would give on the original table."""
+    return answer_by(Work, query, source, confidence, simultaneous=simultaneous)
+
+
+def answer_by(
+    work: Callable[[Query, AnySource], Work],
+    query: Query,
+    source: AnySource,
+    confidence: float,
+    *,
+    simultaneous: bool,
+) -> Answer:
+    """The answer that this kind of work finds; what the engine cannot compute is explained."""
     check(query, source.engine)
     try:
-        return estimated(query, source, confidence, simultaneous=simultaneous)
+        return answered(work(query, source), confidence, simultaneous=simultaneous)
     except QueryError as error:
         raise error if error.hint else helped(error) from None
 
@@ -55,10 +71,6 @@ def helped(error: QueryError) -> QueryError:
             hint="make the table's keys unique, or ask with EXISTS or IN",
         )
     return QueryError(error.message, hint="leave such rows out, with CASE or try_cast")
-
-
-def estimated(query: Query, source: Source, confidence: float, *, simultaneous: bool) -> Answer:
-    return answered(Work(query, source), confidence, simultaneous=simultaneous)
 
 
 def answered(work: Work, confidence: float, *, simultaneous: bool) -> Answer:
@@ -78,6 +90,26 @@ def answered(work: Work, confidence: float, *, simultaneous: bool) -> Answer:
     return Answer(tuple(rows), confidence, covers, work.notes(), names, work.assumption)
 
 
+def term_sets(query: Query) -> list[tuple[Term, ...]]:
+    """The totals that each formula is made of."""
+    sets = [terms_of(f) for f in dict.fromkeys(query.formulas)]
+    if max(map(len, sets), default=0) > MOST_TERMS:
+        raise QueryError(
+            f"one formula combines more than {MOST_TERMS} aggregates",
+            hint="ask for them one by one",
+        )
+    return sets
+
+
+def check_groups(number: int) -> None:
+    """Where every group costs work: refuse more than one would read."""
+    if number > MOST_GROUPS:
+        raise QueryError(
+            f"GROUP BY makes {number:,} groups, more than {MOST_GROUPS:,}",
+            hint="group by fewer columns, or by coarser ones, as in floor(age / 10)",
+        )
+
+
 class Work:
     """One query being answered."""
 
@@ -86,14 +118,10 @@ class Work:
 
     def __init__(self, query: Query, source: Source) -> None:
         self.query, self.source = query, source
-        formulas = list(dict.fromkeys(query.formulas))
-        sets = [terms_of(f) for f in formulas]
+        sets = term_sets(query)
         if source.model:  # refining a sum needs the rows that it is over
             sets += [tuple(dict.fromkeys((t, Term(t.predicate)))) for s in sets for t in s]
         terms = with_products(sets)
-        if max(map(len, sets), default=0) > MOST_TERMS:
-            raise QueryError(f"one formula combines more than {MOST_TERMS} aggregates",
-                             hint="ask for them one by one")  # fmt: skip
         check_lookups(terms)
         self.ranges = {
             t: weight_range(t, query.predicate, source, query.sql) for s in sets for t in s
@@ -212,14 +240,7 @@ class Work:
             keys = [self.groups.keys[i][order.source] for i in kept]
         else:
             keys = self.column(order.source).value[kept].tolist()
-        null = [k is None or (isinstance(k, float) and math.isnan(k)) for k in keys]
-        known = [i for i in range(len(keys)) if not null[i]]
-        known.sort(key=lambda i: keys[i], reverse=order.descending)
-        if order.descending:  # keep the earlier order of equal keys
-            known = _stable_descending(known, keys)
-        missing = [i for i in range(len(keys)) if null[i]]
-        places = [*missing, *known] if order.nulls_first else [*known, *missing]
-        return kept[np.array(places, dtype=np.int64)]
+        return kept[places_in_order(keys, order)]
 
     # ------------------------------------------------------------------ what is told
 
@@ -266,8 +287,7 @@ class Work:
         if self.totals.domain_error.any() and covers != REFINED:
             covers += ", and over the sampling of the domain"
         if simultaneous:
-            groups = f"all {plural(self.groups.possible, 'group')} at once: the statistics"
-            covers = covers.replace("the statistic", groups, 1)
+            covers = at_once(covers, plural(self.groups.possible, "group"))
         elif not self.groups.complete:
             covers += "; for a group chosen beforehand, not for those listed because they occur"
         return covers
@@ -280,10 +300,8 @@ class Work:
         query, notes = self.query, []
         everyone = self.totals.column(Term())
         if not (self.totals.domain + self.totals.domain_error)[:, everyone].any():
-            notes.append("no tuple of the public domain satisfies the condition")
-        notes += query.remarks
-        if query.atoms and not any(atom.attributes for atom in query.atoms):
-            notes.append("the condition reads no column; names go in double quotes, text in single")
+            notes.append(NO_TUPLE)
+        notes += query_notes(query)
         if not query.atoms and not query.groups and self.source.rows is not None:
             notes.append(f"the release tells the number of rows: {self.source.rows:,}")
         notes += self._bin_notes()
@@ -296,51 +314,4 @@ class Work:
         mixed = any(has_quantile(f) and not isinstance(f, Quantile) for f in query.formulas)
         if self.source.model and mixed:
             notes.append("arithmetic with quantiles is not refined")
-        if query.having:
-            notes.append(
-                "HAVING compares estimates: a group near the limit may be on its wrong side"
-            )
-        return tuple(notes)
-
-
-def bin_notes(query: Query, engine: Engine) -> list[str]:
-    """Where it matters that numbers are known by the middles of their bins only."""
-
-    def differs(part: Expression) -> bool:
-        try:
-            return engine.cuts_a_bin(part)
-        except VoileError:  # what cannot be computed at the ends of bins: only a note is lost
-            return False
-
-    notes = list[str]()
-    made = [g for g in query.groups if g.sql != quoted(g.attributes)]  # a bin is a fine group
-    read: list[Any] = [*query.conditions, *made]
-    if cut := [wording(e) for e in read if differs(e)]:
-        notes.append(f"{' and '.join(cut)} cuts inside a bin: rows count by the middle of "
-                     "theirs, and the interval does not cover that; cut at the edges of the "
-                     "schema's bins, with >= and <")  # fmt: skip
-    if known := [wording(e) for e in query.values if differs(e)]:
-        notes.append(f"{' and '.join(known)} is computed from the middles of bins, and the "
-                     "interval does not cover that")  # fmt: skip
-    return notes
-
-
-def _stable_descending(places: list[int], keys: list[Any]) -> list[int]:
-    """Sorting in reverse turns ties around; put each tie back in its order."""
-    result: list[int] = []
-    tie: list[int] = []
-    for place in places:
-        if tie and keys[tie[0]] != keys[place]:
-            result += sorted(tie)
-            tie = []
-        tie.append(place)
-    return [*result, *sorted(tie)]
-
-
-def quoted(attributes: tuple[str, ...]) -> str:
-    """How a column that stands alone is written."""
-    return " ".join('"' + name.replace('"', '""') + '"' for name in attributes)
-
-
-def plural(count: int, what: str) -> str:
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+        return (*notes, *having_notes(query))

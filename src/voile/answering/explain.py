@@ -14,8 +14,8 @@ from voile.answering.mixed import has_quantile
 from voile.answering.source import Source, check
 from voile.estimate import finite
 from voile.query.formula import Formula
-from voile.query.parse import Column, Query
 from voile.query.predicate import Term, in_words, wording
+from voile.query.query import Column, Query
 
 
 class Explained(Mechanism, Protocol):

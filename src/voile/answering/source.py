@@ -15,8 +15,8 @@ from voile.answering.totals import Shape
 from voile.errors import QueryError
 from voile.estimate import Bound
 from voile.query.domain import DomainSums, Weights
-from voile.query.parse import Query
 from voile.query.predicate import Atom, Expression, Predicate, Term, conjuncts, wording
+from voile.query.query import Query
 from voile.query.rows import Rows
 from voile.query.text import refusal
 from voile.refine import ErrorModel

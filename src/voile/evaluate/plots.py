@@ -31,6 +31,20 @@ from voile.evaluate.look import (
     theme,
     write,
 )
+from voile.evaluate.plot_parts import (
+    AIR,
+    COUNT_TURN,
+    Rows,
+    axis_of,
+    count_axis,
+    note_text,
+    plain_scale,
+    symlog_scale,
+    symlog_steps,
+    ticks_of,
+    title_of,
+    tooltips_of,
+)
 from voile.evaluate.workload import cumulative_error
 
 if TYPE_CHECKING:
@@ -38,7 +52,6 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[Any]
 Labels = Sequence[str] | Callable[[int], str]
-Rows = list[dict[str, Any]]
 
 CAPTION = "Queries: every selection of up to three attributes. Made with Voile."
 
@@ -50,10 +63,6 @@ CELLS_SYMLOG = 56
 CURVE_POINTS = 80
 # A mean over fewer queries than this says more about those queries than about the method.
 MIN_QUERIES = 10
-# Where a symlog axis of counts turns from linear to logarithmic.
-COUNT_TURN = 10.0
-# How far a symlog axis of counts goes beyond the largest, so that its dot is not cut.
-AIR = 1.2
 
 # In pixels. The left panel is as high as the two at its right with what stands between them.
 WIDTH, LEFT_HEIGHT, UPPER_HEIGHT, LOWER_HEIGHT = 540, 562, 260, 199
@@ -200,8 +209,8 @@ def _estimate_panel(queries: _Queries, points: alt.NamedData) -> alt.LayerChart:
     top = 1.03 * float(max(queries.truth.max(), queries.estimate.max(), 1.0))
     low = 1.15 * float(min(queries.estimate.min(), -width))
     ticks = {"tickCount": 6, "tickMinStep": 1}
-    x = alt.X("x:Q", scale=_plain(0.0, top), axis=_axis("true count", **ticks))
-    y = alt.Y("y:Q", scale=_plain(low, top), axis=_axis("estimate", **ticks))
+    x = alt.X("x:Q", scale=plain_scale(0.0, top), axis=axis_of("true count", **ticks))
+    y = alt.Y("y:Q", scale=plain_scale(low, top), axis=axis_of("estimate", **ticks))
     ends = [{"x": v, "y": v - width, "y2": v + width, "same": v} for v in (0.0, top)]
     line = alt.Chart(alt.InlineData(values=ends)).encode(x=x)
     grid = np.linspace(0, top, CELLS_LINEAR + 1), np.linspace(low, top, CELLS_LINEAR + 1)
@@ -211,14 +220,16 @@ def _estimate_panel(queries: _Queries, points: alt.NamedData) -> alt.LayerChart:
         _heat(cells, len(queries.truth), legend=not queries.drawn.all()).encode(x=x, y=y),
         line.mark_line(color=INK, strokeWidth=1.2, clip=True).encode(y="same:Q"),
         *_dots(queries, points, "estimate"),
-        _note(
+        note_text(
             0.58 * top,
             min(0.58 * top + width, 0.95 * top),
             f"band: true count ± ρ√n = ± {_short(width)}",
         ),
-        _note(0.64 * top, max(0.64 * top - width, 0.9 * low), "line: estimate = true count"),
+        note_text(0.64 * top, max(0.64 * top - width, 0.9 * low), "line: estimate = true count"),
     ).properties(
-        width=WIDTH, height=LEFT_HEIGHT, title=_title("Estimate against true count", _key(queries))
+        width=WIDTH,
+        height=LEFT_HEIGHT,
+        title=title_of("Estimate against true count", _key(queries)),
     )
 
 
@@ -230,12 +241,12 @@ def _error_panel(queries: _Queries, points: alt.NamedData) -> alt.LayerChart:
     reach = float(max(1.5 * np.abs(error).max(), 2.2 * width))
     # Were the axis logarithmic from nearer to 0, it would look as if small errors were lacking.
     turn = min(max(6 * float(np.median(np.abs(error))), 1.0), max(width / 10, 1.0))
-    across = np.unique(np.rint(_symlog_steps(0, math.ceil(top) + 1, CELLS_SYMLOG, COUNT_TURN)))
-    grid = across - 0.5, _symlog_steps(-reach, reach, CELLS_SYMLOG, turn)
+    across = np.unique(np.rint(symlog_steps(0, math.ceil(top) + 1, CELLS_SYMLOG, COUNT_TURN)))
+    grid = across - 0.5, symlog_steps(-reach, reach, CELLS_SYMLOG, turn)
     cells = queries.put("error cells", _cells(queries, error, grid, dots=True))
-    x = _count_axis("true count", top)
-    ticks = _axis("estimate − true count", values=_ticks(reach, turn, (1,)))
-    y = alt.Y("y:Q", scale=_symlog(-reach, reach, turn), axis=ticks)
+    x = count_axis("true count", top)
+    ticks = axis_of("estimate − true count", values=ticks_of(reach, turn, (1,)))
+    y = alt.Y("y:Q", scale=symlog_scale(-reach, reach, turn), axis=ticks)
     ends = [{"x": -0.5, "x2": AIR * top, "y": -width, "y2": width, "zero": 0}]
     band = alt.Chart(alt.InlineData(values=ends)).encode(x=x)
     name = {"text": f"+ρ√n = +{_short(width)}", "align": "left", "dx": 6, "dy": -9}
@@ -248,7 +259,7 @@ def _error_panel(queries: _Queries, points: alt.NamedData) -> alt.LayerChart:
     ).properties(
         width=WIDTH,
         height=UPPER_HEIGHT,
-        title=_title("Error against true count", _summary(error, width)),
+        title=title_of("Error against true count", _summary(error, width)),
     )
 
 
@@ -258,7 +269,7 @@ def _mean_panel(truth: Floats, methods: Mapping[str, Floats]) -> alt.Chart:
     rows = _curves(truth, methods)
     names = list(methods)
     highest = 1.3 * max([row["y"] for row in rows] + [1.0])
-    ticks = _axis("mean |error|", values=_ticks(highest, COUNT_TURN))
+    ticks = axis_of("mean |error|", values=ticks_of(highest, COUNT_TURN))
     # Above the panel, for no corner within is sure to be free of lines.
     place = {"orient": "top", "columns": LEGEND_COLUMNS, "offset": 8}
     legend = alt.Legend(title=None, symbolSize=500, symbolStrokeWidth=2.5, **place)
@@ -269,13 +280,13 @@ def _mean_panel(truth: Floats, methods: Mapping[str, Floats]) -> alt.Chart:
         alt.Chart(alt.InlineData(values=rows))
         .mark_line(strokeWidth=2.5)
         .encode(
-            x=_count_axis("x, a true count", max(float(truth.max()), 1.0)),
-            y=alt.Y("y:Q", scale=_symlog(0, highest, COUNT_TURN), axis=ticks),
+            x=count_axis("x, a true count", max(float(truth.max()), 1.0)),
+            y=alt.Y("y:Q", scale=symlog_scale(0, highest, COUNT_TURN), axis=ticks),
             color=alt.Color("method:N", scale=colours, **key),
             strokeDash=alt.StrokeDash("method:N", scale=dashes, **key),
-            tooltip=_tooltips(method="method", x="true count ≥", y="mean |error|", n="queries"),
+            tooltip=tooltips_of(method="method", x="true count ≥", y="mean |error|", n="queries"),
         )
-        .properties(title=_title("Mean absolute error over the queries with true count ≥ x", ""))
+        .properties(title=title_of("Mean absolute error over the queries with true count ≥ x", ""))
     )
 
 
@@ -286,7 +297,7 @@ def _legend_rows(methods: Mapping[str, Floats]) -> int:
 def _curves(truth: Floats, methods: Mapping[str, Floats]) -> Rows:
     ranked = np.sort(truth)
     last = float(ranked[-min(MIN_QUERIES, len(ranked))])
-    steps = np.rint(_symlog_steps(0, last, CURVE_POINTS, COUNT_TURN))
+    steps = np.rint(symlog_steps(0, last, CURVE_POINTS, COUNT_TURN))
     thresholds = np.unique(np.minimum(steps, last))
     taken = len(ranked) - np.searchsorted(ranked, thresholds)
     return [
@@ -337,14 +348,14 @@ def _heat(cells: alt.NamedData, queries: int, *, legend: bool) -> alt.Chart:
             x2="x2:Q",
             y2="y2:Q",
             color=alt.Color("n:Q", scale=scale, legend=shown if legend else None),
-            tooltip=_tooltips(n="queries in this cell"),
+            tooltip=tooltips_of(n="queries in this cell"),
         )
     )
 
 
 def _dots(queries: _Queries, points: alt.NamedData, y: str) -> list[alt.Chart]:
     alt = load_altair()
-    shown = _tooltips(query="query", truth="true count", estimate="estimate", error="error")
+    shown = tooltips_of(query="query", truth="true count", estimate="estimate", error="error")
     dots = alt.Chart(points).encode(x="truth:Q", y=f"{y}:Q", tooltip=shown)
     blue = dots.transform_filter("!datum.outside").mark_circle(size=16, color=BLUE, opacity=0.6)
     if not queries.drawn.all():
@@ -356,66 +367,6 @@ def _dots(queries: _Queries, points: alt.NamedData, y: str) -> list[alt.Chart]:
         size=30, color=VERMILION, opacity=0.9
     )
     return [blue, orange]
-
-
-def _note(x: float, y: float, text: str) -> alt.LayerChart:
-    """A text beside the band: to the left of what is above the line, else to the right."""
-    alt = load_altair()
-    at = alt.Chart(alt.InlineData(values=[{"x": x, "y": y}])).encode(x="x:Q", y="y:Q")
-    align, shift, colour = ("right", -12, BAND_INK) if y > x else ("left", 12, INK)
-    look = {"text": text, "align": align, "dx": shift, "fontSize": 13, "color": colour}
-    # First a white edge, which keeps the grid's lines out of the letters.
-    return at.mark_text(**look, stroke="white", strokeWidth=5) + at.mark_text(**look)
-
-
-def _title(text: str, below: str) -> alt.TitleParams:
-    alt = load_altair()
-    return alt.TitleParams(text, subtitle=below) if below else alt.TitleParams(text)
-
-
-def _tooltips(**titles: str) -> list[alt.Tooltip]:
-    alt = load_altair()
-    names = {"query", "method"}
-    return [
-        alt.Tooltip(f"{field}:N", title=title)
-        if field in names
-        else alt.Tooltip(f"{field}:Q", title=title, format=",.1~f")
-        for field, title in titles.items()
-    ]
-
-
-def _axis(title: str, **more: Any) -> alt.Axis:
-    return load_altair().Axis(title=title, format=",.0f", **more)
-
-
-def _count_axis(title: str, top: float) -> alt.X:
-    # From -0.5, so that the count 0, the most frequent of all, has a column of its own.
-    scale = _symlog(-0.5, AIR * top, COUNT_TURN)
-    ticks = [tick for tick in _ticks(AIR * top, COUNT_TURN) if tick >= 0]
-    return load_altair().X("x:Q", scale=scale, axis=_axis(title, values=ticks))
-
-
-def _plain(low: float, high: float) -> alt.Scale:
-    return load_altair().Scale(domain=[float(low), float(high)], nice=False, zero=False)
-
-
-def _symlog(low: float, high: float, turn: float) -> alt.Scale:
-    return load_altair().Scale(type="symlog", constant=turn, domain=[low, high], nice=False)
-
-
-def _symlog_steps(low: float, high: float, steps: int, turn: float) -> Floats:
-    """The edges of cells that are equally wide on a symlog axis."""
-    first, last = (math.copysign(math.log1p(abs(end) / turn), end) for end in (low, high))
-    even = np.linspace(first, last, steps + 1)
-    edges: Floats = np.sign(even) * np.expm1(np.abs(even)) * turn
-    return edges
-
-
-def _ticks(reach: float, turn: float, leading: Sequence[int] = (1, 3)) -> list[float]:
-    """Below the turn only 0, for there is no room; but all of a range that ends there."""
-    steps = [float(d * 10**k) for k in range(12) for d in leading]
-    ticks = [tick for tick in steps if turn <= tick <= reach or tick <= reach < 3 * turn]
-    return [-tick for tick in reversed(ticks)] + [0.0] + ticks
 
 
 def _cells(queries: _Queries, y: Floats, grid: tuple[Floats, Floats], *, dots: bool) -> Rows:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from voile.engines.table import NULLS, Nulls
 from voile.errors import PromiseError, UsageError, did_you_mean
 from voile.privacy.interactive.confidence import check_promise
+from voile.publishing.options import check_options
 from voile.schema import Schema
 
 CONJUNCTS = ("conjuncts",)
@@ -43,10 +44,7 @@ class ConjunctWish:
 
     @classmethod
     def of(cls, options: dict[str, Any]) -> ConjunctWish:
-        known = [field.name for field in fields(cls)]
-        for name in options:
-            if name not in known:
-                raise UsageError(f"there is no option {name!r}", hint=did_you_mean(name, known))
+        check_options(cls, options)
         return cls(**options)
 
     def __post_init__(self) -> None:

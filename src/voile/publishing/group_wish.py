@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from voile.engines.table import NULLS, Nulls, Table
 from voile.errors import PromiseError, UsageError, did_you_mean
+from voile.publishing.options import check_options
 from voile.publishing.wish import columns_option
 from voile.recoding import Recode
 from voile.schema import Schema
@@ -63,10 +64,7 @@ class GroupWish:
 
     @classmethod
     def of(cls, options: dict[str, Any]) -> GroupWish:
-        known = [field.name for field in fields(cls)]
-        for name in options:
-            if name not in known:
-                raise UsageError(f"there is no option {name!r}", hint=did_you_mean(name, known))
+        check_options(cls, options)
         lists = ("qi", "sensitive", "insensitive", "identifiers")
         single = {n: [options[n]] for n in lists if isinstance(options.get(n), str)}
         return cls(**{**options, **single})

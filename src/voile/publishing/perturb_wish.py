@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,6 +11,7 @@ from voile.engines.table import NULLS, Nulls
 from voile.errors import PromiseError, UsageError, did_you_mean
 from voile.mechanisms.retention import ColumnNoise, Local, Replace, Retention, WholeRows
 from voile.publishing.noise_prior import from_mapping, read_mapping
+from voile.publishing.options import check_options
 from voile.schema import Attribute, Schema
 from voile.schema.product import Product
 
@@ -45,10 +46,7 @@ class PerturbWish:
 
     @classmethod
     def of(cls, options: dict[str, Any]) -> PerturbWish:
-        known = [field.name for field in fields(cls)]
-        for name in options:
-            if name not in known:
-                raise UsageError(f"there is no option {name!r}", hint=did_you_mean(name, known))
+        check_options(cls, options)
         return cls(**options)
 
     def __post_init__(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -23,6 +23,7 @@ from voile.publishing.done import Done
 from voile.publishing.group_wish import GROUPINGS, Grouping
 from voile.publishing.grouping import group_table
 from voile.publishing.noise_prior import is_learnt, noise_prior
+from voile.publishing.options import check_options
 from voile.publishing.progress import Progress, Silent
 from voile.publishing.view import ViewWriter
 from voile.publishing.wish import (
@@ -175,10 +176,7 @@ def told(
 
 
 def wish_for(options: dict[str, Any]) -> Wish:
-    known = [field.name for field in fields(Wish)]
-    for name in options:
-        if name not in known:
-            raise UsageError(f"there is no option {name!r}", hint=did_you_mean(name, known))
+    check_options(Wish, options)
     return Wish(**options)
 
 

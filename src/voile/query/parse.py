@@ -8,20 +8,18 @@ What is not on the list is refused with its place in the text.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-
 from sqlglot import exp
 
 from voile.errors import QueryError
 from voile.query import strict
 from voile.query.aggregate import Aggregates, is_aggregate, plain_name
-from voile.query.bind import Binder, Partner, Tables, unknown_table
-from voile.query.formula import Formula, Total, leaves
-from voile.query.predicate import Atom, Expression, Predicate, atoms, both, to_sql
+from voile.query.bind import Tables
+from voile.query.clauses import INSTEAD, only
+from voile.query.formula import Formula
+from voile.query.joins import From
+from voile.query.predicate import both
+from voile.query.query import Column, Order, Query
 from voile.query.text import (
-    ASK,
-    first_token,
     last_before,
     place,
     refusal,
@@ -32,92 +30,9 @@ from voile.query.text import (
 from voile.query.text import to_sql as text_of
 from voile.schema import Schema
 
-CLAUSES = {
-    "with_": ("WITH", "with"), "laterals": ("LATERAL", "lateral"),
-    "qualify": ("QUALIFY", "qualify"),
-    "windows": ("WINDOW", "window"), "distinct": ("DISTINCT", "distinct"),
-    "locks": ("FOR UPDATE", "for"), "sample": ("a sample", "sample"), "pivots": ("PIVOT", "pivot"),
-    "into": ("INTO", "into"), "columns": ("renaming columns", ""),
-    "rollup": ("ROLLUP", "rollup"), "cube": ("CUBE", "cube"),
-    "grouping_sets": ("GROUPING SETS", "grouping"),
-}  # fmt: skip
 SELECT_PARTS = {
     "expressions", "from_", "where", "group", "having", "order", "limit", "offset", "joins",
 }  # fmt: skip
-INSTEAD = {
-    "distinct": "GROUP BY the columns instead",
-    "with_": "ask one SELECT; your own tables come with --with name=file.csv",
-    "rollup": "ask once for each grouping", "cube": "ask once for each grouping",
-    "grouping_sets": "ask once for each grouping", "qualify": "use HAVING",
-}  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column of the answer: a group's key by its number, or a formula."""
-
-    name: str
-    source: int | Formula
-
-
-@dataclass(frozen=True)
-class Order:
-    source: int | Formula
-    descending: bool = False
-    nulls_first: bool = False
-
-
-@dataclass(frozen=True)
-class Query:
-    """What was asked."""
-
-    sql: str
-    predicate: Predicate | None
-    columns: tuple[Column, ...]
-    groups: tuple[Expression, ...] = ()
-    having: Formula | None = None
-    order: tuple[Order, ...] = ()
-    limit: int | None = None
-    offset: int = 0
-    remarks: tuple[str, ...] = ()
-    tables: tuple[str, ...] = field(default=())
-    """The analyst's own tables that it may read."""
-
-    @property
-    def atoms(self) -> list[Atom]:
-        return list(dict.fromkeys(atoms(self.predicate))) if self.predicate else []
-
-    @property
-    def where(self) -> str:
-        return to_sql(self.predicate) if self.predicate else "TRUE"
-
-    @property
-    def formulas(self) -> Iterator[Formula]:
-        """Every formula that must be computed, also those that only filter or sort."""
-        if self.having:
-            yield self.having
-        for source in (*(c.source for c in self.columns), *(o.source for o in self.order)):
-            if not isinstance(source, int):
-                yield source
-
-    @property
-    def conditions(self) -> list[Atom]:
-        """Every condition, also those of FILTER."""
-        inner = []
-        for formula in self.formulas:
-            for leaf in leaves(formula):
-                only = leaf.term.predicate if isinstance(leaf, Total) else leaf.predicate
-                inner += list(atoms(only)) if only else []
-        return list(dict.fromkeys([*self.atoms, *inner]))
-
-    @property
-    def values(self) -> list[Expression]:
-        """Every expression that is summed or ranked."""
-        found: list[Expression] = []
-        for formula in self.formulas:
-            for leaf in leaves(formula):
-                found += leaf.term.values if isinstance(leaf, Total) else [leaf.value]
-        return list(dict.fromkeys(found))
 
 
 def parse(sql: str, schema: Schema, tables: Tables | None = None) -> Query:
@@ -131,30 +46,13 @@ def parse(sql: str, schema: Schema, tables: Tables | None = None) -> Query:
         raise too_deep() from None
 
 
-def only(sql: str, node: exp.Expr, known: set[str]) -> None:
-    """Refuse every clause that is not known: one that is passed over would be answered wrongly."""
-    for key, value in node.args.items():
-        if value and key not in known:
-            called = key.strip("_").replace("_", " ")
-            clause, word = CLAUSES.get(key, (called.upper(), called))
-            nodes = value if isinstance(value, list) else [value]
-            trees = [n for n in nodes if isinstance(n, exp.Expr)]
-            named = first_token(sql, word)
-            raise refusal(
-                sql,
-                f"{clause} is not answered from a release",
-                place(sql, trees) if named is None else named,
-                INSTEAD.get(key, ASK),
-            )
-
-
 class _Reader:
     """One SELECT, clause by clause."""
 
     def __init__(self, sql: str, tree: exp.Select, schema: Schema, tables: Tables) -> None:
         self.sql, self.tree, self.schema, self.tables = sql, tree, schema, tables
-        self.matched: Predicate | None = None
-        self.binder = self._from()
+        tables_read = From(sql, tree, schema, tables)
+        self.binder, self.matched = tables_read.binder, tables_read.matched
         self.aggregates = Aggregates(self.binder)
 
     def query(self) -> Query:
@@ -176,121 +74,6 @@ class _Reader:
             remarks=tuple(dict.fromkeys(self.binder.remarks)),
             tables=tuple(self.tables),
         )
-
-    # ------------------------------------------------------------------ FROM
-
-    def _from(self) -> Binder:
-        """The release, and the partners that joined tables give to each of its rows."""
-        source = self.tree.args.get("from_")
-        release = self._table(source.this if source else None)
-        if release.name.lower() in {name.lower() for name in self.tables}:
-            raise refusal(
-                self.sql,
-                f"{release.name} is a table of your own; the release comes first",
-                place(self.sql, [release]),
-                "write from name join your_table on …",
-            )
-        names = {release.name.lower(), release.alias_or_name.lower()}
-        binder = Binder(self.sql, self.schema, names, self.tables)
-        for join in self.tree.args.get("joins") or []:
-            self._join(binder, join)
-        return binder
-
-    def _table(self, table: exp.Expr | None) -> exp.Table:
-        if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
-            raise refusal(
-                self.sql,
-                "FROM must name the release's table",
-                place(self.sql, [table], "from", "select"),
-                "write from name; a release holds one table and any name will do",
-            )
-        only(self.sql, table, {"this", "alias", "db", "catalog"})
-        if alias := table.args.get("alias"):
-            only(self.sql, alias, {"this"})
-        return table
-
-    def _join(self, binder: Binder, join: exp.Join) -> None:
-        table = self._table(join.this)
-        known = next((n for n in self.tables if n.lower() == table.name.lower()), None)
-        if known is None:
-            raise unknown_table(self.sql, table, self.tables)
-        side, kind, method = (
-            (join.args.get(part) or "").upper() for part in ("side", "kind", "method")
-        )
-        only(self.sql, join, {"this", "on", "using", "side", "kind", "method"})
-        if method or side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER", "CROSS"):
-            raise refusal(self.sql, f"{method or side or kind} JOIN is not answered",
-                          place(self.sql, [join]),
-                          "use JOIN or LEFT JOIN with a table of your own")  # fmt: skip
-        alias = table.alias_or_name
-        if alias.lower() in binder.names or alias.lower() in map(str.lower, binder.partners):
-            called = table.args.get("alias") or table
-            raise refusal(self.sql, f"two tables are called {alias}", place(self.sql, [called]),
-                          "give one of them another name: join table as name")  # fmt: skip
-        using = frozenset(c.name.lower() for c in join.args.get("using") or ())
-        partner = Partner(known, self.tables[known], using=using)
-        condition = self._on(binder, join, alias, partner)
-        partner.on, partner.reads = self._bound_on(binder, condition, alias, partner)
-        binder.partners[alias] = partner
-        # Read also where nothing else is: a second partner would make two rows of one.
-        found = text_of(partner.found(alias))
-        reads = tuple(n for n in self.schema.names if n in partner.reads)
-        matched = Atom(f"{found} IS NOT FALSE" if side else found, reads)
-        self.matched = both(self.matched, matched)
-
-    def _on(self, binder: Binder, join: exp.Join, alias: str, partner: Partner) -> exp.Expr:
-        """What makes a row of the joined table the partner of a row of the release."""
-        if on := join.args.get("on"):
-            given: exp.Expr = on.copy()
-            return given
-        using = join.args.get("using")
-        comma = self.sql[place(self.sql, [join])] == ","
-        if not (using or comma or (join.args.get("kind") or "").upper() == "CROSS"):
-            raise refusal(self.sql, f"JOIN {alias} has no ON", place(self.sql, [join.this]),
-                          f"write join {alias} on name.column = {alias}.column")  # fmt: skip
-        if using:
-            return exp.and_(*(
-                exp.EQ(this=exp.column(c.copy(), self._holder(binder, c)),
-                       expression=exp.column(c.copy(), alias))
-                for c in using
-            ))  # fmt: skip
-        where = self.tree.args.get("where")
-        parts = list(where.this.flatten()) if where and isinstance(where.this, exp.And) else (
-            [where.this] if where else [])  # fmt: skip
-        linking = [p for p in parts if self._mentions(p, alias, partner)]
-        if not linking:
-            raise refusal(self.sql, f"nothing says which row of {alias} belongs to a person",
-                          place(self.sql, [join.this]),
-                          "write join … on name.column = …")  # fmt: skip
-        rest = [p for p in parts if not any(p is q for q in linking)]
-        self.tree.set("where", exp.Where(this=exp.and_(*rest)) if rest else None)
-        return exp.and_(*linking)
-
-    def _holder(self, binder: Binder, column: exp.Expr) -> str:
-        """The table before the join that has a column of USING."""
-        for alias, partner in binder.partners.items():
-            if column.name.lower() in map(str.lower, partner.columns):
-                return alias
-        binder.attribute(exp.column(column.copy()))
-        return min(binder.names)
-
-    def _mentions(self, tree: exp.Expr, alias: str, partner: Partner) -> bool:
-        columns = {c.lower() for c in partner.columns}
-        attributes = {name.lower() for name in self.schema.names}
-        return any(
-            c.table.lower() == alias.lower()
-            or (not c.table and c.name.lower() in columns - attributes)
-            for c in tree.find_all(exp.Column)
-        )
-
-    def _bound_on(
-        self, binder: Binder, condition: exp.Expr, alias: str, partner: Partner
-    ) -> tuple[exp.Expr, set[str]]:
-        """The condition inside the subquery that finds the partner, so that its columns resolve."""
-        inner = Partner(partner.table, partner.columns, condition)
-        tree, reads = binder.bound(inner.found(alias))
-        where = tree.this.args["where"]
-        return where.this, reads
 
     # ------------------------------------------------------------------ SELECT and GROUP BY
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
@@ -17,11 +16,12 @@ from voile.engines.encode import codes as codes_of
 from voile.engines.parquet import arrow_schema
 from voile.engines.view import View
 from voile.errors import ReleaseError, UsageError
-from voile.estimate import Answer, checked_confidence
+from voile.estimate import Answer
 from voile.privacy.requirements import Histograms, Requirement
-from voile.query import parse
+from voile.query.query import Query
 from voile.recoding import Shown
 from voile.recoding.grouping import cells_by_class
+from voile.release.asked import Asked
 from voile.release.class_files import Ranges, class_columns, shown_schema
 from voile.release.class_manifest import (
     CLASS_FILES,
@@ -29,7 +29,7 @@ from voile.release.class_manifest import (
     ClassManifest,
 )
 from voile.release.describe_classes import describe_classes
-from voile.release.opened import MEMORY, Release
+from voile.release.opened import Release
 from voile.schema import Schema
 
 Codes = npt.NDArray[np.int32]
@@ -234,51 +234,31 @@ class ClassRelease(Release):
 
     # ------------------------------------------------------------------ counting from it
 
-    def query(
-        self,
-        sql: str,
-        confidence: float = 0.95,
-        *,
-        tables: Mapping[str, object] | None = None,
-        simultaneous: bool = False,
-        refine: bool = False,
-        method: str | None = None,
-        memory: int | str = MEMORY,
-        exact: bool = False,  # noqa: ARG002  (nothing is ever sampled)
-    ) -> Answer:
-        checked_confidence(confidence)
-        if refine:
+    def _check_asked(self, asked: Asked) -> None:
+        if asked.refine:
             raise UsageError("a table of classes is not refined", hint="try --method entropy")
+        checked_method(asked.method)
+
+    def _answer(self, query: Query, view: View, asked: Asked) -> Answer:
         from voile.answering.classes.work import answer_classes  # noqa: PLC0415
 
-        view, columns = self._with_tables(tables or {})
-        query = parse(sql, self.schema, columns)
-        source = self._source(view, checked_method(method), memory)
-        return answer_classes(query, source, confidence, simultaneous=simultaneous)
+        return answer_classes(
+            query, self._source(view, asked), asked.confidence, simultaneous=asked.simultaneous
+        )
 
-    def explain(
-        self,
-        sql: str,
-        *,
-        tables: Mapping[str, object] | None = None,
-        memory: int | str = MEMORY,
-        exact: bool = False,  # noqa: ARG002
-    ) -> dict[str, Any]:
+    def _explain(self, query: Query, view: View, asked: Asked) -> dict[str, Any]:
         from voile.answering.classes.explain import explain_classes  # noqa: PLC0415
 
-        view, columns = self._with_tables(tables or {})
-        return explain_classes(
-            parse(sql, self.schema, columns), self._source(view, "uniform", memory)
-        )
+        return explain_classes(query, self._source(view, asked))
 
     def _opened_view(self, which: str = "current") -> View:  # noqa: ARG002
         return View([], self.schema)  # its rows are ranges: only the domain can be asked
 
-    def _source(self, view: View, method: Method, memory: int | str) -> ClassSource:
+    def _source(self, view: View, asked: Asked) -> ClassSource:
         p = self.manifest.parameters
         return ClassSource(
             engine=view,
-            domain=self._sums(view, memory, exact=True),
+            domain=self._sums(view, asked.memory, exact=True),
             schema=self.schema,
             rows=self.rows,
             recode=p.recode,
@@ -288,7 +268,7 @@ class ClassRelease(Release):
             boxes={n: Box(self.order(n), r.low, r.high) for n, r in self.ranges.items()},
             hidden=self.hidden,
             removed=p.removed,
-            method=method,
+            method=checked_method(asked.method),
             kept=self._kept,
         )
 

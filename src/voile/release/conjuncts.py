@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -16,11 +15,12 @@ from voile.engines.encode import codes as codes_of
 from voile.engines.parquet import arrow_schema
 from voile.engines.view import View
 from voile.errors import ReleaseError, UsageError
-from voile.estimate import Answer, checked_confidence
-from voile.query import parse
+from voile.estimate import Answer
+from voile.query.query import Query
+from voile.release.asked import Asked
 from voile.release.conjunct_describe import describe_conjuncts
 from voile.release.conjunct_manifest import ConjunctManifest, table_file
-from voile.release.opened import MEMORY, Release
+from voile.release.opened import Release
 
 Counts = npt.NDArray[np.int64]
 
@@ -91,48 +91,29 @@ class ConjunctRelease(Release):
 
     # ------------------------------------------------------------------ counting from it
 
-    def query(
-        self,
-        sql: str,
-        confidence: float = 0.95,
-        *,
-        tables: Mapping[str, object] | None = None,
-        simultaneous: bool = False,
-        refine: bool = False,
-        method: str | None = None,
-        memory: int | str = MEMORY,
-        exact: bool = False,  # noqa: ARG002  (nothing is ever sampled)
-    ) -> Answer:
-        checked_confidence(confidence)
-        if refine or method is not None:
+    def _check_asked(self, asked: Asked) -> None:
+        if asked.refine or asked.method is not None:
             raise UsageError(
                 "tables of counts are answered in one way", hint="leave out --refine and --method"
             )
+
+    def _answer(self, query: Query, view: View, asked: Asked) -> Answer:
         from voile.answering.conjuncts.work import answer_conjuncts  # noqa: PLC0415
 
-        view, columns = self._with_tables(tables or {})
-        query = parse(sql, self.schema, columns)
-        source = self._source(view, memory)
-        return answer_conjuncts(query, source, confidence, simultaneous=simultaneous)
+        return answer_conjuncts(
+            query, self._source(view, asked), asked.confidence, simultaneous=asked.simultaneous
+        )
 
-    def explain(
-        self,
-        sql: str,
-        *,
-        tables: Mapping[str, object] | None = None,
-        memory: int | str = MEMORY,
-        exact: bool = False,  # noqa: ARG002
-    ) -> dict[str, Any]:
+    def _explain(self, query: Query, view: View, asked: Asked) -> dict[str, Any]:
         from voile.answering.conjuncts.explain import explain_conjuncts  # noqa: PLC0415
 
-        view, columns = self._with_tables(tables or {})
-        return explain_conjuncts(parse(sql, self.schema, columns), self._source(view, memory))
+        return explain_conjuncts(query, self._source(view, asked))
 
     def _opened_view(self, which: str = "current") -> View:  # noqa: ARG002
         return View([], self.schema)  # there are no rows: only the domain can be asked
 
-    def _source(self, view: View, memory: int | str) -> ConjunctSource:
-        domain = self._sums(view, memory, exact=True)
+    def _source(self, view: View, asked: Asked) -> ConjunctSource:
+        domain = self._sums(view, asked.memory, exact=True)
         return ConjunctSource(view, domain, self.schema, self._tables)
 
     @cached_property

@@ -18,9 +18,10 @@ from voile.answering.local.source import LocalSource, Method
 from voile.answering.local.work import answer_local
 from voile.engines.view import View
 from voile.errors import ReleaseError, UsageError
-from voile.estimate import Answer, checked_confidence
+from voile.estimate import Answer
 from voile.mechanisms.retention import OWN_VALUES, ColumnNoise, Local, WholeRows
-from voile.query import parse
+from voile.query.query import Query
+from voile.release.asked import Asked
 from voile.release.describe_local import describe_local
 from voile.release.local_manifest import (
     LocalManifest,
@@ -28,7 +29,7 @@ from voile.release.local_manifest import (
     local_guarantee,
     locally_disclosed,
 )
-from voile.release.opened import MEMORY, Release
+from voile.release.opened import Release
 from voile.schema import Interval
 
 FINE = 10_000
@@ -83,53 +84,34 @@ class LocalRelease(Release):
 
     # ------------------------------------------------------------------ counting from it
 
-    def query(
-        self,
-        sql: str,
-        confidence: float = 0.95,
-        *,
-        tables: Mapping[str, object] | None = None,
-        simultaneous: bool = False,
-        refine: bool = False,
-        method: str | None = None,
-        memory: int | str = MEMORY,
-        exact: bool = False,  # noqa: ARG002  (nothing is ever sampled)
-    ) -> Answer:
-        checked_confidence(confidence)
-        if refine:
+    def _check_asked(self, asked: Asked) -> None:
+        if asked.refine:
             raise UsageError(
                 "a table perturbed row by row is not refined", hint="try --method em instead"
             )
-        view, columns = self._with_tables(tables or {})
-        query = parse(sql, self.schema, columns)
-        source = self._source(view, checked_method(method), memory)
-        return answer_local(query, source, confidence, simultaneous=simultaneous)
+        checked_method(asked.method)
 
-    def explain(
-        self,
-        sql: str,
-        *,
-        tables: Mapping[str, object] | None = None,
-        memory: int | str = MEMORY,
-        exact: bool = False,  # noqa: ARG002
-    ) -> dict[str, Any]:
+    def _answer(self, query: Query, view: View, asked: Asked) -> Answer:
+        return answer_local(
+            query, self._source(view, asked), asked.confidence, simultaneous=asked.simultaneous
+        )
+
+    def _explain(self, query: Query, view: View, asked: Asked) -> dict[str, Any]:
         from voile.answering.local.explain import explain_local  # noqa: PLC0415
 
-        view, columns = self._with_tables(tables or {})
-        query = parse(sql, self.schema, columns)
-        return explain_local(query, self._source(view, "inversion", memory))
+        return explain_local(query, self._source(view, asked))
 
-    def _source(self, view: View, method: Method, memory: int | str) -> LocalSource:
+    def _source(self, view: View, asked: Asked) -> LocalSource:
         mechanism = self.mechanism
         joint = mechanism.retention if isinstance(mechanism, WholeRows) else None
         return LocalSource(
             engine=view,
-            domain=self._sums(view, memory, exact=True),
+            domain=self._sums(view, asked.memory, exact=True),
             schema=self.schema,
             rows=self.manifest.rows,
             noise=self._noise,
             joint=joint,
-            method=method,
+            method=checked_method(asked.method),
             remarks=self._remarks,
         )
 

@@ -24,14 +24,15 @@ from voile.engines.parquet import arrow_schema
 from voile.engines.table import read_all
 from voile.engines.view import View
 from voile.errors import ReleaseError, UsageError
-from voile.estimate import Answer
-from voile.query import DomainSums
+from voile.estimate import Answer, checked_confidence
+from voile.query import DomainSums, parse
 from voile.query.bind import Tables
+from voile.query.query import Query
+from voile.release.asked import MEMORY, Asked
 from voile.release.manifest import HISTORY_FILES, MANIFEST, PARTIAL, Manifest
 from voile.schema import Keys, Schema, TupleIndex
 from voile.units import byte_count
 
-MEMORY = 2**30
 SMALLEST_MEMORY = 2**24
 
 
@@ -121,7 +122,6 @@ class Release(ABC):
 
     # ------------------------------------------------------------------ counting from it
 
-    @abstractmethod
     def query(
         self,
         sql: str,
@@ -143,8 +143,19 @@ class Release(ABC):
         what counting the domain may use; what needs more is estimated from a sample of the domain,
         whose error is included, or refused with `exact`.
         """
+        asked = Asked(
+            checked_confidence(confidence),
+            tables or {},
+            simultaneous,
+            refine,
+            method,
+            memory,
+            exact,
+        )
+        self._check_asked(asked)
+        view, columns = self._with_tables(asked.tables)
+        return self._answer(parse(sql, self.schema, columns), view, asked)
 
-    @abstractmethod
     def explain(
         self,
         sql: str,
@@ -154,6 +165,19 @@ class Release(ABC):
         exact: bool = False,
     ) -> dict[str, Any]:
         """How the estimate comes about: what was counted, how the domain was, the arithmetic."""
+        asked = Asked(tables=tables or {}, memory=memory, exact=exact)
+        view, columns = self._with_tables(asked.tables)
+        return self._explain(parse(sql, self.schema, columns), view, asked)
+
+    @abstractmethod
+    def _check_asked(self, asked: Asked) -> None:
+        """Refuse ways of answering that this kind of release does not have."""
+
+    @abstractmethod
+    def _answer(self, query: Query, view: View, asked: Asked) -> Answer: ...
+
+    @abstractmethod
+    def _explain(self, query: Query, view: View, asked: Asked) -> dict[str, Any]: ...
 
     @cached_property
     def _view(self) -> View:

@@ -21,24 +21,25 @@ from voile.engines.history import history_schema
 from voile.engines.parquet import tuples
 from voile.engines.view import View
 from voile.errors import ReleaseError, UsageError
-from voile.estimate import Answer, Bound, checked_confidence
+from voile.estimate import Answer, Bound
 from voile.mechanisms import AlphaBeta, Series, Shaped
 from voile.mechanisms.series_estimate import Scored
 from voile.privacy import DGamma
 from voile.privacy.adversary import Evidence
 from voile.privacy.shape import protected_priors
-from voile.query import DomainSums, parse
+from voile.query import DomainSums
 from voile.query.bind import Tables
-from voile.query.parse import Query
 from voile.query.predicate import Term
+from voile.query.query import Query
 from voile.query.rows import SCORE, SPREAD
 from voile.refine import Refinement
 from voile.refine import storage as refinement_file
 from voile.release import refining
+from voile.release.asked import Asked
 from voile.release.describe import describe
 from voile.release.histories import Histories, Name
 from voile.release.manifest import HISTORY_FILES, MANIFEST, Manifest, ViewManifest
-from voile.release.opened import MEMORY, Release
+from voile.release.opened import Release
 from voile.release.terms import disclosed, guarantee, parameters_of, series_part
 
 
@@ -123,36 +124,30 @@ class ViewRelease(Release):
         rows = tuples(self.schema, self.mechanism.above_cap)
         return rows.append_column(SCORE, pa.array(score)).append_column(SPREAD, pa.array(spread))
 
-    def query(
-        self,
-        sql: str,
-        confidence: float = 0.95,
-        *,
-        tables: Mapping[str, object] | None = None,
-        simultaneous: bool = False,
-        refine: bool = False,
-        method: str | None = None,
-        memory: int | str = MEMORY,
-        exact: bool = False,
-    ) -> Answer:
-        checked_confidence(confidence)
-        if method is not None:
+    def _check_asked(self, asked: Asked) -> None:
+        if asked.method is not None:
             raise UsageError(
-                f"method {method!r} is for rows that were perturbed one by one",
+                f"method {asked.method!r} is for rows that were perturbed one by one",
                 hint="leave it out: a view has one estimator",
             )
-        view, columns = self._with_tables(tables or {})
-        query = parse(sql, self.schema, columns)
-        source = self._source(
-            view, memory, exact=exact, bound=self._bound(max(1e-12, round(1 - confidence, 12)))
-        )
-        if refine:
+
+    def _answer(self, query: Query, view: View, asked: Asked) -> Answer:
+        bound = self._bound(max(1e-12, round(1 - asked.confidence, 12)))
+        source = self._source(view, asked, bound)
+        if asked.refine:
             source = replace(source, model=self._model())
         if self.histories is None:
-            return answer(query, source, confidence, simultaneous=simultaneous)
-        source, name = self._of_series(query, source, tables or {})
-        found = answer(query, source, confidence, simultaneous=simultaneous)
+            return answer(query, source, asked.confidence, simultaneous=asked.simultaneous)
+        source, name = self._of_series(query, source, asked.tables)
+        found = answer(query, source, asked.confidence, simultaneous=asked.simultaneous)
         return replace(found, notes=(*found.notes, self.histories.note(name)))
+
+    def _explain(self, query: Query, view: View, asked: Asked) -> dict[str, Any]:
+        source = self._source(view, asked)
+        if self.histories is None:
+            return explain(query, source, self._estimator)
+        source, name = self._of_series(query, source, asked.tables)
+        return explain(query, source, self.histories.estimator(name))
 
     def _of_series(
         self, query: Query, source: Source, tables: Mapping[str, object]
@@ -208,28 +203,10 @@ class ViewRelease(Release):
             self._refining = refining.model(self.refine(), self.schema)
         return self._refining
 
-    def explain(
-        self,
-        sql: str,
-        *,
-        tables: Mapping[str, object] | None = None,
-        memory: int | str = MEMORY,
-        exact: bool = False,
-    ) -> dict[str, Any]:
-        view, columns = self._with_tables(tables or {})
-        query = parse(sql, self.schema, columns)
-        source = self._source(view, memory, exact=exact)
-        if self.histories is None:
-            return explain(query, source, self._estimator)
-        source, name = self._of_series(query, source, tables or {})
-        return explain(query, source, self.histories.estimator(name))
-
-    def _source(
-        self, view: View, memory: int | str, *, exact: bool, bound: Bound | None = None
-    ) -> Source:
+    def _source(self, view: View, asked: Asked, bound: Bound | None = None) -> Source:
         return Source(
             engine=view,
-            domain=self._sums(view, memory, exact=exact),
+            domain=self._sums(view, asked.memory, exact=asked.exact),
             mechanism=self._estimator,
             rows=self.manifest.public_rows,
             bound=bound,

@@ -13,8 +13,8 @@ from sqlglot import exp
 
 from voile.errors import QueryError
 from voile.query.language import PADDING
-from voile.query.parse import Query
 from voile.query.predicate import Atom, Expression, wording
+from voile.query.query import Query
 from voile.query.text import refusal
 from voile.schema import Attribute, Schema, Values
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.answering.answer import bin_notes
 from voile.answering.noisy.work import terms_needed
+from voile.answering.notes import bin_notes
 from voile.answering.totals import Groups
 from voile.arrays import Floats
 from voile.engines.lookups import Joined, Lookup, Summand, Sums, Tree, cells_of
@@ -27,8 +27,8 @@ from voile.noise.halves import half_mask
 from voile.privacy.interactive.laws import Change, NoiseLaw, noise_law
 from voile.query import parse
 from voile.query.domain import GroupedSum
-from voile.query.parse import Query
 from voile.query.predicate import Expression, Term, both, to_sql
+from voile.query.query import Query
 from voile.schema import Schema
 from voile.serve.canonical import FALSE, TRUE, digest, meaning_of_values, told
 from voile.serve.change import change_of, steps

@@ -26,8 +26,8 @@ from voile.engines.lookups import Lookup, Tree
 from voile.engines.view import View
 from voile.errors import QueryError
 from voile.query.domain import DomainSums, GroupedSum
-from voile.query.parse import Query
 from voile.query.predicate import Atom, Expression, Predicate, Term, wording
+from voile.query.query import Query
 from voile.query.rows import RowSums
 from voile.query.text import refusal
 from voile.schema import Schema

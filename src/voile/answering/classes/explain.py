@@ -13,8 +13,8 @@ from voile.answering.explain import describe, ungrouped
 from voile.answering.mixed import has_quantile
 from voile.answering.source import check
 from voile.estimate import finite
-from voile.query.parse import Column, Query
 from voile.query.predicate import Atom, Expression, Term, wording
+from voile.query.query import Column, Query
 
 
 def explain_classes(query: Query, source: ClassSource) -> dict[str, Any]:

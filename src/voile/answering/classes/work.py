@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from voile.answering.answer import MOST_TERMS, Work, answered, helped
+from voile.answering.answer import Work, answer_by, check_groups, term_sets
 from voile.answering.classes.boxes import Boxes
 from voile.answering.classes.buckets import Buckets
 from voile.answering.classes.cells import Asked, Cutting
@@ -18,17 +18,16 @@ from voile.answering.classes.estimator import APPROXIMATES, COVERS, ClassEstimat
 from voile.answering.classes.law import Law
 from voile.answering.classes.quantiles import quantile_column
 from voile.answering.classes.source import ClassSource
-from voile.answering.columns import APPROXIMATE, Column, terms_of
+from voile.answering.columns import APPROXIMATE, Column
 from voile.answering.mixed import has_quantile
-from voile.answering.source import check, weight_range
+from voile.answering.notes import at_once, having_notes, query_notes
+from voile.answering.source import weight_range
 from voile.answering.totals import Groups, check_lookups
-from voile.errors import QueryError
 from voile.estimate import Answer, Estimate
 from voile.query.formula import Call, Formula, Quantile
-from voile.query.parse import Query
 from voile.query.predicate import Atom, Expression, Term
+from voile.query.query import Query
 
-MOST_GROUPS = 5_000
 ASSUMED = {
     ("generalize", "uniform"): "every value of the interval that a class shows is equally likely, "
     "for each of its rows and columns on its own",
@@ -49,11 +48,7 @@ def answer_classes(
     query: Query, source: ClassSource, confidence: float, *, simultaneous: bool = False
 ) -> Answer:
     """Estimate what the query would give on the rows before they were grouped."""
-    check(query, source.engine)
-    try:
-        return answered(ClassWork(query, source), confidence, simultaneous=simultaneous)
-    except QueryError as error:
-        raise error if error.hint else helped(error) from None
+    return answer_by(ClassWork, query, source, confidence, simultaneous=simultaneous)
 
 
 class ClassWork(Work):
@@ -64,20 +59,13 @@ class ClassWork(Work):
 
     def __init__(self, query: Query, source: ClassSource) -> None:
         self.query, self.source = query, source
-        sets = [terms_of(f) for f in dict.fromkeys(query.formulas)]
-        if max(map(len, sets), default=0) > MOST_TERMS:
-            raise QueryError(f"one formula combines more than {MOST_TERMS} aggregates",
-                             hint="ask for them one by one")  # fmt: skip
+        sets = term_sets(query)
         self.sets = [*sets, (Term(),)]
         self.terms = tuple(dict.fromkeys(term for some in self.sets for term in some))
         check_lookups(self.terms)
         self.ranges = {t: weight_range(t, query.predicate, source, query.sql) for t in self.terms}
         self.asked = self.cutting(self.terms).asked()[0]
-        if len(self.asked.groups) > MOST_GROUPS:
-            raise QueryError(
-                f"GROUP BY makes {len(self.asked.groups):,} groups, more than {MOST_GROUPS:,}",
-                hint="group by fewer columns, or by coarser ones, as in floor(age / 10)",
-            )
+        check_groups(len(self.asked.groups))
         law = self.law_of(self.asked)
         self.estimator = ClassEstimator(self.ranges, law, law.moments(self._pairs()))
         self.refiner = None
@@ -184,8 +172,7 @@ class ClassWork(Work):
         covers = APPROXIMATES if stated & {APPROXIMATE, APPROXIMATES} else COVERS
         covers = self.about(covers)
         if simultaneous:
-            groups = f"all {len(self.groups):,} groups at once: the statistics"
-            covers = covers.replace("the statistic", groups, 1)
+            covers = at_once(covers, f"{len(self.groups):,} groups")
         return covers
 
     def unmodelled(self) -> list[str]:
@@ -195,9 +182,7 @@ class ClassWork(Work):
         query, source, notes = self.query, self.source, list[str]()
         if not (self.asked.number >= 0).any():
             notes.append("no row that agrees with the release satisfies the condition")
-        notes += query.remarks
-        if query.atoms and not any(atom.attributes for atom in query.atoms):
-            notes.append("the condition reads no column; names go in double quotes, text in single")
+        notes += query_notes(query)
         notes += self._bin_notes()
         parts: list[Atom | Expression] = [*query.conditions, *query.values, *query.groups]
         read = {name for part in parts for name in part.attributes}
@@ -206,8 +191,4 @@ class ClassWork(Work):
         if not all(self.tight[formula] for formula in self.told):
             notes.append(LOOSE)
         notes += [text for name, text in source.remarks.items() if name in read]
-        if query.having:
-            notes.append(
-                "HAVING compares estimates: a group near the limit may be on its wrong side"
-            )
-        return tuple(notes)
+        return (*notes, *having_notes(query))

@@ -18,8 +18,8 @@ from voile.answering.local.cells import parts_of
 from voile.answering.local.states import check_states
 from voile.answering.totals import Groups
 from voile.arrays import Floats
-from voile.query.parse import Query
 from voile.query.predicate import Expression, Term
+from voile.query.query import Query
 
 
 @dataclass(frozen=True, eq=False)

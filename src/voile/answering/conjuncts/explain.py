@@ -17,8 +17,8 @@ from voile.answering.source import check
 from voile.arrays import Floats
 from voile.estimate import finite
 from voile.query.formula import Formula
-from voile.query.parse import Column, Query
 from voile.query.predicate import wording
+from voile.query.query import Column, Query
 
 MOST_LISTED = 12
 """Tables that are named one by one."""

@@ -19,8 +19,8 @@ from voile.answering.quantiles import point
 from voile.arrays import Floats
 from voile.errors import QueryError
 from voile.query.formula import Quantile
-from voile.query.parse import Query
 from voile.query.predicate import Term, wording
+from voile.query.query import Query
 
 MOST_VALUES = 256
 

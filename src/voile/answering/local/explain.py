@@ -13,8 +13,8 @@ from voile.answering.local.work import LocalWork
 from voile.answering.mixed import has_quantile
 from voile.answering.source import check
 from voile.estimate import finite
-from voile.query.parse import Column, Query
 from voile.query.predicate import Term, wording
+from voile.query.query import Column, Query
 
 
 def explain_local(query: Query, source: LocalSource) -> dict[str, Any]:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from voile.answering.answer import MOST_TERMS, Work, answered, helped
-from voile.answering.columns import APPROXIMATE, Column, terms_of
+from voile.answering.answer import Work, answer_by, term_sets
+from voile.answering.columns import APPROXIMATE, Column
 from voile.answering.local.asked import Asked
 from voile.answering.local.axes import Axis, Evaluator, build_axes
 from voile.answering.local.cells import Cells, parts_of
@@ -24,13 +24,14 @@ from voile.answering.local.rows_kept import whole_row_totals
 from voile.answering.local.source import LocalSource
 from voile.answering.local.states import seen_sums, with_own_values
 from voile.answering.local.totals import LocalTotals
-from voile.answering.source import check, weight_range
+from voile.answering.notes import NO_TUPLE, at_once, having_notes, query_notes
+from voile.answering.source import weight_range
 from voile.answering.totals import check_lookups
 from voile.errors import QueryError
 from voile.estimate import Answer
 from voile.query.formula import Formula, Quantile
-from voile.query.parse import Query
 from voile.query.predicate import Atom, Expression, Term
+from voile.query.query import Query
 from voile.reconstruct import Axis as Transition
 from voile.reconstruct import maximum_likelihood
 
@@ -41,11 +42,7 @@ def answer_local(
     query: Query, source: LocalSource, confidence: float, *, simultaneous: bool
 ) -> Answer:
     """Estimate what the query would give on the rows before they were perturbed."""
-    check(query, source.engine)
-    try:
-        return answered(LocalWork(query, source), confidence, simultaneous=simultaneous)
-    except QueryError as error:
-        raise error if error.hint else helped(error) from None
+    return answer_by(LocalWork, query, source, confidence, simultaneous=simultaneous)
 
 
 class LocalWork(Work):
@@ -57,10 +54,7 @@ class LocalWork(Work):
 
     def __init__(self, query: Query, source: LocalSource) -> None:
         self.query, self.source = query, source
-        sets = [terms_of(f) for f in dict.fromkeys(query.formulas)]
-        if max(map(len, sets), default=0) > MOST_TERMS:
-            raise QueryError(f"one formula combines more than {MOST_TERMS} aggregates",
-                             hint="ask for them one by one")  # fmt: skip
+        sets = term_sets(query)
         self.sets = [*sets, (Term(),)]
         self.terms = tuple(dict.fromkeys(term for some in self.sets for term in some))
         check_lookups(self.terms)
@@ -156,8 +150,7 @@ class LocalWork(Work):
         known = next((c for c in (COVERS, LAW_COVERS) if c in stated), COVERS)
         covers = APPROXIMATES if stated & {APPROXIMATE, APPROXIMATES} else known
         if simultaneous:
-            groups = f"all {len(self.groups):,} groups at once: the statistics"
-            covers = covers.replace("the statistic", groups, 1)
+            covers = at_once(covers, f"{len(self.groups):,} groups")
         return covers
 
     def unmodelled(self) -> list[str]:
@@ -166,10 +159,8 @@ class LocalWork(Work):
     def notes(self) -> tuple[str, ...]:
         query, notes = self.query, list[str]()
         if not self.totals.possible:
-            notes.append("no tuple of the public domain satisfies the condition")
-        notes += query.remarks
-        if query.atoms and not any(atom.attributes for atom in query.atoms):
-            notes.append("the condition reads no column; names go in double quotes, text in single")
+            notes.append(NO_TUPLE)
+        notes += query_notes(query)
         notes += self._bin_notes()
         parts: list[Atom | Expression] = [*query.conditions, *query.values, *query.groups]
         read = {name for part in parts for name in part.attributes}
@@ -185,11 +176,7 @@ class LocalWork(Work):
             notes.append("counts are the likeliest with none below 0; standard errors and "
                          "intervals are those of inversion, stretched where they do not hold them"
                          + ("; sums and averages are by inversion" if summed else ""))  # fmt: skip
-        if query.having:
-            notes.append(
-                "HAVING compares estimates: a group near the limit may be on its wrong side"
-            )
-        return tuple(notes)
+        return (*notes, *having_notes(query))
 
 
 def transition(axis: Axis) -> Transition:

@@ -6,15 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from voile.answering.answer import MOST_TERMS, Work, answered
-from voile.answering.columns import APPROXIMATE, Column, terms_of
+from voile.answering.answer import Work, answered, term_sets
+from voile.answering.columns import APPROXIMATE, Column
 from voile.answering.noisy.estimator import APPROXIMATES, COVERS, NoisyEstimator
+from voile.answering.notes import having_notes, query_notes
 from voile.answering.totals import Groups
 from voile.errors import QueryError
 from voile.estimate import Answer
 from voile.query.formula import Formula, Quantile, leaves
-from voile.query.parse import Query
 from voile.query.predicate import Term
+from voile.query.query import Query
 
 
 def terms_needed(query: Query) -> tuple[Term, ...]:
@@ -25,12 +26,7 @@ def terms_needed(query: Query) -> tuple[Term, ...]:
                 "quantiles are not answered: they are no sums over rows",
                 hint="ask for a histogram: select floor(age / 5), count(*) … group by 1",
             )
-        if len(terms_of(formula)) > MOST_TERMS:
-            raise QueryError(
-                f"one formula combines more than {MOST_TERMS} aggregates",
-                hint="ask for them one by one",
-            )
-    return tuple(dict.fromkeys(term for f in query.formulas for term in terms_of(f)))
+    return tuple(dict.fromkeys(term for some in term_sets(query) for term in some))
 
 
 def answer_noisy(
@@ -75,13 +71,8 @@ class NoisyWork(Work):
         return APPROXIMATES if {APPROXIMATE, APPROXIMATES} & told else COVERS
 
     def notes(self) -> tuple[str, ...]:
-        query, notes = self.query, list(self.query.remarks)
-        if query.atoms and not any(atom.attributes for atom in query.atoms):
-            notes.append("the condition reads no column; names go in double quotes, text in single")
-        if query.having:
-            notes.append(
-                "HAVING compares estimates: a group near the limit may be on its wrong side"
-            )
+        query = self.query
+        notes = [*query_notes(query), *having_notes(query)]
         told = [self.column(c.source) for c in query.columns if not isinstance(c.source, int)]
         if any(np.isnan(column.value).any() for column in told):
             notes.append("unknown: the noisy count that it is an average over is 0 or less")

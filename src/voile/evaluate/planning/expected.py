@@ -30,7 +30,7 @@ from voile.evaluate.workload import selection_counts
 from voile.mechanisms import AlphaBeta
 from voile.query import DomainSums, parse
 from voile.query.formula import Formula, Total
-from voile.query.parse import Query
+from voile.query.query import Query
 from voile.schema import Keys, Schema, TupleIndex
 
 ORDER = 3

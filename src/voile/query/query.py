@@ -1,0 +1,77 @@
+"""A query, as it is understood: what to estimate, for which groups, of which rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from voile.query.formula import Formula, Total, leaves
+from voile.query.predicate import Atom, Expression, Predicate, atoms, to_sql
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the answer: a group's key by its number, or a formula."""
+
+    name: str
+    source: int | Formula
+
+
+@dataclass(frozen=True)
+class Order:
+    source: int | Formula
+    descending: bool = False
+    nulls_first: bool = False
+
+
+@dataclass(frozen=True)
+class Query:
+    """What was asked."""
+
+    sql: str
+    predicate: Predicate | None
+    columns: tuple[Column, ...]
+    groups: tuple[Expression, ...] = ()
+    having: Formula | None = None
+    order: tuple[Order, ...] = ()
+    limit: int | None = None
+    offset: int = 0
+    remarks: tuple[str, ...] = ()
+    tables: tuple[str, ...] = field(default=())
+    """The analyst's own tables that it may read."""
+
+    @property
+    def atoms(self) -> list[Atom]:
+        return list(dict.fromkeys(atoms(self.predicate))) if self.predicate else []
+
+    @property
+    def where(self) -> str:
+        return to_sql(self.predicate) if self.predicate else "TRUE"
+
+    @property
+    def formulas(self) -> Iterator[Formula]:
+        """Every formula that must be computed, also those that only filter or sort."""
+        if self.having:
+            yield self.having
+        for source in (*(c.source for c in self.columns), *(o.source for o in self.order)):
+            if not isinstance(source, int):
+                yield source
+
+    @property
+    def conditions(self) -> list[Atom]:
+        """Every condition, also those of FILTER."""
+        inner = []
+        for formula in self.formulas:
+            for leaf in leaves(formula):
+                only = leaf.term.predicate if isinstance(leaf, Total) else leaf.predicate
+                inner += list(atoms(only)) if only else []
+        return list(dict.fromkeys([*self.atoms, *inner]))
+
+    @property
+    def values(self) -> list[Expression]:
+        """Every expression that is summed or ranked."""
+        found: list[Expression] = []
+        for formula in self.formulas:
+            for leaf in leaves(formula):
+                found += leaf.term.values if isinstance(leaf, Total) else [leaf.value]
+        return list(dict.fromkeys(found))
