@@ -190,21 +190,24 @@ def panel(
     level = alt.Chart(alt.Data(values=[{"y": bound}])).mark_rule(
         color=INK, strokeDash=[6, 4], strokeWidth=1.5
     )
-    marks = [{"x": at, "says": says} for says, at in ends.items()]
-    rules = alt.Chart(alt.Data(values=marks)).encode(x=across)
-    words = [
-        alt.Chart(alt.Data(values=[mark]))
-        .mark_text(align="left", dx=6, y=10 + 22 * i, fontSize=13, color=VERMILION)
-        .encode(x=across, text="says:N")
-        for i, mark in enumerate(reversed(marks))
-    ]
     return alt.layer(
         level.encode(y=up),
-        rules.mark_rule(color=VERMILION, strokeWidth=1.8),
-        *words,
+        *flags(across, ends),
         curve.mark_line(color=BLUE, strokeWidth=2.5),
         curve.mark_point(color=BLUE, filled=True, size=42, opacity=1),
     ).properties(width=400, height=320)
+
+
+def flags(across: Any, ends: dict[str, float]) -> list[Any]:
+    """A line at each end, and its name beside it, one below the other."""
+    alt = altair()
+    found = []
+    for i, (says, at) in enumerate(reversed(ends.items())):
+        base = alt.Chart(alt.Data(values=[{"x": at, "says": says}])).encode(x=across)
+        found.append(base.mark_rule(color=VERMILION, strokeWidth=1.8))
+        words = {"align": "left", "dx": 6, "y": 10 + 22 * i, "fontSize": 13}
+        found.append(base.mark_text(color=VERMILION, **words).encode(text="says:N"))
+    return found
 
 
 FIGURE = Figure("tr07-thm41", PAPER, "Which α and β keep (d, γ), by enumeration", parts, conclude)

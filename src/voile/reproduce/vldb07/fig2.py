@@ -82,33 +82,12 @@ def cells_of(found: dict[str, Any]) -> Columns:
 def cloud(columns: Columns, method: str, found: Any, side: int = SIDE) -> Any:
     """One method's panel: the darker a square, the more queries; the line is y = x."""
     alt = altair()
-    low = min(-4000, min(columns["estimate"]) - CELL)
-    high = max(LARGEST, max(columns["estimate"]) + CELL)
-    scale = alt.Scale(domain=[low, high], nice=False)
     dots = [row for row in records(columns) if row["method"] == method]
+    colour = alt.Color("queries:Q", scale=alt.Scale(type="log", range=DENSITY[2:]), legend=None)
     seen = (
         alt.Chart(alt.Data(values=dots))
         .mark_square(size=16, opacity=1)
-        .encode(
-            x=alt.X(
-                "truth:Q",
-                title="true count Q(I)",
-                scale=alt.Scale(domain=[0, LARGEST], nice=False),
-                axis=alt.Axis(format=",d", tickCount=7),
-            ),
-            y=alt.Y(
-                "estimate:Q",
-                title="estimate from the view",
-                scale=scale,
-                axis=alt.Axis(format=",d", tickCount=7),
-            ),
-            color=alt.Color(
-                "queries:Q",
-                title="queries",
-                scale=alt.Scale(type="log", range=DENSITY[2:]),
-                legend=None,
-            ),
-        )
+        .encode(**axes(columns["estimate"]), color=colour)
     )
     line = (
         alt.Chart(alt.Data(values=[{"at": 0}, {"at": LARGEST}]))
@@ -118,6 +97,21 @@ def cloud(columns: Columns, method: str, found: Any, side: int = SIDE) -> Any:
     typical = f"95 % of all estimates are off by at most {found['rho']:.2f}·√n"
     heading = alt.TitleParams(method, subtitle=typical)
     return alt.layer(line, seen).properties(width=side, height=side, title=heading)
+
+
+def axes(estimates: Sequence[float]) -> dict[str, Any]:
+    """The same for all panels: room for the lowest and the highest estimate."""
+    alt = altair()
+    low, high = min(-4000, min(estimates) - CELL), max(LARGEST, max(estimates) + CELL)
+    axis = alt.Axis(format=",d", tickCount=7)
+
+    def scale(*ends: float) -> Any:
+        return alt.Scale(domain=list(ends), nice=False)
+
+    return {
+        "x": alt.X("truth:Q", title="true count Q(I)", scale=scale(0, LARGEST), axis=axis),
+        "y": alt.Y("estimate:Q", title="estimate from the view", scale=scale(low, high), axis=axis),
+    }
 
 
 FIGURE = Figure(

@@ -155,7 +155,6 @@ def of_prints() -> tuple[Check, ...]:
     kept, same = len(real(PRINTED_ALPHABETA)), len(real(PRINTED_FRAPP))
     inserted = len(PRINTED_ALPHABETA) - kept
     view = binom.pmf(kept, len(SCORES), keep) * binom.pmf(inserted, left, float(BETA))
-    outside = [row for row in SCORES if row[0] not in AGES_OF_1_1]
     return (
         Claim(
             "(c) as printed is a possible outcome",
@@ -171,16 +170,20 @@ def of_prints() -> tuple[Check, ...]:
             f"outcomes {view:.1%} have just these numbers",
             inside(PRINTED_ALPHABETA) and len(set(PRINTED_ALPHABETA)) == 12 and kept == 4,
         ),
-        Claim(
-            "the table lies in the domain of §1.1",
-            "x ∈ [16, 35] is an age; m = 100,000",
-            f"{len(outside)} of 6 records have another age: {outside[0][0]}"
-            if outside
-            else "all do",
-            not outside,
-            expected=False,
-            why="Table 1(a) has an age of 36; Example 4.1's ages 20 to 39 hold all",
-        ),
+        of_domain(),
+    )
+
+
+def of_domain() -> Claim:
+    """The same table has another domain in §1.1."""
+    outside = [row for row in SCORES if row[0] not in AGES_OF_1_1]
+    return Claim(
+        "the table lies in the domain of §1.1",
+        "x ∈ [16, 35] is an age; m = 100,000",
+        f"{len(outside)} of 6 records have another age: {outside[0][0]}" if outside else "all do",
+        not outside,
+        expected=False,
+        why="Table 1(a) has an age of 36; Example 4.1's ages 20 to 39 hold all",
     )
 
 
