@@ -542,6 +542,9 @@ def test_options_of_another_method_are_refused(tmp_path: Path) -> None:
     found = run.invoke(app, [*wrong, "--qi", ",".join(QI), "--sensitive", "occupation"])
     assert isinstance(found.exception, UsageError)
     assert "--posterior belongs to --method alphabeta" in found.exception.message
+    found = run.invoke(app, [*wrong[:-2], "--columns", "age,sex", "--qi", "age"])
+    assert isinstance(found.exception, UsageError)
+    assert "--identifiers" in (found.exception.hint or "")
     assert not Path(there).exists()
 
 

@@ -433,6 +433,9 @@ def test_awkward_values_and_names() -> None:
     schema = Schema((Attribute("age", "integer", Range(0, 110)),))
     with pytest.raises(SchemaError, match="row 2, column 'age': 999"):
         voile.publish(pa.table({"age": [5, 999], "v": [1, 2]}), schema=schema, **WIDE)
+    with pytest.raises(SchemaError, match=r"row 2, column 'age': '\?'") as unread:
+        voile.publish(pa.table({"age": ["5", "?"]}), schema=schema, **WIDE)
+    assert "--null-text '?'" in (unread.value.hint or "")
     with pytest.raises(TableError, match="'x' holds an infinite value"):
         voile.publish(pa.table({"x": [1.0, float("inf"), 2.0] * 9}), **WIDE)
     with pytest.raises(SchemaError, match="9223372036854775808"):
