@@ -26,7 +26,7 @@ FACTOR = 5
 """k."""
 QUICK = (0.1, 0.2, 0.5, 0.9)
 FULL = (0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-CURVE = tuple(i / 50 for i in range(3, 48))
+CURVE = tuple(i / 100 for i in range(5, 96))
 FORMULA, PLANNED = "printed formula, β = d/γ", "tight β, expected"
 DEVIATIONS = 4
 """A size that is off by more standard deviations than these is not by chance."""
@@ -92,7 +92,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:
         checks=checks(posteriors, found),
         tables={"": columns},
         picture=lambda: drawn(columns),
-        title="The view grows as 1/γ; the tight β makes it half as large",
+        title="The view grows as 1/γ; the tight β makes it less than half",
         subtitle=[
             "Rows of the view for each row of Adult, k = 5, half of the records kept; points are",
             f"releases that were made. At γ = 0.2: {smaller['printed']:.1f} with the printed β, "

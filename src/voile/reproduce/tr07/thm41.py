@@ -199,14 +199,15 @@ def panel(
 
 
 def flags(across: Any, ends: dict[str, float]) -> list[Any]:
-    """A line at each end, and its name beside it, one below the other."""
+    """A line at each end, and its name beside it: of the first at its left, if there are two."""
     alt = altair()
     found = []
-    for i, (says, at) in enumerate(reversed(ends.items())):
+    for i, (says, at) in enumerate(ends.items(), start=1):
         base = alt.Chart(alt.Data(values=[{"x": at, "says": says}])).encode(x=across)
         found.append(base.mark_rule(color=VERMILION, strokeWidth=1.8))
-        words = {"align": "left", "dx": 6, "y": 10 + 22 * i, "fontSize": 13}
-        found.append(base.mark_text(color=VERMILION, **words).encode(text="says:N"))
+        last = i == len(ends)
+        words = {"align": "left" if last else "right", "dx": 6 if last else -6, "y": 10}
+        found.append(base.mark_text(color=VERMILION, fontSize=13, **words).encode(text="says:N"))
     return found
 
 
