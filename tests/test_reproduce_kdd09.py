@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from voile.evaluate.losses import p_loss
+from voile.evaluate.losses.blocks import Points
 from voile.privacy.requirements import K
 from voile.reproduce.figure import Finding, Run
 from voile.reproduce.kdd09 import FIGURES, frontier, interpretation, study, table1
@@ -104,6 +105,7 @@ def test_errors_of_queries_by_their_definition() -> None:
     queries, counts = asked(2, 0.1, 5, 10)
     units, (_, showing) = study.subject().units, study.classes_of(json.dumps({"k": 5000}))
     (blocks,) = showing.told
+    assert isinstance(blocks, Points)
     inside = np.all(
         [sets[:, codes] for sets, codes in zip(queries.qi, blocks.codes, strict=True)], axis=0
     )

@@ -80,7 +80,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
         *of_shares(told["share"]), *of_revealed(told), *of_diversity(named[L_DIVERSITY], open_),
         *of_trivial(trivial["u_loss"], wide), *of_utility(named, trivial["u_loss"]),
     ]  # fmt: skip
-    columns = {
+    columns: dict[str, list[Any]] = {
         "occupation": list(PRINTED),
         "printed": list(PRINTED.values()),
         "share": [told["share"][name] for name in PRINTED],

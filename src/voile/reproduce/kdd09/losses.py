@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -121,7 +122,7 @@ def of_closeness(general: dict[str, Points], line: Points, trivial: Any) -> list
 
 def remoteness(point: dict[str, Any], trivial: float) -> float:
     """How far from no loss; both losses in parts of the largest that there is."""
-    return (point["p_loss"] / REVEALED) ** 2 + (point["u_loss"] / trivial) ** 2
+    return math.hypot(point["p_loss"] / REVEALED, point["u_loss"] / trivial)
 
 
 def of_diversity_and_semantic(general: dict[str, Points], line: Points) -> list[Check]:

@@ -48,7 +48,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
         Number("values of workclass in all 48,842 rows", 8,
                Sample.of(found["workclass_of_all_rows"])),
     ]  # fmt: skip
-    columns = {
+    columns: dict[str, list[Any]] = {
         "attribute": [*PRINTED],
         "role": [*("quasi-identifier" for _ in QI), "sensitive"],
         "printed": [*PRINTED.values()],
