@@ -174,7 +174,7 @@ def drawn(curves: Mapping[str, Points], others: Points, certified: Mapping[str, 
     y = alt.Y("u_loss:Q", title=U_TITLE, scale=alt.Scale(type="sqrt", domain=[0, TOP], nice=False),
               axis=alt.Axis(values=[0, 0.0005, 0.002, 0.005, 0.01, 0.02, 0.03, 0.04],
                             format="~g"))  # fmt: skip
-    border = [{"p_loss": p, "u_loss": u, "zero": 0.0} for p, u in certified["border"]]
+    border = [{"p_loss": p, "u_loss": u, "zero": 0.0} for p, u in certified["border"] if u > 0]
     ground = alt.Chart(alt.Data(values=border)).encode(x=x, y=y)
     pale = alt.Chart(alt.Data(values=others)).encode(x=x, y=y)
     return alt.layer(
