@@ -34,6 +34,8 @@ python_maximum_signature_line_length = 80
 html_theme = "furo"
 html_title = f"Voile {release}"
 html_extra_path = ["reference/manifest.schema.json"]
+html_static_path = ["_static"]
+html_css_files = ["frames.css"]
 html_show_copyright = False
 html_show_sphinx = False
 html_copy_source = False
@@ -52,6 +54,13 @@ def rewrite(
 ) -> None:
     """Our docstrings are Markdown, and autodoc reads reStructuredText."""
     lines[:] = [line if ">>>" in line else as_restructured(line) for line in lines]
+
+
+def readable(
+    _app: Any, _kind: str, _name: str, _member: Any, _options: Any, signature: Any, returns: Any
+) -> tuple[Any, Any]:
+    """Defaults that are made anew each time have no value to show."""
+    return signature and signature.replace("<factory>", "..."), returns
 
 
 def home(name: str, member: Any) -> str | None:
@@ -75,4 +84,5 @@ def skip(app: Any, kind: str, name: str, member: Any, _skip: bool, _options: Any
 def setup(app: Any) -> None:
     """Called by Sphinx."""
     app.connect("autodoc-process-docstring", rewrite)
+    app.connect("autodoc-process-signature", readable)
     app.connect("autodoc-skip-member", skip)

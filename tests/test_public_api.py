@@ -16,6 +16,8 @@ from pathlib import Path
 
 import pytest
 
+import voile
+
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src"
 API = ROOT / "docs" / "reference" / "api"
@@ -105,6 +107,23 @@ def test_every_public_name_is_there_and_has_a_docstring(module: str) -> None:
     assert not missing, f"{module}.__all__ names {missing}, which it does not have"
     silent = [name for name in exported(module) if not docstring(module, name)]
     assert not silent, f"{module}: {silent} have no docstring"
+
+
+def methods(member: type) -> Iterator[tuple[str, object]]:
+    """The methods and properties that a class defines, but for those behind an underscore."""
+    for name, found in vars(member).items():
+        if name.startswith("_"):
+            continue
+        function = found.fget if isinstance(found, property) else inspect.unwrap(found)
+        function = getattr(function, "__func__", getattr(function, "func", function))
+        if inspect.isfunction(function):
+            yield name, function
+
+
+@pytest.mark.parametrize("name", [name for name in voile.__all__ if name[0].isupper()])
+def test_every_method_at_the_front_door_has_a_docstring(name: str) -> None:
+    silent = [method for method, found in methods(getattr(voile, name)) if not found.__doc__]
+    assert not silent, f"voile.{name}: {silent} have no docstring"
 
 
 # ---------------------------------------------------------------------- what the papers use

@@ -71,6 +71,7 @@ class Table:
         return self._one(f"SELECT count(*) FROM {SOURCE}")
 
     def check_columns(self, names: Sequence[str]) -> list[str]:
+        """The names themselves, refused where one is unknown or stands twice."""
         for name in names:
             if name not in self.columns:
                 raise UsageError(
@@ -207,6 +208,7 @@ class Table:
         return found
 
     def complete_rows(self, names: Sequence[str]) -> int:
+        """How many rows have no NULL in these columns."""
         return self._one(f"SELECT count(*) FROM {SOURCE} WHERE {self._complete(names)}")
 
     def keys(

@@ -39,18 +39,22 @@ class Answer:
 
     @property
     def value(self) -> float:
+        """The number itself, where the answer is a single one."""
         return self.scalar.value
 
     @property
     def stderr(self) -> float:
+        """The standard error of that number."""
         return self.scalar.stderr
 
     def interval(self, confidence: float | None = None) -> tuple[float, float]:
+        """Its interval, at the confidence of the query if no other is given."""
         return self.scalar.interval(confidence)
 
     # ------------------------------------------------------------------ for other programs
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data: the keys that `voile query --json` prints."""
         plain = [
             {k: v.to_dict() if isinstance(v, Estimate) else jsonable(v) for k, v in row.items()}
             for row in self.rows
@@ -79,22 +83,26 @@ class Answer:
                 for end in (ends if numbers else [""])]  # fmt: skip
 
     def to_arrow(self) -> Any:
+        """The rows of `flat` as an Arrow table."""
         import pyarrow as pa  # noqa: PLC0415  (only when asked for)
 
         rows = self.flat()
         return pa.table({name: pa.array([row[name] for row in rows]) for name in self._names()})
 
     def to_pandas(self) -> Any:
+        """The rows of `flat` as a pandas DataFrame; needs pandas."""
         import pandas  # noqa: PLC0415  (an optional package)
 
         return pandas.DataFrame(self.flat(), columns=self._names())
 
     def to_polars(self) -> Any:
+        """The rows of `flat` as a polars DataFrame; needs polars."""
         import polars  # noqa: PLC0415  (an optional package)
 
         return polars.from_arrow(self.to_arrow())
 
     def to_csv(self) -> str:
+        """The rows of `flat` as CSV text with a header."""
         rows = self.flat()
         text = io.StringIO()
         writer = csv.DictWriter(text, self._names(), lineterminator="\n")

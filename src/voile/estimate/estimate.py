@@ -37,11 +37,13 @@ class Estimate:
     """Where values were grouped: what no table that agrees with the release lies beyond."""
 
     def interval(self, confidence: float | None = None) -> tuple[float, float]:
+        """Its interval, at the confidence of the query if no other is given."""
         return self._interval(
             self.confidence if confidence is None else checked_confidence(confidence)
         )
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data; None where a number is unknown or unbounded."""
         low, high = self.interval()
         entry: dict[str, Any] = {
             "estimate": finite(self.value),

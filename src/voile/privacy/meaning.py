@@ -20,8 +20,11 @@ __all__ = [
 ]  # fmt: skip
 
 Tuples = frozenset[int]
+"""A table without repetitions: which tuples of a small domain it has."""
 Distribution = dict[Hashable, Fraction]
+"""What may be published, each with its exact chance."""
 Law = Callable[[Tuples], Distribution]
+"""A mechanism: from a table to the distribution of what it publishes."""
 
 TOLD_APART = Fraction(1, 2)
 """A query with a statistical difference below this counts as not told apart."""

@@ -106,10 +106,12 @@ class Release(ABC):
 
     @property
     def name(self) -> str:
+        """What the table is called in SQL."""
         return self.manifest.name
 
     @cached_property
     def schema(self) -> Schema:
+        """The public domain: the columns and the values that they may have."""
         return self.manifest.schema_
 
     @abstractmethod
@@ -255,9 +257,11 @@ class Release(ABC):
         return pa.concat_tables(tables) if tables else wanted.empty_table()
 
     def to_pandas(self) -> Any:
+        """The published rows as a pandas DataFrame; needs pandas."""
         return self.to_arrow().to_pandas()
 
     def to_polars(self) -> Any:
+        """The published rows as a polars DataFrame; needs polars."""
         import polars  # noqa: PLC0415  (an optional package)
 
         return polars.from_arrow(self.to_arrow())

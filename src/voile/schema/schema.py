@@ -40,10 +40,12 @@ class Schema:
 
     @property
     def names(self) -> list[str]:
+        """The attributes' names, in their order."""
         return [attribute.name for attribute in self.attributes]
 
     @property
     def sizes(self) -> list[int]:
+        """How many values each attribute may have, NULL counted."""
         return [attribute.size for attribute in self.attributes]
 
     @property
@@ -61,6 +63,7 @@ class Schema:
         raise UsageError(f"there is no attribute {name!r}", hint=did_you_mean(name, self.names))
 
     def select(self, names: Iterable[str]) -> Schema:
+        """The schema of these attributes alone, in this order."""
         return Schema(tuple(self[name] for name in names))
 
     @property
@@ -69,10 +72,12 @@ class Schema:
         return [attribute.name for attribute in self.attributes if attribute.public == "active"]
 
     def to_dict(self) -> dict[str, Any]:
+        """Plain data, as a codebook holds it."""
         return {"attributes": [attribute.to_dict() for attribute in self.attributes]}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Schema:
+        """A schema from a codebook's data; refused where it contradicts itself."""
         entries = data.get("attributes")
         if not isinstance(entries, list) or not all(isinstance(e, dict) for e in entries):
             raise SchemaError("a schema has a list 'attributes'", hint="see `voile schema TABLE`")
@@ -84,6 +89,7 @@ class Schema:
 
     @classmethod
     def open(cls, path: str | Path) -> Schema:
+        """Read a codebook that `save` or `voile schema` wrote."""
         try:
             return cls.from_dict(read_codebook(Path(path)))
         except SchemaError as error:
