@@ -183,7 +183,9 @@ def reconstruct(
 
 @commands.command()
 def audit(
-    method: Annotated[str, typer.Argument(metavar="METHOD", help="alphabeta, shaped or series.")],
+    method: Annotated[
+        str, typer.Argument(metavar="METHOD", help="alphabeta, shaped, series or answers.")
+    ],
     rows: Annotated[str, typer.Option(help="multiset or set.")] = "multiset",
     prior: Annotated[float | None, typer.Option(help="d of the promise (0.01).")] = None,
     posterior: Annotated[float | None, typer.Option(help="γ of the promise (0.2).")] = None,
@@ -198,6 +200,18 @@ def audit(
         int, typer.Option(help="Other records with the same values in both tables.")
     ] = 0,
     views: Annotated[int | None, typer.Option(help="For series: how many views (3).")] = None,
+    law: Annotated[
+        str | None, typer.Option(help="For answers: binomial (default), gaussian or geometric.")
+    ] = None,
+    queries: Annotated[
+        int | None, typer.Option(help="For answers: T, how many are promised (10).")
+    ] = None,
+    delta: Annotated[float | None, typer.Option(help="For answers: δ of the server (4).")] = None,
+    eta: Annotated[float | None, typer.Option(help="For answers: η of the server (1e-6).")] = None,
+    at: Annotated[
+        float | None,
+        typer.Option(help="For answers: the δ of (ε, δ) at which ε is held to (0.01)."),
+    ] = None,
     weaken: Annotated[
         float, typer.Option(help="Draw only this share of the noise, to see it caught.")
     ] = 1.0,
@@ -211,27 +225,17 @@ def audit(
     as_json: JsonOpt = False,
 ) -> None:
     """Run a mechanism many times on neighbouring tables and see whether it keeps its promise."""
-    from typing import cast
-
-    from voile.evaluate.audit.method import audit_method
-    from voile.privacy import Form
+    from voile.evaluate.audit.choosing import audited
     from voile.terminal.attacks import audit_view
 
-    found = audit_method(
+    found = audited(
         method,
-        rows=cast(Form, rows),
-        prior=prior,
-        posterior=posterior,
-        retention=retention,
-        noise=noise,
-        adversary=adversary,
-        others=others,
-        views=views,
-        weaken=weaken,
-        runs=runs,
-        failure=failure,
-        simulate_seed=simulate_seed,
-    )
+        {"rows": None if rows == "multiset" else rows, "prior": prior, "posterior": posterior,
+         "retention": retention, "noise": noise, "views": views, "others": others or None,
+         "adversary": None if adversary == "independent" else adversary},
+        {"law": law, "queries": queries, "delta": delta, "eta": eta, "at": at},
+        weaken=weaken, runs=runs, failure=failure, simulate_seed=simulate_seed,
+    )  # fmt: skip
     show(found.to_dict() if as_json else None, lambda: audit_view(found))
-    if found.found.broken:
+    if found.broken:
         raise typer.Exit(1)

@@ -9,6 +9,7 @@ from voile.terminal.narrow import whole_numbers
 if TYPE_CHECKING:
     from voile.evaluate.attack.attacked import Attack
     from voile.evaluate.attack.beliefs import Belief
+    from voile.evaluate.audit.answers import AnswersAudit
     from voile.evaluate.audit.method import MethodAudit
 
 
@@ -67,21 +68,27 @@ def summary(attack: Attack, shown: int) -> list[str]:
     ]
 
 
-def audit_view(audited: MethodAudit) -> Any:
+def audit_view(audited: MethodAudit | AnswersAudit) -> Any:
     """The two bounds, what they say, and what was tested at all."""
     from rich.console import Group
     from rich.markup import escape
 
-    found = audited.found
     rows = [
         [b.side, f"{b.bound:.4g}", "∞" if b.promised is None else f"{b.promised:.4g}",
          f"{b.with_record:,}", f"{b.without_record:,}",
          "[red]broken[/red]" if b.broken else "[green]consistent[/green]"]
-        for b in (found.high, found.low)
+        for b in audited.bounds
     ]  # fmt: skip
-    bound, judged = f"bound\n(failure\n{found.failure:g})", f"of {found.high.runs:,}"
-    headings = ["ratio", bound, "promised", f"with it,\n{judged}", f"without,\n{judged}", ""]
-    told = [audited.scope, *found.explain().splitlines()]
+    bound, judged = f"bound\n(failure\n{audited.failure:g})", f"of {audited.bounds[0].runs:,}"
+    headings = [
+        audited.measure,
+        bound,
+        "promised",
+        f"with it,\n{judged}",
+        f"without,\n{judged}",
+        "",
+    ]
+    told = [audited.scope, *audited.explain().splitlines()]
     return Group(
         whole_numbers(headings, rows, numeric={0, 1, 2, 3, 4, 5}), *[escape(line) for line in told]
     )

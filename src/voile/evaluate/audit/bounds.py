@@ -196,14 +196,17 @@ def numbered(views: Views) -> tuple[list[Hashable], Ints]:
     return list(places), codes
 
 
-def worst_event(top: Ints, bottom: Ints, failure: float) -> npt.NDArray[np.bool_]:
-    """The views whose ratio of counts is largest: as many as give the best certain bound."""
+def worst_event(top: Ints, bottom: Ints, failure: float, at: float = 0.0) -> npt.NDArray[np.bool_]:
+    """The views whose ratio of counts is largest: as many as give the best certain bound.
+
+    `at` is the chance that the promise leaves out, δ of (ε, δ).
+    """
     runs = int(top.sum())
     order = np.argsort(-(top + 0.5) / (bottom + 0.5), kind="stable")
     up, down = np.cumsum(top[order]), np.cumsum(bottom[order])
     # Rough bounds suffice here, for what is chosen is judged by other runs.
     spread = math.sqrt(2 * math.log(1 / failure))
-    low = np.maximum(up - spread * np.sqrt(up + 1.0), 0.0)
+    low = np.maximum(up - spread * np.sqrt(up + 1.0) - at * runs, 0.0)
     high = down + spread * np.sqrt(down + 1.0) + spread**2 / 2
     best = int(np.argmax(low / np.minimum(high, runs)))
     worst = np.zeros(len(top), np.bool_)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from voile.errors import UsageError
 from voile.evaluate.audit import subject as subjects
-from voile.evaluate.audit.bounds import Audit, check, compare
+from voile.evaluate.audit.bounds import Audit, Bound, check, compare
 from voile.evaluate.audit.subject import BYSTANDER, EXCHANGE, RECORD, TUPLES, Draw, Subject
 from voile.noise import Key
 from voile.privacy import ADVERSARIES, DGamma, Form, LikelihoodRatio
@@ -38,6 +38,24 @@ class MethodAudit:
     weaken: float
     simulated: bool
     found: Audit
+
+    measure = "ratio"
+    """What is bounded, for the heading of a column."""
+
+    @property
+    def broken(self) -> bool:
+        return self.found.broken
+
+    @property
+    def bounds(self) -> tuple[Bound, Bound]:
+        return self.found.high, self.found.low
+
+    @property
+    def failure(self) -> float:
+        return self.found.failure
+
+    def explain(self) -> str:
+        return self.found.explain()
 
     @property
     def scope(self) -> str:

@@ -147,7 +147,7 @@ def conclude(_: Run, results: Sequence[Any]) -> Finding:
     errors = {
         method: Sample.of([one[method] for one in results if method in one]) for method in METHODS
     }
-    table = {
+    table: dict[str, list[Any]] = {
         "method": list(METHODS.values()),
         "error": [errors[m].mean for m in METHODS],
         "sd": [errors[m].sd for m in METHODS],

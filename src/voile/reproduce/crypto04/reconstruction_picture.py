@@ -44,7 +44,8 @@ def picture(columns: Columns, questions: Sequence[int]) -> Any:
         base.mark_line(strokeWidth=2.5).encode(x=x, y=y, color=colour),
         base.mark_point(filled=True, size=50, opacity=1).encode(x=x, y=y, color=colour),
         ring.mark_point(size=110, strokeWidth=2.5, opacity=1).encode(x=x, y=y, color=colour),
-        chart(words).mark_text(align="left", dx=12, fontSize=12, color=INK).encode(x=x, y=y, text="text:N"),
+        chart(words).mark_text(align="left", dx=12, fontSize=12, color=INK).encode(
+            x=x, y=y, text="text:N"),
         chart([{"x": 95.0, "y": 0.5}]).mark_text(
             text="guessing", align="right", dy=13, fontSize=12, color=SOFT).encode(
                 x=alt.X("x:Q"), y=level),

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.stats import binom, chi2
 
 from voile.asking import best_halves, covariance_error, mine
-from voile.privacy.interactive import variance_needed
+from voile.privacy.interactive.confidence import variance_needed
 from voile.reproduce.crypto04.adult import TABLE, properties, share
 from voile.reproduce.crypto04.paper import PAPER
 from voile.reproduce.crypto04.split_picture import picture

@@ -142,10 +142,12 @@ def conclude(_: Run, results: Sequence[Any]) -> Finding:
 def title(decided: Mapping[str, Sequence[Any]]) -> str:
     rows = list(zip(decided["tester"], decided["questions"], decided["right"], strict=True))
     slides = next(row for row in rows if row[0] == "one biased half")
-    enough = min(row[1] for row in rows if row[0] == "covariance" and row[2] >= slides[2])
+    enough = [row[1] for row in rows if row[0] == "covariance" and row[2] >= slides[2]]
+    if not enough:
+        return f"The tester decides with {slides[1]:,.0f} questions"
     return (
         f"What the tester decides with {slides[1]:,.0f} questions, the covariance decides "
-        f"with {enough:,.0f}"
+        f"with {min(enough):,.0f}"
     )
 
 

@@ -34,7 +34,7 @@ def bells(halves: Columns, separation: float, rows: int, deltas: Sequence[float]
     known = np.array(halves["delta"])
     edges = np.linspace(scaled.min(), scaled.max(), BINS + 1)
     names = [f"Δ = {delta:g}" for delta in deltas]
-    bars = [
+    bars: list[dict[str, Any]] = [
         {"x": float(edges[i]), "x2": float(edges[i + 1]), "count": int(count), "zero": 0, "Δ": name}
         for delta, name in zip(deltas, names, strict=True)
         for i, count in enumerate(np.histogram(scaled[known == delta], edges)[0])
