@@ -134,7 +134,7 @@ def picture(table: dict[str, list[Any]]) -> Any:
         "p",
         titles=("columns reconstructed together", "condition number (log scale)"),
         log=(False, True),
-        formats=("d", "~s"),
+        formats=("d", ".0e"),
     )
 
 

@@ -217,11 +217,11 @@ def picture(table: Mapping[str, Sequence[Any]]) -> Any:
     ]
     printed = alt.Chart(alt.Data(values=limits))
     rule = printed.mark_rule(color=INK, strokeDash=[2, 4], strokeWidth=1.5)
-    text = printed.mark_text(align="left", dx=4, dy=10, color=INK, fontSize=12)
+    text = printed.mark_text(align="left", dx=8, color=INK, fontSize=13)
     return (
         chart
         + rule.encode(x="low:Q", x2="high:Q", y="p:Q")
-        + text.encode(x="low:Q", y="p:Q", text="words:N")
+        + text.encode(x="high:Q", y="p:Q", text="words:N")
     )
 
 

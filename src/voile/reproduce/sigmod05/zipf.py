@@ -20,16 +20,11 @@ HALF = 0.5
 
 @lru_cache
 def frequencies(rows: int) -> npt.NDArray[np.int64]:
-    """Rows of every value, the most frequent first: 5·(D/rank)^½ of D = rows/10 values.
-
-    What rounding leaves over goes to the most frequent values, one row each.
-    """
+    """Rows of every value, the most frequent first: in proportion to rank^−½, each within one."""
     values = rows // (2 * RAREST)
-    counts = np.floor(RAREST * (values / np.arange(1, values + 1)) ** PARAMETER).astype(np.int64)
-    whole, rest = divmod(rows - int(counts.sum()), values)
-    counts += whole
-    counts[:rest] += 1
-    return counts
+    shares = np.cumsum(np.arange(1, values + 1) ** -PARAMETER)
+    ends = np.round(rows * shares / shares[-1]).astype(np.int64)
+    return np.sort(np.diff(ends, prepend=0))[::-1]
 
 
 def rows_in_range(rows: int, width: float, coins: np.random.Generator | None) -> int:
