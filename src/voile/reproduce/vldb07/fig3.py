@@ -168,7 +168,7 @@ def drawn(columns: Columns) -> Any:
         "method",
         titles=("x: queries that count x or more", "mean absolute error, in people"),
         log=(True, True),
-        domains=((45, 5600), (30, 1500)),
+        domains=((45, 5600), (15, 1500)),
         formats=(",d", ",d"),
         width=680,
         height=420,
@@ -179,7 +179,7 @@ def drawn(columns: Columns) -> Any:
     ]
     base = alt.Chart(alt.Data(values=printed)).encode(x="threshold:Q", y="mean_error:Q")
     rings = base.mark_point(size=170, color=INK, strokeWidth=2, opacity=1)
-    words = base.mark_text(align="left", dx=12, dy=-13, fontSize=13, color=INK).encode(
+    words = base.mark_text(align="right", dx=-9, dy=-13, fontSize=13, color=INK).encode(
         text="says:N"
     )
     return alt.layer(curves, rings, words)
