@@ -179,7 +179,7 @@ def drawn(columns: Columns) -> Any:
     ]
     base = alt.Chart(alt.Data(values=printed)).encode(x="threshold:Q", y="mean_error:Q")
     rings = base.mark_point(size=170, color=INK, strokeWidth=2, opacity=1)
-    words = base.mark_text(align="right", dx=-9, dy=-13, fontSize=13, color=INK).encode(
+    words = base.mark_text(align="right", dx=-14, dy=-5, fontSize=13, color=INK).encode(
         text="says:N"
     )
     return alt.layer(curves, rings, words)
