@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from functools import cache
 from itertools import product
@@ -171,7 +172,7 @@ def zipf_keys(*beginnings: str) -> list[str]:
 def zipfian(rows: int, k: int, p: float, method: str, ordered: bool) -> float:
     """The mean of ten tables, as the oracle's; of inversions, which scatter more, by formula."""
     if method == INVERSION and not ordered:
-        return condition.inversion_error(p, k) * (condition.ROWS / rows) ** 0.5
+        return condition.inversion_error(p, k) * math.sqrt(condition.ROWS / rows)
     ((found,),) = zipf.zipf_errors(rows, [k], [p], 7, 10, ordered=ordered, methods=[method])
     return found[method]
 
