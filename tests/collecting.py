@@ -5,11 +5,7 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
-import os
-import signal
 import sqlite3
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,6 +14,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from tests.processes import Listening, place_of, started
 from voile.client import Spec, Submission
 from voile.collect.app import Limits, make_app
 from voile.collect.store import DATABASE, opened
@@ -181,59 +178,19 @@ def one(request: Coroutine[Any, Any, Result]) -> Result:
 # ---------------------------------------------------------------------- over a network
 
 
-@dataclass(frozen=True)
-class Running:
+class Running(Listening):
     """A collector in a process of its own."""
-
-    process: subprocess.Popen[str]
-    host: str
-    port: int
-    data: Mapping[str, Any]
-
-    def connect(self) -> http.client.HTTPConnection:
-        return http.client.HTTPConnection(self.host, self.port, timeout=20)
 
     def post(
         self, body: bytes, connection: http.client.HTTPConnection | None = None
     ) -> tuple[int, Any]:
-        used = connection or self.connect()
-        try:
-            used.request("POST", "/v1/rows", body, {"Content-Type": "application/json"})
-            response = used.getresponse()
-            return response.status, json.loads(response.read())
-        finally:
-            if connection is None:
-                used.close()
-
-    def stop(self, number: int = signal.SIGTERM) -> tuple[int, str]:
-        self.process.send_signal(number)
-        _, errors = self.process.communicate(timeout=30)
-        return self.process.returncode, errors
+        return self.send("/v1/rows", body, {}, connection)
 
 
 @contextmanager
 def collector(folder: Path, *options: str) -> Iterator[Running]:
-    """`voile collect` on any free port, killed at the end if it still runs."""
-    command = [
-        sys.executable, "-m", "voile.cli", "collect", "--store", str(folder),
-        "--listen", "127.0.0.1:0", "--json", *options,
-    ]  # fmt: skip
-    process = subprocess.Popen(
-        command,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=os.environ | {"NO_COLOR": "1", "COLUMNS": "200"},
-    )
-    try:
-        assert process.stdout
-        line = process.stdout.readline()
-        if not line:
-            raise AssertionError(process.communicate()[1])
-        data = json.loads(line)
-        host, port = data["listening"].removeprefix("http://").rsplit(":", 1)
-        yield Running(process, host, int(port), data)
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
+    """`voile collect` on any free port."""
+    with started(
+        "collect", "--store", str(folder), "--listen", "127.0.0.1:0", "--json", *options
+    ) as (process, data):
+        yield Running(process, data, *place_of(data["listening"]))

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from subprocess import CompletedProcess
+from typing import Any
 from unittest.mock import patch
 
 from voile.cli import common, main
@@ -36,6 +38,13 @@ def voile(
     ):
         code = exit_code()
     return CompletedProcess(["voile", *arguments], code, written(out), written(err))
+
+
+def told(arguments: Sequence[str]) -> Any:
+    """What a command says with --json."""
+    done = voile(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
 
 
 def exit_code() -> int:

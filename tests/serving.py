@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
-import signal
 import ssl
-import subprocess
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +16,7 @@ import pyarrow as pa
 
 from tests.collecting import Answer, one
 from tests.collecting import ask as send
+from tests.processes import Listening, place_of, started
 from voile.serve.app import make_app
 from voile.serve.asker import Asker
 from voile.serve.beginning import begin
@@ -124,22 +121,8 @@ def served(folder: Path, *, rate: Rate = GENEROUS, threads: int = 8) -> Iterator
 # ---------------------------------------------------------------------- over a network
 
 
-@dataclass(frozen=True)
-class Running:
+class Running(Listening):
     """`voile serve run` in a process of its own."""
-
-    process: subprocess.Popen[str]
-    host: str
-    port: int
-    data: Mapping[str, Any]
-    context: ssl.SSLContext | None = None
-
-    def connect(self) -> http.client.HTTPConnection:
-        if self.context:
-            return http.client.HTTPSConnection(
-                self.host, self.port, timeout=20, context=self.context
-            )
-        return http.client.HTTPConnection(self.host, self.port, timeout=20)
 
     def ask(
         self,
@@ -148,66 +131,14 @@ class Running:
         connection: http.client.HTTPConnection | None = None,
         **parts: Any,
     ) -> tuple[int, Any]:
-        used = connection or self.connect()
-        try:
-            headers = {"Content-Type": "application/json", "Authorization": f"Bearer {token}"}
-            used.request("POST", "/query", json.dumps({"sql": sql} | parts), headers)
-            response = used.getresponse()
-            return response.status, json.loads(response.read())
-        finally:
-            if connection is None:
-                used.close()
-
-    def stop(self, number: int = signal.SIGTERM) -> tuple[int, str]:
-        self.process.send_signal(number)
-        _, errors = self.process.communicate(timeout=30)
-        return self.process.returncode, errors
+        body, headers = json.dumps({"sql": sql} | parts), {"Authorization": f"Bearer {token}"}
+        return self.send("/query", body, headers, connection)
 
 
 @contextmanager
 def running(
     folder: Path, *options: str, context: ssl.SSLContext | None = None
 ) -> Iterator[Running]:
-    """`voile serve run` on any free port, killed at the end if it still runs."""
-    command = [
-        sys.executable, "-m", "voile.cli", "serve", "run", str(folder), "--port", "0", "--json",
-        *options,
-    ]  # fmt: skip
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=plain()
-    )
-    try:
-        assert process.stdout
-        line = process.stdout.readline()
-        if not line:
-            raise AssertionError(process.communicate()[1])
-        data = json.loads(line)
-        host, port = data["url"].partition("://")[2].rsplit(":", 1)
-        yield Running(process, host, int(port), data, context)
-    finally:
-        if process.poll() is None:
-            process.kill()
-        process.communicate()
-
-
-def plain() -> dict[str, str]:
-    return os.environ | {"NO_COLOR": "1", "COLUMNS": "200"}
-
-
-def voile(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """A command, as a user runs it."""
-    return subprocess.run(
-        [sys.executable, "-m", "voile.cli", *arguments],
-        capture_output=True,
-        text=True,
-        env=plain(),
-        timeout=60,
-        check=False,
-    )
-
-
-def told(arguments: Sequence[str]) -> Any:
-    """What a command says with --json."""
-    done = voile(*arguments, "--json")
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    """`voile serve run` on any free port."""
+    with started("serve", "run", str(folder), "--port", "0", "--json", *options) as (process, data):
+        yield Running(process, data, *place_of(data["url"]), context)

@@ -18,7 +18,9 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
-from tests.serving import plain, running, told
+from tests.processes import plain
+from tests.running import told
+from tests.serving import running
 from voile.asking import mine
 from voile.asking.client import Server
 from voile.cli import app

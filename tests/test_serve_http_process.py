@@ -20,7 +20,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-from tests.serving import CODEBOOK, begun, plain, running, table
+from tests.processes import plain
+from tests.serving import CODEBOOK, begun, running, table
 from voile.cli import app
 from voile.errors import UsageError, VoileError
 from voile.serve.serving import Serving, check_certificate, serve
