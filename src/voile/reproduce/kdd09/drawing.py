@@ -53,17 +53,6 @@ def values(points: Points, y: str, letter: str, **place: Any) -> Any:
     return base.encode(x=alt.X("p_loss:Q"), y=alt.Y(f"{y}:Q"), text="text:N")
 
 
-def rule(y: tuple[str, float], text: str, **place: Any) -> Any:
-    """A line across with words at its right end."""
-    alt = look.altair()
-    base = alt.Chart(alt.Data(values=[{y[0]: y[1]}])).encode(y=alt.Y(f"{y[0]}:Q"))
-    words = {"align": "right", "dx": -4, "dy": -9, "fontSize": 13, "color": look.SOFT} | place
-    return alt.layer(
-        base.mark_rule(color=look.SOFT, strokeDash=[2, 3], strokeWidth=1.5),
-        base.mark_text(text=text, **words).encode(x=alt.value("width")),
-    )
-
-
 def cloud(points: Sequence[Mapping[str, float]], x: str, y: str) -> Any:
     """Many pale points, behind the others."""
     alt = look.altair()
