@@ -13,7 +13,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from bench.collect_work import load
+from bench.http_load import load, served
 
 DATASET = "dataset:adult/frontier"
 BARE = """
@@ -132,20 +132,6 @@ def messages(asked: Sequence[str], token: str) -> list[bytes]:
         % (token.encode(), len(body), body)
         for body in bodies
     ]
-
-
-@contextmanager
-def served(command: Sequence[str]) -> Iterator[int]:
-    """The port of a server that is ready."""
-    process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-    )
-    try:
-        assert process.stdout
-        yield int(json.loads(process.stdout.readline())["url"].rsplit(":", 1)[1])
-    finally:
-        process.terminate()
-        process.communicate(timeout=30)
 
 
 def check_charged(folder: Path, wanted: int) -> None:
