@@ -21,18 +21,18 @@ SECONDS = 120
 """For one cell; the notebooks take less than 20 seconds each on two idle cores."""
 
 
-def texts(notebook: Any) -> list[list[str]]:
-    """What each cell of code showed as text; pictures are drawn alike only by the same fonts."""
+def texts(notebook: Any) -> list[str]:
+    """What each cell of code showed as text, however it was cut into pieces on the way."""
     found = []
     for cell in notebook.cells:
         shown = cell.get("outputs", [])
         said = [each.get("text") or each.get("data", {}).get("text/plain", "") for each in shown]
-        found.append([text for text in said if " at 0x" not in text and "Image object" not in text])
+        found.append("".join(text for text in said if not text.startswith("<IPython")))
     return found
 
 
 def pictures(notebook: Any) -> list[int]:
-    """How many pictures each cell shows."""
+    """How many pictures each cell shows; they are drawn alike only by the same fonts."""
     shown = [cell.get("outputs", []) for cell in notebook.cells]
     return [sum("image/png" in each.get("data", {}) for each in outputs) for outputs in shown]
 
@@ -49,7 +49,11 @@ def run(notebook: Any, folder: Path) -> Any:
     """A copy with the outputs of a fresh kernel that works in an empty folder."""
     fresh = nbformat.from_dict(notebook)
     client = nbclient.NotebookClient(
-        fresh, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": str(folder)}}
+        fresh,
+        timeout=SECONDS,
+        kernel_name="python3",
+        coalesce_streams=True,
+        resources={"metadata": {"path": str(folder)}},
     )
     with warnings.catch_warnings():  # of the machinery between us and the kernel, not of ours
         warnings.simplefilter("ignore")
