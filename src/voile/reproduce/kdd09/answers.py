@@ -123,7 +123,7 @@ def drawn(columns: dict[str, list[Any]], buckets: dict[str, Points]) -> Any:
 FIG3A = Figure(
     name="kdd09-fig3a",
     paper=PAPER,
-    what="Figure 3(a): relative error of counts against privacy loss",
+    what="Relative error of counts against privacy loss",
     parts=parts,
     conclude=conclude,
 )

@@ -189,7 +189,8 @@ def one_class(below_one: Points, open_: Sequence[dict[str, Any]]) -> Check:
         f"at δ = {BELOW_ONE} {ours[0]} classes, {ours[1]} where absent values are ignored; in "
         f"{len(open_)} other orders {fewest} or more",
         all(number == 1 for number in ours),
-        why="cutting ages at their median alone meets δ = 0.6",
+        expected=False,
+        why="cutting ages at their median alone meets δ = 0.6, so that a cut is allowed",
     )
 
 
@@ -216,7 +217,7 @@ def drawn(general: dict[str, Points], small: Points, open_: Sequence[dict[str, A
 FIG2A = Figure(
     name="kdd09-fig2a",
     paper=PAPER,
-    what="Figure 2(a): utility loss against privacy loss, four requirements",
+    what="Utility loss against privacy loss, four requirements",
     parts=parts,
     conclude=conclude,
 )

@@ -164,14 +164,14 @@ def as_the_text_says(by: str, sizes: Sequence[float], told: Sequence[dict[str, f
 FIG3B = Figure(
     name="kdd09-fig3b",
     paper=PAPER,
-    what="Figure 3(b): relative error of counts by their selectivity",
+    what="Relative error of counts by their selectivity",
     parts=partial(parts, by_selectivity),
     conclude=partial(conclude, by_selectivity, "b"),
 )
 FIG3C = Figure(
     name="kdd09-fig3c",
     paper=PAPER,
-    what="Figure 3(c): relative error of counts by their dimension",
+    what="Relative error of counts by their dimension",
     parts=partial(parts, by_dimension),
     conclude=partial(conclude, by_dimension, "c"),
 )

@@ -85,7 +85,7 @@ def substantially(
 FIG2B = Figure(
     name="kdd09-fig2b",
     paper=PAPER,
-    what="Figure 2(b): generalization and bucketization under ℓ and t",
+    what="Generalization and bucketization under ℓ and t",
     parts=parts,
     conclude=conclude,
 )

@@ -82,7 +82,7 @@ def drawn(sizes: dict[str, int]) -> Any:
 TABLE1 = Figure(
     name="kdd09-table1",
     paper=PAPER,
-    what="Table 1: Adult as it is used, 45,222 rows and seven attributes",
+    what="Adult as it is used, 45,222 rows and seven attributes",
     parts=parts,
     conclude=conclude,
 )

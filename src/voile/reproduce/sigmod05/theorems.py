@@ -281,14 +281,14 @@ def parts_5(run: Run) -> list[Part]:  # noqa: ARG001
 THEOREM_4 = Figure(
     name="sigmod05-thm4",
     paper=PAPER,
-    what="Theorem 4's example: one column, s = 68 at p = 0.2",
+    what="One column, s = 68 at p = 0.2",
     parts=parts_4,
     conclude=conclude_4,
 )
 THEOREM_5 = Figure(
     name="sigmod05-thm5",
     paper=PAPER,
-    what="Theorem 5's example: two columns, s = 273 at p = 0.2",
+    what="Two columns, s = 273 at p = 0.2",
     parts=parts_5,
     conclude=conclude_5,
 )
