@@ -147,7 +147,8 @@ def imports(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 if alias.name.startswith("voile."):
-                    yield node.lineno, *alias.name.rsplit(".", maxsplit=1)
+                    package, _, name = alias.name.rpartition(".")
+                    yield node.lineno, package, name
 
 
 def wrong(tree: ast.Module) -> list[str]:

@@ -66,7 +66,7 @@ def spelled(parameter: Any) -> str:
     """An argument or an option as one writes it."""
     if parameter.param_type_name == "argument":
         return str(parameter.metavar or parameter.name.upper())
-    return max(parameter.opts, key=len)
+    return str(max(parameter.opts, key=len))
 
 
 def value(parameter: Any) -> str:
