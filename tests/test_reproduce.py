@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -31,13 +32,25 @@ RUNNER = CliRunner()
 # ---------------------------------------------------------------------- verdicts
 
 
-def test_a_number_agrees_within_its_reading_and_three_deviations() -> None:
+def test_a_number_agrees_within_its_reading_and_what_coins_do() -> None:
     exact = Sample.of(2.0)
     assert Number("x", 2.04, exact, 0.05).agrees
     assert not Number("x", 2.06, exact, 0.05).agrees
-    spread = Sample.of([1.0, 2.0, 3.0])  # sd 1: one more run is within 3·√(4/3) of the mean
-    assert Number("x", 5.4, spread).agrees
-    assert not Number("x", 5.5, spread).agrees
+    # Student's quantile for 0.995 and 7 degrees of freedom is 3.4995 in every table of it.
+    spread = Sample.of([1.0, 3.0] * 4)
+    beyond = 3.4995 * spread.sd * (9 / 8) ** 0.5
+    assert Number("x", 2 + beyond - 0.001, spread).agrees
+    assert not Number("x", 2 + beyond + 0.001, spread).agrees
+    assert Number("x", 2 + beyond + 0.04, spread, reading=0.05).agrees
+
+
+def test_a_right_number_is_rejected_once_in_a_hundred_times() -> None:
+    """Of 20,000 samples of 4 runs: within 5 standard deviations, false alarm 6·10⁻⁷."""
+    draws = np.random.default_rng(1).normal(3.0, 0.7, size=(20_000, 5))
+    rejected = sum(not Sample.of(runs[:4]).near(runs[4], 0.0) for runs in draws.tolist())
+    assert abs(rejected - 200) < 5 * (200 * 0.99) ** 0.5
+    wrong = sum(not Sample.of(runs[:4]).near(runs[4] + 7.0, 0.0) for runs in draws.tolist())
+    assert wrong > 15_000
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from voile.evaluate.look import (
     INK,
     METHOD_COLOURS,
     METHOD_DASHES,
+    OWN_SCALES,
     SOFT,
     VERMILION,
 )
@@ -135,4 +136,4 @@ def table(
 
 def beside(*charts: Any) -> Any:
     """Panels in a row."""
-    return altair().hconcat(*charts, spacing=36)
+    return altair().hconcat(*charts, spacing=36).resolve_scale(**OWN_SCALES)

@@ -8,6 +8,11 @@ from dataclasses import dataclass
 from statistics import fmean, stdev
 from typing import Any
 
+from scipy.special import stdtrit
+
+FALSE_ALARM = 0.01
+"""How often a right number is rejected."""
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -36,9 +41,13 @@ class Sample:
     def near(self, value: float, reading: float) -> bool:
         """Whether one more run may have given `value`, which is known up to `reading`.
 
-        Three standard deviations: a right number is rejected about once in 370 times.
+        Student's law: whatever the number of runs, a right value is rejected at most once in a
+        hundred times, if runs are normal.
         """
-        return abs(self.mean - value) <= reading + 3 * self.sd * math.sqrt(1 + 1 / self.runs)
+        if self.runs == 1:
+            return abs(self.mean - value) <= reading
+        beyond = float(stdtrit(self.runs - 1, 1 - FALSE_ALARM / 2))
+        return abs(self.mean - value) <= reading + beyond * self.sd * math.sqrt(1 + 1 / self.runs)
 
 
 @dataclass(frozen=True)

@@ -71,9 +71,9 @@ def figure_view(found: Reproduced) -> Any:
     for check in found.checks:
         told = sign(check.agrees, check.sound)
         shown = "–" if check.agrees is None and check.sound else told
-        view.add_row(
-            check.what, printed(check.printed), measured(check.to_dict()), Text(shown, STYLES[told])
-        )
+        # As Text: what stands in brackets is no markup.
+        cells = (check.what, printed(check.printed), measured(check.to_dict()))
+        view.add_row(*map(Text, cells), Text(shown, STYLES[told]))
     reasons = [
         Text(f"{check.what}: {check.why}", style="dim") for check in found.checks if check.why
     ]

@@ -12,7 +12,7 @@ Columns = Mapping[str, Sequence[Any]]
 
 
 def picture(errors: Columns, saved: Columns) -> Any:
-    return beside(errors_of(errors), savings(saved)).resolve_scale(color="independent")
+    return beside(errors_of(errors), savings(saved))
 
 
 def chart(rows: Sequence[Mapping[str, Any]]) -> Any:

@@ -14,9 +14,7 @@ Columns = Mapping[str, Sequence[Any]]
 def picture(
     estimates: Columns, measured: Columns, formula: Columns, promises: Sequence[str]
 ) -> Any:
-    return beside(intervals(estimates), curves(measured, formula, promises)).resolve_scale(
-        color="independent"
-    )
+    return beside(intervals(estimates), curves(measured, formula, promises))
 
 
 def chart(columns: Columns) -> Any:

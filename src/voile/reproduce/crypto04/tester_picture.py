@@ -18,8 +18,7 @@ Columns = Mapping[str, Sequence[Any]]
 def picture(
     halves: Columns, decided: Columns, separation: float, rows: int, deltas: Sequence[float]
 ) -> Any:
-    panels = beside(bells(halves, separation, rows, deltas), costs(decided))
-    return panels.resolve_scale(color="independent")
+    return beside(bells(halves, separation, rows, deltas), costs(decided))
 
 
 def chart(rows: Sequence[Mapping[str, Any]]) -> Any:

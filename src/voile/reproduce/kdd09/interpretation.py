@@ -190,8 +190,7 @@ def of_utility(named: dict[str, Points], trivial: float) -> list[Check]:
 
 
 def drawn(columns: dict[str, list[Any]], named: dict[str, Points], trivial: float) -> Any:
-    both = look.beside(known(columns), lost(named, trivial))
-    return both.resolve_scale(color="independent")
+    return look.beside(known(columns), lost(named, trivial))
 
 
 def known(columns: dict[str, list[Any]]) -> Any:

@@ -142,11 +142,10 @@ def picture_4(bounds: Mapping[str, Any], beliefs: Mapping[str, Any]) -> Any:
     limit = alt.Chart(alt.Data(values=[{"rho2": RHO2, "s": 1, "words": "ρ2 = 0.95"}]))
     rule = limit.mark_rule(color=INK, strokeDash=[2, 4]).encode(y="rho2:Q")
     name = limit.mark_text(align="left", dx=6, dy=-8, color=INK, fontSize=13)
-    own = {"color": "independent", "strokeDash": "independent"}
     return beside(
         first + mark.encode(x="p:Q", y="s:Q") + text.encode(x="p:Q", y="s:Q", text="words:N"),
         second + rule + name.encode(x="s:Q", y="rho2:Q", text="words:N"),
-    ).resolve_scale(**own)
+    )
 
 
 # ---------------------------------------------------------------------- Theorem 5

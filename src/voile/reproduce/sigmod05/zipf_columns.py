@@ -188,8 +188,7 @@ def picture(table: Mapping[str, Sequence[Any]]) -> Any:
         drawn = only(table, table=(name,), retention=(SHOWN,))
         drawn["way"] = [SHORT[method] for method in drawn["method"]]
         panels.append(panel(drawn, "way", f"{title}, p = {SHOWN:g}"))
-    own = {"color": "independent", "strokeDash": "independent"}
-    return beside(*panels).resolve_scale(**own)
+    return beside(*panels)
 
 
 def panel(columns: Mapping[str, Sequence[Any]], by: str, title: str) -> Any:
