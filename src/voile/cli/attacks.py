@@ -10,7 +10,8 @@ import typer
 from voile.cli.asking import CaOpt, InsecureOpt, TokenFileOpt, TokenOpt, server_at
 from voile.cli.common import JsonOpt, NullTextOpt, ReleaseArg, check_output, commands
 from voile.cli.groups import WithDefault, group_of
-from voile.terminal import fitting_progress, say, show
+from voile.terminal import say, show
+from voile.terminal.progress import fitting_progress
 
 attacks = group_of("Attack what was released or answered.", WithDefault)
 commands.add_typer(attacks, name="attack")

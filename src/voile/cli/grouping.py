@@ -36,8 +36,9 @@ from voile.cli.grouping_options import (
     check_applied,
     grouping_wish,
 )
-from voile.terminal import progress_bar, show
+from voile.terminal import show
 from voile.terminal.grouping import generalized_view
+from voile.terminal.progress import progress_bar
 
 
 @commands.command()

@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from voile.cli.common import ColumnsOpt, JsonOpt, ReleaseArg, commands, split_names
-from voile.terminal import fitting_progress, say, show
+from voile.terminal import say, show
 from voile.terminal.mining import rules_view, tree_view
+from voile.terminal.progress import fitting_progress
 
 
 @commands.command()

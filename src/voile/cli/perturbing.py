@@ -19,13 +19,14 @@ from voile.cli.common import (
     inode,
     split_names,
 )
-from voile.terminal import progress_bar, say, show
+from voile.terminal import say, show
 from voile.terminal.perturbing import (
     combination_view,
     exposure_view,
     perturbation_view,
     spec_view,
 )
+from voile.terminal.progress import progress_bar
 
 RetentionOpt = Annotated[
     list[str],

@@ -19,14 +19,10 @@ from voile.cli.common import (
     commands,
     own_tables,
 )
-from voile.terminal import (
-    explanation_view,
-    fitting_progress,
-    refinement_view,
-    say,
-    show,
-    show_answer,
-)
+from voile.terminal import say, show
+from voile.terminal.answers import explanation_view, show_answer
+from voile.terminal.progress import fitting_progress
+from voile.terminal.publications import refinement_view
 
 
 @commands.command()

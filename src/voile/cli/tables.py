@@ -55,16 +55,11 @@ from voile.cli.grouping_options import (
     check_belong,
     grouping_wish,
 )
-from voile.terminal import (
-    inspection_view,
-    progress_bar,
-    publication_view,
-    say,
-    show,
-    table_of,
-)
+from voile.terminal import say, show, table_of
 from voile.terminal.conjuncts import counted_view
 from voile.terminal.grouping import grouped_view
+from voile.terminal.progress import progress_bar
+from voile.terminal.publications import inspection_view, publication_view
 
 
 @commands.command()

@@ -29,7 +29,8 @@ from voile.schema.schema import summary
 from voile.shell.bars import print_bars
 from voile.shell.session import Leave, Session
 from voile.shell.statements import is_command
-from voile.terminal import complain, fitting_progress, say, table_of
+from voile.terminal import complain, say, table_of
+from voile.terminal.progress import fitting_progress
 
 MOST_VALUES = 500
 """Values of an attribute that `\\d NAME` lists."""

@@ -15,7 +15,8 @@ from rich.console import Console
 from voile.errors import UsageError
 from voile.estimate import Answer
 from voile.release import Release
-from voile.terminal import explanation_view, say, show
+from voile.terminal import say, show
+from voile.terminal.answers import explanation_view
 
 Mode = Literal["table", "json", "csv"]
 SHOWN_ROWS = 200

@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from typing import TYPE_CHECKING, Any
 
-from voile.terminal import key_values, say, show, show_answer, table_of
+from voile.terminal import key_values, say, show, table_of
+from voile.terminal.answers import show_answer
 
 if TYPE_CHECKING:
     from voile.asking.client import Cost, Reply

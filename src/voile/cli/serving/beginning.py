@@ -9,7 +9,8 @@ import typer
 
 from voile.cli.common import ColumnsOpt, JsonOpt, NullTextOpt, split_names
 from voile.cli.serving.common import serve
-from voile.terminal import progress_bar, show
+from voile.terminal import show
+from voile.terminal.progress import progress_bar
 from voile.terminal.serving import begun_view
 
 
