@@ -21,7 +21,9 @@ from voile.errors import UsageError, did_you_mean
 __all__ = ["KINDS", "Change", "Kind", "NoiseLaw", "noise_law"]
 
 Kind = Literal["binomial", "gaussian", "geometric"]
+"""The laws of noise that a server may draw from."""
 KINDS: tuple[str, ...] = get_args(Kind)
+"""Their names."""
 
 SUMMED = 4096
 """Below this σ, sums over a discrete Gaussian are taken term by term."""
