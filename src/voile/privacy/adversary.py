@@ -159,6 +159,8 @@ class Leaks:
 
     covered: Bools
     """The prior is at most d. A larger one is outside of what is promised."""
+    above: Bools
+    """It is now above γ, whatever it was."""
     positive: Bools
     """It was at most d and is now above γ."""
     negative: Bools
@@ -175,9 +177,11 @@ def leaks(
     most = promise.prior if protected is None else protected
     covered = prior <= most * (1 + ROUNDING)
     least = promise.prior / promise.posterior * (1 - ROUNDING)
+    above = posterior > promise.posterior * (1 + ROUNDING)
     return Leaks(
         covered=covered,
-        positive=covered & (posterior > promise.posterior * (1 + ROUNDING)),
+        above=above,
+        positive=covered & above,
         negative=covered & (posterior < least * prior),
     )
 

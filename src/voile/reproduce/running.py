@@ -107,7 +107,8 @@ def outcome(future: Future[Any], task: Part | Figure) -> Any:
     except BrokenProcessPool:
         raise UsageError(
             "a process that was working ended all at once; most likely memory ran out",
-            hint="run it again, with --jobs 1: what was done is kept",
+            hint="run it again, with --jobs 1: what was done is kept. A script calls `reproduce` "
+            "under `if __name__ == '__main__':`, since its processes import it",
         ) from None
     except Exception as error:
         error.add_note(f"in {task.name if isinstance(task, Figure) else task.key}")

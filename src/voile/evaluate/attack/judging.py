@@ -76,8 +76,7 @@ class Judged:
         found = self.leaks
         positive, negative = promised(self.promise, self.case.kind)
         broken = found.positive & positive | found.negative & negative
-        above = self.posterior > self.promise.posterior
-        sums = (found.covered, above, found.positive, found.negative, broken)
+        sums = (found.covered, found.above, found.positive, found.negative, broken)
         return Tally(len(self.case), *(int(which.sum()) for which in sums))
 
     def kept(self) -> list[Belief]:
