@@ -44,6 +44,25 @@ def test_a_number_agrees_within_its_reading_and_what_coins_do() -> None:
     assert Number("x", 2 + beyond + 0.04, spread, reading=0.05).agrees
 
 
+def test_averages_are_judged_more_strictly_than_single_runs() -> None:
+    """By Student's quantile for 7 degrees of freedom, over the root of 8."""
+    spread = Sample.of([1.0, 3.0] * 4)
+    beyond = 3.4995 * spread.sd / 8**0.5
+    for off, sound in ((beyond - 0.001, True), (beyond + 0.001, False)):
+        assert Number("x", None, spread, right=2 + off, average=True).sound is sound
+        assert Number("x", None, spread, right=2 + off).sound
+    assert not Number("x", None, Sample.of(2.0), 0.05, right=2.06, average=True).sound
+
+
+def test_runs_of_two_seeds_have_nothing_in_common() -> None:
+    several = [set(Run(seed=seed).seeds(900, 5)) for seed in (1, 2, 3)]
+    assert len(set.union(*several)) == 2700
+    assert Run(seed=1).seeds(3, 2) == range(1, 4)
+    for seed in (0, -1):
+        with pytest.raises(UsageError, match="too small"):
+            Run(seed=seed)
+
+
 def test_a_right_number_is_rejected_once_in_a_hundred_times() -> None:
     """Of 20,000 samples of 4 runs: within 5 standard deviations, false alarm 6·10⁻⁷."""
     draws = np.random.default_rng(1).normal(3.0, 0.7, size=(20_000, 5))
@@ -112,7 +131,7 @@ def test_pieces_are_done_once(tmp_path: Path) -> None:
     reproduce(both, out, jobs=1)
     assert len(lines_of(log)) == len(set(lines_of(log))) == 9
     reproduce(both, out, run=Run(seed=2), jobs=1)
-    assert len(set(lines_of(log))) == 12
+    assert len(set(lines_of(log))) == 18  # another seed has no coin in common with this one
 
 
 def lines_of(log: Path) -> list[str]:

@@ -8,10 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from voile.errors import UsageError
 from voile.reproduce.verdict import Check
 
 WORDS = {"fig": "Figure", "table": "Table", "thm": "Theorem", "example": "Example"}
 """How names say what the papers call things: fig2a is Figure 2(a), thm41 is Theorem 4.1."""
+
+APART = 1000
+"""How far apart the seeds of two runs are: no figure repeats so often."""
 
 Columns = Mapping[str, Sequence[Any]]
 """A table to be written as CSV: names to values, all of one length."""
@@ -24,9 +28,21 @@ class Run:
     quick: bool = False
     seed: int = 1
 
+    def __post_init__(self) -> None:
+        if self.seed < 1:
+            raise UsageError(f"seed {self.seed} is too small", hint="1 or more")
+
+    @property
+    def first(self) -> int:
+        """The seed of what is done once, and of the first repetition.
+
+        Runs of two seeds have no repetition in common: that of another is another experiment.
+        """
+        return 1 + APART * (self.seed - 1)
+
     def seeds(self, full: int, quick: int) -> range:
         """One seed a repetition: so many in a full run, so many in a quick one."""
-        return range(self.seed, self.seed + (quick if self.quick else full))
+        return range(self.first, self.first + (quick if self.quick else full))
 
 
 @dataclass(frozen=True)

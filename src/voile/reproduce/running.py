@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import multiprocessing
 import signal
 from collections.abc import Iterator, Sequence
@@ -85,7 +86,8 @@ class Reproducing:
         if isinstance(task, Figure):
             self.done[task.name] = result
         else:
-            self.kept.keep(task.key, result)
+            # As it will be read again: a run that goes on must not see other types than this one.
+            self.kept.keep(task.key, json.loads(json.dumps(result)))
             self.conclude()
 
     def conclude(self) -> None:
@@ -122,13 +124,14 @@ def finish(figure: Figure, run: Run, results: Sequence[Any], folder: Path) -> Re
 @contextmanager
 def workers(number: int) -> Iterator[ProcessPoolExecutor]:
     """Processes that end with this one, also when it is interrupted."""
+    others = set(multiprocessing.active_children())  # whoever calls this may have some
     context = multiprocessing.get_context("spawn")
     pool = ProcessPoolExecutor(number, mp_context=context, initializer=begin_work)
     try:
         yield pool
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
-        for process in multiprocessing.active_children():
+        for process in set(multiprocessing.active_children()) - others:
             process.terminate()
         raise
     pool.shutdown()

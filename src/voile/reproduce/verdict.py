@@ -44,10 +44,21 @@ class Sample:
         Student's law: whatever the number of runs, a right value is rejected at most once in a
         hundred times, if runs are normal.
         """
+        return abs(self.mean - value) <= reading + self._beyond * math.sqrt(1 + 1 / self.runs)
+
+    def centred_on(self, value: float, reading: float) -> bool:
+        """Whether runs give `value` on average, which is known up to `reading`; rejected as rarely.
+
+        An average is known better than the next run: this finds errors that `near` does not.
+        """
+        return abs(self.mean - value) <= reading + self._beyond / math.sqrt(self.runs)
+
+    @property
+    def _beyond(self) -> float:
+        """How far a run may be from the mean of all; 0 where there is one."""
         if self.runs == 1:
-            return abs(self.mean - value) <= reading
-        beyond = float(stdtrit(self.runs - 1, 1 - FALSE_ALARM / 2))
-        return abs(self.mean - value) <= reading + beyond * self.sd * math.sqrt(1 + 1 / self.runs)
+            return 0.0
+        return float(stdtrit(self.runs - 1, 1 - FALSE_ALARM / 2)) * self.sd
 
 
 @dataclass(frozen=True)
@@ -55,7 +66,9 @@ class Number:
     """A number of the paper and ours.
 
     `reading` is how exactly the print can be read: half of its last digit, or what an eye can tell
-    on a curve. Where the print is wrong, `right` is what it should be, and `why` says so.
+    on a curve. Where the print is wrong, `right` is what it should be, and `why` says so. `average`
+    says that `right` is what runs give on average, by a formula or by many more runs, and not what
+    one run gave.
     """
 
     what: str
@@ -64,6 +77,7 @@ class Number:
     reading: float = 0.0
     right: float | None = None
     why: str = ""
+    average: bool = False
 
     @property
     def agrees(self) -> bool | None:
@@ -75,6 +89,8 @@ class Number:
     @property
     def sound(self) -> bool:
         """Whether it is what it should be: the print, or what is right where the print is not."""
+        if self.right is not None and self.average:
+            return self.measured.centred_on(self.right, self.reading)
         expected = self.printed if self.right is None else self.right
         return expected is None or self.measured.near(expected, self.reading)
 

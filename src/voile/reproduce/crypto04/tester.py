@@ -112,8 +112,8 @@ def on_adult(batches: int, seed: int) -> dict[str, Any]:
 def parts(run: Run) -> list[Part]:
     batches = 6 if run.quick else 16
     return [
-        Part(on_adult, {"batches": 2, "seed": run.seed}),
-        *(Part(covaried, {"delta": delta, "seed": run.seed}) for delta in DELTAS),
+        Part(on_adult, {"batches": 2, "seed": run.first}),
+        *(Part(covaried, {"delta": delta, "seed": run.first}) for delta in DELTAS),
         *(
             Part(searched, {"delta": delta, "batches": batches, "seed": seed})
             for delta in DELTAS
@@ -191,7 +191,8 @@ def checks(
     rate = Sample.of([one["accepted"][-1] / one["tried"] for one in found])
     numbers = [
         Number("a random half is accepted, as written", None, rate, 0.5e-5, 3e-5,
-               "√n is four standard deviations of a(q, α) − |q|·p(α), which is √n/4 at most"),
+               "√n is four standard deviations of a(q, α) − |q|·p(α), which is √n/4 at most",
+               average=True),
         apart(found),
     ]  # fmt: skip
     for place, (bias, (accepted, right)) in enumerate(ADULT.items()):
@@ -212,6 +213,7 @@ def apart(found: Sequence[Any]) -> Number:
         "distance of the two bells, in (Δ₂ − Δ₁)·√n", 1.0, Sample.of(gap.tolist()), 0.05,
         excess / math.sqrt(ROWS) / (1 - SHARE),
         "a half with x more of α has x·Δ/(1 − p(α)) more of β: the slide leaves out 1/(1 − p(α))",
+        average=True,
     )  # fmt: skip
 
 

@@ -65,7 +65,7 @@ def told(outcome: Any) -> dict[str, Any]:
 
 
 def parts(run: Run) -> list[Part]:
-    first = Part(walked, {"eta": ETAS[0], "seed": run.seed})
+    first = Part(walked, {"eta": ETAS[0], "seed": run.first})
     return [first, *(Part(walked, {"eta": ETAS[1], "seed": seed}) for seed in run.seeds(6, 4))]
 
 
@@ -112,11 +112,13 @@ def checks(results: Sequence[Any]) -> list[Check]:
                  Sample.of(promised[eta][0]["ratio"]), 0.05, right, NOISE)
           for eta, right in zip(ETAS, (10.5, 23.6), strict=True)),
         Number("chance that conf rises by more than 1, V = T", None, over(slides, "above"), 0.005,
-               0.31),
+               0.31, average=True),
         Number("chance that conf moves by more than 1, V = T", None, over(slides, "either"), 0.005,
                0.37, "the end is N(½, 1): .309 above and .067 below"),
-        Number("mean of the walk's end, V = T", None, over(slides, "mean"), 0.005, 0.5),
-        Number("standard deviation of the walk's end, V = T", None, over(slides, "sd"), 0.005, 1.0),
+        Number("mean of the walk's end, V = T", None, over(slides, "mean"), 0.005, 0.5,
+               average=True),
+        Number("standard deviation of the walk's end, V = T", None, over(slides, "sd"), 0.005, 1.0,
+               average=True),
         broken(slides),
         *(kept(eta, [one["needed"] for one in promised[eta]]) for eta in ETAS),
         highest([one["needed"] for one in promised[ETAS[1]]]),

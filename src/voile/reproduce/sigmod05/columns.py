@@ -40,9 +40,7 @@ def measured(run: Run, results: Sequence[Any]) -> Series:
 
 def grows(series: Series, run: Run, method: str) -> Claim:
     """Exponential growth: every column multiplies the error, and so does every step of p down."""
-    by_columns = [
-        growth([series.mean(k, p, method) for k in ALL]) for p in retentions_of(run) if p < HIGHEST
-    ]
+    by_columns = [growth([series.mean(k, p, method) for k in ALL]) for p in retentions_of(run)]
     by_retention = [
         rises([series.mean(k, p, method) for p in reversed(retentions_of(run))]) for k in ALL
     ]
@@ -139,6 +137,7 @@ def conclude_inversion(run: Run, results: Sequence[Any]) -> Finding:
             reading=0.01 * (right := expected_inversion(k, p)),
             right=right,
             why="by formula, from the variances of the cells",
+            average=True,
         )
         for k in ALL
         for p in (LOWEST, 0.3, 0.5, HIGHEST)

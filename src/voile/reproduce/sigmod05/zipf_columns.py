@@ -34,7 +34,7 @@ SHOWN = 0.5
 """The retention at which methods are drawn beside each other."""
 
 # Means over 10 tables by a program that shares nothing with this one, by columns, retention and
-# method, with how far two such means may be apart.
+# method, with how far another mean may be from it by chance.
 KNOWN = {
     (4, 0.5, STOPPED): (0.0193, 0.0056),
     (6, 0.3, STOPPED): (0.0415, 0.0185),
@@ -93,6 +93,7 @@ def numbers(series: Series) -> list[Check]:
             reading=apart,
             right=right,
             why="the mean of 10 tables by an independent program",
+            average=True,
         )
         for (columns, p, method), (right, apart) in KNOWN.items()
         if (ZIPF, columns, p, method) in series.samples

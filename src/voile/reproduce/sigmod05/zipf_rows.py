@@ -72,6 +72,7 @@ def numbers(series: Series) -> list[Check]:
             reading=apart,
             right=right,
             why="the mean of 10 tables by an independent program",
+            average=True,
         )
         for (rows, p, method), (right, apart) in KNOWN.items()
     ]

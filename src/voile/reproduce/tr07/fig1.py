@@ -80,7 +80,7 @@ def curve() -> dict[str, list[float]]:
 
 def parts(run: Run) -> list[Part]:
     several = QUICK if run.quick else FULL
-    return [Part(curve), *(Part(sizes, {"posterior": p, "seed": run.seed}) for p in several)]
+    return [Part(curve), *(Part(sizes, {"posterior": p, "seed": run.first}) for p in several)]
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:

@@ -90,7 +90,7 @@ def queried(seed: int) -> int:
 
 
 def parts(run: Run) -> list[Part]:
-    return [Part(computed), Part(queried, {"seed": run.seed})]
+    return [Part(computed), Part(queried, {"seed": run.first})]
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001  (the same for all runs)

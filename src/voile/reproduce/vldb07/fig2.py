@@ -21,7 +21,7 @@ FAR = 10
 
 
 def parts(run: Run) -> list[Part]:
-    return [Part(measured, {"method": method, "seed": run.seed}) for method in METHODS]
+    return [Part(measured, {"method": method, "seed": run.first}) for method in METHODS]
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001  (the same for all runs)
