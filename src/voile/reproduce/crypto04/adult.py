@@ -6,6 +6,7 @@ from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from voile.datasets import find
@@ -22,15 +23,17 @@ def properties() -> dict[str, npt.NDArray[np.bool_]]:
     """For each property, for which rows it holds."""
     rows = pq.read_table(find("adult/train").path, filters=[("split", "==", "train")])
 
-    def of(name: str) -> npt.NDArray[np.object_]:
-        return np.array(rows.column(name).to_pylist(), dtype=object)
+    def equal(name: str, value: str) -> npt.NDArray[np.bool_]:
+        found = pc.fill_null(pc.equal(rows.column(name), value), False)
+        return np.asarray(found.to_numpy(), dtype=np.bool_)
 
     def numbers(name: str) -> npt.NDArray[np.int64]:
         return np.asarray(rows.column(name).to_numpy(), dtype=np.int64)
 
     found = (
-        of("sex") == "Male", of("race") == "White", of("marital_status") == "Married-civ-spouse",
-        of("salary") == ">50K", of("workclass") == "Private", numbers("age") >= 40,
+        equal("sex", "Male"), equal("race", "White"),
+        equal("marital_status", "Married-civ-spouse"), equal("salary", ">50K"),
+        equal("workclass", "Private"), numbers("age") >= 40,
         numbers("hours_per_week") >= 41, numbers("education_num") >= 13,
     )  # fmt: skip
     return {n: np.asarray(c, dtype=np.bool_) for n, c in zip(PROPERTIES, found, strict=True)}

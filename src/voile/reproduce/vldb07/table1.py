@@ -92,7 +92,7 @@ def real(rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
 
 
 def parts(run: Run) -> list[Part]:
-    given = {"seed": run.seed, "count": 100 if run.quick else 400}
+    given = {"seed": run.first, "count": 100 if run.quick else 400}
     kept = [Part(rows_kept, {"seed": seed}) for seed in run.seeds(20, 6)]
     return [Part(classes), Part(views, given), *kept]
 
@@ -138,6 +138,20 @@ def of_counts(shown: Any, kept: Sequence[Any]) -> tuple[Check, ...]:
         Number("records kept in (c), FRAPP", 2, Sample.of(one["kept"] for one in kept), 0.5),
         Number("records kept in (d), αβ", 4, Sample.of(shown["kept"]), 0.5),
         Number("tuples inserted in (d), αβ", 8, Sample.of(shown["inserted"]), 0.5),
+        Number(
+            "records kept in (d), average",
+            None,
+            Sample.of(shown["kept"]),
+            right=len(SCORES) * alphabeta().retention,
+            average=True,
+        ),
+        Number(
+            "tuples inserted in (d), average",
+            None,
+            Sample.of(shown["inserted"]),
+            right=(DOMAIN.size - len(SCORES)) * float(BETA),
+            average=True,
+        ),
         Number("a posteriori of αβ, prior n/m", 1 / 3, Sample.of(POSTERIOR), 0.005),
         Claim(
             "αβ keeps more than FRAPP",
@@ -169,6 +183,15 @@ def of_prints() -> tuple[Check, ...]:
             f"{len(set(PRINTED_ALPHABETA))} different tuples of D, {kept} of them records: of all "
             f"outcomes {view:.1%} have just these numbers",
             inside(PRINTED_ALPHABETA) and len(set(PRINTED_ALPHABETA)) == 12 and kept == 4,
+        ),
+        Claim(
+            "true and noise tuples of (d)",
+            "the same ratio 1/3 of true tuples to noise tuples",
+            f"{kept} to {inserted}, that is 1/{inserted / kept:g}; of all, "
+            f"{kept} of {kept + inserted} are true",
+            inserted == 3 * kept,
+            expected=False,
+            why="a third of all tuples is true, which is half as many as are noise",
         ),
         of_domain(),
     )
