@@ -23,7 +23,7 @@ from voile.engines import parquet
 from voile.mechanisms import AlphaBeta
 from voile.noise import Key
 from voile.publishing.progress import Silent
-from voile.publishing.view import FILE_RANGES, RANGE_ROWS, ViewWriter
+from voile.publishing.views.view import FILE_RANGES, RANGE_ROWS, ViewWriter
 from voile.schema import Schema
 
 

@@ -1,4 +1,4 @@
-"""The attacks of docs/guides/demonstrations.md come out as the papers say, by sums over all tables."""
+"""The attacks of docs/guides/demonstrations.md come out as the papers say: sums over all tables."""
 
 from __future__ import annotations
 

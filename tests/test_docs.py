@@ -1,9 +1,11 @@
 """The documentation is true: its commands and its Python run, and nothing is left out of it.
 
 A page's blocks run in order in one temporary folder. In ```console and ```bash blocks, lines that
-begin with `$ voile` are run; a trailing `# exit 1` states another exit code than 0. ```python
-blocks share a namespace. A block whose fence says `file=NAME` is written to that file. Blocks in
-an HTML comment run too: that is how a page sets up what it need not show.
+begin with `$ voile` are run; a trailing `# exit 1` states another exit code than 0. What stands
+below such a line must be printed, but for its numbers and for `…`; in a block whose fence says
+`varies`, coins decide about words, too. ```python blocks share a namespace. A block whose fence
+says `file=NAME` is written to that file. Blocks in an HTML comment run too: that is how a page sets
+up what it need not show.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +27,7 @@ import pytest
 from tools import cli_reference
 
 from tests import running
+from tests.printed import not_printed
 from voile.cli import PANELS
 from voile.release.kinds import manifest_schema
 from voile.release.manifest import Manifest
@@ -89,6 +93,16 @@ def commands(block: Block) -> Iterator[tuple[list[str], int, int]]:
             yield shlex.split(spoken)[2:], int(expected[1]) if expected else 0, number
 
 
+def shown(block: Block, number: int) -> list[str]:
+    """What the page shows of the output of the command in that line."""
+    if "varies" in block.info.split():
+        return []
+    first = number - block.start
+    while block.lines[first].endswith("\\"):
+        first += 1
+    return list(takewhile(lambda line: not line.startswith("$ "), block.lines[first + 1 :]))
+
+
 def voile(arguments: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     return running.voile(*arguments, cwd=folder, columns=88)
 
@@ -150,6 +164,8 @@ def test_every_command_and_every_python_block_runs(
                 f"{title(page)}:{line}: voile {shlex.join(arguments)}\n"
                 f"exit code {done.returncode}, not {expected}\n{done.stdout}{done.stderr}"
             )
+            untrue = not_printed(shown(block, line), done.stdout + done.stderr)
+            assert not untrue, f"{title(page)}:{line}: {untrue}\n{done.stdout}{done.stderr}"
             if "--json" in arguments and page.parent == cli_reference.FOLDER:
                 for key in top_keys(json.loads(done.stdout)):
                     assert f"`{key}`" in known, f"{title(page)}: {arguments[0]} has {key!r}"

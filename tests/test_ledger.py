@@ -20,9 +20,10 @@ from tests.sampling import proportion_at_least
 from tests.test_series import histories
 from voile.errors import PromiseError, ReleaseError, SchemaError, UsageError
 from voile.mechanisms import Series
-from voile.publishing import Publication, publish_table, series
-from voile.publishing.ledger import Ledger, opened
-from voile.publishing.series import differences
+from voile.publishing import Publication, publish_table
+from voile.publishing.views import series
+from voile.publishing.views.ledger import Ledger, opened
+from voile.publishing.views.series import differences
 from voile.release.manifest import MANIFEST, ViewManifest, file_entry
 from voile.release.staging import Staging
 from voile.schema import Schema, TupleIndex

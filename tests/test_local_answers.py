@@ -37,7 +37,7 @@ from voile.answering.local.source import LocalSource
 from voile.answering.local.work import LocalWork, answer_local
 from voile.errors import QueryError, ReleaseError, VoileError
 from voile.mechanisms.retention import ColumnNoise, Retention
-from voile.publishing.perturbing import write
+from voile.publishing.local.perturbing import write
 from voile.query import parse
 from voile.query.formula import Total
 from voile.release import LocalRelease

@@ -21,9 +21,9 @@ from voile.evaluate.losses.utility_loss import estimated
 from voile.hierarchies import default_levels
 from voile.privacy import LikelihoodRatio
 from voile.privacy.divergence import jensen_shannon
-from voile.publishing.grouping import group_table
-from voile.publishing.perturbing import perturb
-from voile.publishing.steps import publish_table
+from voile.publishing.classes.grouping import group_table
+from voile.publishing.local.perturbing import perturb
+from voile.publishing.views.steps import publish_table
 from voile.recoding.populations import Populations, populations
 from voile.release import LocalRelease, Release, ViewRelease
 

@@ -31,7 +31,7 @@ from voile.errors import PromiseError, ReleaseError, SchemaError, TableError, Us
 from voile.mechanisms import AlphaBeta
 from voile.noise import Gaps
 from voile.publishing import publish_table
-from voile.publishing.view import check_noise
+from voile.publishing.views.view import check_noise
 from voile.release import ViewRelease
 from voile.release.kinds import manifest_schema
 from voile.schema import Attribute, Range, Schema, Values
@@ -195,7 +195,7 @@ def test_secret_keys_differ_and_simulations_are_marked() -> None:
 
 def test_many_ranges_and_files_have_the_same_law(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = voile.publish(ADULT, simulate_seed=1)
-    monkeypatch.setattr("voile.publishing.view.RANGE_ROWS", 2**15)
+    monkeypatch.setattr("voile.publishing.views.view.RANGE_ROWS", 2**15)
     monkeypatch.setattr("voile.engines.parquet.ROW_GROUP", 1000)
     cut = voile.publish(ADULT, simulate_seed=1)
     assert len([f for f in cut.manifest.files if f.rows is not None]) > 5
@@ -266,7 +266,7 @@ def test_no_noise_answers_equal_sql_on_the_table(monkeypatch: pytest.MonkeyPatch
     """The whole pipeline with the coins removed is exact."""
     from voile.privacy import DGamma, Plan
 
-    monkeypatch.setattr("voile.publishing.steps.plan", lambda *_, **__: Plan(1.0, 0.0, 1.0))
+    monkeypatch.setattr("voile.publishing.views.steps.plan", lambda *_, **__: Plan(1.0, 0.0, 1.0))
     monkeypatch.setattr(DGamma, "kept_by", lambda *_: True)
     table = people()
     release = voile.publish(table, columns=["age", 'wei"rd näme', "smoker", "born"], prior=0.01)

@@ -71,7 +71,7 @@ def promised(opened: Release) -> tuple[list[Statement], list[Statement]]:
     from voile.privacy.local import local_statements, locally_not_promised
     from voile.privacy.requirements.statements import class_statements, classes_not_promised
     from voile.release import ClassRelease, ConjunctRelease, LocalRelease, ViewRelease
-    from voile.release.conjunct_statements import conjunct_statements, conjuncts_not_promised
+    from voile.release.conjuncts.statements import conjunct_statements, conjuncts_not_promised
 
     simulated = opened.manifest.simulated
     if isinstance(opened, LocalRelease):

@@ -57,7 +57,11 @@ def hierarchy(
     import shlex
 
     import voile
-    from voile.publishing.column_hierarchy import HierarchyWish, check_target, column_hierarchy
+    from voile.publishing.classes.column_hierarchy import (
+        HierarchyWish,
+        check_target,
+        column_hierarchy,
+    )
     from voile.release.staging import check_outside
     from voile.terminal.hierarchy import hierarchy_view
 

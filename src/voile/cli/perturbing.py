@@ -136,7 +136,7 @@ def spec(
 ) -> None:
     """Write what clients need to perturb their own rows: a survey's public parameters."""
     from voile.files import write_whole
-    from voile.publishing.specs import make_spec
+    from voile.publishing.local.specs import make_spec
 
     found = make_spec(
         codebook,
@@ -173,7 +173,7 @@ def combine(
     as_json: JsonOpt = False,
 ) -> None:
     """Put together parts that their owners perturbed: more rows, or more columns by a row key."""
-    from voile.publishing.combining import combine as put_together
+    from voile.publishing.local.combining import combine as put_together
 
     PLACES.append((output, inode(output)))
     done = put_together(parts, output, name=name, overwrite=overwrite)
@@ -182,7 +182,7 @@ def combine(
 
 def spec_notes(found: Any) -> list[str]:
     """What those who ask should know before they do."""
-    from voile.publishing.perturbing import little_promised
+    from voile.publishing.local.perturbing import little_promised
 
     public = ", ".join(found.public)
     told = [f"public, sent as they are: {public}"] if public else []

@@ -217,10 +217,10 @@ def publish(
     """Turn a private table into a release that keeps a promise."""
     import voile
     from voile.publishing import publish_table
-    from voile.publishing.conjunct_wish import CONJUNCTS
-    from voile.publishing.conjuncts import count_table
-    from voile.publishing.group_wish import GROUPINGS
-    from voile.publishing.grouping import group_table
+    from voile.publishing.classes.grouping import group_table
+    from voile.publishing.classes.wish import GROUPINGS
+    from voile.publishing.conjuncts.steps import count_table
+    from voile.publishing.conjuncts.wish import CONJUNCTS
 
     own = check_belong(context, method)
     source = voile.read(table, null_text=tuple(null_text or ()))

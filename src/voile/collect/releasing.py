@@ -9,7 +9,7 @@ from typing import Any
 from voile.client import Spec
 from voile.collect.snapshot import snapshot
 from voile.errors import TableError, UsageError
-from voile.publishing.perturbing import warnings, write_collected
+from voile.publishing.local.perturbing import warnings, write_collected
 from voile.release import LocalRelease
 
 

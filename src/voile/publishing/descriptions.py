@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from voile.query.rows import HISTORY
-from voile.release.class_manifest import ClassManifest
-from voile.release.conjunct_manifest import ConjunctManifest
+from voile.release.classes.manifest import ClassManifest
+from voile.release.conjuncts.manifest import ConjunctManifest
 from voile.release.manifest import (
     DATA_PACKAGE,
     HISTORY_FILES,

@@ -18,7 +18,7 @@ from voile.errors import PromiseError, TableError, UsageError
 from voile.mechanisms import Publishing, Shaped
 from voile.privacy import Adversary, DGamma, Form, LikelihoodRatio
 from voile.privacy.series import check_views
-from voile.publishing.noise_prior import Given
+from voile.publishing.views.noise_prior import Given
 from voile.schema import Schema
 from voile.schema.infer import ColumnProfile, infer_attribute
 

@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 from voile.engines.parquet import sha256
 from voile.errors import ReleaseError
 from voile.mechanisms.alphabeta import distinct
-from voile.release.histories import Histories
 from voile.release.manifest import MANIFEST
 from voile.release.opened import Release
-from voile.release.published import ViewRelease
+from voile.release.views.histories import Histories
+from voile.release.views.release import ViewRelease
 
 
 def verify(path: str | Path | Release) -> Release:

@@ -8,15 +8,15 @@ from typing import Any, get_args
 from pydantic import TypeAdapter, ValidationError
 
 from voile.errors import ReleaseError, VoileError
-from voile.release.class_manifest import ClassManifest, Grouped
-from voile.release.classes import ClassRelease
-from voile.release.conjunct_manifest import ConjunctManifest
-from voile.release.conjuncts import ConjunctRelease
-from voile.release.local import LocalRelease
-from voile.release.local_manifest import LocalManifest
+from voile.release.classes.manifest import ClassManifest, Grouped
+from voile.release.classes.release import ClassRelease
+from voile.release.conjuncts.manifest import ConjunctManifest
+from voile.release.conjuncts.release import ConjunctRelease
+from voile.release.local.manifest import LocalManifest
+from voile.release.local.release import LocalRelease
 from voile.release.manifest import FORMAT, VERSION, Manifest, ViewManifest
 from voile.release.opened import Release
-from voile.release.published import ViewRelease
+from voile.release.views.release import ViewRelease
 
 METHODS: dict[str, type[Manifest]] = {
     "alphabeta": ViewManifest,

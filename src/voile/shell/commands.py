@@ -23,7 +23,7 @@ from voile.evaluate import answer_plot
 from voile.evaluate.look import FORMATS, load_altair
 from voile.files import write_whole
 from voile.release import LocalRelease, ViewRelease
-from voile.release.local import checked_method
+from voile.release.local.release import checked_method
 from voile.schema import Attribute, Bins, Interval, Range
 from voile.schema.schema import summary
 from voile.shell.bars import print_bars

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from voile.evaluate.exposure import Exposure
     from voile.publishing import Perturbation
-    from voile.publishing.combining import Combination
-    from voile.release.local_manifest import LocalManifest
+    from voile.publishing.local.combining import Combination
+    from voile.release.local.manifest import LocalManifest
 
 MOST_COLUMNS = 30
 

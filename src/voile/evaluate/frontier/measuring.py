@@ -16,7 +16,7 @@ from voile.evaluate.frontier.portfolio import Candidate
 from voile.evaluate.frontier.subject import Subject
 from voile.evaluate.losses import Told, p_loss, told_by, u_loss
 from voile.privacy.requirements import Histograms
-from voile.publishing.group_finding import find
+from voile.publishing.classes.finding import find
 from voile.recoding import Recode, Shown, shown
 from voile.recoding.units import Codes
 

@@ -19,9 +19,9 @@ from voile.evaluate.losses.blocks import Points
 from voile.hierarchies import default_levels
 from voile.privacy.divergence import shares
 from voile.privacy.requirements import requirements_of
-from voile.publishing.group_finding import units_for
-from voile.publishing.group_reading import Prepared, orders_for, prepare
-from voile.publishing.group_wish import GroupWish
+from voile.publishing.classes.finding import units_for
+from voile.publishing.classes.reading import Prepared, orders_for, prepare
+from voile.publishing.classes.wish import GroupWish
 from voile.publishing.progress import Progress, Silent
 from voile.recoding import Units
 from voile.schema.hierarchy import Levels

@@ -17,8 +17,8 @@ from voile.evaluate.losses.blocks import Points, Told
 from voile.evaluate.losses.other_kinds import points
 from voile.hierarchies import default_levels, read_hierarchies
 from voile.privacy.divergence import shares
-from voile.publishing.group_schema import grouping_schema
-from voile.publishing.group_wish import GroupWish
+from voile.publishing.classes.schema import grouping_schema
+from voile.publishing.classes.wish import GroupWish
 from voile.recoding.units import Codes, Counts
 from voile.release import ClassRelease, Release, ViewRelease
 from voile.schema import Schema

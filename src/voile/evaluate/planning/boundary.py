@@ -17,7 +17,7 @@ from voile.evaluate.planning.strongest import halved
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma, plan
 from voile.privacy.boundary import Boundary
-from voile.publishing.steps import wish_for
+from voile.publishing.views.steps import wish_for
 from voile.publishing.wish import (
     PRIOR_FACTOR,
     check_domain,

@@ -29,7 +29,7 @@ from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma
 from voile.privacy.boundary import ARBITRARY, Limit
 from voile.publishing.progress import Silent
-from voile.publishing.steps import prepare, wish_for
+from voile.publishing.views.steps import prepare, wish_for
 from voile.publishing.wish import PRIOR_FACTOR, Wish, columns_option, weak_prior
 
 FOR_THE_STEWARD = (

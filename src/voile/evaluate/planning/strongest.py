@@ -20,7 +20,7 @@ from voile.evaluate.planning.expected import Workload
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma, plan
 from voile.privacy.boundary import Boundary, Limit, limit_on_error, limit_on_linking
-from voile.publishing.steps import Prepared
+from voile.publishing.views.steps import Prepared
 from voile.publishing.wish import Wish, check_size, promise_for
 
 WEAKEST_POSTERIOR = 0.999

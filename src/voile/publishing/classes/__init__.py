@@ -1,0 +1,3 @@
+"""Classes of rows: reading, finding, writing."""
+
+from __future__ import annotations

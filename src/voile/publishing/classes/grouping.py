@@ -1,0 +1,63 @@
+"""From rows to a release of classes: read, group, write, verify, put in place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from voile.engines.table import Table
+from voile.publishing.classes.finding import find
+from voile.publishing.classes.reading import prepare
+from voile.publishing.classes.wish import GroupWish
+from voile.publishing.classes.writing import write_classes
+from voile.publishing.done import Done
+from voile.publishing.progress import Progress, Silent
+from voile.release.classes.release import ClassRelease
+from voile.release.staging import check_target, place_for, removed_with
+
+
+@dataclass(frozen=True)
+class Grouped(Done):
+    """A table of classes that was published."""
+
+    release: ClassRelease
+
+    def to_dict(self) -> dict[str, Any]:
+        manifest = self.release.manifest
+        return {
+            **super().to_dict(),
+            "classes": manifest.parameters.classes,
+            "requirements": {
+                manifest.named(entry): entry.measured for entry in manifest.guarantee.requirements
+            },
+        }
+
+
+def group_table(
+    table: Any,
+    *,
+    to: str | Path | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **wish: Any,
+) -> Grouped:
+    """Group rows, publish the classes, and tell the steward about it. `to` names the folder."""
+    asked = GroupWish.of(wish)
+    if to is not None:
+        check_target(Path(to), overwrite=overwrite)  # before any work is done
+    source = table if isinstance(table, Table) else Table(table)
+    with place_for(to) as target:
+        prepared = prepare(source, asked, progress or Silent())
+        found = find(prepared, asked)
+        release = write_classes(prepared, found, asked, target, overwrite=overwrite)
+    if to is None:
+        removed_with(release)
+    removed = release.manifest.parameters.removed
+    notes = prepared.notes
+    if removed:
+        notes = (*notes, f"{removed:,} rows were left out, for no class could hold them")
+    if asked.recoded == "bucketize" and all(r.attribute is None for r in prepared.requirements):
+        notes = (*notes, "quasi-identifiers are shown as they are: k alone hides nothing; ask for "
+                         "--l, --t or --semantic")  # fmt: skip
+    return Grouped(release, prepared.rows, prepared.rows - release.rows, notes)

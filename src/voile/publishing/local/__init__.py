@@ -1,0 +1,3 @@
+"""Rows that are perturbed one by one, and put together again."""
+
+from __future__ import annotations

@@ -1,0 +1,3 @@
+"""Rows that were grouped into classes."""
+
+from __future__ import annotations

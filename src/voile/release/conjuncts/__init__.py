@@ -1,0 +1,3 @@
+"""Tables of counts."""
+
+from __future__ import annotations

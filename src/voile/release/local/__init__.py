@@ -1,0 +1,3 @@
+"""Rows that were perturbed one by one."""
+
+from __future__ import annotations

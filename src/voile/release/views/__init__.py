@@ -1,0 +1,3 @@
+"""Noisy views of a table."""
+
+from __future__ import annotations
