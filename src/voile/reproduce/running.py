@@ -6,6 +6,7 @@ import hashlib
 import json
 import multiprocessing
 import signal
+from collections import deque
 from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
@@ -42,13 +43,14 @@ def reproduce(
     place, wanted, number = Path(folder), run or Run(), check_jobs(jobs)
     check_folder(place)
     with journal(place) as kept, workers(number) as pool:
-        done = Reproducing(figures, wanted, place, kept, pool, progress or Silent()).all()
+        one = Reproducing(figures, wanted, place, kept, progress or Silent())
+        done = one.all(pool, number)
     write_gallery(place)
     return done
 
 
 class Reproducing:
-    """One run: which pieces are awaited, and which figures are ready to be concluded."""
+    """One run: what waits to be done, and what is being done."""
 
     def __init__(
         self,
@@ -56,30 +58,37 @@ class Reproducing:
         run: Run,
         folder: Path,
         kept: Journal,
-        pool: ProcessPoolExecutor,
         progress: Progress,
     ) -> None:
         self.figures, self.run, self.folder = figures, run, folder
-        self.kept, self.pool, self.progress = kept, pool, progress
+        self.kept, self.progress = kept, progress
         self.parts = {figure.name: list(figure.parts(run)) for figure in figures}
-        self.awaited: dict[Future[Any], Part | Figure] = {}
+        self.waiting: deque[Part | Figure] = deque()
         self.done: dict[str, Reproduced] = {}
 
-    def all(self) -> list[Reproduced]:
+    def all(self, pool: ProcessPoolExecutor, jobs: int) -> list[Reproduced]:
         pieces = {part.key: part for parts in self.parts.values() for part in parts}
         self.progress.start("reproducing", len(pieces) + len(self.figures))
-        for key, part in pieces.items():
-            if key in self.kept.known:
-                self.progress.advance(1)
-            else:
-                self.awaited[self.pool.submit(part.work, **part.given)] = part
+        self.waiting.extend(part for key, part in pieces.items() if key not in self.kept.known)
+        self.progress.advance(len(pieces) - len(self.waiting))
         self.conclude()
-        while self.awaited:
-            ready, _ = wait(self.awaited, return_when=FIRST_COMPLETED)
+        awaited: dict[Future[Any], Part | Figure] = {}
+        while self.waiting or awaited:
+            # One more than there are processes, so that none waits, and what is ready goes first.
+            while self.waiting and len(awaited) <= jobs:
+                task = self.waiting.popleft()
+                awaited[self.send(task, pool)] = task
+            ready, _ = wait(awaited, return_when=FIRST_COMPLETED)
             for future in ready:
-                task = self.awaited.pop(future)
+                task = awaited.pop(future)
                 self.take(task, outcome(future, task))
         return [self.done[figure.name] for figure in self.figures]
+
+    def send(self, task: Part | Figure, pool: ProcessPoolExecutor) -> Future[Any]:
+        if isinstance(task, Part):
+            return pool.submit(task.work, **task.given)
+        results = [self.kept.known[part.key] for part in self.parts.pop(task.name)]
+        return pool.submit(finish, task, self.run, results, self.folder)
 
     def take(self, task: Part | Figure, result: Any) -> None:
         self.progress.advance(1)
@@ -91,15 +100,13 @@ class Reproducing:
             self.conclude()
 
     def conclude(self) -> None:
-        """Send the figures whose pieces are all there to be concluded, drawn and written."""
+        """Next come the figures whose pieces are all there: to be concluded, drawn and written."""
         for figure in self.figures:
             parts = self.parts.get(figure.name)
-            if parts is None or any(part.key not in self.kept.known for part in parts):
+            if parts is None or figure in self.waiting:
                 continue
-            del self.parts[figure.name]
-            results = [self.kept.known[part.key] for part in parts]
-            future = self.pool.submit(finish, figure, self.run, results, self.folder)
-            self.awaited[future] = figure
+            if all(part.key in self.kept.known for part in parts):
+                self.waiting.appendleft(figure)
 
 
 def outcome(future: Future[Any], task: Part | Figure) -> Any:
