@@ -171,6 +171,14 @@ def test_every_command_and_every_python_block_runs(
                     assert f"`{key}`" in known, f"{title(page)}: {arguments[0]} has {key!r}"
 
 
+def test_what_is_shown_must_be_printed_but_for_its_numbers() -> None:
+    printed = "┃ rows ┃ 1,234.5 ± 7 ┃\ntoken 0fff527c94a5 of iris\nkept, all of it"
+    true = ["│ rows │ 12 ± 3 │", "token 84447799458a of iris", "kept, … it", "…", ""]
+    assert not not_printed(true, printed)
+    untrue = ["columns 12 ± 3", "rows 12 ± 3 ± 4", "of it … kept", "token of iris"]
+    assert not_printed(untrue, printed) == untrue
+
+
 def top_keys(result: Any) -> set[str]:
     return set(result) if isinstance(result, dict) else {key for item in result for key in item}
 
