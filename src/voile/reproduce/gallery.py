@@ -76,7 +76,8 @@ def article(told: Mapping[str, Any]) -> str:
     files = ", ".join(link(Path(file).name) for file in told["files"])
     return (
         f'<article id="{name}"><h3>{escape(told["what"])}</h3>\n'
-        f'<code>{name}</code> · <span class="sign {verdict}">{SIGNS[verdict]}</span>\n'
+        f"<code>{name}</code>{' · a quick run' * told['quick']} · "
+        f'<span class="sign {verdict}">{SIGNS[verdict]}</span>\n'
         f'<img src="{name}.svg" alt="{escape(told["title"])}" loading="lazy">\n'
         "<details open><summary>Print and measurement</summary><table>\n"
         "<tr><th></th><th>the paper</th><th>measured</th><th></th></tr>\n"

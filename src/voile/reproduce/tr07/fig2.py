@@ -32,7 +32,7 @@ def case_study() -> dict[str, Any]:
 
 
 def parts(run: Run) -> list[Part]:
-    seen = [Part(measured, {"method": REPORT, "seed": seed}) for seed in run.seeds(8, 2)]
+    seen = [Part(measured, {"method": REPORT, "seed": seed}) for seed in run.seeds(8, 4)]
     return [Part(case_study), *seen]
 
 

@@ -153,6 +153,13 @@ def of_counts(shown: Any, kept: Sequence[Any]) -> tuple[Check, ...]:
             average=True,
         ),
         Number("a posteriori of αβ, prior n/m", 1 / 3, Sample.of(POSTERIOR), 0.005),
+        # A replaced row may be the same again.
+        Number(
+            "a posteriori of FRAPP, of a row, prior 1/m",
+            1 / 3,
+            Sample.of(float(FRAPP_KEEPS + (1 - FRAPP_KEEPS) / DOMAIN.size)),
+            0.005,
+        ),
         Claim(
             "αβ keeps more than FRAPP",
             "it contains four of the original tuples, while FRAPP only retained two",
