@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from voile.reproduce import Run
 from voile.reproduce.verdict import Check
@@ -154,9 +155,20 @@ def test_table_3_formulas_are_the_oracles(oracle: Oracle) -> None:
     assert found["tight"] == pytest.approx(expected["rho_tight_2(r+1)"], rel=1e-6)
     assert found["loose"] == pytest.approx(expected["rho_loose_2(r+1)"], rel=1e-6)
     runs = [{"rho": 1.5}] * 3 + [{"rho": 0.3}] * 3
-    assert failing(table3.conclude(QUICK, [found, *runs]).checks) == []
-    wrong = failing(table3.conclude(QUICK, [{**found, "tight": 34.4}, *runs[::-1]]).checks)
-    assert wrong == ["ρ of αβ by §5, ε = 0.05", "αβ improves on FRAPP"]
+    answers = [quantiles(found["server"]) for _ in range(2)]
+    assert failing(table3.conclude(QUICK, [found, *answers, *runs]).checks) == []
+    wrong = table3.conclude(QUICK, [{**found, "tight": 34.4}, *answers, *runs[::-1]])
+    assert failing(wrong.checks) == ["ρ of αβ by §5, ε = 0.05", "αβ improves on FRAPP"]
+    for times in (0.7, 1.3):
+        noise = [quantiles(times * found["server"]) for _ in range(2)]
+        told = table3.conclude(QUICK, [found, *noise, *runs])
+        assert failing(told.checks) == ["output perturbation, as measured"]
+
+
+def quantiles(rho: float) -> list[float]:
+    """Errors of 140 answers, of which 95 % are within ρ."""
+    normal = np.abs(norm.ppf((np.arange(140) + 0.5) / 140))
+    return [float(one) for one in rho * normal / norm.ppf(0.975)]
 
 
 # ---------------------------------------------------------------------- examples
