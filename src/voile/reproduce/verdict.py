@@ -10,8 +10,8 @@ from typing import Any
 
 from scipy.special import stdtrit
 
-FALSE_ALARM = 0.01
-"""How often a right number is rejected."""
+FALSE_ALARM = 0.001
+"""How often a right number is rejected; a run of everything judges about a hundred by chance."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Sample:
         """Whether one more run may have given `value`, which is known up to `reading`.
 
         Student's law: whatever the number of runs, a right value is rejected at most once in a
-        hundred times, if runs are normal.
+        thousand times, if runs are normal.
         """
         return abs(self.mean - value) <= reading + self._beyond * math.sqrt(1 + 1 / self.runs)
 
