@@ -80,6 +80,11 @@ def test_heavy_modules_would_be_seen() -> None:
     assert {"duckdb", "numpy"} <= found
 
 
+def test_tables_are_looked_at_without_scipys_statistics() -> None:
+    """They take a second to import, and only servers' noise has a use for them."""
+    assert "scipy.stats" not in imported("inspect", "dataset:adult/boundary")
+
+
 @pytest.mark.parametrize("name", LISTED)
 def test_the_listing_says_what_the_help_says(name: str) -> None:
     first = built(name).help.split("\n\n")[0].replace("\n", " ")

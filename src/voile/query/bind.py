@@ -338,8 +338,9 @@ class Binder:
 
 def unknown_table(sql: str, node: exp.Expr, tables: Tables) -> QueryError:
     known = f"known: {', '.join(tables)}; " if tables else ""
+    name = node.name if isinstance(node, exp.Table) else short(node)
     return refusal(
-        sql, f"there is no table {short(node)}", place(sql, [node]),
+        sql, f"there is no table {name!r}", place(sql, [node]),
         f"{known}give your own tables with --with name=file.csv",
     )  # fmt: skip
 

@@ -76,7 +76,8 @@ class Release(ABC):
             raw = (folder / MANIFEST).read_bytes()
         except OSError:
             raise ReleaseError(
-                f"{str(folder)!r} has no manifest.json: not a release, or one that is incomplete"
+                f"{str(folder)!r} has no manifest.json: not a release, or one that is incomplete",
+                hint="name the folder that voile publish, perturb or combine wrote",
             ) from None
         manifest = read_manifest(raw)
         for file in manifest.files:

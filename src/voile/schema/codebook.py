@@ -29,16 +29,23 @@ def read_codebook(path: Path) -> dict[str, Any]:
             f"there is no schema file {str(path)!r}", hint="`voile schema TABLE -o FILE` makes one"
         ) from None
     except (OSError, ValueError, yaml.YAMLError) as error:
-        raise SchemaError(f"{path}: not a readable codebook: {_reason(error)}") from None
+        raise SchemaError(
+            f"{path}: not a readable codebook: {_reason(error)}",
+            hint="a codebook is a YAML file; `voile schema TABLE -o FILE` makes one",
+        ) from None
     if not isinstance(data, dict):
-        raise SchemaError(f"{path}: a codebook is a mapping with a list 'attributes'")
+        raise SchemaError(
+            f"{path}: a codebook is a mapping with a list 'attributes'",
+            hint="`voile schema TABLE -o FILE` makes one",
+        )
     return data
 
 
 def _reason(error: Exception) -> str:
     """What is wrong and on which line, in one line."""
     mark = getattr(error, "problem_mark", None)
-    problem = getattr(error, "problem", None) or str(error).splitlines()[0]
+    said = getattr(error, "strerror", None) or str(error).splitlines()[0]
+    problem = getattr(error, "problem", None) or said
     return f"{problem} (line {mark.line + 1}, column {mark.column + 1})" if mark else problem
 
 

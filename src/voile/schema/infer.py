@@ -51,6 +51,11 @@ def infer_attribute(profile: ColumnProfile, *, null: bool) -> Attribute:
             "can be made (integers beyond 64 bits, dates beyond year 9999, lists, …)",
             hint="leave it out: name the columns to publish with --columns",
         )
+    if profile.rows == 0 and not null:
+        raise TableError(
+            "the table has no rows to read a domain off",
+            hint="declare the domain with a codebook: --schema FILE",
+        )
     if profile.nulls == profile.rows and not null:
         raise TableError(
             f"column {profile.name!r} holds nothing but NULLs",

@@ -94,7 +94,9 @@ class Session:
         show(None, lambda: short)
         if more > 0:
             say(f"… and {more:,} more rows; `.csv FILE` writes all of them")
-        if answer.covers != self._covers:  # said when it changes, not after each answer
+        if not answer.rows:
+            say("no group is left: there is nothing to estimate")
+        elif answer.covers != self._covers:  # said when it changes, not after each answer
             one = "the interval" if len(answer.rows) == 1 else "each interval"
             say(f"{one} covers {answer.covers}")
             self._covers = answer.covers

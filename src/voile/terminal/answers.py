@@ -25,6 +25,9 @@ def show_answer(answer: Answer, *, output: Path | None, as_csv: bool, as_json: b
         print(answer.to_csv(), end="")
     elif not output:
         show(None, lambda: answer)
+    if not answer.rows:
+        say("no group is left: there is nothing to estimate")
+        return
     if answer.assumption:
         say(f"assumed: {answer.assumption}")
     together = answer.covers.startswith("all ")

@@ -15,6 +15,7 @@ def inspection_view(found: Inspection) -> Any:
     from rich.markup import escape
 
     from voile.inspection import bars, example
+    from voile.terminal.narrow import is_narrow
 
     rows = [
         [
@@ -28,7 +29,12 @@ def inspection_view(found: Inspection) -> Any:
         for p, size in zip(found.profiles, found.sizes, strict=True)
     ]
     headings = ["attribute", "kind", "values", "NULLs", "most frequent", ""]
-    return Group(table_of(headings, rows, title=escape(found.name)), *facts(found))
+    shown = len(headings) - is_narrow()  # names before pictures, where there is no room for both
+    table = table_of(headings[:shown], [row[:shown] for row in rows], title=escape(found.name))
+    for column in table.columns:
+        column.overflow = "fold"
+        column.no_wrap = column.header in ("kind", "")  # a picture cannot go on in the next line
+    return Group(table, *facts(found))
 
 
 def values_text(distinct: int, size: int | None) -> str:

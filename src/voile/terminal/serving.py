@@ -166,6 +166,8 @@ def state_of(token: dict[str, Any]) -> str:
 def log_view(lines: list[dict[str, Any]]) -> Any:
     from rich.markup import escape
 
+    if not lines:
+        return "nothing has happened yet"
     rows = [
         [moment(line["at"]), escape(line["who"]), escape(line["what"]), escape(words(line))]
         for line in lines

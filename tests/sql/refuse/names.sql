@@ -55,12 +55,12 @@ select count(*) from people p where q.age > 3
 select count(*) from people where main.people.age > 3
 --                                ^
 
--- says: there is no table cities
+-- says: there is no table 'cities'
 -- hint: regions
 select count(*) from people join cities on city = nationality
 --                               ^
 
--- says: there is no table cities
+-- says: there is no table 'cities'
 select count(*) from people where nationality in (select name from cities)
 --                                                                 ^
 

@@ -91,7 +91,10 @@ def _find(text: str) -> tuple[Path, list[Path]]:
         found = (p for p in sorted(path.rglob("*")) if p.suffix.lower() in PARQUET and p.is_file())
         files = [p for p in found if not re.search(r"(^|/)[._]", p.relative_to(path).as_posix())]
         if not files:
-            raise UsageError(f"folder {text} holds no Parquet files")
+            raise UsageError(
+                f"folder {text} holds no Parquet files",
+                hint=f"other files are named themselves, e.g. '{text.rstrip('/')}/*.csv'",
+            )
         return path, files
     if not glob.has_magic(text):
         raise _missing(text, path)
@@ -117,7 +120,7 @@ def _kind(file: Path) -> str:
         magic = stream.read(16)
     last = file.suffix.lower()
     if not magic:
-        raise TableError(f"{file} is empty")
+        raise TableError(f"{file} is empty", hint="name a file that holds a table")
     if magic == b"SQLite format 3\0" or magic[8:12] == b"DUCK":
         return "duckdb" if magic[8:12] == b"DUCK" else "sqlite"
     if last in DATABASES:
@@ -202,7 +205,9 @@ def _header(file: Path, shown: Path) -> tuple[str, list[str]]:
     with pa.input_stream(str(file), compression=packing) as stream:
         text = stream.read(2**20).decode("utf-8-sig", errors="replace")
     if not text.strip():
-        raise TableError(f"{shown} is empty")
+        raise TableError(
+            f"{shown} is empty", hint="the first line names the columns, each other line is a row"
+        )
     tabs = ".tsv" in (file.suffix.lower(), Path(file.stem).suffix.lower())
     delimiter, names = "", list[str]()
     for candidate in "\t" if tabs else ",;\t|":

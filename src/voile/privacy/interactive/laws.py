@@ -13,7 +13,6 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
-from scipy.stats import binom
 
 from voile.arrays import Floats
 from voile.errors import UsageError, did_you_mean
@@ -185,6 +184,8 @@ def log_ratio(h: float, k: Floats) -> Floats:
 def _binomial_tail(coins: int, height: int) -> float:
     """Pr[N > h]; of very many coins the normal tail, off by a relative 1/R."""
     if coins < 2**40:
+        from scipy.stats import binom  # noqa: PLC0415  (a second to import, for this line alone)
+
         return float(binom.sf(coins // 2 + height, coins, 0.5))
     return 0.5 * math.erfc((height + 0.5) / math.sqrt(coins / 2))
 
