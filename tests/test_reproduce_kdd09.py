@@ -19,7 +19,7 @@ from voile.privacy.requirements import K
 from voile.reproduce.figure import Finding, Run
 from voile.reproduce.kdd09 import FIGURES, frontier, interpretation, study, table1
 from voile.reproduce.kdd09.answers import FIG3A
-from voile.reproduce.kdd09.asking import asked, errors
+from voile.reproduce.kdd09.asking import asked, errors, regions
 from voile.reproduce.kdd09.frontier import FRONTIER
 from voile.reproduce.kdd09.interpretation import INTERPRETATION
 from voile.reproduce.kdd09.losses import FIG2A
@@ -257,7 +257,7 @@ def size_results(levels: list[float], rows: list[float]) -> list[Any]:
         for met in ([2.0, 9.0] if len(levels) == 2 else [16.0, 4.0, 1.0])
         for _ in range(2)
     ]
-    return [points, *told, *literally]
+    return [points, *told, *literally, [0.07, 0.08, 0.09, 0.14, 0.13]]
 
 
 def test_figures_3b_and_3c_fail_where_errors_grow() -> None:
@@ -266,7 +266,18 @@ def test_figures_3b_and_3c_fail_where_errors_grow() -> None:
         assert not unsound(figure.conclude(QUICK, size_results(levels, rows)))
         grown = figure.conclude(QUICK, size_results(levels[::-1], rows[::-1]))
         assert len(unsound(grown)) == 2
-    assert len(FIG3C.parts(FULL)) == 1 + 2 * 4 * len(DIMENSIONS)
+    assert len(FIG3C.parts(FULL)) == 2 + 2 * 4 * len(DIMENSIONS)
+    wider = [*size_results([9.0, 5.0, 3.0], [1e3, 2e3, 3e3])[:-1], [0.1, 0.2, 0.3, 0.4, 0.5]]
+    assert unsound(FIG3C.conclude(QUICK, wider)) == ["a larger region with every further condition"]
+
+
+def test_regions_are_those_of_the_queries_that_are_drawn() -> None:
+    """On average over 2000 queries, within five standard errors."""
+    for dimension, share in zip((2, 6), regions((2, 6)), strict=True):
+        queries, _ = asked(dimension, 0.05, 3, 2000)
+        named = np.prod([sets.mean(axis=1) for sets in (*queries.qi, queries.sensitive)], axis=0)
+        error = named.std() / np.sqrt(named.size)
+        assert abs(named.mean() - share) <= 5 * error + 1e-12
 
 
 def meaning_results() -> list[Any]:

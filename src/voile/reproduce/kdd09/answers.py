@@ -112,7 +112,7 @@ def method(
 
 
 def drawn(columns: dict[str, list[Any]], buckets: dict[str, Points]) -> Any:
-    chart = curves_chart(columns, "error", E_TITLE)
+    chart = curves_chart(columns, "error", E_TITLE, formats=("~g", "~f"))
     words = [
         values([buckets[name][end]], "error", letter)
         for name, letter, end in ((K_ANONYMITY, "k", -1), (CLOSENESS, "t", 0))

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
+from itertools import combinations
 from statistics import fmean
 from typing import Any
 
@@ -51,6 +53,19 @@ def errors(
         "rows": float(np.median(counts)),
         "queries": drawn.number,
     }  # fmt: skip
+
+
+def regions(dimensions: Sequence[int]) -> list[float]:
+    """By dimension: the share of the domain that a query names, on average over its columns."""
+    of, found = subject(), []
+    queries, _ = asked(DIMENSION, SELECTIVITY, 1, 1)
+    values = queries.sensitive.shape[1]
+    for dimension in dimensions:
+        each = SELECTIVITY ** (1 / (dimension + 1))
+        shares = [math.ceil(size * each) / size for size in (*of.units.sizes, values)]
+        several = [math.prod(some) for some in combinations(shares[:-1], dimension)]
+        found.append(fmean(several) * shares[-1])
+    return found
 
 
 def part(
