@@ -56,7 +56,7 @@ def savings(saved: Columns) -> Any:
         x=alt.X("k:Q", title="columns k", scale=alt.Scale(type="log", domain=[7, 300], nice=False),
                 axis=alt.Axis(values=[8, 16, 32, 64, 128, 256], format="d")),
         y=alt.Y("ratio:Q", title="figures by halves / figures of tables of 2d",
-                scale=alt.Scale(type="log"), axis=alt.Axis(format="~e", tickCount=6)),
+                scale=alt.Scale(type="log"), axis=alt.Axis(format=",~r", tickCount=6)),
         color=alt.Color("how:N", title=None,
                         scale=alt.Scale(domain=names, range=[*METHOD_COLOURS[:3], SOFT]),
                         legend=alt.Legend(orient="bottom-left", symbolType="stroke",

@@ -86,8 +86,8 @@ def of_k(points: Points, open_: Sequence[dict[str, Any]]) -> list[Check]:
         Number("P_loss at k = 5000", PRINTED[0], Sample.of(ours["p_loss"]), 0.0005, OURS[0], why),
         Number("U_loss at k = 5000", PRINTED[1], Sample.of(ours["u_loss"]), 0.00005, OURS[1], why),
         Claim(
-            "k = 5000 moves farther by the orders than from the print",
-            f"P_loss {PRINTED[0]}, U_loss {PRINTED[1]}",
+            "k = 5000: other orders move it farther than ours is from the print (ours)",
+            "(in which order columns are cut and values stand is not said)",
             f"in {len(open_)} readings P_loss from {privacy[0]:.3f} to {privacy[1]:.3f}, "
             f"U_loss from {utility[0]:.4f} to {utility[1]:.4f}",
             privacy[1] - privacy[0] > far[0] and utility[1] - utility[0] > far[1],

@@ -94,6 +94,7 @@ def numbers(found: dict[float, Any]) -> list[Check]:
                 round(p**-k, 10),
                 Sample.of(found[p]["even"][k - 1]),
                 reading=1e-9 * p**-k,
+                why=f"the printed formula p^−k at p = {p:g}, k = {k}",
             )
             for p in (0.2, 0.5, 0.9)
             for k in (1, 4, MOST_COLUMNS)

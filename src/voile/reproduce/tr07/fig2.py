@@ -46,7 +46,8 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001  (the
         picture=lambda: drawn(columns, runs[0]),
         title=f"Of counts of 1000 and more, {share.mean:.0%} lie in a band of width 1000",
         subtitle=[
-            "All 304,364 selections of up to three attributes of Adult, α = 0.5 and β = 0.00095;",
+            f"All {sum(runs[0]['queries']):,} selections of up to three attributes of Adult, "
+            f"α = 0.5 and β = {REPORT_BETA:g};",
             "dashed: 500 above and below the truth.",
         ],
     )

@@ -115,7 +115,8 @@ def checks(along_beta: Sequence[Any], along_alpha: Sequence[Any]) -> tuple[Check
     # Priors are above 0, so that the bound is approached up to a millionth.
     near = 1e-5
     return (
-        Number("largest posterior at the least β", gamma, Sample.of(tight["posterior"]), 1e-12),
+        Number("largest posterior at the least β", gamma, Sample.of(tight["posterior"]), 1e-12,
+               why=f"the printed bound γ at our γ = {gamma:g}"),
         Claim("β ≥ (d/γ)((1−γ)/(1−d))α suffices", "then Pr[t|V] ≤ γ",
               f"the largest posterior is {max(one['posterior'] for one in enough):.6g}",
               all(one["posterior"] <= gamma + 1e-12 for one in enough)),
@@ -128,7 +129,7 @@ def checks(along_beta: Sequence[Any], along_alpha: Sequence[Any]) -> tuple[Check
               all(ratio >= low for ratio in allowed)),
         Number("exact largest α", float(SUFFICIENT), Sample.of(float(largest(at, low, near))),
                near, right=float(LARGEST),
-               why="1 − d/γ is sufficient; exact is 1 − (d/γ)(1 − β)"),
+               why="the printed 1 − d/γ at our d and γ is sufficient; exact is 1 − (d/γ)(1 − β)"),
         Number("least ratio at the exact largest α", None, Sample.of(at[LARGEST]), near, right=low),
     )  # fmt: skip
 

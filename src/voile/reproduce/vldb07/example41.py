@@ -80,7 +80,7 @@ def views(seed: int, count: int) -> list[float]:
 
 
 def parts(run: Run) -> list[Part]:
-    several = {"seed": run.first, "count": 500 if run.quick else 3000}
+    several = {"seed": run.first, "count": 1000 if run.quick else 3000}
     asking = [Part(asked, {"seed": seed}) for seed in run.seeds(4, 2)]
     return [Part(enumerated), Part(views, several), *asking]
 

@@ -136,7 +136,8 @@ def checks(found: Any, counted: int) -> tuple[Check, ...]:
         Number("p(C) with the factor", None, Sample.of(found["right"]), 1e-12,
                right=found["share"]),
         Number("n_D by voile query", None, Sample.of(counted), right=found["listed"]),
-        Number("steps, m3·(m1·m2 + m4)", m3 * (m1 * m2 + m4), Sample.of(found["steps"])),
+        Number("steps, m3·(m1·m2 + m4)", m3 * (m1 * m2 + m4), Sample.of(found["steps"]),
+               why=f"the printed formula at domains of {', '.join(map(str, SIZES))} values"),
     )  # fmt: skip
 
 

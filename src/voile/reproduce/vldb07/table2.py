@@ -35,13 +35,17 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
     (found,) = results
     rows = [
         ["D", "Domain of tuples", "nine active domains"],
-        ["I", "Database instance, I ⊆ D", f"{found['distinct']:,} different tuples"],
-        ["V", "Published view, V ⊆ D", f"about {found['view']:,.0f} tuples"],
+        ["I", "Database instance, a part of D", f"{found['distinct']:,} different tuples"],
+        ["V", "Published view, a part of D", f"about {found['view']:,.0f} tuples"],
         ["n", "Database size, |I|", f"{found['n']:,} rows"],
-        ["m", "Domain size, |D|, n ≪ m", f"{found['m']:,}"],
+        ["m", "Domain size, |D|, far above n", f"{found['m']:,}"],
         ["k", "Attacker's prior, Pr[t] ≤ k·n/m", f"{PRIOR_FACTOR}: d = {found['d']:.4%}"],
         ["γ", "Attacker's posterior, Pr[t|V] ≤ γ", f"{POSTERIOR}"],
-        ["ρ", "Error, |Q(I) − Q̃(V)| ≤ ρ√n", f"{found['rho']:.1f} with chance {1 - MISS:.0%}"],
+        [
+            "ρ",
+            "Error of an estimate, at most ρ√n",
+            f"{found['rho']:.1f} with chance {1 - MISS:.0%}",
+        ],
     ]
     return Finding(
         checks=checks(found),
@@ -75,7 +79,8 @@ def checks(found: dict[str, Any]) -> tuple[Check, ...]:
             f"{n:,} rows, of which {found['distinct']:,} are different",
             found["distinct"] == n,
             expected=False,
-            why="10,660 rows repeat another: the paper counts a multiset and treats it as a set",
+            why=f"{n - found['distinct']:,} rows repeat another: the paper counts a multiset "
+            "and treats it as a set",
         ),
     )
 

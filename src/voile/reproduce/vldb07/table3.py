@@ -190,13 +190,18 @@ def as_drawn(known: Any, answers: Sequence[float]) -> Claim:
 
 def checks(known: Any, frapp: Sample, ours: Sample) -> tuple[Check, ...]:
     (local, more_local), (view, more_view) = known["frapp"], known["alphabeta"]
-    mixes = "the formula mixes two choices of β; Theorem 4.4 with the tight β gives 24.5"
+    mixes = (
+        f"the printed formula at k = {PRIOR_FACTOR}, γ = {POSTERIOR:g} mixes two choices of β; "
+        "Theorem 4.4 with the tight β gives 24.5"
+    )
     return (
         Number("ρ of αβ by §5, ε = 0.05", printed_alphabeta(), Sample.of(known["tight"]), 0.05,
                right=24.5, why=mixes),
         Number("ρ of αβ with β = d/γ, ε = 0.05", None, Sample.of(known["loose"]), 0.05, right=38.7),
-        Number("FRAPP: ρ at 4k over ρ at k", MORE, Sample.of(more_local / local), 0.1),
-        Number("αβ: ρ at 4k over ρ at k", math.sqrt(MORE), Sample.of(more_view / view), 0.05),
+        Number("FRAPP: ρ at 4k over ρ at k", MORE, Sample.of(more_local / local), 0.1,
+               why="the printed order k/γ at 4k and k"),
+        Number("αβ: ρ at 4k over ρ at k", math.sqrt(MORE), Sample.of(more_view / view), 0.05,
+               why="the printed order √(k/γ) at 4k and k"),
         Claim("FRAPP keeps its printed ρ", f"2k(1−γ)/γ·√ln(2/ε) = {printed_frapp():.1f}",
               f"the worst query has {local:.1f}", local <= printed_frapp()),
         Claim("αβ keeps its printed ρ", f"2√(2k(1−γ)/γ·ln(2/ε)) = {printed_alphabeta():.1f}",
