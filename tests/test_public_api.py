@@ -1,7 +1,8 @@
-"""The public interface: what modules name in `__all__`, explained, and enough for the papers.
+"""The public interface: what modules name in `__all__`, explained, and enough for papers and pages.
 
 A module is public if it has `__all__`, but for the rooms in INTERNAL. The papers' modules, which
-make their figures again, use the public interface and nothing else: so does any reader's program.
+make their figures again, use the public interface and nothing else: so does any reader's program,
+and so do the pages and notebooks that such programs are written after.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import ast
 import functools
 import importlib
 import inspect
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +19,7 @@ from pathlib import Path
 import pytest
 
 import voile
+from tests.test_docs import PAGES, blocks, title
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src"
@@ -175,6 +178,85 @@ def test_papers_import_public_names_only(module: str) -> None:
 def test_an_import_of_what_is_not_public_is_found(line: str) -> None:
     assert wrong(ast.parse(line))
     assert not wrong(ast.parse("import voile\nfrom voile.noise import Key"))
+
+
+# ---------------------------------------------------------------------- what the pages use
+
+
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
+
+
+def is_public_name(dotted: str) -> bool:
+    """Whether it is a public module, a public name, or what a public name has."""
+    if dotted == "voile" or is_public(dotted):
+        return True
+    module, _, name = dotted.rpartition(".")
+    if is_public(module):
+        return name in exported(module)
+    owner, _, member = module.rpartition(".")
+    return is_public(owner) and member in exported(owner) and hasattr(found(owner, member), name)
+
+
+def found(module: str, name: str) -> object:
+    return getattr(importlib.import_module(module), name)
+
+
+def dotted_uses(tree: ast.Module) -> set[str]:
+    """What a program reaches by dots from `voile`, such as `voile.privacy.plan`."""
+    written = {ast.unparse(node) for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    # What is left with a call or an index in it is a use of some object's.
+    names = {each for each in written if re.fullmatch(r"voile(\.\w+)+", each)}
+    return {each for each in names if not any(other.startswith(f"{each}.") for other in names)}
+
+
+def not_public(code: str) -> list[str]:
+    """What a reader's program takes from us that is not public."""
+    tree = ast.parse(code)
+    used = [
+        f"{module}.{name}" for _, module, name in imports(tree) if not is_exported(module, name)
+    ]
+    return sorted([*used, *(each for each in dotted_uses(tree) if not is_public_name(each))])
+
+
+def is_exported(module: str, name: str) -> bool:
+    return is_public_name(module) and is_public_name(f"{module}.{name}")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=title)
+def test_pages_use_and_name_only_what_is_public(page: Path) -> None:
+    """Blocks in HTML comments too: readers look at how a page was set up."""
+    for block in blocks(page):
+        if block.language == "python":
+            assert not not_public(block.text), f"{title(page)}:{block.start}"
+    named = re.findall(
+        r"`(voile(?:\.[A-Za-z_]\w*)+)(?:\(.*?\))?`", page.read_text(encoding="utf-8")
+    )
+    hidden = sorted({name for name in named if not is_public_name(name)})
+    assert not hidden, f"{title(page)} names {hidden}, which have no page in the reference"
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS, ids=title)
+def test_notebooks_use_only_what_is_public(notebook: Path) -> None:
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    for number, cell in enumerate(cells, start=1):
+        if cell["cell_type"] == "code":
+            lines = [line for line in "".join(cell["source"]).splitlines() if line[:1] not in "!%"]
+            assert not not_public("\n".join(lines)), f"{title(notebook)}, cell {number}"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from voile.asking.needed import best_halves",
+        "from voile.privacy.local.breaches import row_bound",
+        "import voile.cli",
+        "import voile\nvoile.privacy.planner.plan(1)",
+        "import voile\nvoile.stranger('people.csv')",
+    ],
+)
+def test_what_a_page_must_not_use_is_found(code: str) -> None:
+    assert not_public(code)
+    assert not not_public("import voile\nvoile.open('a').query('b')\nvoile.Release.open('a')")
 
 
 # ---------------------------------------------------------------------- what the reference says

@@ -24,6 +24,8 @@ from voile.mechanisms.series_multiset import of_multisets
 from voile.mechanisms.series_score import Scores
 from voile.privacy.series import SeriesNoise, noise_variance
 
+__all__ = ["combined", "single"]
+
 MIXED_SHARE = 1e-4
 """Records per tuple of D for which `combined` is best in the set form; it is unbiased for any."""
 

@@ -18,6 +18,11 @@ import numpy.typing as npt
 from voile.arrays import Bools, Floats
 from voile.privacy.guarantee import DGamma
 
+__all__ = [
+    "Adversary", "Evidence", "Exclusive", "Independent", "Joint", "Leaks", "Likelihood",
+    "exclusive", "independent", "is_bounded", "leaks", "log_ratio",
+]  # fmt: skip
+
 Codes = Sequence[npt.NDArray[Any]]
 
 Evidence = Callable[[int], Floats]

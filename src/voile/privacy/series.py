@@ -22,6 +22,8 @@ from voile.privacy.guarantee import DGamma, LikelihoodRatio, log
 from voile.privacy.planner import Form, round_up
 
 FEWEST_VIEWS, MOST_VIEWS = 2, 12
+__all__ = ["SeriesNoise", "noise_variance", "plan_series"]
+
 EXPECTED_SHARE = 0.1
 """Records per tuple of D that the planner reckons with, in units of the prior d: a table that is
 published with the usual prior factor has n/m = d/10. Only the error depends on it."""

@@ -20,6 +20,8 @@ from voile.recoding.questions import Buckets, Questions, Scoring, values_and_pai
 from voile.recoding.refusing import check_classes
 from voile.recoding.units import Units
 
+__all__ = ["Questions", "free_shape", "values_and_pairs"]
+
 TINY = 1e-15
 """A step must promise more than this."""
 MOVED = 0.05

@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from voile.serve.beginning import begin
+    from voile.serve.steward import ledger_of
     from voile.serve.study import simulated
 
-_HOMES = {"begin": "voile.serve.beginning", "simulated": "voile.serve.study"}
+_HOMES = {
+    "begin": "voile.serve.beginning",
+    "ledger_of": "voile.serve.steward",
+    "simulated": "voile.serve.study",
+}
 
-__all__ = ["begin", "simulated"]
+__all__ = ["begin", "ledger_of", "simulated"]
 
 
 def __getattr__(name: str) -> Any:

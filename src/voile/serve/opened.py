@@ -13,6 +13,8 @@ from voile.serve.beginning import file_digest
 from voile.serve.ledger import open_ledger
 from voile.serve.setting import TABLE, Setting
 
+__all__ = ["opened"]
+
 
 @contextmanager
 def opened(folder: Path) -> Iterator[Asker]:

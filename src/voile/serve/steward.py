@@ -85,6 +85,7 @@ def as_printed(setting: Setting) -> dict[str, float]:
 
 
 def ledger_of(folder: Path) -> Ledger:
+    """The ledger of a server's folder, to issue tokens and to look; beside a running server too."""
     return open_ledger(folder, Setting.open(folder))
 
 
