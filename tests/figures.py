@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
 from collections.abc import Sequence
@@ -31,6 +32,10 @@ def dies() -> None:
 
 def fails() -> None:
     raise ValueError("nothing to divide by")
+
+
+def unknown() -> dict[str, float]:
+    return {"p": 0.5, "error": math.nan}
 
 
 def grid(log: str, run: Run) -> list[Part]:

@@ -8,6 +8,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from voile import __version__
 from voile.files import write_whole
 from voile.reproduce.catalogue import FIGURES
 from voile.reproduce.verdict import sign
@@ -76,13 +77,19 @@ def article(told: Mapping[str, Any]) -> str:
     files = ", ".join(link(Path(file).name) for file in told["files"])
     return (
         f'<article id="{name}"><h3>{escape(told["what"])}</h3>\n'
-        f"<code>{name}</code>{' · a quick run' * told['quick']} · "
+        f"<code>{name}</code>{' · a quick run' * told['quick']}{made_by(told)} · "
         f'<span class="sign {verdict}">{SIGNS[verdict]}</span>\n'
         f'<img src="{name}.svg" alt="{escape(told["title"])}" loading="lazy">\n'
         "<details open><summary>Print and measurement</summary><table>\n"
         "<tr><th></th><th>the paper</th><th>measured</th><th></th></tr>\n"
         f"{rows}\n</table></details>\n<p>{files}</p></article>"
     )
+
+
+def made_by(told: Mapping[str, Any]) -> str:
+    """A folder may hold figures of several versions: those of others than this one say so."""
+    version = told.get("voile", "of an older version")
+    return "" if version == __version__ else f" · made by Voile {escape(version)}"
 
 
 def link(file: str) -> str:

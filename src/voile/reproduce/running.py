@@ -22,7 +22,7 @@ from voile.publishing.progress import Silent
 from voile.reproduce.figure import Figure, Part, Run
 from voile.reproduce.gallery import write_gallery
 from voile.reproduce.result import Reproduced
-from voile.reproduce.writing import check_folder, write_finding
+from voile.reproduce.writing import as_json, check_folder, write_finding
 
 KEPT = ".parts.jsonl"
 
@@ -96,7 +96,7 @@ class Reproducing:
             self.done[task.name] = result
         else:
             # As it will be read again: a run that goes on must not see other types than this one.
-            self.kept.keep(task.key, json.loads(json.dumps(result)))
+            self.kept.keep(task.key, json.loads(as_json(result, task.key)))
             self.conclude()
 
     def conclude(self) -> None:

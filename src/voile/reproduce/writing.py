@@ -8,6 +8,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+from voile import __version__
 from voile.errors import UsageError
 from voile.evaluate.look import load_altair, render, theme
 from voile.files import write_whole
@@ -44,9 +45,9 @@ def write_finding(figure: Figure, found: Finding, run: Run, folder: Path) -> Rep
     names = tuple(str(path) for path in [*written, verdict])
     done = Reproduced(figure.name, figure.paper, figure.what, found.title, found.checks, names)
     about = {"paper": done.paper, "what": figure.label, "title": done.title, "sound": done.sound}
-    told = done.to_dict() | about | {"quick": run.quick, "seed": run.seed}
+    told = done.to_dict() | about | {"quick": run.quick, "seed": run.seed, "voile": __version__}
     told["files"] = [Path(name).name for name in names]  # a folder may be moved
-    write_whole(verdict, json.dumps(told, ensure_ascii=False, indent=1).encode() + b"\n")
+    write_whole(verdict, as_json(told, figure.name, indent=1).encode() + b"\n")
     return done
 
 
@@ -59,6 +60,17 @@ def framed(figure: Figure, found: Finding, run: Run) -> Any:
         subtitle=found.subtitle,
         caption=[f"After {figure.paper}.", how],
     )
+
+
+def as_json(value: Any, whose: str, indent: int | None = None) -> str:
+    """JSON has no word for what is not a number: others could not read it."""
+    try:
+        return json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
+    except ValueError:
+        raise UsageError(
+            f"{whose} gave a value that is infinite or not a number",
+            hint="a piece of work returns finite numbers, and None where there is none",
+        ) from None
 
 
 def as_csv(columns: Columns) -> bytes:
