@@ -158,6 +158,7 @@ def test_table_3_formulas_are_the_oracles(oracle: Oracle) -> None:
     runs = [{"rho": 1.5}] * 3 + [{"rho": 0.3}] * 3
     answers = [quantiles(found["server"]) for _ in range(2)]
     assert failing(table3.conclude(QUICK, [found, *answers, *runs]).checks) == []
+    assert table3.conclude(QUICK, [found, *answers, *runs]).checks[-1].agrees is True
     wrong = table3.conclude(QUICK, [{**found, "tight": 34.4}, *answers, *runs[::-1]])
     assert failing(wrong.checks) == ["ρ of αβ by §5, ε = 0.05", "αβ improves on FRAPP"]
     for times in (0.7, 1.3):

@@ -184,7 +184,7 @@ def as_drawn(known: Any, answers: Sequence[float]) -> Claim:
         "(the paper measures none)",
         f"95 % of {len(answers):,} answers are within ρ = {within(answers):.2f}; within "
         f"{known['server']:.2f}, as the noise's law says, are {kept / len(answers):.1%}",
-        binomtest(kept, len(answers), 1 - MISS).pvalue > FALSE_ALARM,
+        float(binomtest(kept, len(answers), 1 - MISS).pvalue) > FALSE_ALARM,
     )
 
 
