@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import re
+from fractions import Fraction
 from itertools import product
 from pathlib import Path
 
@@ -253,7 +254,10 @@ def counted(where: str, schema: Schema, view: View) -> int | float:
 
 
 def test_example_4_2_a_chain(tmp_path: Path) -> None:
-    """P1(a,b) and P2(b,c) and P3(c,d) on domains of 1,000: 10¹² tuples, three small tensors."""
+    """P1(a,b) and P2(b,c) and P3(c,d) on domains of 1,000: 10¹² tuples, three small tensors.
+
+    VLDB 2007 prints p(C) as a sum over the shared b and c, where it must be the mean.
+    """
     schema = numbers_schema(1000, 4)
     view = view_of(schema, [(1, 1, 1, 1)], tmp_path)
     made = counted("a*a + b*b >= 20 and b < c and (c + d) % 7 = 0", schema, view)
@@ -262,6 +266,16 @@ def test_example_4_2_a_chain(tmp_path: Path) -> None:
     third = ((a + b) % 7 == 0).sum(axis=1).astype(object)  # of each c
     truth = sum(int(first[i]) * int(third[i + 1 :].sum()) for i in range(1000))
     assert made == truth
+    # The third idea: Σ_b Σ_c Pr[P1 | b]·P2(b, c)·Pr[P3 | c]. That is no chance: it is above 1.
+    given_b, given_c = first / 1000, third / 1000
+    summed = sum(given_b[i] * given_c[i + 1 :].sum() for i in range(1000))
+    assert summed > 70_000
+    assert summed / (1000 * 1000) == pytest.approx(truth / 1000**4)
+    # Example 4.2's formula to the letter, p = 1/m for each pair that satisfies a predicate.
+    printed = {m: Fraction(truth, m**3) for m in (1000, 1000**2, 1000**4)}
+    assert all(value != Fraction(truth, 1000**4) for value in printed.values())
+    assert truth / 1000**4 > 0.07
+    assert printed[1000**4] < 1e-24
 
 
 def test_clauses_do_not_multiply(tmp_path: Path) -> None:
