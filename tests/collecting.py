@@ -193,4 +193,5 @@ def collector(folder: Path, *options: str) -> Iterator[Running]:
     with started(
         "collect", "--store", str(folder), "--listen", "127.0.0.1:0", "--json", *options
     ) as (process, data):
-        yield Running(process, data, *place_of(data["listening"]))
+        assert data["listening"] == data["url"]
+        yield Running(process, data, *place_of(data["url"]))

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
 
 
 def listening_data(found: Listening, store: Path) -> dict[str, Any]:
-    return {"listening": found.url, "store": str(store), "rows": found.rows, "spec": found.spec}
+    """`url` is what a server's line has, too; `listening` is its older name here."""
+    return {
+        "url": found.url, "listening": found.url, "store": str(store), "rows": found.rows,
+        "spec": found.spec,
+    }  # fmt: skip
 
 
 def listening_view(found: Listening, store: Path) -> Any:
