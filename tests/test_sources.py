@@ -18,6 +18,7 @@ from typing import Any
 from urllib.parse import quote
 
 import duckdb
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -28,7 +29,9 @@ import pytest
 
 from tests.postgres import SECRET
 from voile.engines.sources import SOURCE, attach, quote_identifier, quote_literal
+from voile.engines.table import Table
 from voile.errors import TableError, UsageError
+from voile.schema import Attribute, Schema, Values
 
 NAMES = ['weird "name"', "naïve col", "select", "Born on", "weight, kg"]
 ROWS = [
@@ -866,3 +869,41 @@ def test_a_broken_line_is_named_without_its_content(tmp_path: Path) -> None:
         attach(duckdb.connect(), tmp_path / "open.csv")
     assert "secret" not in str(caught.value)
     assert "3,4" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("texts", "kind", "values"),
+    [
+        (["F", "F", ""], "VARCHAR", ["F", "F", None]),
+        (["yes", "no"], "VARCHAR", ["yes", "no"]),
+        (["t", "f"], "VARCHAR", ["t", "f"]),
+        (["True", "FALSE", "true"], "BOOLEAN", [True, False, True]),
+        (["true", "true"], "BOOLEAN", [True, True]),
+    ],
+)
+def test_only_true_and_false_are_taken_for_truth_values(
+    con: Con, tmp_path: Path, texts: list[str], kind: str, values: list[Any]
+) -> None:
+    """DuckDB would take F for false, and a table of women for one of falsehoods."""
+    lines = "".join(f"{text},{i}\n" for i, text in enumerate(texts))
+    file = tmp_path / "a.csv"
+    file.write_text(f"sex,id\n{lines}", encoding="utf-8")
+    attach(con, file)
+    assert described(con)["sex"] == kind
+    assert rows(con) == [(value, i) for i, value in enumerate(values)]
+
+
+@pytest.mark.parametrize(
+    "attribute",
+    [
+        Attribute("smokes", "boolean", Values((False, True))),
+        Attribute("smokes", "categorical", Values(("no", "yes"))),
+    ],
+)
+def test_a_codebook_says_whether_yes_is_a_truth_value(tmp_path: Path, attribute: Attribute) -> None:
+    file = tmp_path / "a.csv"
+    file.write_text("smokes\n" + "yes\nno\nno\n" * 20, encoding="utf-8")
+    table, schema = Table(file), Schema((attribute,))
+    table.check_kinds(schema)
+    (codes,), _ = table.columns_of_codes(schema, drop_nulls=False)
+    assert np.bincount(codes).tolist() == [40, 20]

@@ -34,6 +34,7 @@ from voile.engines.sources.common import (
     listed,
     make_view,
     paths,
+    quote_identifier,
     quote_literal,
     reading,
 )
@@ -160,6 +161,10 @@ def _copy_text(
     rows = f"read_csv({paths(files)}, {options}, {whole})"
     try:
         con.execute(f"CREATE TEMP TABLE {SOURCE} AS FROM {rows}")
+        if spelled := _spelled_otherwise(con, rows):
+            columns = ", ".join(f"{quote_literal(name)}: 'VARCHAR'" for name in spelled)
+            kept = f"read_csv({paths(files)}, {options}, {whole}, types = {{{columns}}})"
+            con.execute(f"CREATE OR REPLACE TEMP TABLE {SOURCE} AS FROM {kept}")
     except duckdb.Error:
         # A sniffer that fails says no more than that; reading it all as text says where and why.
         columns = ", ".join(f"{quote_literal(name)}: 'VARCHAR'" for name in names)
@@ -168,6 +173,23 @@ def _copy_text(
             with reading(str(shown)):
                 con.execute(f"SELECT count(*) FROM read_csv({paths([file])}, {plain})").fetchall()
         raise
+
+
+def _spelled_otherwise(con: Connection, rows: str) -> list[str]:
+    """Columns taken for truth values whose texts are not 'true' and 'false'.
+
+    A column of F alone, or of yes and no, is text until a codebook says that it is not.
+    """
+    described = con.execute(f"DESCRIBE {SOURCE}").fetchall()
+    truths = [str(name) for name, kind, *_ in described if kind == "BOOLEAN"]
+    if not truths:
+        return []
+    texts = f"{rows[:-1]}, all_varchar = true)"
+    spelled = ", ".join(
+        f"bool_and(lower({quote_identifier(name)}) IN ('true', 'false'))" for name in truths
+    )
+    plain = con.execute(f"SELECT {spelled} FROM {texts}").fetchone() or ()
+    return [name for name, told in zip(truths, plain, strict=True) if told is False]
 
 
 def _unpacked(file: Path, folder: Path) -> Path:
