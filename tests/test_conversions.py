@@ -38,21 +38,21 @@ WRITTEN = [
     "d-gamma(d=0.000465, gamma=0.2, adversary=exclusive)",
     "relative(d=0.01, delta=3.2)",
     "dp(epsilon=1.5, unit=swap)",
-    "indistinguishable(epsilon=2.0)",
+    "indistinguishable(epsilon=2)",
     "breach(rho1=0.1, rho2=0.5, about=presence)",
-    "s-breach(s=68.0, rho1=0.1, rho2=0.95)",
-    "amplification(gamma=19.0)",
-    "delta-T(delta=1.0, T=any, eta=0.0)",
-    "delta-T(delta=1.0, T=40, eta=1e-06)",
+    "s-breach(s=68, rho1=0.1, rho2=0.95)",
+    "amplification(gamma=19)",
+    "delta-T(delta=1, T=any, eta=0)",
+    "delta-T(delta=1, T=40, eta=1e-06)",
     "noisy-answers(T=100, variance=2358.5, noise=binomial)",
     "noisy-answers(T=100, variance=2358.5, noise=gaussian)",
-    "noisy-answers(T=20, variance=500.0, noise=geometric)",
+    "noisy-answers(T=20, variance=500, noise=geometric)",
     "zcdp(rho=0.125)",
     "approximate-dp(epsilon=0.5, delta=1e-06)",
     "k(k=5)",
     "l(l=2.5, measure=entropy)",
     "t(t=0.1, distance=jensen-shannon)",
-    "semantic(delta=1.0, absent=ignored)",
+    "semantic(delta=1, absent=ignored)",
 ]
 
 
@@ -132,7 +132,7 @@ def test_a_free_parameter_must_be_chosen() -> None:
         to("dp(epsilon=1)", "s-breach")
     with pytest.raises(UsageError, match="for every rho1: say which") as error:
         to("dp(epsilon=1)", "s-breach(s=3)")
-    assert error.value.hint == '--to "s-breach(rho1=…, s=3.0)"'
+    assert error.value.hint == '--to "s-breach(rho1=…, s=3)"'
     found = to("dp(epsilon=1)", "d-gamma(d=0.01)")["guarantee"]
     assert found["gamma"] == pytest.approx(0.01 * math.e)
 

@@ -296,7 +296,7 @@ def test_without_the_truth_guesses_are_not_judged() -> None:
     ("change", "said", "error"),
     [
         ({"per_person": 3}, "up to 3 rows", UsageError),
-        ({"holds": {"p1": True}}, "60 ids were given, and the server has 1 rows", TableError),
+        ({"holds": {"p1": True}}, "60 ids were given, and the server has 1 row", TableError),
     ],
 )
 def test_servers_that_cannot_be_attacked_are_not_asked(

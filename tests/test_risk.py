@@ -185,7 +185,7 @@ def test_rows_that_a_population_lacks_are_told() -> None:
     rows = [*everyone[:30], ("new", 1, "x", "x", "s0")]
     found = looked_at(rows, population=arrow(everyone))
     assert found.outside == 1
-    assert any("1 rows are not in the population" in note for note in found.notes)
+    assert any("1 row is not in the population" in note for note in found.notes)
 
 
 # ---------------------------------------------------------------------- sets that single out
@@ -428,6 +428,8 @@ def test_a_share_names_its_threshold_and_means_something(anonymised: Path) -> No
     named = [name for name, _ in facts(found) if "above" in name]
     assert named == ["prosecutor, above 0.35", "journalist, above 0.35"]
     assert all(meaning(name) for name, _ in facts(found))
+    assert meaning("singled out by 1") == "rows that 1 column is enough to single out"
+    assert "2 columns, or fewer" in meaning("singled out by 2")
 
 
 def test_a_note_names_few_of_many_columns() -> None:

@@ -21,6 +21,16 @@ def byte_count(amount: str | int) -> int:
         ) from None
 
 
+SINGULAR = {"are": "is", "were": "was", "repeat": "repeats"}
+
+
+def counted(number: float, what: str, verb: str = "") -> str:
+    """1 row, 2 rows, 1,234 rows were; rounded to whole ones."""
+    shown = f"{number:,.0f}"
+    words = [f"{what}s", verb] if shown != "1" else [what, SINGULAR.get(verb, verb)]
+    return " ".join([shown, *filter(None, words)])
+
+
 SECONDS = {"min": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
 
 

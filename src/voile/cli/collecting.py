@@ -103,6 +103,7 @@ def release_store(
 
 def run(store: Path, spec: Spec | None, how: Serving, *, as_json: bool) -> None:
     from voile.collect.serving import serve
+    from voile.units import counted
 
     def ready(found: Listening) -> None:
         """One line of JSON, for programs that wait for it."""
@@ -114,7 +115,7 @@ def run(store: Path, spec: Spec | None, how: Serving, *, as_json: bool) -> None:
             show(None, lambda: listening_view(found, store))
 
     rows = serve(store, spec, how, ready=ready, note=lambda text: say(f"note: {text}"))
-    say(f"stopped; {store} has {rows:,} rows")
+    say(f"stopped; {store} has {counted(rows, 'row')}")
 
 
 def read_spec(path: Path | None) -> Spec | None:

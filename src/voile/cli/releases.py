@@ -23,6 +23,7 @@ from voile.terminal import say, show
 from voile.terminal.answers import explanation_view, show_answer
 from voile.terminal.progress import fitting_progress
 from voile.terminal.publications import refinement_view
+from voile.units import counted
 
 
 @commands.command()
@@ -36,7 +37,10 @@ def verify(release: ReleaseArg, as_json: JsonOpt = False) -> None:
     kept = "simulated: it promises nothing" if found.manifest.simulated else "promise kept"
     show(
         result if as_json else None,
-        lambda: f"[green]✓[/green] {files} files, {found.manifest.rows:,} rows, {kept}",
+        lambda: (
+            f"[green]✓[/green] {counted(files, 'file')}, "
+            f"{counted(found.manifest.rows, 'row')}, {kept}"
+        ),
     )
 
 

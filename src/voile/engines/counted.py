@@ -19,6 +19,7 @@ from voile.engines.table import Progress, Table
 from voile.errors import TableError, UsageError
 from voile.schema import Schema
 from voile.schema.index import code_type
+from voile.units import counted
 
 ROWS, TAKEN, PART = '"rows"', "taken", "part"
 MEMORY = "2GB"
@@ -75,7 +76,8 @@ def parts(
         count = len(codes[0])
         if key is not None and keys.null_count:
             raise TableError(
-                f"column {key!r} says whose a row is, and is NULL in {keys.null_count:,} rows",
+                f"column {key!r} says whose a row is, and is NULL in "
+                f"{counted(keys.null_count, 'row')}",
                 hint="leave such rows out, or name another column",
             )
         who = keys if key is not None else pa.array(np.arange(done, done + count)).cast(pa.string())

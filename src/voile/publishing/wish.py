@@ -21,6 +21,7 @@ from voile.privacy.series import check_views
 from voile.publishing.views.noise_prior import Given
 from voile.schema import Schema
 from voile.schema.infer import ColumnProfile, infer_attribute
+from voile.units import counted
 
 METHODS = ("alphabeta",)
 PRIOR_FACTOR, POSTERIOR = 10.0, 0.2
@@ -268,7 +269,7 @@ def check_nulls(table: Table, schema: Schema, nulls: Nulls) -> None:
         if name not in allowed
     }
     if found:
-        listed = ", ".join(f"{name!r} ({count:,} rows)" for name, count in found.items())
+        listed = ", ".join(f"{name!r} ({counted(count, 'row')})" for name, count in found.items())
         raise TableError(
             f"there are NULLs in {listed}",
             hint="--nulls drop leaves such rows out; --nulls as-value makes NULL one more value "

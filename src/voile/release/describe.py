@@ -10,6 +10,7 @@ from voile.mechanisms.series_scores import single
 from voile.release.manifest import Manifest, ViewManifest
 from voile.release.terms import reached
 from voile.schema.schema import large
+from voile.units import counted
 
 NOT_PROMISED = """\
 - Nothing is promised to people about whom more was known beforehand than the prior above.
@@ -33,8 +34,8 @@ COMBINES = {
 def describe(manifest: ViewManifest) -> str:
     return page(
         manifest,
-        what=f"A noisy view of a private table: {manifest.rows:,} rows, real records and noise "
-        "mixed.",
+        what=f"A noisy view of a private table: {counted(manifest.rows, 'row')}, real records and "
+        "noise mixed.",
         promised=[
             manifest.promise.explain(),
             f"The promise is about {manifest.guarantee.unit}.",

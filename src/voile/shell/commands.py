@@ -31,6 +31,7 @@ from voile.shell.session import Leave, Session
 from voile.shell.statements import is_command
 from voile.terminal import complain, say, table_of
 from voile.terminal.progress import fitting_progress
+from voile.units import counted
 
 MOST_VALUES = 500
 """Values of an attribute that `\\d NAME` lists."""
@@ -103,7 +104,7 @@ def show_attributes(session: Session, name: str) -> None:
 
 def tables_view(session: Session) -> list[str]:
     return [
-        f"{escape(name)}: your own table, {table.num_rows:,} rows: "
+        f"{escape(name)}: your own table, {counted(table.num_rows, 'row')}: "
         f"{escape(', '.join(table.column_names))}"
         for name, table in session.tables.items()
     ]
@@ -211,7 +212,7 @@ def set_table(session: Session, text: str) -> None:
     if not equals or not file:
         raise UsageError(f"{text!r} is not NAME=FILE", hint=".with regions=regions.csv")
     table = bring(session, name, unquoted(file))
-    say(f"{name}: {table.num_rows:,} rows: {', '.join(table.column_names)}")
+    say(f"{name}: {counted(table.num_rows, 'row')}: {', '.join(table.column_names)}")
 
 
 def bring(session: Session, name: str, file: str) -> Any:

@@ -24,6 +24,7 @@ from voile.shell.complete import ShellCompleter
 from voile.shell.session import Leave, Session
 from voile.shell.statements import complete, statements
 from voile.terminal import say
+from voile.units import counted
 
 PROMPT, CONTINUED = "voile> ", "  ...> "
 
@@ -66,7 +67,7 @@ def greet(session: Session) -> None:
     release = session.release
     say(
         f"{release.name}: {len(release.schema.attributes)} attributes, "
-        f"{large(release.schema.size)} possible tuples, {release.manifest.rows:,} rows, "
+        f"{large(release.schema.size)} possible tuples, {counted(release.manifest.rows, 'row')}, "
         "records and noise mixed"
     )
     if release.manifest.simulated:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from voile.terminal import key_values, table_of
 from voile.terminal.perturbing import promise_line
+from voile.units import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,7 +29,7 @@ def listening_view(found: Listening, store: Path) -> Any:
     return key_values(
         {
             "listening": f"{found.url}/v1/rows",
-            "store": f"{escape(str(store))}, {found.rows:,} rows so far",
+            "store": f"{escape(str(store))}, {counted(found.rows, 'row')} so far",
             "spec": f"{found.spec[:16]}… at {found.url}/v1/spec",
             "to stop": "Ctrl-C; nothing that was acknowledged is lost",
         }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from voile.terminal import table_of
+from voile.units import counted
 
 if TYPE_CHECKING:
     from voile.evaluate.losses.measured import Losses
@@ -17,7 +18,7 @@ def loss_view(losses: Losses) -> Any:
 
     about = f"{losses.sensitive} given {', '.join(losses.qi)}"
     parts: list[Any] = [
-        f"[bold]{escape(losses.release)}[/bold] ({losses.kind}, {losses.rows:,} rows): "
+        f"[bold]{escape(losses.release)}[/bold] ({losses.kind}, {counted(losses.rows, 'row')}): "
         f"{escape(about)}",
         table_of(["measure", "value", "what it is"], [*main_rows(losses), *other_rows(losses)]),
     ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from voile.terminal.narrow import whole_numbers
+from voile.units import counted
 
 if TYPE_CHECKING:
     from voile.mining.assess import Accuracy
@@ -35,8 +36,8 @@ def tree_view(found: TreeReport) -> Any:
 def accuracy_line(name: str, accuracy: Accuracy) -> str:
     low, high = accuracy.interval
     return (
-        f"{name} {accuracy.accuracy:.4f} ({low:.4f}–{high:.4f}) on {accuracy.rows:,} rows; "
-        f"the most frequent class alone {accuracy.majority:.4f}"
+        f"{name} {accuracy.accuracy:.4f} ({low:.4f}–{high:.4f}) on "
+        f"{counted(accuracy.rows, 'row')}; the most frequent class alone {accuracy.majority:.4f}"
     )
 
 

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from voile.inspection import Inspection
     from voile.publishing import Publication
 from voile.terminal import table_of
+from voile.units import counted
 
 
 def inspection_view(found: Inspection) -> Any:
@@ -53,7 +54,7 @@ def facts(found: Inspection) -> list[str]:
     data = found.to_dict()
     feasible = data["feasible"]
     lines = [
-        f"n = {found.rows:,} rows, {found.duplicates:,} of them repeat another row"
+        f"n = {counted(found.rows, 'row')}, {found.duplicates:,} of them repeat another row"
         + (f"; {found.complete_rows:,} are without NULLs" * (found.complete_rows < found.rows)),
         f"m = {large(found.domain_size)} possible tuples, n/m = {data['density']:.3g}",
     ]
@@ -61,7 +62,7 @@ def facts(found: Inspection) -> list[str]:
         lines.append(
             f"[yellow]leave out {escape(', '.join(found.identifiers))}[/yellow]: nearly every row "
             f"has its own value. Then m = {large(found.publishable_size)} and "
-            f"{found.publishable_duplicates:,} rows repeat another: "
+            f"{counted(found.publishable_duplicates, 'row', 'repeat')} another: "
             f"--columns {escape(columns_option(found.publishable))}"
         )
     if "boundary" in feasible:

@@ -27,6 +27,7 @@ from voile.estimate import Answer, Estimate
 from voile.query.formula import Call, Formula, Quantile
 from voile.query.predicate import Atom, Expression, Term
 from voile.query.query import Query
+from voile.units import counted
 
 ASSUMED = {
     ("generalize", "uniform"): "every value of the interval that a class shows is equally likely, "
@@ -80,7 +81,8 @@ class ClassWork(Work):
     @property
     def assumption(self) -> str:  # type: ignore[override]
         left_out = self.source.removed
-        about = f"; {left_out:,} rows were left out of the release, and nothing here is about them"
+        about = f"; {counted(left_out, 'row', 'were')} left out of the release, "
+        about += "and nothing here is about them"
         if self._is_known():
             assumed = f"nothing: the release leaves nothing of the answer{self._of_shown} open"
         else:

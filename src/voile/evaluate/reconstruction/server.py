@@ -23,6 +23,7 @@ from voile.evaluate.reconstruction.fitting import (
     linear_program,
 )
 from voile.noise.halves import Hashes, members, row_hashes
+from voile.units import counted
 
 MOST_CELLS = 2 * 10**8
 """Rows times questions: a number is kept for each."""
@@ -142,7 +143,7 @@ def check(about: Mapping[str, Any], truth: Truth, method: str, questions: int) -
         )
     if people != rows:
         raise TableError(
-            f"{people:,} ids were given, and the server has {rows:,} rows",
+            f"{people:,} ids were given, and the server has {counted(rows, 'row')}",
             hint="give the ids of all of its rows",
         )
     if questions < 2:

@@ -15,6 +15,7 @@ from voile.evaluate.risk.reidentification import journalist, presence, prosecuto
 from voile.evaluate.risk.unique_sets import feasible, unique_sets
 from voile.evaluate.risk.uniqueness import uniqueness
 from voile.privacy.guarantees.parameters import Number
+from voile.units import counted
 
 SUPPRESSED_ROWS = ("count", "leave-out")
 NAMED = 10
@@ -131,14 +132,17 @@ def _notes(
         )
     if rows.suppressed_cells and seen is rows:
         found.append(
-            f"{rows.suppressed_cells:,} cells are suppressed: each counts as a value of its own, "
-            "so that a class of such rows may look smaller than the people it may be about"
+            f"{counted(rows.suppressed_cells, 'cell', 'are')} suppressed: each counts as a "
+            "value of its own, so that a class of such rows may look smaller than the people it "
+            "may be about"
         )
     if outside:
         found.append(
-            f"{outside:,} rows are not in the population: the journalist's classes are taken to be "
-            "at least as large as the table's"
+            f"{counted(outside, 'row', 'are')} not in the population: the journalist's classes "
+            "are taken to be at least as large as the table's"
         )
     if looked < min(largest, len(names)):
-        found.append(f"sets of more than {looked} columns were not looked at: there are too many")
+        found.append(
+            f"sets of more than {counted(looked, 'column')} were not looked at: there are too many"
+        )
     return found

@@ -13,6 +13,7 @@ from voile.evaluate.risk.reidentification import Presence, Reidentification
 from voile.evaluate.risk.unique_sets import UniqueSets
 from voile.evaluate.risk.uniqueness import Uniqueness
 from voile.recoding.units import Counts
+from voile.units import counted
 
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Where the groups of class sizes begin."""
@@ -112,7 +113,8 @@ class Risk:
         alone = self.uniqueness.unique
         if alone:
             return (
-                f"{alone:,} of {self.rows:,} rows ({percent(self.uniqueness.share)}) are alone: "
+                f"{alone:,} of {counted(self.rows, 'row')} ({percent(self.uniqueness.share)}) "
+                f"{'is' if alone == 1 else 'are'} alone: "
                 f"nobody else has the same {words(self.qi)}."
             )
         return (

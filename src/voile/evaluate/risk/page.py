@@ -8,6 +8,7 @@ from voile.evaluate.look import render
 from voile.evaluate.risk.found import Risk, percent, words
 from voile.evaluate.risk.plot import draw_for_page
 from voile.evaluate.risk.wording import facts, meaning
+from voile.units import counted
 
 STYLE = """
 <style>
@@ -42,7 +43,7 @@ def page(risk: Risk) -> bytes:
 def top(risk: Risk) -> str:
     """Everything above the pictures."""
     tone = "warning" if risk.k < 2 else "first"
-    about = f"{risk.rows:,} rows. Quasi-identifiers: {words(risk.qi)}."
+    about = f"{counted(risk.rows, 'row')}. Quasi-identifiers: {words(risk.qi)}."
     if risk.sensitive:
         about += f" Sensitive: {words(risk.sensitive)}."
     notes = "".join(f"<p><small>{html.escape(note)}</small></p>" for note in risk.notes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from voile.evaluate.risk.found import Risk, percent
 from voile.evaluate.risk.uniqueness import ASSUMPTION
+from voile.units import counted
 
 MEANINGS = {
     "k": "rows of the smallest class",
@@ -39,7 +40,10 @@ ABOVE = ", above"
 def meaning(name: str) -> str:
     """What a number is, without the sensitive attribute in brackets or the threshold's value."""
     if name.startswith(SINGLED):
-        return f"rows that{name.removeprefix(SINGLED)} columns, or fewer, are enough to single out"
+        most = int(name.removeprefix(SINGLED))
+        if most == 1:
+            return "rows that 1 column is enough to single out"
+        return f"rows that {most} columns, or fewer, are enough to single out"
     plain = name.split(" [", maxsplit=1)[0]
     above = plain.find(ABOVE)
     return MEANINGS.get(plain if above < 0 else plain[: above + len(ABOVE)], "")
@@ -96,14 +100,14 @@ def _found_again(risk: Risk) -> list[tuple[str, str]]:
 
 def _alone(risk: Risk) -> list[tuple[str, str]]:
     alone = risk.uniqueness
-    found = [("unique", f"{alone.unique:,} rows ({percent(alone.share)})")]
+    found = [("unique", f"{counted(alone.unique, 'row')} ({percent(alone.share)})")]
     if alone.population_unique is not None:
-        found.append(("population unique", f"{alone.population_unique:,} rows"))
+        found.append(("population unique", counted(alone.population_unique, "row")))
     if alone.pitman is not None and alone.zayatz is not None:
-        found.append(("population unique, Pitman", f"about {alone.pitman:,.0f} rows"))
-        found.append(("population unique, Zayatz", f"about {alone.zayatz:,.0f} rows"))
+        found.append(("population unique, Pitman", f"about {counted(alone.pitman, 'row')}"))
+        found.append(("population unique, Zayatz", f"about {counted(alone.zayatz, 'row')}"))
     few = f"{SINGLED} {risk.unique_sets.largest}"
-    return [*found, (few, f"{risk.unique_sets.rows:,} rows")]
+    return [*found, (few, counted(risk.unique_sets.rows, "row"))]
 
 
 def _suppressed(risk: Risk) -> list[tuple[str, str]]:

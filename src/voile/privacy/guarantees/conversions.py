@@ -12,7 +12,7 @@ from voile.privacy.guarantees.belief_theorems import BELIEF_THEOREMS
 from voile.privacy.guarantees.class_theorems import CLASS_THEOREMS
 from voile.privacy.guarantees.kinds import KINDS, Guarantee, label
 from voile.privacy.guarantees.refusals import REFUSALS, Refusal, refusal
-from voile.privacy.guarantees.spelling import Wish, example, spelled
+from voile.privacy.guarantees.spelling import Wish, example, plain, spelled
 from voile.privacy.guarantees.theorems import NothingFollows, Theorem
 
 THEOREMS: tuple[Theorem, ...] = BELIEF_THEOREMS + ANSWER_THEOREMS + CLASS_THEOREMS
@@ -224,7 +224,7 @@ def _chosen(guarantee: Guarantee) -> dict[str, Any]:
 
 
 def _text(wish: Wish) -> str:
-    given = ", ".join(f"{name}={value}" for name, value in wish.fixed.items())
+    given = ", ".join(f"{name}={plain(value)}" for name, value in wish.fixed.items())
     return f"{wish.kind.name}({given})" if given else wish.kind.name
 
 
@@ -241,7 +241,7 @@ def _why_not(search: Search, source: Guarantee, wish: Wish) -> VoileError:
         )
     if lacking:
         given = {**dict.fromkeys(lacking, "…"), **wish.fixed}
-        parameters = ", ".join(f"{name}={value}" for name, value in given.items())
+        parameters = ", ".join(f"{name}={plain(value)}" for name, value in given.items())
         return UsageError(
             f"{text} for every {' and '.join(lacking)}: say which",
             hint=f'--to "{wish.kind.name}({parameters})"',

@@ -109,6 +109,11 @@ def spelled(guarantee: Guarantee, digits: int | None = None) -> str:
             parameter = kind.parameters[name]
             shown = parameter.word if isinstance(parameter, Number) else None
         else:
-            shown = chance(value, digits) if digits and isinstance(value, float) else str(value)
+            shown = chance(value, digits) if digits and isinstance(value, float) else plain(value)
         parts.append(f"{name}={shown}")
     return f"{guarantee.kind}({', '.join(parts)})"
+
+
+def plain(value: Value) -> str:
+    """All digits, without the .0 of a whole number."""
+    return str(value).removesuffix(".0")

@@ -29,6 +29,7 @@ from voile.recoding.labels import labels
 from voile.release.staging import check_outside
 from voile.schema import TupleIndex
 from voile.schema.words import value_words
+from voile.units import counted
 
 Codes = npt.NDArray[Any]
 RANGES = {"voile": "ranges"}
@@ -309,7 +310,10 @@ def assembled(made: Made, rows_in: int, *, keep_order: bool) -> Generalized:
     left = int(len(made.kept) - made.kept.sum())
     notes = made.notes
     if left:
-        notes = (*notes, f"{left:,} rows were left out, for no class could hold them")
+        notes = (
+            *notes,
+            f"{counted(left, 'row', 'were')} left out, for no class could hold them",
+        )
     return Generalized(
         table,
         int(np.count_nonzero(np.bincount(made.classes[made.kept]))),

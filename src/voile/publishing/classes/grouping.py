@@ -15,6 +15,7 @@ from voile.publishing.done import Done
 from voile.publishing.progress import Progress, Silent
 from voile.release.classes.release import ClassRelease
 from voile.release.staging import check_target, place_for, removed_with
+from voile.units import counted
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,10 @@ def group_table(
     removed = release.manifest.parameters.removed
     notes = prepared.notes
     if removed:
-        notes = (*notes, f"{removed:,} rows were left out, for no class could hold them")
+        notes = (
+            *notes,
+            f"{counted(removed, 'row', 'were')} left out, for no class could hold them",
+        )
     if asked.recoded == "bucketize" and all(r.attribute is None for r in prepared.requirements):
         notes = (*notes, "quasi-identifiers are shown as they are: k alone hides nothing; ask for "
                          "--l, --t or --semantic")  # fmt: skip

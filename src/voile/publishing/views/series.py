@@ -37,6 +37,7 @@ from voile.release.manifest import (
 from voile.release.staging import Staging, enclosing_release
 from voile.release.terms import parameters_of, series_part
 from voile.schema import Keys, Schema, TupleIndex
+from voile.units import counted
 
 
 def publish_view(
@@ -192,8 +193,8 @@ def check_allowed(terms: Terms, number: int, changes: int | None) -> None:
     if most is not None and changes is not None and changes > most:
         declared = f"at most {most:,} between two views" if most else "never"
         raise PromiseError(
-            f"{changes:,} rows came or went since view {number - 1}, and the table of the series "
-            f"{terms.name!r} was declared to change {declared}",
+            f"{counted(changes, 'row')} came or went since view {number - 1}, and the table of the "
+            f"series {terms.name!r} was declared to change {declared}",
             hint="publish a table that changed less, or begin another series; a row that was "
             "edited counts twice",
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from voile.release.classes.manifest import ClassManifest
 from voile.release.describe import page
+from voile.units import counted
 
 METHODS = {
     "mondrian": "Mondrian: the table was cut in two, again and again, as long as both sides met "
@@ -40,7 +41,7 @@ def describe_classes(manifest: ClassManifest) -> str:
     )
     return page(
         manifest,
-        what=f"A table of {manifest.rows:,} rows in {p.classes:,} classes; {shown}.",
+        what=f"A table of {counted(manifest.rows, 'row')} in {p.classes:,} classes; {shown}.",
         promised=promised(manifest),
         not_promised=[NOT_PROMISED],
         counting=counting(manifest),
@@ -69,7 +70,9 @@ def how(manifest: ClassManifest) -> list[str]:
         shown = ", ".join(f"{name} at level {level}" for name, level in p.levels.items())
         lines.append(f"- {shown} (0: as it is)")
     if p.removed:
-        lines.append(f"- {p.removed:,} rows were left out, for no class could hold them")
+        lines.append(
+            f"- {counted(p.removed, 'row', 'were')} left out, for no class could hold them"
+        )
     return ["## How rows were grouped", *lines, ""]
 
 
