@@ -4,10 +4,11 @@ Every estimate from a series is Σ_t w(t)·g(history of t) over all of D. Nearly
 shown, so it is computed as Σ over shown tuples of w·(g − g(0)) plus g(0)·Σ_D w: a score for each
 shown tuple, and the sum over the domain.
 
-current    the last view alone. Given the views before it, unbiased whatever the table did
-           meanwhile, and the only such estimator.
-combined   all views, with the least variance where records stay. In the set form records that
-           come or go bias it by a bounded amount; in the multiset form none may.
+- `single`: the last view alone. Given the views before it, unbiased whatever the table did
+  meanwhile, and the only such estimator.
+- `combined`: all views, with the least variance where records stay. In the set form records that
+  come or go bias it by a bounded amount; in the multiset form none may.
+
 Derivations: docs/mathematics, section 19.
 """
 
