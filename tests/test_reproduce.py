@@ -310,6 +310,12 @@ def test_all_figures_of_the_papers_come_out(tmp_path: Path) -> None:
         assert_reproduced(told, tmp_path)
     page = (tmp_path / "out/index.html").read_text(encoding="utf-8")
     assert all(f'id="{figure.name}"' in page for figure in FIGURES)
+    gallery = (Path(__file__).parent.parent / "docs/gallery.md").read_text(encoding="utf-8")
+    for figure, told in zip(FIGURES, found, strict=True):
+        section = gallery.partition(f"\n### {figure.label}\n")[2].partition("\n### ")[0]
+        assert f"images/gallery/{figure.name}.svg" in section, figure.name
+        for what in told["measured"]:  # the gallery is of this program's figures
+            assert f"| {what} |" in section.replace("\\|", "|"), (figure.name, what)
 
 
 def assert_reproduced(told: dict[str, Any], folder: Path) -> None:

@@ -53,7 +53,7 @@ def section(told: Mapping[str, Any]) -> str:
     return (
         f"\n### {told['what']}\n\n"
         f"`voile reproduce {told['name']}` · {sign(told['agrees'], told['sound'])}\n\n"
-        f"![{told['title']}](images/gallery/{told['name']}.png)\n\n"
+        f"![{told['title']}](images/gallery/{told['name']}.svg)\n\n"
         f"| | the paper | measured | |\n|---|---|---|---|\n{rows}\n"
     )
 
@@ -79,7 +79,7 @@ def main() -> int:
     shutil.rmtree(images, ignore_errors=True)
     images.mkdir(parents=True)
     for told in found:
-        shutil.copy(folder / f"{told['name']}.png", images)
+        shutil.copy(folder / f"{told['name']}.svg", images)
     (DOCS / "gallery.md").write_text("".join(page(found)), encoding="utf-8")
     return 0
 

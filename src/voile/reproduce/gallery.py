@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -65,10 +65,19 @@ def page(found: Iterable[Mapping[str, Any]]) -> str:
     )
 
 
-def tally(found: Iterable[Mapping[str, Any]]) -> str:
+def tally(found: Sequence[Mapping[str, Any]]) -> str:
+    """How much of it is as printed, in a sentence."""
+    if not found:
+        return "Nothing yet."
     signs = [sign(told["agrees"], told["sound"]) for told in found]
-    parts = [f"{signs.count(one)} {text}" for one, text in SIGNS.items() if one in signs]
-    return f"{len(signs)} figures and tables: {', '.join(parts)}." if signs else "Nothing yet."
+    checks = [check["agrees"] for told in found for check in told["measured"].values()]
+    fails = f", {signs.count('fails')} do not agree and should" if "fails" in signs else ""
+    return (
+        f"{len(signs)} figures and tables: {signs.count('agrees')} are as printed in all that was "
+        f"compared, {signs.count('differs')} differ somewhere because the print is wrong or unclear"
+        f"{fails}. Of {len(checks) - checks.count(None)} numbers and sentences of the papers "
+        f"{checks.count(True)} hold."
+    )
 
 
 def article(told: Mapping[str, Any]) -> str:
