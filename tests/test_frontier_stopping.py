@@ -74,4 +74,4 @@ def test_an_interrupted_command_ends_at_once_and_keeps_its_points(tmp_path: Path
     assert [str(p.relative_to(scratch)) for p in scratch.rglob("*")] == []
     assert waited < 5
     head, *points = [json.loads(line) for line in kept.read_text().splitlines()]
-    assert "frontier" in head and points
+    assert "about" in head and points
