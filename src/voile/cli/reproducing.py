@@ -14,7 +14,7 @@ from voile.terminal import say, show
 @commands.command()
 def reproduce(
     names: Annotated[
-        list[str] | None, typer.Argument(metavar="[NAME]...", help="Figures, as --list names them.")
+        list[str] | None, typer.Argument(metavar="NAME", help="Figures, as --list names them.")
     ] = None,
     listed: Annotated[bool, typer.Option("--list", help="List all figures and tables.")] = False,
     everything: Annotated[bool, typer.Option("--all", help="Make all of them.")] = False,
