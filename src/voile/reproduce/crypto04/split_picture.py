@@ -86,7 +86,7 @@ def named(formula: Columns, promises: Sequence[str]) -> dict[str, list[Any]]:
     return {
         "promise": list(promises),
         "halves": [several[-1][1] for several in own],
-        "error": [several[-1][2] * at for several, at in zip(own, (0.75, 1.2), strict=True)],
+        "error": [several[-1][2] * at for several, at in zip(own, (0.42, 1.2), strict=True)],
         "text": [f"{name}, least {min(row[2] for row in several):.3f}"
                  for name, several in zip(promises, own, strict=True)],
     }  # fmt: skip
