@@ -133,9 +133,10 @@ class Staging:
 
 
 @contextmanager
-def place_for(to: str | Path | None) -> Iterator[Path]:
-    """The named target, or a temporary one that goes again if nothing comes of it."""
+def place_for(to: str | Path | None, *, overwrite: bool) -> Iterator[Path]:
+    """The named target, if it may be used, or a temporary one that goes if nothing comes of it."""
     if to is not None:
+        check_target(Path(to), overwrite=overwrite)  # before any work is done
         yield Path(to)
         return
     home = Path(tempfile.mkdtemp(prefix="voile-"))

@@ -14,7 +14,7 @@ from voile.publishing.classes.writing import write_classes
 from voile.publishing.done import Done
 from voile.publishing.progress import Progress, Silent
 from voile.release.classes.release import ClassRelease
-from voile.release.staging import check_target, place_for, removed_with
+from voile.release.staging import place_for, removed_with
 from voile.units import counted
 
 
@@ -45,10 +45,8 @@ def group_table(
 ) -> Grouped:
     """Group rows, publish the classes, and tell the steward about it. `to` names the folder."""
     asked = GroupWish.of(wish)
-    if to is not None:
-        check_target(Path(to), overwrite=overwrite)  # before any work is done
-    source = table if isinstance(table, Table) else Table(table)
-    with place_for(to) as target:
+    with place_for(to, overwrite=overwrite) as target:
+        source = table if isinstance(table, Table) else Table(table)
         prepared = prepare(source, asked, progress or Silent())
         found = find(prepared, asked)
         release = write_classes(prepared, found, asked, target, overwrite=overwrite)

@@ -38,7 +38,7 @@ from voile.release.conjuncts.manifest import (
 from voile.release.conjuncts.release import ConjunctRelease, file_schema
 from voile.release.conjuncts.terms import CHANGE, Promise, promise_for_delta, promise_for_rho
 from voile.release.manifest import File, file_entry
-from voile.release.staging import Staging, check_target, place_for, removed_with
+from voile.release.staging import Staging, place_for, removed_with
 from voile.schema import Schema, TupleIndex
 
 MUCH = 1.25
@@ -66,10 +66,8 @@ def count_table(
 ) -> Counted:
     """Publish tables of counts, and tell the steward about it. `to` names the folder."""
     asked = ConjunctWish.of(wish)
-    if to is not None:
-        check_target(Path(to), overwrite=overwrite)  # before any work is done
-    source = table if isinstance(table, Table) else Table(table)
-    with place_for(to) as target:
+    with place_for(to, overwrite=overwrite) as target:
+        source = table if isinstance(table, Table) else Table(table)
         prepared = prepare(source, asked, progress or Silent())
         release = write_tables(prepared, asked, target, overwrite=overwrite)
     if to is None:

@@ -40,7 +40,7 @@ from voile.release.local.manifest import (
     locally_disclosed,
 )
 from voile.release.manifest import File, file_entry
-from voile.release.staging import Staging, check_target, place_for, removed_with
+from voile.release.staging import Staging, place_for, removed_with
 from voile.schema import Schema, TupleIndex
 from voile.schema.index import code_type
 
@@ -90,10 +90,8 @@ def perturb_table(
 ) -> Perturbation:
     """Perturb and tell the holder about it. `to` names the release's folder."""
     asked = PerturbWish.of(wish)
-    if to is not None:
-        check_target(Path(to), overwrite=overwrite)  # before any work is done
-    source = table if isinstance(table, Table) else Table(table)
-    with place_for(to) as target:
+    with place_for(to, overwrite=overwrite) as target:
+        source = table if isinstance(table, Table) else Table(table)
         done = perturbed(source, asked, target, overwrite=overwrite, progress=progress or Silent())
     if to is None:
         removed_with(done.release)

@@ -43,7 +43,7 @@ from voile.publishing.wish import (
 from voile.release import ClassRelease, ConjunctRelease, Release, ViewRelease
 from voile.release.describe import describe
 from voile.release.manifest import File, Parameters, ViewManifest
-from voile.release.staging import Staging, check_target, place_for, removed_with
+from voile.release.staging import Staging, place_for, removed_with
 from voile.release.terms import disclosed, guarantee, parameters_of, promised
 from voile.schema import Keys, Schema
 
@@ -141,15 +141,13 @@ def publish_table(
 ) -> Publication:
     """Publish and tell the steward about it. `to` names the release's folder."""
     asked = wish_for(wish)
-    if to is not None:
-        check_target(Path(to), overwrite=overwrite)  # before any work is done
-    elif asked.series is not None:
+    if to is None and asked.series is not None:
         raise UsageError(
             "a view of a series needs a place: unchanged tables give the same view again",
             hint=f'voile.publish(…, series="{asked.series}", to="v1.voile")',
         )
-    source = table if isinstance(table, Table) else Table(table)
-    with place_for(to) as target:
+    with place_for(to, overwrite=overwrite) as target:
+        source = table if isinstance(table, Table) else Table(table)
         if asked.series is not None:
             from voile.publishing.views.series import publish_view  # noqa: PLC0415  (made of these steps)
 
