@@ -101,10 +101,12 @@ def test_figure_2_fails_where_both_are_alike() -> None:
     better = {"cells": [[0, 0]], "queries": [3], "in_band_large": 0.95, "rho": 0.3,
               "off_small": 4.0, "off_large": 0.01, "negative_small": 0.5}  # fmt: skip
     worse = {**better, "in_band_large": 0.5, "rho": 1.5}
-    assert failing(fig2.conclude(QUICK, [worse, better]).checks) == []
-    assert failing(fig2.conclude(QUICK, [better, better]).checks) == ["αβ is the better estimator"]
+    assert failing(fig2.conclude(QUICK, [worse, better, better]).checks) == []
+    assert failing(fig2.conclude(QUICK, [better, better, better]).checks) == [
+        "αβ is the better estimator"
+    ]
     exact = {**better, "off_small": 0.0, "negative_small": 0.0}
-    assert "small counts" in failing(fig2.conclude(QUICK, [worse, exact]).checks)
+    assert "small counts" in failing(fig2.conclude(QUICK, [worse, exact, better]).checks)
 
 
 # ---------------------------------------------------------------------- tables
