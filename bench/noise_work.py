@@ -22,7 +22,7 @@ from voile.arrays import Words
 from voile.engines import parquet
 from voile.mechanisms import AlphaBeta
 from voile.noise import Key
-from voile.publishing.progress import Silent
+from voile.progress import Silent
 from voile.publishing.views.view import FILE_RANGES, RANGE_ROWS, ViewWriter
 from voile.schema import Schema
 

@@ -29,7 +29,7 @@ from voile.privacy.interactive.promise import breaches
 from voile.publishing.conjuncts.counting import counted
 from voile.publishing.conjuncts.steps import count_table
 from voile.publishing.conjuncts.wish import check_sizes
-from voile.publishing.progress import Silent
+from voile.progress import Silent
 from voile.release import ConjunctRelease
 from voile.release.conjuncts.manifest import ConjunctManifest, ConjunctParameters
 from voile.release.conjuncts.release import file_schema

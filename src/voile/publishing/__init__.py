@@ -3,7 +3,7 @@
 from voile.publishing.classes.generalizing import Generalized, generalize
 from voile.publishing.classes.grouping import Grouped, group_table
 from voile.publishing.local.perturbing import Perturbation, perturb, perturb_table
-from voile.publishing.progress import Progress
+from voile.progress import Progress
 from voile.publishing.views.steps import Publication, publish, publish_table
 
 __all__ = [

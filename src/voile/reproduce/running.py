@@ -18,7 +18,7 @@ from voile.errors import UsageError
 from voile.evaluate.frontier.running import check_jobs
 from voile.journal import Journal, OtherJournalError
 from voile.publishing import Progress
-from voile.publishing.progress import Silent
+from voile.progress import Silent
 from voile.reproduce.figure import Figure, Part, Run
 from voile.reproduce.gallery import write_gallery
 from voile.reproduce.result import Reproduced

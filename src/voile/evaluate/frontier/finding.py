@@ -19,7 +19,7 @@ from voile.evaluate.frontier.result import Frontier
 from voile.evaluate.frontier.running import KEPT, OTHER, Keeper, check_jobs, run
 from voile.evaluate.frontier.subject import read_subject
 from voile.journal import Forgetful, Journal
-from voile.publishing.progress import Progress, Silent
+from voile.progress import Progress, Silent
 
 
 def find_frontier(

@@ -18,7 +18,7 @@ from voile.evaluate.frontier.optimum import Certified, CertifiedFrontier, certif
 from voile.evaluate.frontier.point import Point
 from voile.evaluate.frontier.portfolio import Candidate
 from voile.evaluate.frontier.subject import Subject
-from voile.publishing.progress import Progress
+from voile.progress import Progress
 
 KEPT = "points.jsonl"
 OTHER = "points of another table, or of other columns, hierarchies or support"

@@ -22,7 +22,7 @@ from voile.privacy.requirements import requirements_of
 from voile.publishing.classes.finding import units_for
 from voile.publishing.classes.reading import Prepared, orders_for, prepare
 from voile.publishing.classes.wish import GroupWish
-from voile.publishing.progress import Progress, Silent
+from voile.progress import Progress, Silent
 from voile.recoding import Units
 from voile.schema.hierarchy import Levels
 

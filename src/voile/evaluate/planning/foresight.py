@@ -28,7 +28,7 @@ from voile.evaluate.planning.view_size import ViewSize, view_size
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma
 from voile.privacy.boundary import ARBITRARY, Limit
-from voile.publishing.progress import Silent
+from voile.progress import Silent
 from voile.publishing.views.steps import prepare, wish_for
 from voile.publishing.wish import PRIOR_FACTOR, Wish, columns_option, weak_prior
 

@@ -24,7 +24,7 @@ from voile.publishing.classes.reading import Prepared, prepare, prepared_with
 from voile.publishing.classes.recoding_file import Recoding, Texts, read_recoding, recoding_of
 from voile.publishing.classes.wish import GroupWish, check_roles
 from voile.publishing.classes.writing import showing
-from voile.publishing.progress import Progress, Silent
+from voile.progress import Progress, Silent
 from voile.recoding.labels import labels
 from voile.release.staging import check_outside
 from voile.schema import TupleIndex

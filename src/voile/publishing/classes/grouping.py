@@ -12,7 +12,7 @@ from voile.publishing.classes.reading import prepare
 from voile.publishing.classes.wish import GroupWish
 from voile.publishing.classes.writing import write_classes
 from voile.publishing.done import Done
-from voile.publishing.progress import Progress, Silent
+from voile.progress import Progress, Silent
 from voile.release.classes.release import ClassRelease
 from voile.release.staging import place_for, removed_with
 from voile.units import counted

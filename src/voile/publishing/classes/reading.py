@@ -16,7 +16,7 @@ from voile.hierarchies.stacking import stacked
 from voile.privacy.requirements import Requirement, requirements_of
 from voile.publishing.classes.schema import grouping_schema
 from voile.publishing.classes.wish import GroupWish, check_roles
-from voile.publishing.progress import Progress
+from voile.progress import Progress
 from voile.publishing.wish import check_name, check_nulls
 from voile.schema import Schema
 from voile.schema.hierarchy import Levels

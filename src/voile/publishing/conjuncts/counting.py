@@ -12,7 +12,7 @@ import numpy.typing as npt
 from voile.compiled import compiled
 from voile.noise import Key
 from voile.noise.splits import first_side
-from voile.publishing.progress import Progress
+from voile.progress import Progress
 
 Counts = npt.NDArray[np.int64]
 Codes = npt.NDArray[np.int32]

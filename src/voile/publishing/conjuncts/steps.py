@@ -25,7 +25,7 @@ from voile.publishing.conjuncts.counting import Counts, counted
 from voile.publishing.conjuncts.wish import DELTA, ConjunctWish, check_sizes
 from voile.publishing.descriptions import write_descriptions
 from voile.publishing.done import Done
-from voile.publishing.progress import Progress, Silent
+from voile.progress import Progress, Silent
 from voile.publishing.wish import Wish, check_name, check_nulls, choose_schema
 from voile.release.conjuncts.describe import describe_conjuncts
 from voile.release.conjuncts.manifest import (

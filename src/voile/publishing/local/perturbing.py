@@ -28,7 +28,7 @@ from voile.publishing.local.check import check_perturbed
 from voile.publishing.local.rare import without_rare
 from voile.publishing.local.specs import mechanism_of, schema_of
 from voile.publishing.local.wish import PerturbWish, check_epsilon, noise_for
-from voile.publishing.progress import Progress, Silent
+from voile.progress import Progress, Silent
 from voile.publishing.wish import Wish, check_name, check_nulls, choose_schema
 from voile.release import LocalRelease
 from voile.release.local.describe import describe_local

@@ -8,7 +8,7 @@ from typing import Any
 from voile.engines.table import Table
 from voile.errors import PromiseError, SchemaError
 from voile.privacy.series import plan_series
-from voile.publishing.progress import Progress
+from voile.progress import Progress
 from voile.publishing.views.ledger import Terms
 from voile.publishing.views.steps import Prepared, prepare
 from voile.publishing.wish import Wish, columns_option, read_schema

@@ -23,7 +23,7 @@ from voile.publishing.conjuncts.wish import CONJUNCTS
 from voile.publishing.descriptions import write_descriptions
 from voile.publishing.done import Done
 from voile.publishing.options import check_options
-from voile.publishing.progress import Progress, Silent
+from voile.progress import Progress, Silent
 from voile.publishing.views.noise_prior import is_learnt, noise_prior
 from voile.publishing.views.view import ViewWriter
 from voile.publishing.wish import (

@@ -16,7 +16,7 @@ from voile.engines.parquet import write_part
 from voile.errors import ReleaseError
 from voile.mechanisms import Publishing
 from voile.noise import Key
-from voile.publishing.progress import Progress
+from voile.progress import Progress
 from voile.release.manifest import File, file_entry
 from voile.schema import Keys, Schema, TupleIndex
 

@@ -1,4 +1,4 @@
-"""How far a long step is."""
+"""How far a long step is: one protocol for everything that takes long."""
 
 from __future__ import annotations
 
