@@ -26,10 +26,10 @@ from voile.noise import Key
 from voile.noise.splits import first_side
 from voile.privacy.interactive.laws import Change
 from voile.privacy.interactive.promise import breaches
+from voile.progress import Silent
 from voile.publishing.conjuncts.counting import counted
 from voile.publishing.conjuncts.steps import count_table
 from voile.publishing.conjuncts.wish import check_sizes
-from voile.progress import Silent
 from voile.release import ConjunctRelease
 from voile.release.conjuncts.manifest import ConjunctManifest, ConjunctParameters
 from voile.release.conjuncts.release import file_schema

@@ -19,10 +19,10 @@ from voile.evaluate.losses.blocks import Points
 from voile.hierarchies import default_levels
 from voile.privacy.divergence import shares
 from voile.privacy.requirements import requirements_of
+from voile.progress import Progress, Silent
 from voile.publishing.classes.finding import units_for
 from voile.publishing.classes.reading import Prepared, orders_for, prepare
 from voile.publishing.classes.wish import GroupWish
-from voile.progress import Progress, Silent
 from voile.recoding import Units
 from voile.schema.hierarchy import Levels
 

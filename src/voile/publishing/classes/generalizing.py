@@ -19,12 +19,12 @@ from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError
 from voile.files import write_whole
 from voile.privacy.requirements import Histograms, Requirement
+from voile.progress import Progress, Silent
 from voile.publishing.classes.finding import Found, find, units_for
 from voile.publishing.classes.reading import Prepared, prepare, prepared_with
 from voile.publishing.classes.recoding_file import Recoding, Texts, read_recoding, recoding_of
 from voile.publishing.classes.wish import GroupWish, check_roles
 from voile.publishing.classes.writing import showing
-from voile.progress import Progress, Silent
 from voile.recoding.labels import labels
 from voile.release.staging import check_outside
 from voile.schema import TupleIndex

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from voile.engines.table import Table
+from voile.progress import Progress, Silent
 from voile.publishing.classes.finding import find
 from voile.publishing.classes.reading import prepare
 from voile.publishing.classes.wish import GroupWish
 from voile.publishing.classes.writing import write_classes
 from voile.publishing.done import Done
-from voile.progress import Progress, Silent
 from voile.release.classes.release import ClassRelease
 from voile.release.staging import place_for, removed_with
 from voile.units import counted

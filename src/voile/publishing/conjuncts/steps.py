@@ -21,11 +21,11 @@ from voile.errors import TableError
 from voile.noise import Key
 from voile.noise.whole import drawn
 from voile.privacy.interactive.laws import noise_law
+from voile.progress import Progress, Silent
 from voile.publishing.conjuncts.counting import Counts, counted
 from voile.publishing.conjuncts.wish import DELTA, ConjunctWish, check_sizes
 from voile.publishing.descriptions import write_descriptions
 from voile.publishing.done import Done
-from voile.progress import Progress, Silent
 from voile.publishing.wish import Wish, check_name, check_nulls, choose_schema
 from voile.release.conjuncts.describe import describe_conjuncts
 from voile.release.conjuncts.manifest import (

@@ -22,13 +22,13 @@ from voile.errors import TableError, UsageError
 from voile.mechanisms.retention import ColumnNoise, Local, WholeRows
 from voile.noise import Key
 from voile.privacy.wording import NEARLY_SURE, after, chance
+from voile.progress import Progress, Silent
 from voile.publishing.descriptions import write_descriptions
 from voile.publishing.done import Done
 from voile.publishing.local.check import check_perturbed
 from voile.publishing.local.rare import without_rare
 from voile.publishing.local.specs import mechanism_of, schema_of
 from voile.publishing.local.wish import PerturbWish, check_epsilon, noise_for
-from voile.progress import Progress, Silent
 from voile.publishing.wish import Wish, check_name, check_nulls, choose_schema
 from voile.release import LocalRelease
 from voile.release.local.describe import describe_local

@@ -16,8 +16,8 @@ from voile.errors import PromiseError, UsageError, VoileError
 from voile.mechanisms import Series
 from voile.mechanisms.alphabeta import distinct, merged
 from voile.mechanisms.series import History
-from voile.publishing.descriptions import write_descriptions
 from voile.progress import Progress, Silent
+from voile.publishing.descriptions import write_descriptions
 from voile.publishing.views.ledger import Entry, Ledger, Terms, opened
 from voile.publishing.views.series_terms import begin, resume
 from voile.publishing.views.steps import Prepared, Publication, key_of, manifest_of, told

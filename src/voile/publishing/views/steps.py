@@ -16,6 +16,7 @@ from voile.mechanisms.alphabeta import as_set
 from voile.noise import Key
 from voile.privacy import DGamma, Form, plan
 from voile.privacy.shape import plan_shaped
+from voile.progress import Progress, Silent
 from voile.publishing.classes.grouping import group_table
 from voile.publishing.classes.wish import GROUPINGS, Grouping
 from voile.publishing.conjuncts.steps import count_table
@@ -23,7 +24,6 @@ from voile.publishing.conjuncts.wish import CONJUNCTS
 from voile.publishing.descriptions import write_descriptions
 from voile.publishing.done import Done
 from voile.publishing.options import check_options
-from voile.progress import Progress, Silent
 from voile.publishing.views.noise_prior import is_learnt, noise_prior
 from voile.publishing.views.view import ViewWriter
 from voile.publishing.wish import (
