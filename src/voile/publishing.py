@@ -1,10 +1,10 @@
 """From a private table to a release: read, plan, perturb, verify, put in place."""
 
+from voile.kinds.classes.generalizing import Generalized, generalize
+from voile.kinds.classes.grouping import Grouped, group_table
+from voile.kinds.perturbed.perturbing import Perturbation, perturb, perturb_table
+from voile.kinds.views.steps import Publication, publish, publish_table
 from voile.progress import Progress
-from voile.publishing.classes.generalizing import Generalized, generalize
-from voile.publishing.classes.grouping import Grouped, group_table
-from voile.publishing.local.perturbing import Perturbation, perturb, perturb_table
-from voile.publishing.views.steps import Publication, publish, publish_table
 
 __all__ = [
     "Generalized",

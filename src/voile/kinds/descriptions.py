@@ -8,10 +8,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from voile.query.rows import HISTORY
-from voile.release.classes.manifest import ClassManifest
-from voile.release.conjuncts.manifest import ConjunctManifest
-from voile.release.manifest import (
+from voile.kinds.classes.manifest import ClassManifest
+from voile.kinds.counts.manifest import ConjunctManifest
+from voile.kinds.manifest import (
     DATA_PACKAGE,
     HISTORY_FILES,
     MANIFEST,
@@ -19,6 +18,7 @@ from voile.release.manifest import (
     ViewManifest,
     file_entry,
 )
+from voile.query.rows import HISTORY
 
 M = TypeVar("M", bound=Manifest)
 

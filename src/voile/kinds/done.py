@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from voile.release import Release
+from voile.kinds.release import Release
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.errors import TableError
-from voile.publishing.classes.reading import Prepared
+from voile.kinds.classes.reading import Prepared
 from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
 from voile.schema.attribute import interval
 from voile.schema.hierarchy import Levels

@@ -8,15 +8,15 @@ from typing import Any, get_args
 from pydantic import TypeAdapter, ValidationError
 
 from voile.errors import ReleaseError, VoileError
-from voile.release.classes.manifest import ClassManifest, Grouped
-from voile.release.classes.release import ClassRelease
-from voile.release.conjuncts.manifest import ConjunctManifest
-from voile.release.conjuncts.release import ConjunctRelease
-from voile.release.local.manifest import LocalManifest
-from voile.release.local.release import LocalRelease
-from voile.release.manifest import FORMAT, VERSION, Manifest, ViewManifest
-from voile.release.opened import Release
-from voile.release.views.release import ViewRelease
+from voile.kinds.classes.manifest import ClassManifest, Grouped
+from voile.kinds.classes.release import ClassRelease
+from voile.kinds.counts.manifest import ConjunctManifest
+from voile.kinds.counts.release import ConjunctRelease
+from voile.kinds.manifest import FORMAT, VERSION, Manifest, ViewManifest
+from voile.kinds.perturbed.manifest import LocalManifest
+from voile.kinds.perturbed.release import LocalRelease
+from voile.kinds.release import Release
+from voile.kinds.views.release import ViewRelease
 
 METHODS: dict[str, type[Manifest]] = {
     "alphabeta": ViewManifest,

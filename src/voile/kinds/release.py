@@ -25,11 +25,11 @@ from voile.engines.table import read_all
 from voile.engines.view import View
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, checked_confidence
+from voile.kinds.asked import MEMORY, Asked
+from voile.kinds.manifest import HISTORY_FILES, MANIFEST, PARTIAL, Manifest
 from voile.query import DomainSums, parse
 from voile.query.bind import Tables
 from voile.query.query import Query
-from voile.release.asked import MEMORY, Asked
-from voile.release.manifest import HISTORY_FILES, MANIFEST, PARTIAL, Manifest
 from voile.schema import Keys, Schema, TupleIndex
 from voile.units import byte_count
 
@@ -67,7 +67,7 @@ class Release(ABC):
     @classmethod
     def read(cls, folder: Path) -> Self:
         """Read a folder that may not be in its place yet."""
-        from voile.release.kinds import (  # noqa: PLC0415  (they are made from this class)
+        from voile.kinds.registry import (  # noqa: PLC0415  (they are made from this class)
             KINDS,
             read_manifest,
         )
@@ -98,7 +98,7 @@ class Release(ABC):
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Self:
         """Copy to a folder of that name: written beside, verified, then renamed into place."""
-        from voile.release.staging import copy  # noqa: PLC0415  (it opens what it has written)
+        from voile.kinds.staging import copy  # noqa: PLC0415  (it opens what it has written)
 
         copy(self, Path(path), overwrite=overwrite)
         return self.open(path)

@@ -11,9 +11,9 @@ from pathlib import Path
 
 from voile.engines.parquet import sync
 from voile.errors import UsageError, VoileError
-from voile.release.checks import check, check_files
-from voile.release.manifest import DATA_PACKAGE, MANIFEST, PARTIAL
-from voile.release.opened import Release
+from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, PARTIAL
+from voile.kinds.release import Release
+from voile.kinds.verification import check, check_files
 
 PUBLIC = 0o755
 """The rights of a release: all may read it. Until then it has those of a temporary folder."""

@@ -9,11 +9,11 @@ import pyarrow.parquet as pq
 
 from voile.engines.parquet import sha256
 from voile.errors import ReleaseError
+from voile.kinds.manifest import MANIFEST
+from voile.kinds.release import Release
+from voile.kinds.views.histories import Histories
+from voile.kinds.views.release import ViewRelease
 from voile.mechanisms.alphabeta import distinct
-from voile.release.manifest import MANIFEST
-from voile.release.opened import Release
-from voile.release.views.histories import Histories
-from voile.release.views.release import ViewRelease
 
 
 def verify(path: str | Path | Release) -> Release:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from voile.errors import ReleaseError
+from voile.kinds.classes.files import Ranges
+from voile.kinds.classes.manifest import grouped_disclosed
+from voile.kinds.classes.release import ClassRelease
 from voile.recoding.labels import agrees
-from voile.release.classes.files import Ranges
-from voile.release.classes.manifest import grouped_disclosed
-from voile.release.classes.release import ClassRelease
 
 TOLERANCE = 1e-9
 """By which what is measured again may differ: sums of floats in another order."""

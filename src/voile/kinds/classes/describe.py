@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from voile.release.classes.manifest import ClassManifest
-from voile.release.describe import page
+from voile.kinds.classes.manifest import ClassManifest
+from voile.kinds.views.describe import page
 from voile.units import counted
 
 METHODS = {

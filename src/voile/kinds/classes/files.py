@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from voile.engines.parquet import arrow_schema
-from voile.release.classes.manifest import ClassManifest
+from voile.kinds.classes.manifest import ClassManifest
 from voile.schema import Attribute, Schema, Values
 
 Codes = npt.NDArray[np.int32]

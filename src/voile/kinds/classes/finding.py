@@ -12,11 +12,11 @@ import numpy.typing as npt
 
 from voile.errors import PromiseError, UsageError
 from voile.hierarchies import default_levels
+from voile.kinds.classes.reading import Prepared
+from voile.kinds.classes.schema import as_table
+from voile.kinds.classes.wish import GroupWish
 from voile.noise import Key
 from voile.privacy.requirements import L
-from voile.publishing.classes.reading import Prepared
-from voile.publishing.classes.schema import as_table
-from voile.publishing.classes.wish import GroupWish
 from voile.recoding import Grouping, Units
 from voile.recoding.anatomy import anatomy
 from voile.recoding.free_shape import free_shape

@@ -18,15 +18,15 @@ import pyarrow.parquet as pq
 from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError
 from voile.files import write_whole
+from voile.kinds.classes.finding import Found, find, units_for
+from voile.kinds.classes.reading import Prepared, prepare, prepared_with
+from voile.kinds.classes.recoding_file import Recoding, Texts, read_recoding, recoding_of
+from voile.kinds.classes.wish import GroupWish, check_roles
+from voile.kinds.classes.writing import showing
+from voile.kinds.staging import check_outside
 from voile.privacy.requirements import Histograms, Requirement
 from voile.progress import Progress, Silent
-from voile.publishing.classes.finding import Found, find, units_for
-from voile.publishing.classes.reading import Prepared, prepare, prepared_with
-from voile.publishing.classes.recoding_file import Recoding, Texts, read_recoding, recoding_of
-from voile.publishing.classes.wish import GroupWish, check_roles
-from voile.publishing.classes.writing import showing
 from voile.recoding.labels import labels
-from voile.release.staging import check_outside
 from voile.schema import TupleIndex
 from voile.schema.words import value_words
 from voile.units import counted

@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from voile.engines.table import Table
+from voile.kinds.classes.finding import find
+from voile.kinds.classes.reading import prepare
+from voile.kinds.classes.release import ClassRelease
+from voile.kinds.classes.wish import GroupWish
+from voile.kinds.classes.writing import write_classes
+from voile.kinds.done import Done
+from voile.kinds.staging import place_for, removed_with
 from voile.progress import Progress, Silent
-from voile.publishing.classes.finding import find
-from voile.publishing.classes.reading import prepare
-from voile.publishing.classes.wish import GroupWish
-from voile.publishing.classes.writing import write_classes
-from voile.publishing.done import Done
-from voile.release.classes.release import ClassRelease
-from voile.release.staging import place_for, removed_with
 from voile.units import counted
 
 

@@ -7,10 +7,10 @@ from typing import Any, Literal
 
 from pydantic import Field
 
+from voile.kinds.manifest import Disclosed, Manifest, Part
+from voile.kinds.views.terms import read_off
 from voile.privacy.requirements import Requirement, requirement_from_dict
 from voile.recoding import Recode
-from voile.release.manifest import Disclosed, Manifest, Part
-from voile.release.terms import read_off
 from voile.schema import Range, Schema
 from voile.schema.attribute import Attribute
 

@@ -13,11 +13,11 @@ from voile.engines.table import Table
 from voile.errors import TableError, UsageError
 from voile.hierarchies import default_levels, read_hierarchies
 from voile.hierarchies.stacking import stacked
+from voile.kinds.classes.schema import grouping_schema
+from voile.kinds.classes.wish import GroupWish, check_roles
+from voile.kinds.views.wish import check_name, check_nulls
 from voile.privacy.requirements import Requirement, requirements_of
 from voile.progress import Progress
-from voile.publishing.classes.schema import grouping_schema
-from voile.publishing.classes.wish import GroupWish, check_roles
-from voile.publishing.wish import check_name, check_nulls
 from voile.schema import Schema
 from voile.schema.hierarchy import Levels
 

@@ -14,10 +14,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from voile import __version__
 from voile.errors import UsageError
+from voile.kinds.classes.finding import Found, places
+from voile.kinds.classes.reading import Prepared
+from voile.kinds.classes.wish import GroupWish
 from voile.privacy.requirements import Requirement, requirement_from_dict
-from voile.publishing.classes.finding import Found, places
-from voile.publishing.classes.reading import Prepared
-from voile.publishing.classes.wish import GroupWish
 from voile.recoding.growing import Tree
 from voile.recoding.labels import labels
 from voile.recoding.partition import located

@@ -17,19 +17,19 @@ from voile.engines.parquet import arrow_schema
 from voile.engines.view import View
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer
-from voile.privacy.requirements import Histograms, Requirement
-from voile.query.query import Query
-from voile.recoding import Shown
-from voile.recoding.grouping import cells_by_class
-from voile.release.asked import Asked
-from voile.release.classes.describe import describe_classes
-from voile.release.classes.files import Ranges, class_columns, shown_schema
-from voile.release.classes.manifest import (
+from voile.kinds.asked import Asked
+from voile.kinds.classes.describe import describe_classes
+from voile.kinds.classes.files import Ranges, class_columns, shown_schema
+from voile.kinds.classes.manifest import (
     CLASS_FILES,
     SENSITIVE_FILES,
     ClassManifest,
 )
-from voile.release.opened import Release
+from voile.kinds.release import Release
+from voile.privacy.requirements import Histograms, Requirement
+from voile.query.query import Query
+from voile.recoding import Shown
+from voile.recoding.grouping import cells_by_class
 from voile.schema import Schema
 
 Codes = npt.NDArray[np.int32]
@@ -228,7 +228,7 @@ class ClassRelease(Release):
         return View(self._parts, self.shown_schema).outside()
 
     def check_terms(self) -> None:
-        from voile.release.classes.checks import check_grouped  # noqa: PLC0415  (of this class)
+        from voile.kinds.classes.checks import check_grouped  # noqa: PLC0415  (of this class)
 
         check_grouped(self)
 

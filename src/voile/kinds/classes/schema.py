@@ -9,8 +9,8 @@ from typing import Any
 
 from voile.engines.table import Table
 from voile.errors import TableError
-from voile.publishing.classes.wish import GroupWish
-from voile.publishing.wish import (
+from voile.kinds.classes.wish import GroupWish
+from voile.kinds.views.wish import (
     Wish,
     check_nulls,
     choose_schema,

@@ -9,8 +9,8 @@ from typing import Any, Literal, get_args
 
 from voile.engines.table import NULLS, Nulls, Table
 from voile.errors import PromiseError, UsageError, did_you_mean
-from voile.publishing.options import check_options
-from voile.publishing.wish import columns_option
+from voile.kinds.options import check_options
+from voile.kinds.views.wish import columns_option
 from voile.recoding import Recode
 from voile.schema import Schema
 

@@ -14,17 +14,10 @@ import pyarrow.parquet as pq
 
 from voile import __version__
 from voile.engines.parquet import arrow_schema, tuples, write_part
-from voile.privacy.requirements import Histograms, Requirement
-from voile.publishing.classes.finding import Found
-from voile.publishing.classes.reading import Prepared, by_frequency
-from voile.publishing.classes.wish import GroupWish
-from voile.publishing.descriptions import write_descriptions
-from voile.publishing.narrowing import moved_box, without_removed
-from voile.recoding.grouping import cells_by_class
-from voile.recoding.labels import Labels, labels
-from voile.release.classes.describe import describe_classes
-from voile.release.classes.files import class_columns, shown_schema
-from voile.release.classes.manifest import (
+from voile.kinds.classes.describe import describe_classes
+from voile.kinds.classes.files import class_columns, shown_schema
+from voile.kinds.classes.finding import Found
+from voile.kinds.classes.manifest import (
     CLASS_FILES,
     SENSITIVE_FILES,
     ClassGuarantee,
@@ -34,9 +27,16 @@ from voile.release.classes.manifest import (
     class_column,
     grouped_disclosed,
 )
-from voile.release.classes.release import ClassRelease
-from voile.release.manifest import File, file_entry
-from voile.release.staging import Staging
+from voile.kinds.classes.reading import Prepared, by_frequency
+from voile.kinds.classes.release import ClassRelease
+from voile.kinds.classes.wish import GroupWish
+from voile.kinds.descriptions import write_descriptions
+from voile.kinds.manifest import File, file_entry
+from voile.kinds.narrowing import moved_box, without_removed
+from voile.kinds.staging import Staging
+from voile.privacy.requirements import Histograms, Requirement
+from voile.recoding.grouping import cells_by_class
+from voile.recoding.labels import Labels, labels
 from voile.schema import TupleIndex
 
 Codes = npt.NDArray[Any]

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from voile.errors import ReleaseError
-from voile.release.conjuncts.manifest import conjunct_disclosed, table_file
-from voile.release.conjuncts.release import ConjunctRelease
-from voile.release.conjuncts.terms import promised
+from voile.kinds.counts.manifest import conjunct_disclosed, table_file
+from voile.kinds.counts.release import ConjunctRelease
+from voile.kinds.counts.terms import promised
 
 CLOSE = 1e-3
 """By which chances that are computed again may differ: transforms on another machine."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from voile.release.conjuncts.manifest import ConjunctManifest
-from voile.release.describe import page
+from voile.kinds.counts.manifest import ConjunctManifest
+from voile.kinds.views.describe import page
 from voile.schema.schema import large
 
 NOT_PROMISED = """\

@@ -9,11 +9,11 @@ from typing import Literal
 from pydantic import Field
 
 from voile.answering.conjuncts.expected import Comparison, Published, compared
+from voile.kinds.classes.manifest import free_name
+from voile.kinds.counts.terms import CHANGE
+from voile.kinds.manifest import Disclosed, Finite, Manifest, Part
+from voile.kinds.views.terms import read_off
 from voile.privacy.interactive.laws import NoiseLaw, noise_law
-from voile.release.classes.manifest import free_name
-from voile.release.conjuncts.terms import CHANGE
-from voile.release.manifest import Disclosed, Finite, Manifest, Part
-from voile.release.terms import read_off
 from voile.schema import Schema
 
 HALF, SIDE, COUNT = "half", "side", "count"

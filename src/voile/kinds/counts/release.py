@@ -16,11 +16,11 @@ from voile.engines.parquet import arrow_schema
 from voile.engines.view import View
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer
+from voile.kinds.asked import Asked
+from voile.kinds.counts.describe import describe_conjuncts
+from voile.kinds.counts.manifest import ConjunctManifest, table_file
+from voile.kinds.release import Release
 from voile.query.query import Query
-from voile.release.asked import Asked
-from voile.release.conjuncts.describe import describe_conjuncts
-from voile.release.conjuncts.manifest import ConjunctManifest, table_file
-from voile.release.opened import Release
 
 Counts = npt.NDArray[np.int64]
 
@@ -85,7 +85,7 @@ class ConjunctRelease(Release):
         return None  # `check_terms` compares every cell with the domain's
 
     def check_terms(self) -> None:
-        from voile.release.conjuncts.checks import check_tables  # noqa: PLC0415  (of this class)
+        from voile.kinds.counts.checks import check_tables  # noqa: PLC0415  (of this class)
 
         check_tables(self)
 

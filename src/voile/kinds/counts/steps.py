@@ -18,27 +18,27 @@ from voile.answering.conjuncts.expected import Published, best_halves
 from voile.engines.parquet import ROW_GROUP, tuples
 from voile.engines.table import Table
 from voile.errors import TableError
-from voile.noise import Key
-from voile.noise.whole import drawn
-from voile.privacy.interactive.laws import noise_law
-from voile.progress import Progress, Silent
-from voile.publishing.conjuncts.counting import Counts, counted
-from voile.publishing.conjuncts.wish import DELTA, ConjunctWish, check_sizes
-from voile.publishing.descriptions import write_descriptions
-from voile.publishing.done import Done
-from voile.publishing.wish import Wish, check_name, check_nulls, choose_schema
-from voile.release.conjuncts.describe import describe_conjuncts
-from voile.release.conjuncts.manifest import (
+from voile.kinds.counts.counting import Counts, counted
+from voile.kinds.counts.describe import describe_conjuncts
+from voile.kinds.counts.manifest import (
     ConjunctGuarantee,
     ConjunctManifest,
     ConjunctParameters,
     conjunct_disclosed,
     table_file,
 )
-from voile.release.conjuncts.release import ConjunctRelease, file_schema
-from voile.release.conjuncts.terms import CHANGE, Promise, promise_for_delta, promise_for_rho
-from voile.release.manifest import File, file_entry
-from voile.release.staging import Staging, place_for, removed_with
+from voile.kinds.counts.release import ConjunctRelease, file_schema
+from voile.kinds.counts.terms import CHANGE, Promise, promise_for_delta, promise_for_rho
+from voile.kinds.counts.wish import DELTA, ConjunctWish, check_sizes
+from voile.kinds.descriptions import write_descriptions
+from voile.kinds.done import Done
+from voile.kinds.manifest import File, file_entry
+from voile.kinds.staging import Staging, place_for, removed_with
+from voile.kinds.views.wish import Wish, check_name, check_nulls, choose_schema
+from voile.noise import Key
+from voile.noise.whole import drawn
+from voile.privacy.interactive.laws import noise_law
+from voile.progress import Progress, Silent
 from voile.schema import Schema, TupleIndex
 
 MUCH = 1.25

@@ -10,8 +10,8 @@ from typing import Any
 
 from voile.engines.table import NULLS, Nulls
 from voile.errors import PromiseError, UsageError, did_you_mean
+from voile.kinds.options import check_options
 from voile.privacy.interactive.confidence import check_promise
-from voile.publishing.options import check_options
 from voile.schema import Schema
 
 CONJUNCTS = ("conjuncts",)

@@ -17,11 +17,11 @@ import pyarrow.parquet as pq
 
 from voile.engines.table import Nulls
 from voile.errors import ReleaseError, UsageError
+from voile.kinds.perturbed.perturbing import Codes, write
+from voile.kinds.perturbed.release import LocalRelease
+from voile.kinds.staging import check_target
+from voile.kinds.views.wish import check_name
 from voile.mechanisms.retention import Local, Retention, WholeRows
-from voile.publishing.local.perturbing import Codes, write
-from voile.publishing.wish import check_name
-from voile.release import LocalRelease
-from voile.release.staging import check_target
 from voile.schema import Schema
 
 FEWEST = 2

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
+from voile.kinds.perturbed.manifest import LocalManifest
+from voile.kinds.views.describe import page
 from voile.mechanisms.retention import OWN_VALUES, Local, WholeRows
 from voile.privacy.wording import NEARLY_SURE, after, chance
-from voile.release.describe import page
-from voile.release.local.manifest import LocalManifest
 from voile.schema import Interval
 
 BELIEFS = (0.01, 0.1, 0.5)

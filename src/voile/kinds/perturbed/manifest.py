@@ -7,9 +7,9 @@ from typing import Literal
 
 from pydantic import Field
 
+from voile.kinds.manifest import Disclosed, Manifest, Part
+from voile.kinds.views.terms import read_off
 from voile.mechanisms.retention import ColumnNoise, Local, Replace, Retention, WholeRows
-from voile.release.manifest import Disclosed, Manifest, Part
-from voile.release.terms import read_off
 from voile.schema import Schema
 
 

@@ -19,28 +19,28 @@ from voile.client import Spec
 from voile.engines.parquet import write_part, write_table
 from voile.engines.table import Table
 from voile.errors import TableError, UsageError
-from voile.mechanisms.retention import ColumnNoise, Local, WholeRows
-from voile.noise import Key
-from voile.privacy.wording import NEARLY_SURE, after, chance
-from voile.progress import Progress, Silent
-from voile.publishing.descriptions import write_descriptions
-from voile.publishing.done import Done
-from voile.publishing.local.check import check_perturbed
-from voile.publishing.local.rare import without_rare
-from voile.publishing.local.specs import mechanism_of, schema_of
-from voile.publishing.local.wish import PerturbWish, check_epsilon, noise_for
-from voile.publishing.wish import Wish, check_name, check_nulls, choose_schema
-from voile.release import LocalRelease
-from voile.release.local.describe import describe_local
-from voile.release.local.manifest import (
+from voile.kinds.descriptions import write_descriptions
+from voile.kinds.done import Done
+from voile.kinds.manifest import File, file_entry
+from voile.kinds.perturbed.check import check_perturbed
+from voile.kinds.perturbed.describe import describe_local
+from voile.kinds.perturbed.manifest import (
     LocalManifest,
     LocalParameters,
     columns_of,
     local_guarantee,
     locally_disclosed,
 )
-from voile.release.manifest import File, file_entry
-from voile.release.staging import Staging, place_for, removed_with
+from voile.kinds.perturbed.rare import without_rare
+from voile.kinds.perturbed.release import LocalRelease
+from voile.kinds.perturbed.specs import mechanism_of, schema_of
+from voile.kinds.perturbed.wish import PerturbWish, check_epsilon, noise_for
+from voile.kinds.staging import Staging, place_for, removed_with
+from voile.kinds.views.wish import Wish, check_name, check_nulls, choose_schema
+from voile.mechanisms.retention import ColumnNoise, Local, WholeRows
+from voile.noise import Key
+from voile.privacy.wording import NEARLY_SURE, after, chance
+from voile.progress import Progress, Silent
 from voile.schema import Schema, TupleIndex
 from voile.schema.index import code_type
 

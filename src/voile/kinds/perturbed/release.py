@@ -19,17 +19,17 @@ from voile.answering.local.work import answer_local
 from voile.engines.view import View
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer
-from voile.mechanisms.retention import OWN_VALUES, ColumnNoise, Local, WholeRows
-from voile.query.query import Query
-from voile.release.asked import Asked
-from voile.release.local.describe import describe_local
-from voile.release.local.manifest import (
+from voile.kinds.asked import Asked
+from voile.kinds.perturbed.describe import describe_local
+from voile.kinds.perturbed.manifest import (
     LocalManifest,
     columns_of,
     local_guarantee,
     locally_disclosed,
 )
-from voile.release.opened import Release
+from voile.kinds.release import Release
+from voile.mechanisms.retention import OWN_VALUES, ColumnNoise, Local, WholeRows
+from voile.query.query import Query
 from voile.schema import Interval
 
 FINE = 10_000

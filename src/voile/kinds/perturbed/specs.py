@@ -10,9 +10,9 @@ import numpy as np
 from voile.client import Column, Domain, Edges, Grid, Listed, Spec, Texts
 from voile.engines.encode import values_at
 from voile.errors import UsageError
+from voile.kinds.perturbed.wish import PerturbWish, check_epsilon, noise_for
+from voile.kinds.views.wish import read_schema
 from voile.mechanisms.retention import ColumnNoise, Local, Retention, WholeRows
-from voile.publishing.local.wish import PerturbWish, check_epsilon, noise_for
-from voile.publishing.wish import read_schema
 from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
 from voile.schema.attribute import plain
 

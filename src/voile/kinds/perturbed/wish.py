@@ -9,9 +9,9 @@ from typing import Any, get_args
 
 from voile.engines.table import NULLS, Nulls
 from voile.errors import PromiseError, UsageError, did_you_mean
+from voile.kinds.options import check_options
+from voile.kinds.views.noise_prior import from_mapping, read_mapping
 from voile.mechanisms.retention import ColumnNoise, Local, Replace, Retention, WholeRows
-from voile.publishing.options import check_options
-from voile.publishing.views.noise_prior import from_mapping, read_mapping
 from voile.schema import Attribute, Schema
 from voile.schema.product import Product
 

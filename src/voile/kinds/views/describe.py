@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
+from voile.kinds.manifest import Manifest, ViewManifest
+from voile.kinds.views.terms import reached
 from voile.mechanisms import AlphaBeta, Series, Shaped
 from voile.mechanisms.series_scores import single
-from voile.release.manifest import Manifest, ViewManifest
-from voile.release.terms import reached
 from voile.schema.schema import large
 from voile.units import counted
 

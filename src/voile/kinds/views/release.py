@@ -22,6 +22,13 @@ from voile.engines.parquet import tuples
 from voile.engines.view import View
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, Bound
+from voile.kinds.asked import Asked
+from voile.kinds.manifest import HISTORY_FILES, MANIFEST, Manifest, ViewManifest
+from voile.kinds.release import Release
+from voile.kinds.views import refining
+from voile.kinds.views.describe import describe
+from voile.kinds.views.histories import Histories, Name
+from voile.kinds.views.terms import disclosed, guarantee, parameters_of, series_part
 from voile.mechanisms import AlphaBeta, Series, Shaped
 from voile.mechanisms.series_estimate import Scored
 from voile.privacy import DGamma
@@ -34,13 +41,6 @@ from voile.query.query import Query
 from voile.query.rows import SCORE, SPREAD
 from voile.refine import Refinement
 from voile.refine import storage as refinement_file
-from voile.release.asked import Asked
-from voile.release.describe import describe
-from voile.release.manifest import HISTORY_FILES, MANIFEST, Manifest, ViewManifest
-from voile.release.opened import Release
-from voile.release.terms import disclosed, guarantee, parameters_of, series_part
-from voile.release.views import refining
-from voile.release.views.histories import Histories, Name
 
 
 class ViewRelease(Release):

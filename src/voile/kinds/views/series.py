@@ -13,19 +13,8 @@ from voile.engines.history import write_history
 from voile.engines.table import Table
 from voile.engines.view import View
 from voile.errors import PromiseError, UsageError, VoileError
-from voile.mechanisms import Series
-from voile.mechanisms.alphabeta import distinct, merged
-from voile.mechanisms.series import History
-from voile.progress import Progress, Silent
-from voile.publishing.descriptions import write_descriptions
-from voile.publishing.views.ledger import Entry, Ledger, Terms, opened
-from voile.publishing.views.series_terms import begin, resume
-from voile.publishing.views.steps import Prepared, Publication, key_of, manifest_of, told
-from voile.publishing.views.view import ViewWriter
-from voile.publishing.wish import Wish, check_size
-from voile.release import Release, ViewRelease
-from voile.release.describe import describe
-from voile.release.manifest import (
+from voile.kinds.descriptions import write_descriptions
+from voile.kinds.manifest import (
     HISTORY_FILES,
     MANIFEST,
     PARTIAL,
@@ -34,8 +23,20 @@ from voile.release.manifest import (
     ViewManifest,
     file_entry,
 )
-from voile.release.staging import Staging, enclosing_release
-from voile.release.terms import parameters_of, series_part
+from voile.kinds.release import Release
+from voile.kinds.staging import Staging, enclosing_release
+from voile.kinds.views.describe import describe
+from voile.kinds.views.ledger import Entry, Ledger, Terms, opened
+from voile.kinds.views.release import ViewRelease
+from voile.kinds.views.series_terms import begin, resume
+from voile.kinds.views.steps import Prepared, Publication, key_of, manifest_of, told
+from voile.kinds.views.terms import parameters_of, series_part
+from voile.kinds.views.view import ViewWriter
+from voile.kinds.views.wish import Wish, check_size
+from voile.mechanisms import Series
+from voile.mechanisms.alphabeta import distinct, merged
+from voile.mechanisms.series import History
+from voile.progress import Progress, Silent
 from voile.schema import Keys, Schema, TupleIndex
 from voile.units import counted
 

@@ -7,11 +7,11 @@ from typing import Any
 
 from voile.engines.table import Table
 from voile.errors import PromiseError, SchemaError
+from voile.kinds.views.ledger import Terms
+from voile.kinds.views.steps import Prepared, prepare
+from voile.kinds.views.wish import Wish, columns_option, read_schema
 from voile.privacy.series import plan_series
 from voile.progress import Progress
-from voile.publishing.views.ledger import Terms
-from voile.publishing.views.steps import Prepared, prepare
-from voile.publishing.wish import Wish, columns_option, read_schema
 from voile.query.rows import HISTORY, SCORE, SPREAD
 from voile.schema import Schema
 

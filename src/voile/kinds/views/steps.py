@@ -11,22 +11,24 @@ from typing import Any, Literal, overload
 from voile import __version__
 from voile.engines.table import Table
 from voile.errors import TableError, UsageError, did_you_mean
-from voile.mechanisms import AlphaBeta, Publishing, Shaped
-from voile.mechanisms.alphabeta import as_set
-from voile.noise import Key
-from voile.privacy import DGamma, Form, plan
-from voile.privacy.shape import plan_shaped
-from voile.progress import Progress, Silent
-from voile.publishing.classes.grouping import group_table
-from voile.publishing.classes.wish import GROUPINGS, Grouping
-from voile.publishing.conjuncts.steps import count_table
-from voile.publishing.conjuncts.wish import CONJUNCTS
-from voile.publishing.descriptions import write_descriptions
-from voile.publishing.done import Done
-from voile.publishing.options import check_options
-from voile.publishing.views.noise_prior import is_learnt, noise_prior
-from voile.publishing.views.view import ViewWriter
-from voile.publishing.wish import (
+from voile.kinds.classes.grouping import group_table
+from voile.kinds.classes.release import ClassRelease
+from voile.kinds.classes.wish import GROUPINGS, Grouping
+from voile.kinds.counts.release import ConjunctRelease
+from voile.kinds.counts.steps import count_table
+from voile.kinds.counts.wish import CONJUNCTS
+from voile.kinds.descriptions import write_descriptions
+from voile.kinds.done import Done
+from voile.kinds.manifest import File, Parameters, ViewManifest
+from voile.kinds.options import check_options
+from voile.kinds.release import Release
+from voile.kinds.staging import Staging, place_for, removed_with
+from voile.kinds.views.describe import describe
+from voile.kinds.views.noise_prior import is_learnt, noise_prior
+from voile.kinds.views.release import ViewRelease
+from voile.kinds.views.terms import disclosed, guarantee, parameters_of, promised
+from voile.kinds.views.view import ViewWriter
+from voile.kinds.views.wish import (
     METHODS,
     POSTERIOR,
     Wish,
@@ -40,11 +42,12 @@ from voile.publishing.wish import (
     weak_prior,
     weakened,
 )
-from voile.release import ClassRelease, ConjunctRelease, Release, ViewRelease
-from voile.release.describe import describe
-from voile.release.manifest import File, Parameters, ViewManifest
-from voile.release.staging import Staging, place_for, removed_with
-from voile.release.terms import disclosed, guarantee, parameters_of, promised
+from voile.mechanisms import AlphaBeta, Publishing, Shaped
+from voile.mechanisms.alphabeta import as_set
+from voile.noise import Key
+from voile.privacy import DGamma, Form, plan
+from voile.privacy.shape import plan_shaped
+from voile.progress import Progress, Silent
 from voile.schema import Keys, Schema
 
 NOISE_FLOOR = 0.1
@@ -149,7 +152,7 @@ def publish_table(
     with place_for(to, overwrite=overwrite) as target:
         source = table if isinstance(table, Table) else Table(table)
         if asked.series is not None:
-            from voile.publishing.views.series import publish_view  # noqa: PLC0415  (made of these steps)
+            from voile.kinds.views.series import publish_view  # noqa: PLC0415  (made of these steps)
 
             done = publish_view(source, asked, target, overwrite=overwrite, progress=progress)
         else:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 
+from voile.kinds.manifest import Disclosed, Epsilon, Guarantee, NoisePrior, Parameters, SeriesPart
 from voile.mechanisms import AlphaBeta, Publishing, Series, Shaped
 from voile.privacy import DGamma, LikelihoodRatio
 from voile.privacy.shape import promise_everywhere, promise_where_likely
-from voile.release.manifest import Disclosed, Epsilon, Guarantee, NoisePrior, Parameters, SeriesPart
 from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
 
 ROWS, MARGINALS = "the number of", "how often each value of"

@@ -14,10 +14,10 @@ import numpy as np
 
 from voile.engines.parquet import write_part
 from voile.errors import ReleaseError
+from voile.kinds.manifest import File, file_entry
 from voile.mechanisms import Publishing
 from voile.noise import Key
 from voile.progress import Progress
-from voile.release.manifest import File, file_entry
 from voile.schema import Keys, Schema, TupleIndex
 
 RANGE_ROWS = 2**20

@@ -15,10 +15,10 @@ from typing import Any
 
 from voile.engines.table import NULLS, Nulls, Table
 from voile.errors import PromiseError, TableError, UsageError
+from voile.kinds.views.noise_prior import Given
 from voile.mechanisms import Publishing, Shaped
 from voile.privacy import Adversary, DGamma, Form, LikelihoodRatio
 from voile.privacy.series import check_views
-from voile.publishing.views.noise_prior import Given
 from voile.schema import Schema
 from voile.schema.infer import ColumnProfile, infer_attribute
 from voile.units import counted
