@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from voile import __version__
 from voile.client import Spec
+from voile.engines.duckdb.table import Table
 from voile.engines.parquet import write_part, write_table
-from voile.engines.table import Table
 from voile.errors import TableError, UsageError
 from voile.kinds.descriptions import write_descriptions
 from voile.kinds.done import Done
