@@ -45,7 +45,7 @@ KEPT = 4096
 """Conditions whose truth is remembered."""
 
 
-class Tried:
+class DomainEvaluator:
     """Expressions on the domain of a schema; used by one thread at a time."""
 
     def __init__(self, schema: Schema) -> None:
@@ -188,9 +188,9 @@ class Tried:
             return self._sums.sums([Term()], groups)[0]
 
 
-def watch(found: weakref.ref[Tried]) -> None:
+def watch(found: weakref.ref[DomainEvaluator]) -> None:
     """Looks in now and then: a thread for each question would take longer than most of them."""
-    while (tried := found()) is not None:
-        tried.end_late()
-        del tried  # or it would never be gone
+    while (evaluator := found()) is not None:
+        evaluator.end_late()
+        del evaluator  # or it would never be gone
         time.sleep(PATIENCE / 8)
