@@ -23,7 +23,7 @@ from voile.cli import app
 from voile.engines.parquet import sha256
 from voile.errors import PromiseError, QueryError, ReleaseError, TableError, UsageError
 from voile.noise import Key
-from voile.noise.splits import first_side
+from voile.noise.keyed import first_side
 from voile.privacy.interactive.laws import Change
 from voile.privacy.interactive.promise import breaches
 from voile.progress import Silent

@@ -27,7 +27,7 @@ from voile.errors import PromiseError, ReleaseError, SchemaError, TableError, Us
 from voile.evaluate.exposure import exposure
 from voile.evaluate.workload import cumulative_error, selection_counts
 from voile.mechanisms.retention import ColumnNoise, Retention, WholeRows
-from voile.privacy.guarantees.beliefs import Breach
+from voile.privacy.guarantees import Breach
 from voile.publishing.local.combining import combine
 from voile.publishing.local.perturbing import perturb_table, write, write_collected
 from voile.publishing.local.rare import without_rare

@@ -69,7 +69,7 @@ def promised(opened: Release) -> tuple[list[Statement], list[Statement]]:
     """What a release keeps, and what it must not be taken to keep."""
     from voile.privacy import not_promised, statements
     from voile.privacy.local import local_statements, locally_not_promised
-    from voile.privacy.requirements.statements import class_statements, classes_not_promised
+    from voile.privacy.requirements.requirement import class_statements, classes_not_promised
     from voile.release import ClassRelease, ConjunctRelease, LocalRelease, ViewRelease
     from voile.release.conjuncts.statements import conjunct_statements, conjuncts_not_promised
 

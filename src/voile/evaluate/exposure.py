@@ -23,7 +23,7 @@ from voile.evaluate.planning.local_measure import (
     measured_set,
 )
 from voile.mechanisms.retention import ColumnNoise, WholeRows
-from voile.privacy.guarantees.beliefs import Breach
+from voile.privacy.guarantees import Breach
 from voile.privacy.local import cell_beliefs, worst_breach
 from voile.release import LocalRelease
 

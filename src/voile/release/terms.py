@@ -6,7 +6,7 @@ import math
 
 from voile.mechanisms import AlphaBeta, Publishing, Series, Shaped
 from voile.privacy import DGamma, LikelihoodRatio
-from voile.privacy.shape import promise_everywhere, promise_where_likely
+from voile.privacy.planner import promise_everywhere, promise_where_likely
 from voile.release.manifest import Disclosed, Epsilon, Guarantee, NoisePrior, Parameters, SeriesPart
 from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
 

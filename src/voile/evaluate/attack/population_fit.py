@@ -10,7 +10,7 @@ import numpy as np
 from voile.arrays import Floats
 from voile.engines.table import Table
 from voile.errors import UsageError
-from voile.privacy.population import Pair, PairCounts, Population, product, tree
+from voile.privacy.adversary import Pair, PairCounts, Population, product, tree
 from voile.release import ViewRelease
 from voile.release.manifest import MANIFEST
 from voile.schema import Schema, TupleIndex

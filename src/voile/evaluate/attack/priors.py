@@ -28,7 +28,7 @@ from voile.evaluate.attack.targets import (
     tuples_of,
 )
 from voile.privacy import DGamma
-from voile.privacy.population import Population
+from voile.privacy.adversary import Population
 from voile.release import ViewRelease
 from voile.schema import Schema, TupleIndex
 

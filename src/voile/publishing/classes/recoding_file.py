@@ -20,7 +20,7 @@ from voile.publishing.classes.reading import Prepared
 from voile.publishing.classes.wish import GroupWish
 from voile.recoding.growing import Tree
 from voile.recoding.labels import labels
-from voile.recoding.partition import located
+from voile.recoding.mondrian import located
 from voile.schema import Schema
 
 Codes = npt.NDArray[Any]

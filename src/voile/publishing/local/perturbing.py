@@ -21,7 +21,7 @@ from voile.engines.table import Table
 from voile.errors import TableError, UsageError
 from voile.mechanisms.retention import ColumnNoise, Local, WholeRows
 from voile.noise import Key
-from voile.privacy.wording import NEARLY_SURE, after, chance
+from voile.privacy.guarantee import NEARLY_SURE, after, chance
 from voile.progress import Progress, Silent
 from voile.publishing.descriptions import write_descriptions
 from voile.publishing.done import Done

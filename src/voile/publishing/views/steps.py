@@ -15,7 +15,7 @@ from voile.mechanisms import AlphaBeta, Publishing, Shaped
 from voile.mechanisms.alphabeta import as_set
 from voile.noise import Key
 from voile.privacy import DGamma, Form, plan
-from voile.privacy.shape import plan_shaped
+from voile.privacy.planner import plan_shaped
 from voile.progress import Progress, Silent
 from voile.publishing.classes.grouping import group_table
 from voile.publishing.classes.wish import GROUPINGS, Grouping

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from voile.privacy.guarantees.denials import not_kept
-from voile.privacy.guarantees.statements import Statement, void
+from voile.privacy.guarantees.statements import Statement, not_kept, void
 from voile.release.conjuncts.manifest import ConjunctManifest
 
 ANYONE = "anyone, even who knows every other row"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from voile.mechanisms.retention import OWN_VALUES, Local, WholeRows
-from voile.privacy.wording import NEARLY_SURE, after, chance
+from voile.privacy.guarantee import NEARLY_SURE, after, chance
 from voile.release.describe import page
 from voile.release.local.manifest import LocalManifest
 from voile.schema import Interval

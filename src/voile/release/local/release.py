@@ -144,7 +144,7 @@ class LocalRelease(Release):
         """Estimated counts over the product of classes of columns, and how far they may be off.
 
         cells[name][code] is the class (0, 1, …) of each value of that column's domain. Method
-        'stopped' is EM ended where it fits as well as the truth would: see reconstruct/stopped.py.
+        'stopped' is EM ended where it fits as well as the truth would: see reconstruct/maximum.py.
         """
         asked = "stopped" if method == "stopped" else checked_method(method)
         for name in cells:

@@ -23,10 +23,10 @@ from voile.engines.view import View
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, Bound
 from voile.mechanisms import AlphaBeta, Series, Shaped
-from voile.mechanisms.series_estimate import Scored
+from voile.mechanisms.series import Scored
 from voile.privacy import DGamma
 from voile.privacy.adversary import Evidence
-from voile.privacy.shape import protected_priors
+from voile.privacy.planner import protected_priors
 from voile.query import DomainSums
 from voile.query.bind import Tables
 from voile.query.predicate import Term
