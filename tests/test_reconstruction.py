@@ -29,7 +29,7 @@ from voile.evaluate.reconstruction.fitting import (
 from voile.evaluate.reconstruction.server import Truth, attack_server
 from voile.evaluate.reconstruction.simulating import Attempt, Noise, simulate, spread_of
 from voile.evaluate.reconstruction.truth import known_truth
-from voile.noise.halves import members, row_hashes
+from voile.noise.keyed import members, row_hashes
 from voile.schema import Attribute, Schema, Values
 
 SURE = float(stats.norm.isf(FALSE_ALARM / 2))

@@ -22,7 +22,7 @@ from scipy.special import ndtr, ndtri
 from voile.arrays import Floats
 from voile.evaluate.reconstruction.ceiling import distance_squared
 from voile.evaluate.reconstruction.truth import read_ids
-from voile.noise.halves import Hashes, members, row_hashes
+from voile.noise.keyed import Hashes, members, row_hashes
 from voile.serve.distances import DomainParts, KindGroup, QuestionKind, compared, farthest
 from voile.serve.ledger import open_ledger
 from voile.serve.ledger.base import Kept, Ledger
