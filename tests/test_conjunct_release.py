@@ -30,7 +30,7 @@ from voile.kinds.counts.terms import CHANGE, promise_for_delta, promise_for_rho
 from voile.kinds.counts.wish import check_sizes
 from voile.kinds.manifest import File
 from voile.noise import Key
-from voile.noise.splits import first_side
+from voile.noise.keyed import first_side
 from voile.privacy.interactive.laws import Change
 from voile.privacy.interactive.promise import breaches
 from voile.progress import Silent

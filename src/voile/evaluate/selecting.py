@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from voile.arrays import Floats
-from voile.engines.duckdb.table import Table
+from voile.engines.table import Table
 from voile.evaluate.workload import Selections, selection_counts
 from voile.kinds.release import Release
 from voile.schema import Schema, TupleIndex

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 
 from voile.arrays import Floats
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
+from voile.engines.table import Table
 from voile.errors import UsageError
 from voile.kinds.manifest import MANIFEST
 from voile.kinds.views.release import ViewRelease
-from voile.privacy.population import Pair, PairCounts, Population, product, tree
+from voile.privacy.adversary import Pair, PairCounts, Population, product, tree
 from voile.schema import Schema, TupleIndex
 
 MOST_CELLS = 10**7
@@ -25,7 +26,7 @@ def fit(kind: str, model: object, schema: Schema) -> Population:
     if is_release(model):
         singles, both = refined_counts(ViewRelease.open(str(model)), schema)
     else:
-        singles, both = table_counts(Table(model), schema)
+        singles, both = table_counts(connect(model), schema)
     return product(singles) if kind == "product" else tree(singles, pairs(schema), both)
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from voile.engines.duckdb.table import Table
 from voile.engines.encode import codes as codes_of
 from voile.engines.encode import domain_array
+from voile.engines.table import Table
 from voile.errors import TableError, UsageError, did_you_mean
 from voile.hierarchies import default_levels, read_hierarchies
 from voile.kinds.blocks import points

@@ -11,14 +11,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from voile.engines.duckdb.table import Nulls, Table
+from voile.engines import connect
+from voile.engines.table import Nulls
 from voile.errors import TableError, UsageError
 from voile.evaluate.planning.foresight import FOR_THE_STEWARD
 from voile.evaluate.planning.local_measure import Sample, measure
 from voile.evaluate.planning.local_plan import PRIORS, LocalPlan
 from voile.evaluate.planning.local_wish import LocalWish, alone, choose
 from voile.kinds.views.wish import Wish, check_nulls, choose_schema, columns_option, read_schema
-from voile.privacy.wording import NEARLY_SURE, chance
+from voile.privacy.guarantee import NEARLY_SURE, chance
 from voile.schema import Schema
 
 ONLY_IN_SETS = (
@@ -86,7 +87,7 @@ def of_table(
     asked: LocalWish, table: Any, options: Wish, null_text: tuple[str, ...], rows: int | None
 ) -> LocalPlan:
     """A plan with what is measured on the table."""
-    private = table if isinstance(table, Table) else Table(table, null_text=null_text)
+    private = connect(table, null_text=null_text)
     schema, notes = choose_schema(private, options)
     check_nulls(private, schema, options.nulls)
     keys = private.keys(schema, drop_nulls=options.drop_nulls)

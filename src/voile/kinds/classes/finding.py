@@ -19,16 +19,12 @@ from voile.noise import Key
 from voile.privacy.requirements import L
 from voile.recoding import Grouping, Units
 from voile.recoding.anatomy import anatomy
-from voile.recoding.free_shape import free_shape
+from voile.recoding.free_shape import Questions, free_shape
 from voile.recoding.fulldomain import Suppressed, full_domain
-from voile.recoding.grouping import alike_as_one
-from voile.recoding.joining import trivial
-from voile.recoding.level_costs import Loss
-from voile.recoding.mondrian import Cuts, mondrian
-from voile.recoding.partition import Partition
+from voile.recoding.grouping import alike_as_one, check_classes, trivial
+from voile.recoding.mondrian import Cuts, Partition, mondrian
 from voile.recoding.populations import populations
-from voile.recoding.questions import Questions
-from voile.recoding.refusing import check_classes
+from voile.recoding.rollup import Loss
 from voile.recoding.units import DENSE, units_of_rows
 from voile.schema import Schema
 from voile.schema.words import value_words

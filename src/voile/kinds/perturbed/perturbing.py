@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 
 from voile import __version__
 from voile.client import Spec
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
 from voile.engines.parquet import write_part, write_table
+from voile.engines.table import Table
 from voile.errors import TableError, UsageError
 from voile.kinds.done import Done
 from voile.kinds.manifest import File, file_entry
@@ -38,7 +39,7 @@ from voile.kinds.staging import Staging, place_for, removed_with
 from voile.kinds.views.wish import Wish, check_name, check_nulls, choose_schema
 from voile.mechanisms.retention import ColumnNoise, Local, WholeRows
 from voile.noise import Key
-from voile.privacy.wording import NEARLY_SURE, after, chance
+from voile.privacy.guarantee import NEARLY_SURE, after, chance
 from voile.progress import Progress, Silent
 from voile.schema import Schema, TupleIndex
 from voile.schema.index import code_type
@@ -90,7 +91,7 @@ def perturb_table(
     """Perturb and tell the holder about it. `to` names the release's folder."""
     asked = PerturbWish.of(wish)
     with place_for(to, overwrite=overwrite) as target:
-        source = table if isinstance(table, Table) else Table(table)
+        source = connect(table)
         done = perturbed(source, asked, target, overwrite=overwrite, progress=progress or Silent())
     if to is None:
         removed_with(done.release)
@@ -108,7 +109,7 @@ def perturbed(
     schema, notes = schema_for(table, wish)
     progress.start("reading", rows)
     codes, keys = table.columns_of_codes(
-        schema, drop_nulls=wish.nulls == "drop", row_key=wish.row_key, progress=progress.advance
+        schema, drop_nulls=wish.nulls == "drop", row_key=wish.row_key, progress=progress
     )
     if not len(codes[0]):
         raise TableError(

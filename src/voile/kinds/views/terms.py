@@ -8,7 +8,7 @@ from voile.kinds.manifest import Disclosed, read_off_disclosed
 from voile.kinds.views.manifest import Epsilon, Guarantee, NoisePrior, Parameters, SeriesPart
 from voile.mechanisms import AlphaBeta, Publishing, Series, Shaped
 from voile.privacy import DGamma, LikelihoodRatio
-from voile.privacy.shape import promise_everywhere, promise_where_likely
+from voile.privacy.planner import promise_everywhere, promise_where_likely
 from voile.schema import Schema
 
 ROWS, MARGINALS = "the number of", "how often each value of"
