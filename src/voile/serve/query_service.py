@@ -28,7 +28,7 @@ from voile.noise.whole import draw
 from voile.privacy.interactive.laws import NoiseLaw
 from voile.privacy.interactive.promise import account
 from voile.serve.ledger.base import Entry, ExhaustedError, Kept, Ledger
-from voile.serve.question import Asking, Question, TotalAsked
+from voile.serve.question import Question, QuestionReader, QuestionTotal
 from voile.serve.setting import Setting
 
 Draw = Callable[[NoiseLaw, int], list[int]]
@@ -36,14 +36,14 @@ KEPT = 4096
 """Sizes of halves that are remembered."""
 
 
-class Counted(Protocol):
+class PrivateRows(Protocol):
     """The private rows."""
 
     def totals(self, asked: Sums) -> Ints: ...
 
 
 @dataclass(frozen=True)
-class Cost:
+class QuestionCost:
     """What a question would cost, known before it is asked."""
 
     new: int
@@ -66,7 +66,7 @@ class Cost:
 
 
 @dataclass(frozen=True)
-class Reply:
+class QueryReply:
     """An answer, what it cost, and what is left."""
 
     answer: Answer
@@ -93,16 +93,16 @@ class Reply:
         }  # fmt: skip
 
 
-class Asker:
+class QueryService:
     """Answers the questions of all analysts; any number of threads may ask."""
 
     def __init__(
-        self, setting: Setting, rows: Counted, ledger: Ledger, draw_noise: Draw = draw
+        self, setting: Setting, rows: PrivateRows, ledger: Ledger, draw_noise: Draw = draw
     ) -> None:
         self.setting, self.ledger = setting, ledger
         self._rows, self._draw = rows, draw_noise
-        self._asking = Asking(setting)
-        self._reserved = Reserved()
+        self._reader = QuestionReader(setting)
+        self._reserved = Reservations()
         self._sizes: dict[int, int] = {}
 
     def promise(self) -> dict[str, Any]:
@@ -110,12 +110,12 @@ class Asker:
         setting = self.setting
         return account(setting.noise, setting.variance, setting.queries).to_dict()
 
-    def cost(self, analyst: str, sql: str, subset: Any = "all") -> Cost:
+    def cost(self, analyst: str, sql: str, subset: Any = "all") -> QuestionCost:
         """What the question would cost; no row is touched and nothing is charged."""
-        question = self._asking.read(sql, subset)
+        question = self._reader.read(sql, subset)
         asked = self._asked(question)
         known = self.ledger.find([total.key for total in asked])
-        return Cost(
+        return QuestionCost(
             new=len(asked) - len(known),
             known=len(known),
             left=self.ledger.budgets(analyst).left,
@@ -124,10 +124,12 @@ class Asker:
             notes=(*question.query.remarks, *self._notes(question)),
         )
 
-    def ask(self, analyst: str, sql: str, subset: Any = "all", confidence: float = 0.95) -> Reply:
+    def ask(
+        self, analyst: str, sql: str, subset: Any = "all", confidence: float = 0.95
+    ) -> QueryReply:
         """Answer; what was answered before is free."""
         checked_confidence(confidence)
-        question = self._asking.read(sql, subset)
+        question = self._reader.read(sql, subset)
         totals = self._asked(question)
         kept = self.ledger.find([total.key for total in totals])
         new = [total for total in totals if total.key not in kept]
@@ -140,10 +142,10 @@ class Asker:
         else:
             left = self.ledger.budgets(analyst).left
         answer = self._assembled(question, kept, confidence)
-        return Reply(
+        return QueryReply(
             answer=answer, charged=charged, left=left,
             numbers=tuple(sorted({kept[total.key].number for total in totals})),
-            subset=question.rows.told, subset_rows=self._size(question),
+            subset=question.rows.subset, subset_rows=self._size(question),
             notes=(*answer.notes, *self._notes(question)),
         )  # fmt: skip
 
@@ -159,13 +161,13 @@ class Asker:
             self._sizes[rows.mask] = int(self._rows.totals(half)[0, 0])
         return self._sizes[rows.mask]
 
-    def _public(self, question: Question, total: TotalAsked) -> int | None:
+    def _public(self, question: Question, total: QuestionTotal) -> int | None:
         """What a total is, where everybody can know it: of nobody, or of all rows of a subset."""
         if total.nobody:
             return 0
         return self._size(question) if total.everybody else None
 
-    def _asked(self, question: Question) -> list[TotalAsked]:
+    def _asked(self, question: Question) -> list[QuestionTotal]:
         """Totals that are answered with noise; two ways to write one in a question are one."""
         found = {total.key: total for total in question.totals}
         return [one for one in found.values() if self._public(question, one) is None]
@@ -180,7 +182,7 @@ class Asker:
 
     # ------------------------------------------------------------------ what touches rows
 
-    def _answers(self, question: Question, new: Sequence[TotalAsked]) -> list[Entry]:
+    def _answers(self, question: Question, new: Sequence[QuestionTotal]) -> list[Entry]:
         """The true totals with noise; the truth goes no further than this function."""
         truth = self._rows.totals(question.sums(new))
         entries = []
@@ -229,12 +231,12 @@ class Asker:
         return answer_noisy(question.query, question.groups, estimator, confidence)
 
 
-def noisy_total(total: TotalAsked, values: Any) -> NoisyTotal:
+def noisy_total(total: QuestionTotal, values: Any) -> NoisyTotal:
     unit, normal = 1 / total.summand.scale, total.law.kind != "geometric"
     return NoisyTotal(total.key, values, total.law, unit, normal=normal)
 
 
-class Reserved:
+class Reservations:
     """Room in budgets that questions which are being counted will need.
 
     Without it two questions could both see the last one left; the ledger would refuse the second,

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 import sqlglot
 
 from voile.arrays import Floats, Ints
-from voile.engines.duckdb.rows import View
+from voile.engines import open_domain
 from voile.engines.lookups import half_away
 from voile.evaluate.reconstruction.ceiling import distance_squared
 from voile.query.predicate import Expression, guarded
@@ -37,7 +37,7 @@ LARGE = 256
 
 
 @dataclass(frozen=True)
-class Kind:
+class QuestionKind:
     """What a question asks of a row, and its noise; which rows it is about is said elsewhere."""
 
     where: tuple[str, ...]
@@ -52,7 +52,7 @@ class Kind:
     variance: float
 
     @classmethod
-    def of(cls, question: dict[str, Any], subset: str | None) -> Kind:
+    def of(cls, question: dict[str, Any], subset: str | None) -> QuestionKind:
         """From what the ledger keeps; `subset` is the condition of a declared one."""
         return cls(
             where=tuple(part for part in (question["where"], subset) if part),
@@ -81,10 +81,10 @@ class Kind:
 
 
 @dataclass(frozen=True)
-class Seen:
+class QuestionParts:
     """A question's parts of all tuples of the columns that it reads."""
 
-    kind: Kind
+    kind: QuestionKind
     columns: tuple[str, ...]
     codes: Ints
     """Which of the parts each tuple has, row-major."""
@@ -110,25 +110,25 @@ class Seen:
         return found
 
 
-class Domains:
+class DomainParts:
     """Looks at questions on the public domain."""
 
     def __init__(self, schema: Schema, per_person: int) -> None:
         self._schema = schema
         self._per_person = per_person
-        self._view = View([], schema)
-        self._seen: dict[Kind, Seen | None] = {}
+        self._view = open_domain(schema)
+        self._seen: dict[QuestionKind, QuestionParts | None] = {}
 
     def size(self, columns: Sequence[str]) -> int:
         return math.prod(self._schema[name].size for name in columns)
 
-    def seen(self, kind: Kind) -> Seen | None:
+    def seen(self, kind: QuestionKind) -> QuestionParts | None:
         """Its parts; None where there are too many tuples to look at."""
         if kind not in self._seen:
             self._seen[kind] = self._look(kind)
         return self._seen[kind]
 
-    def tuples(self, kinds: Sequence[Kind]) -> Ints | None:
+    def tuples(self, kinds: Sequence[QuestionKind]) -> Ints | None:
         """Every tuple that the kinds tell apart, as its part by each of them."""
         columns = self.columns(kinds)
         seen = [s for kind in kinds if (s := self.seen(kind)) is not None]
@@ -136,19 +136,19 @@ class Domains:
             return None
         return np.unique(np.column_stack([self._spread(s, columns) for s in seen]), axis=0)
 
-    def columns(self, kinds: Sequence[Kind]) -> tuple[str, ...]:
+    def columns(self, kinds: Sequence[QuestionKind]) -> tuple[str, ...]:
         """What any of them reads, in the schema's order."""
         read = frozenset().union(*(kind.reads for kind in kinds))
         return tuple(name for name in self._schema.names if name in read)
 
-    def _spread(self, seen: Seen, columns: tuple[str, ...]) -> Ints:
+    def _spread(self, seen: QuestionParts, columns: tuple[str, ...]) -> Ints:
         """Codes of parts on the tuples of more columns."""
         sizes = tuple(self._schema[name].size for name in columns)
         own = tuple(size if name in seen.columns else 1
                     for name, size in zip(columns, sizes, strict=True))  # fmt: skip
         return np.broadcast_to(seen.codes.reshape(own), sizes).reshape(-1)
 
-    def _look(self, kind: Kind) -> Seen | None:
+    def _look(self, kind: QuestionKind) -> QuestionParts | None:
         columns = self.columns([kind])
         if self.size(columns) > MOST_TUPLES:
             return None
@@ -161,7 +161,9 @@ class Domains:
         pairs, codes = np.unique(np.column_stack([groups, steps]), axis=0, return_inverse=True)
         if self._per_person > 1 and not (pairs[:, 1] == 0).any():
             pairs = np.vstack([pairs, [[0, 0]]])  # who has fewer rows adds nothing
-        return Seen(kind, columns, codes.reshape(-1), pairs[:, 0], pairs[:, 1], self._per_person)
+        return QuestionParts(
+            kind, columns, codes.reshape(-1), pairs[:, 0], pairs[:, 1], self._per_person
+        )
 
     def values(self, sql: str, columns: tuple[str, ...]) -> pa.Array:
         (found,) = self._view.domain.evaluate([Expression(sql, columns)])
@@ -171,7 +173,7 @@ class Domains:
         known = pc.fill_null(pc.cast(self.values(sql, columns), pa.bool_()), False)
         return np.asarray(known.to_numpy(zero_copy_only=False))
 
-    def _groups(self, kind: Kind, columns: tuple[str, ...]) -> Ints:
+    def _groups(self, kind: QuestionKind, columns: tuple[str, ...]) -> Ints:
         """A number for each combination of group keys; NULL is a key like others."""
         found = np.zeros(self.size(columns), dtype=np.int64)
         for sql in kind.groups:
@@ -179,7 +181,9 @@ class Domains:
             found = found * len(keys.dictionary) + keys.indices.to_numpy(zero_copy_only=False)
         return found
 
-    def _steps(self, kind: Kind, columns: tuple[str, ...]) -> tuple[Ints, npt.NDArray[np.bool_]]:
+    def _steps(
+        self, kind: QuestionKind, columns: tuple[str, ...]
+    ) -> tuple[Ints, npt.NDArray[np.bool_]]:
         """Whole fine steps as the server sums them, and where there is a value at all."""
         product = np.ones(self.size(columns))
         for sql in kind.values:
@@ -193,13 +197,13 @@ class Domains:
 
 
 @dataclass(frozen=True)
-class Together:
+class KindGroup:
     """Kinds that share columns, directly or through others, and how far pairs are apart by each.
 
     Others are independent of them: a person's values in other columns are another matter.
     """
 
-    kinds: tuple[Kind, ...]
+    kinds: tuple[QuestionKind, ...]
     columns: tuple[str, ...]
     pairs: Floats
     """A row for each pair of tuples that is worth choosing, a column for each kind."""
@@ -227,14 +231,16 @@ def farthest(found: Iterable[tuple[Floats, Floats]], count: int) -> Floats:
     return np.maximum(between, from_nothing)
 
 
-def compared(kinds: Sequence[Kind], domains: Domains, *, nothing: bool) -> list[Together]:
+def compared(
+    kinds: Sequence[QuestionKind], domains: DomainParts, *, nothing: bool
+) -> list[KindGroup]:
     """Kinds in independent lots; `nothing`: a person may have no row."""
     return [in_pairs(lot, domains, nothing=nothing) for lot in lots(kinds)]
 
 
-def lots(kinds: Sequence[Kind]) -> list[list[Kind]]:
+def lots(kinds: Sequence[QuestionKind]) -> list[list[QuestionKind]]:
     """Kinds whose columns meet, in the same lot."""
-    found: list[tuple[set[str], list[Kind]]] = []
+    found: list[tuple[set[str], list[QuestionKind]]] = []
     for kind in kinds:
         meets = [lot for lot in found if lot[0] & kind.reads]
         columns = set(kind.reads).union(*(lot[0] for lot in meets))
@@ -243,14 +249,14 @@ def lots(kinds: Sequence[Kind]) -> list[list[Kind]]:
     return [lot for _, lot in found]
 
 
-def in_pairs(lot: Sequence[Kind], domains: Domains, *, nothing: bool) -> Together:
+def in_pairs(lot: Sequence[QuestionKind], domains: DomainParts, *, nothing: bool) -> KindGroup:
     seen = [domains.seen(kind) for kind in lot]
     tables = [np.array([[kind.largest]]) if own is None else own.distances()
               for kind, own in zip(lot, seen, strict=True)]  # fmt: skip
     columns, codes = domains.columns(lot), domains.tuples(lot)
     if codes is None or len(codes) > MOST_SEEN or len(codes) ** 2 * len(lot) > 2 * MOST_NUMBERS:
         bound = np.array([[table.max() for table in tables]])
-        return Together(tuple(lot), columns, bound, bound if nothing else None, exact=False)
+        return KindGroup(tuple(lot), columns, bound, bound if nothing else None, exact=False)
     first, second = np.triu_indices(len(codes))
     pairs = np.column_stack(
         [table[codes[first, k], codes[second, k]] for k, table in enumerate(tables)]
@@ -261,7 +267,7 @@ def in_pairs(lot: Sequence[Kind], domains: Domains, *, nothing: bool) -> Togethe
         absent = worth_choosing(np.column_stack(
             [table[codes[:, k], none[k]] for k, table in enumerate(tables)]
         ))  # fmt: skip
-    return Together(tuple(lot), columns, worth_choosing(pairs), absent, exact=True)
+    return KindGroup(tuple(lot), columns, worth_choosing(pairs), absent, exact=True)
 
 
 def worth_choosing(pairs: Floats) -> Floats:

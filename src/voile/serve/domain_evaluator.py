@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from voile.answering.source import KEYS, LARGEST, NUMBERS
 from voile.answering.totals import Groups, hashable, listing, possible
 from voile.arrays import Floats, Ints
-from voile.engines.duckdb.rows import View
+from voile.engines import open_domain
 from voile.engines.lookups import Lookup, Tree
 from voile.errors import QueryError
 from voile.query.domain import DomainSums, GroupedSum
@@ -45,12 +45,12 @@ KEPT = 4096
 """Conditions whose truth is remembered."""
 
 
-class Tried:
+class DomainEvaluator:
     """Expressions on the domain of a schema; used by one thread at a time."""
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self.view = View([], schema, strict=True, memory=ROOM)
+        self.view = open_domain(schema, strict=True, memory=ROOM)
         self._sums = DomainSums(schema, self.view.domain, memory=MEMORY, exact=True)
         self._truths: OrderedDict[Atom, Truth] = OrderedDict()
         self._until = math.inf
@@ -188,9 +188,9 @@ class Tried:
             return self._sums.sums([Term()], groups)[0]
 
 
-def watch(found: weakref.ref[Tried]) -> None:
+def watch(found: weakref.ref[DomainEvaluator]) -> None:
     """Looks in now and then: a thread for each question would take longer than most of them."""
-    while (tried := found()) is not None:
-        tried.end_late()
-        del tried  # or it would never be gone
+    while (evaluator := found()) is not None:
+        evaluator.end_late()
+        del evaluator  # or it would never be gone
         time.sleep(PATIENCE / 8)
