@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
+from voile.engines.table import Table
 from voile.errors import UsageError, did_you_mean
 from voile.evaluate.risk.disclosure import disclosures
 from voile.evaluate.risk.found import Risk
@@ -41,10 +42,10 @@ def risk(
     value of its own that matches only other suppressed cells; so is NULL.
     """
     _check(threshold, sampling_fraction, largest, suppressed_rows)
-    private = Table(table, null_text=null_text)
+    private = connect(table, null_text=null_text)
     own = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
     names = _columns(private, qi, own)
-    public = None if population is None else Table(population, null_text=null_text)
+    public = None if population is None else connect(population, null_text=null_text)
     rows = read(private, names, own, public, suppressed)
     seen = rows.without_suppressed_rows() if suppressed_rows == "leave-out" else rows
     cells = cells_of(seen.units)
