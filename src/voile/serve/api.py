@@ -1,4 +1,4 @@
-"""The desk where questions come in: who may ask what how often, and what goes into the log.
+"""What a server does for its callers: who may ask what how often, and what goes into the log.
 
 Plain work of one thread, without HTTP: `app` calls it from a pool of threads. Whatever is refused
 is refused by what was sent, by whom, and by the budget alone: no row is looked at.
@@ -7,6 +7,9 @@ is refused by what was sent, by whom, and by the budget alone: no row is looked 
 from __future__ import annotations
 
 import json
+import re
+import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -14,17 +17,88 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from voile.errors import VoileError
 from voile.serve import wire
-from voile.serve.health import LedgerHealth
-from voile.serve.hiding import hide
 from voile.serve.ledger.base import ExhaustedError, Identity, LedgerError, RolledBackError
 from voile.serve.self_audit import self_audit
 from voile.serve.steward import budget_data, count_error, issued_data, line_data
 from voile.units import duration
-from voile.web.rate import Rate, RateLimiter
-from voile.web.refusal import RefusalError, too_often, unavailable
+from voile.web.limits import Rate, RateLimiter, RefusalError, too_often, unavailable
 
 if TYPE_CHECKING:
+    from voile.serve.ledger.base import Ledger
     from voile.serve.query_service import QueryReply, QueryService
+
+BELIEVED = 1.0
+"""Seconds for which it is believed how the ledger is."""
+
+
+class LedgerHealth:
+    """Whether a question could be charged, as it was a moment ago."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._looking = threading.Lock()
+        self._at = -BELIEVED
+        self._wrong: LedgerError | None = None
+
+    def is_due(self) -> bool:
+        """Whether it is time to look, and nobody is looking."""
+        return time.monotonic() - self._at >= BELIEVED and not self._looking.locked()
+
+    def look(self) -> None:
+        """Try the ledger, which may take as long as its patience."""
+        if not self._looking.acquire(blocking=False):
+            return
+        try:
+            self._ledger.check()
+            self._wrong = None
+        except LedgerError as error:
+            self._wrong = error
+        finally:
+            self._at = time.monotonic()
+            self._looking.release()
+
+    def check(self) -> None:
+        """Raises what was wrong."""
+        if self._wrong is not None:
+            raise LedgerError(
+                self._wrong.message, hint=self._wrong.hint, lasting=self._wrong.lasting
+            )
+
+
+# ---------------------------------------------------------------------- hiding
+# Why a question was refused, in words for the log that do not repeat the question.
+#
+# What somebody asks may say whom they suspect of what; the log has why it was refused, and no
+# more.
+
+
+WORD = re.compile(r"[\w.]+")
+SAID = re.compile(r"'[^']*'|\"[^\"]*\"|[\w.]+")
+PLAIN = frozenset(
+    {"a", "all", "and", "as", "avg", "between", "by", "case", "corr", "count", "distinct", "else",
+     "end", "from", "group", "having", "in", "is", "like", "limit", "not", "null", "of", "on",
+     "or", "order", "over", "select", "stddev", "sum", "the", "then", "to", "when", "where"}
+)  # fmt: skip
+"""Words of SQL that say nothing about anybody."""
+
+
+def hide(sql: str, message: str) -> str:
+    """The first line of a message about a question, with dots for what it repeats of it."""
+    asked = {word.lower() for word in WORD.findall(sql)} - PLAIN
+
+    def hidden(found: re.Match[str]) -> str:
+        quoted = found[0][0] in "'\""
+        return "…" if quoted or found[0].lower() in asked else found[0]
+
+    return SAID.sub(hidden, message.partition("\n")[0])
+
+
+# ---------------------------------------------------------------------- desk
+# The desk where questions come in: who may ask what how often, and what goes into the log.
+#
+# Plain work of one thread, without HTTP: `app` calls it from a pool of threads. Whatever is
+# refused is refused by what was sent, by whom, and by the budget alone: no row is looked at.
+
 
 GUESSES = Rate(0.5, 20)
 """Wrong tokens of one address: each further one has to wait."""

@@ -12,10 +12,8 @@ from pathlib import Path
 from voile.errors import UsageError
 from voile.serve.app import THREADS, WAITING, make_app
 from voile.serve.opened import opened
-from voile.web.address import Address, bound, check_proxy
-from voile.web.pool import WorkPool
-from voile.web.rate import Rate
-from voile.web.server import WebServer, settings
+from voile.web.limits import Rate, WorkPool
+from voile.web.server import Address, WebServer, bound, check_proxy, settings
 
 WARM = "select count(*) from people"
 

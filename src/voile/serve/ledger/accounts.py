@@ -1,22 +1,67 @@
-"""Analysts, their groups and their tokens. All inside one transaction."""
+"""Analysts, their groups and their tokens, of which only a hash is kept."""
 
 from __future__ import annotations
 
+import hashlib
+import hmac
+import secrets
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
 from voile.errors import UsageError, did_you_mean
 from voile.serve.ledger.base import Identity, Role
-from voile.serve.ledger.charging import used_by, used_by_group
-from voile.serve.ledger.tables import Run
-from voile.serve.ledger.tokens import TokenSecret, id_of, matches
+from voile.serve.ledger.entries import used_by, used_by_group
+from voile.serve.ledger.store import Run
+
+MOST_CHARACTERS = 200
+"""Characters of a token that are looked at; ours have 56."""
+NOBODYS = "0" * 64
+"""Compared with when there is no such token, so that this takes as long; no hash is known to be
+this, and nobody's token is refused afterwards whatever it is."""
+
+
+@dataclass(frozen=True)
+class TokenSecret:
+    """A new token, to be shown once, and what is kept of it."""
+
+    token: str
+    id: str
+    digest: str
+
+
+def make_token() -> TokenSecret:
+    public = secrets.token_hex(6)
+    token = f"{public}.{secrets.token_urlsafe(32)}"
+    return TokenSecret(token, public, digest_of(token))
+
+
+def digest_of(token: str) -> str:
+    """Tokens are random, so one plain hash is enough: there is nothing to guess from it."""
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def id_of(token: str) -> str:
+    """What names the token in public; empty if it is not one of ours."""
+    public, _, secret = token[:MOST_CHARACTERS].partition(".")
+    return public if secret and public.isascii() and public.isalnum() else ""
+
+
+def matches(token: str, kept: str | None) -> bool:
+    """Whether a token is the one of which this is kept, in the same time whatever it is."""
+    same = hmac.compare_digest(digest_of(token[: MOST_CHARACTERS + 1]), kept or NOBODYS)
+    return same and kept is not None
+
+
+# ---------------------------------------------------------------------- people
+# Analysts, their groups and their tokens. All inside one transaction.
+
 
 SCOPES: dict[Role, frozenset[str]] = {
     "analyst": frozenset({"query", "budget"}),
     "admin": frozenset({"query", "budget", "admin"}),
 }
 """What a token of each role may do, unless it is given less."""
-LONGEST = 100
+LONGEST_NAME = 100
 
 
 @dataclass(frozen=True)
@@ -62,10 +107,10 @@ class TokenOptions:
 
 
 def check_name(what: str, name: str) -> None:
-    if not 0 < len(name) <= LONGEST or not name.isprintable() or name != name.strip():
+    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or name != name.strip():
         raise UsageError(
-            f"{name[:LONGEST]!r} is no name for {'an' if what == 'analyst' else 'a'} {what}",
-            hint=f"1 to {LONGEST} printable characters, without spaces around them",
+            f"{name[:LONGEST_NAME]!r} is no name for {'an' if what == 'analyst' else 'a'} {what}",
+            hint=f"1 to {LONGEST_NAME} printable characters, without spaces around them",
         )
 
 
@@ -85,7 +130,7 @@ def check_group(run: Run, name: str) -> None:
         )
 
 
-def issue(run: Run, wish: TokenOptions, made: TokenSecret, now: float) -> Identity:
+def issue_token(run: Run, wish: TokenOptions, made: TokenSecret, now: float) -> Identity:
     if wish.group is not None:
         check_group(run, wish.group)
     run(
@@ -127,7 +172,7 @@ def look_up(run: Run, token: str, now: float) -> TokenLookup | None:
     return TokenLookup(identity, expires is not None and now >= expires, revoked is not None)
 
 
-def revoke(run: Run, token: str | None, analyst: str | None, now: float) -> list[str]:
+def revoke_tokens(run: Run, token: str | None, analyst: str | None, now: float) -> list[str]:
     """The ids of the tokens that were valid and are no more."""
     if (token is None) == (analyst is None):
         raise UsageError("revoke either one token or those of an analyst", hint="name one of them")
@@ -151,7 +196,7 @@ def revoke_all(run: Run, now: float) -> int:
     return int(valid)
 
 
-def set_group(run: Run, name: str, queries: int) -> None:
+def write_group(run: Run, name: str, queries: int) -> None:
     check_name("group", name)
     check_queries(queries)
     run(
@@ -161,7 +206,7 @@ def set_group(run: Run, name: str, queries: int) -> None:
     )  # fmt: skip
 
 
-def people(run: Run, now: float) -> list[dict[str, Any]]:
+def read_people(run: Run, now: float) -> list[dict[str, Any]]:
     """Analysts by name, each with all tokens there ever were."""
     tokens: dict[str, list[dict[str, Any]]] = {}
     for public, analyst, role, scopes, created, expires, revoked in run(
@@ -191,7 +236,7 @@ def role_of(tokens: list[dict[str, Any]]) -> Role:
     return "admin" if any(t["valid"] and t["role"] == "admin" for t in tokens) else "analyst"
 
 
-def groups(run: Run) -> list[dict[str, Any]]:
+def read_groups(run: Run) -> list[dict[str, Any]]:
     return [
         {"name": name, "queries": queries, "used": used_by_group(run, name)}
         for name, queries in run("SELECT name, queries FROM groups ORDER BY name")

@@ -2,19 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import math
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from voile.client.arguments import as_spec, check_limit, kind
+from voile.client.arguments import a_real, as_spec, check_limit, kind
 from voile.client.column import Column
 from voile.client.domains import Codes
-from voile.client.draws import Draws, threshold
 from voile.client.spec import Spec
 from voile.errors import UsageError, did_you_mean
+
+Words = npt.NDArray[np.uint64]
+WORDS = 2**64
+"""How many words there are."""
+
+
+class Draws:
+    """Draws from a source of bytes: a function that gives as many as it is asked for.
+
+    Clients use `Draws.secure()`, and nothing else protects anybody.
+    """
+
+    def __init__(self, source: Callable[[int], bytes]) -> None:
+        self._source = source
+
+    @classmethod
+    def secure(cls) -> Draws:
+        """From the operating system."""
+        return cls(os.urandom)
+
+    @classmethod
+    def fixed(cls, data: bytes) -> Draws:
+        """From the given bytes, in order: for test vectors only."""
+        left = bytearray(data)
+
+        def take(count: int) -> bytes:
+            if count > len(left):
+                raise UsageError(
+                    f"the draws need {count} bytes, and {len(left)} are left",
+                    hint="fixed bytes are for test vectors; Draws.secure() never ends",
+                )
+            taken = bytes(left[:count])
+            del left[:count]
+            return taken
+
+        return cls(take)
+
+    def words(self, count: int) -> Words:
+        """Uniform 64-bit words, eight bytes each, the most significant first."""
+        return np.frombuffer(self._source(8 * count), dtype=">u8").astype(np.uint64)
+
+    def below(self, bound: int, count: int) -> Codes:
+        """Uniform whole numbers in [0, bound): a word modulo the bound.
+
+        Words above the largest multiple of the bound are drawn again; they would make small
+        numbers more likely.
+        """
+        last = np.uint64(WORDS // bound * bound - 1)
+        words = self.words(count)
+        again = np.flatnonzero(words > last)
+        while len(again):
+            words[again] = self.words(len(again))
+            again = again[words[again] > last]
+        return (words % np.uint64(bound)).astype(np.int64)
+
+
+def threshold(retention: float) -> np.uint64:
+    """⌊p·2⁶⁴⌋ of a retention below 1: a word below it says that the value is kept.
+
+    Rounded down, so that no value is kept with a larger chance than p. Doubles are scaled by a
+    power of two without rounding.
+    """
+    return np.uint64(int(retention * float(WORDS)))
+
+
+# ---------------------------------------------------------------------- perturbing
+
 
 CHUNK = 2**16
 """Rows perturbed at once, so that their words stay in the processor's cache."""
@@ -174,3 +242,22 @@ def replacement(column: Column, count: int, draws: Draws) -> Codes:
     if column.cumulative is None:
         return tickets
     return np.searchsorted(column.cumulative, tickets, side="right").astype(np.int64)
+
+
+# ---------------------------------------------------------------------- beliefs
+# What ε means for somebody's belief.
+
+
+def prior_posterior(prior: float, epsilon: float) -> float:
+    """The largest belief after a row with local ε was seen, of one that was `prior` before.
+
+    ρ₂ = ρ₁·e^ε / (1 − ρ₁ + ρ₁·e^ε), for any statement about the row (amplification).
+    """
+    believed, told = a_real(prior, "the prior belief"), a_real(epsilon, "ε")
+    if not 0 <= believed <= 1:
+        raise UsageError(f"a prior belief of {believed}", hint="give a number from 0 to 1")
+    if not told >= 0:
+        raise UsageError(f"ε is {told}", hint="give a number that is not negative")
+    if believed == 0:
+        return 0.0
+    return 1 / (1 + (1 - believed) / believed * math.exp(-told))

@@ -1,7 +1,8 @@
-"""How often one may ask: a bucket of permits for each address or name, in bounded memory."""
+"""What a server refuses, and when: rates of addresses, work that waits, statuses."""
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
 import math
 import re
@@ -9,9 +10,46 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TypeVar
 
-from voile.errors import UsageError
+from voile.errors import UsageError, VoileError
+
+
+class RefusalError(VoileError):
+    """What a server says instead of doing what was asked.
+
+    `retry_after` is in seconds, for refusals that pass by themselves.
+    """
+
+    def __init__(
+        self, status: HTTPStatus, message: str, *, hint: str, retry_after: int | None = None
+    ) -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
+        self.retry_after = retry_after
+
+
+def unavailable(message: str, *, hint: str, retry_after: int | None = None) -> RefusalError:
+    """The server cannot do this now, whatever the request is."""
+    return RefusalError(HTTPStatus.SERVICE_UNAVAILABLE, message, hint=hint, retry_after=retry_after)
+
+
+def too_often(who: str, seconds: float, hint: str = "wait as Retry-After says") -> RefusalError:
+    """Requests came faster than they may; in `seconds` there is room for one more."""
+    return RefusalError(
+        HTTPStatus.TOO_MANY_REQUESTS,
+        f"too many requests {who}",
+        hint=hint,
+        retry_after=math.ceil(seconds),
+    )
+
+
+# ---------------------------------------------------------------------- rate
+# How often one may ask: a bucket of permits for each address or name, in bounded memory.
+
 
 ADDRESSES = 2**16
 """Addresses that are remembered. Who has been away longest is forgotten, and begins anew."""
@@ -86,3 +124,36 @@ def party(address: str) -> str:
             return str(found.ipv4_mapped)
         return str(ipaddress.IPv6Network((int(found) >> 64 << 64, 64)))
     return str(found)
+
+
+# ---------------------------------------------------------------------- pool
+# Work that would block: done by a few threads, and no more of it taken than they can do soon.
+
+
+Result = TypeVar("Result")
+
+
+class WorkPool:
+    """Runs functions in threads for coroutines of one loop."""
+
+    def __init__(self, threads: int, waiting: int) -> None:
+        self._threads = ThreadPoolExecutor(threads, thread_name_prefix="question")
+        self._most = threads + waiting
+        self._taken = 0
+
+    async def run(self, work: Callable[[], Result]) -> Result:
+        """What `work` returns; it is done to its end even if nobody waits for it any more."""
+        if self._taken >= self._most:
+            raise unavailable("too many requests at once", hint="try again", retry_after=1)
+        self._taken += 1
+        future = asyncio.get_running_loop().run_in_executor(self._threads, work)
+        future.add_done_callback(self._done)
+        return await asyncio.shield(future)
+
+    def _done(self, future: asyncio.Future[Result]) -> None:
+        self._taken -= 1
+        if not future.cancelled():
+            future.exception()  # whoever waited has seen it, or is gone
+
+    def close(self) -> None:
+        self._threads.shutdown()

@@ -20,7 +20,7 @@ from voile.estimate import checked_confidence
 from voile.noise import Key
 from voile.noise.whole import draw
 from voile.privacy.interactive.laws import NoiseLaw
-from voile.serve.beginning import begin
+from voile.serve.creation import begin
 from voile.serve.ledger import open_ledger
 from voile.serve.query_service import QueryService
 from voile.serve.setting import TABLE

@@ -1,4 +1,4 @@
-"""The collector as an ASGI application: what it answers, and what it refuses.
+"""The collector as an ASGI application on its address: what it answers, and what it refuses.
 
 It keeps no log of payloads, ids or addresses. Whatever a request is, the answer is JSON, and never
 a 500: what is wrong with the request has its own status, what is wrong with the collector is 503.
@@ -7,22 +7,25 @@ a 500: what is wrong with the request has its own status, what is wrong with the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from http import HTTPStatus
+from pathlib import Path
 
 from fastapi import FastAPI, Request
 from fastapi.middleware.cors import CORSMiddleware
 from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
-from voile.client import Submission, WrongSpecError, read_submission
+from voile.client import Spec, Submission, WrongSpecError, read_submission
+from voile.collect.store import opened
 from voile.collect.writer import Writer
-from voile.errors import UsageError
-from voile.web.body import BodyReader
-from voile.web.guard import Guard, fault, refused
-from voile.web.rate import RateLimiter
-from voile.web.refusal import RefusalError, unavailable
+from voile.errors import UsageError, VoileError
+from voile.kinds.perturbed.specs import check_releasable
+from voile.web.limits import Rate, RateLimiter, RefusalError, unavailable
+from voile.web.requests import BodyReader, Guard, fault, refused
+from voile.web.server import Address, WebServer, bound, check_proxy, settings
 
 HINTS = {
     HTTPStatus.NOT_FOUND: "there is /v1/spec, /v1/rows, /v1/count and /v1/health",
@@ -153,3 +156,87 @@ def as_refusal(error: Exception) -> RefusalError:
             return RefusalError(status, status.phrase.lower(), hint=HINTS.get(status, OTHER_HINT))
         case _:
             return fault(WHAT)
+
+
+# ---------------------------------------------------------------------- serving
+# A collector on its address, from the first request to the last commit.
+
+
+@dataclass(frozen=True)
+class CollectorOptions:
+    """How a collector serves."""
+
+    address: Address
+    rate: Rate
+    limits: RequestLimits = field(default_factory=RequestLimits)
+    public: bool = False
+    """Whether it may listen where other machines can reach it."""
+    proxy: str | None = None
+    """The address of a proxy whose X-Forwarded-For is believed."""
+    origins: tuple[str, ...] = ()
+    """Web pages (scheme and host) whose scripts may use it."""
+    most_stored: int | None = None
+    """Bytes that the store may grow to."""
+
+    def __post_init__(self) -> None:
+        if self.most_stored is not None and self.most_stored < 2**20:
+            raise UsageError(f"--most-stored {self.most_stored} is no room", hint="at least 1MB")
+
+
+@dataclass(frozen=True)
+class CollectorStatus:
+    """A collector that is ready: where it listens, for which survey, and what it has."""
+
+    url: str
+    spec: str
+    rows: int
+
+
+def run_collector(
+    folder: Path,
+    spec: Spec | None,
+    how: CollectorOptions,
+    *,
+    ready: Callable[[CollectorStatus], None],
+    note: Callable[[str], None],
+) -> int:
+    """Collect until a signal comes; returns how many rows the store then has."""
+    check_proxy(how.proxy)
+    with (
+        bound(how.address, public=how.public) as listener,
+        opened(folder, spec, most_bytes=how.most_stored) as store,
+    ):
+        check_store(store.spec, folder)
+        writer = Writer(store)
+        try:
+            app = make_app(
+                writer, RateLimiter(how.rate), limits=how.limits, origins=how.origins, note=note
+            )
+            address = Address(*listener.getsockname()[:2])
+            found = CollectorStatus(address.to_url(), store.spec.digest, store.count)
+            server = WebServer(settings(app, how.proxy), lambda: ready(found))
+            asyncio.run(server.serve(sockets=[listener]))
+        finally:
+            writer.close()
+        return store.count
+
+
+def check_store(spec: Spec, folder: Path) -> None:
+    """A store may have been begun before such specs were refused."""
+    try:
+        check_releasable(spec)
+    except VoileError as error:
+        raise UsageError(
+            f"what the store {str(folder)!r} collects could not be released: {error.message}",
+            hint=f"begin a new --store with another spec ({error.hint})",
+        ) from None
+
+
+def check_origins(given: Sequence[str]) -> tuple[str, ...]:
+    """Origins as browsers write them: a scheme, a host, perhaps a port, and nothing behind."""
+    for text in given:
+        if not re.fullmatch(r"https?://[^/?#@\s*]+", text):
+            raise UsageError(
+                f"--origin {text!r} is not a page's origin", hint="such as https://survey.example"
+            )
+    return tuple(given)

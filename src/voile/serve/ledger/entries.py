@@ -1,9 +1,17 @@
-"""Entries: what was answered, what that leaves, and one more. All inside one transaction."""
+"""Entries of a ledger: the chain that they form, and how one more is charged.
+
+Each entry's digest covers the one before, so none can be missing. Whoever has the newest digest can
+tell whether a ledger leads to it. That needs no secret, and does not stop anyone who may write the
+ledger from writing a whole new one: what does is a digest that is kept elsewhere
+(`voile.serve.ledger.counter`).
+"""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Sequence
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from voile.serve.ledger.base import (
@@ -15,10 +23,51 @@ from voile.serve.ledger.base import (
     ExhaustedError,
     Kept,
     Recorded,
+    RolledBackError,
 )
-from voile.serve.ledger.chain import Head, genesis, link
-from voile.serve.ledger.tables import Run, marks
+from voile.serve.ledger.store import Run, marks
 from voile.serve.setting import Setting
+
+
+@dataclass(frozen=True)
+class Head:
+    """How far a ledger has come: its newest entry's number and digest."""
+
+    number: int
+    digest: str
+
+
+def genesis(server: str) -> Head:
+    """Before the first entry; every server has its own."""
+    return Head(0, hashlib.sha256(f"voile ledger {server}".encode()).hexdigest())
+
+
+def link(before: Head, entry: Entry, *, analyst: str, group: str | None, at: float) -> Kept:
+    """The entry that follows."""
+    number = before.number + 1
+    row = [before.digest, number, entry.key, entry.question, entry.answer, analyst, group, at]
+    digest = hashlib.sha256(json.dumps(row, separators=(",", ":")).encode()).hexdigest()
+    return Kept(number, entry, analyst, at, digest, group)
+
+
+def follow(head: Head, entries: Iterable[Kept]) -> Head:
+    """Where the entries lead from here; raises if one does not follow the one before."""
+    for kept in entries:
+        due = link(head, kept.entry, analyst=kept.analyst, group=kept.group, at=kept.at)
+        if kept != due:
+            raise RolledBackError(
+                f"entry {kept.number:,} of the ledger does not follow entry {head.number:,}: the "
+                "ledger was changed",
+                hint="put back the newest backup of the ledger that is whole, and run "
+                "voile serve recover",
+            )
+        head = Head(kept.number, kept.digest)
+    return head
+
+
+# ---------------------------------------------------------------------- charging
+# Entries: what was answered, what that leaves, and one more. All inside one transaction.
+
 
 COLUMNS = "number, key, question, answer, analyst, at, digest, group_name"
 INSERT = f"""
@@ -29,38 +78,38 @@ NOBODY = ""
 """Whom lost entries are charged to."""
 
 
-def head(run: Run, server: str) -> Head:
+def newest_head(run: Run, server: str) -> Head:
     """The newest entry, or what stands before the first."""
     found = run("SELECT number, digest FROM entries ORDER BY number DESC LIMIT 1")
     return Head(*found[0]) if found else genesis(server)
 
 
-def kept(row: tuple[Any, ...]) -> Kept:
+def kept_entry(row: tuple[Any, ...]) -> Kept:
     number, key, question, answer, analyst, at, digest, group = row
     return Kept(number, Entry(key, question, answer), analyst, at, digest, group)
 
 
-def find(run: Run, keys: Sequence[str]) -> dict[str, Kept]:
+def find_entries(run: Run, keys: Sequence[str]) -> dict[str, Kept]:
     """Which of these questions were answered before."""
     found: dict[str, Kept] = {}
     for start in range(0, len(keys), CHUNK):
         some = keys[start : start + CHUNK]
         rows = run(f"SELECT {COLUMNS} FROM entries WHERE key IN ({marks(some)})", *some)
-        found |= {one.entry.key: one for one in map(kept, rows)}
+        found |= {one.entry.key: one for one in map(kept_entry, rows)}
     return found
 
 
-def entries(run: Run, after: int, most: int) -> list[Kept]:
+def read_entries(run: Run, after: int, most: int) -> list[Kept]:
     rows = run(
         f"SELECT {COLUMNS} FROM entries WHERE number > ? ORDER BY number LIMIT ?", after, most
     )
-    return [kept(row) for row in rows]
+    return [kept_entry(row) for row in rows]
 
 
 def all_entries(run: Run) -> Iterator[Kept]:
     """From the first to the newest, some at a time."""
     after = 0
-    while some := entries(run, after, 1000):
+    while some := read_entries(run, after, 1000):
         yield from some
         after = some[-1].number
 
@@ -74,7 +123,7 @@ def used_by_group(run: Run, group: str) -> int:
     return int(run(sql, group)[0][0])
 
 
-def budgets(run: Run, setting: Setting, analyst: str) -> Budgets:
+def read_budgets(run: Run, setting: Setting, analyst: str) -> Budgets:
     """What bounds an analyst now."""
     return AnalystAccount(run, setting, analyst).budgets()
 
@@ -84,7 +133,7 @@ class AnalystAccount:
 
     def __init__(self, run: Run, setting: Setting, analyst: str) -> None:
         self.analyst = analyst
-        self.head = head(run, setting.id)
+        self.head = newest_head(run, setting.id)
         self.used = used_by(run, analyst)
         found = run(
             "SELECT a.queries, a.group_name, g.queries FROM analysts a "
@@ -136,7 +185,7 @@ def not_before(run: Run, at: float) -> float:
 def charge(run: Run, setting: Setting, analyst: str, asked: Sequence[Entry], at: float) -> Recorded:
     """Write those that are new, if all budgets have room for them."""
     by_key = {entry.key: entry for entry in asked}
-    found = find(run, list(by_key))
+    found = find_entries(run, list(by_key))
     new = [entry for key, entry in by_key.items() if key not in found]
     standing = AnalystAccount(run, setting, analyst)
     if new:
@@ -162,4 +211,4 @@ def charge_lost(run: Run, setting: Setting, said: Head, count: int, at: float) -
 
 def charged_lost(run: Run, said: Head) -> bool:
     """Whether what was lost before the counter said this has been charged already."""
-    return bool(find(run, [lost_key(said, 0)]))
+    return bool(find_entries(run, [lost_key(said, 0)]))
