@@ -19,7 +19,7 @@ from voile.cli import app
 from voile.errors import PromiseError, SchemaError, TableError, UsageError, VoileError
 from voile.evaluate.frontier import find_frontier, running
 from voile.evaluate.frontier.measuring import measure
-from voile.evaluate.frontier.portfolio import METHODS, Candidate, candidates, read_grid
+from voile.evaluate.frontier.portfolio import Candidate, candidates, frontier_methods, read_grid
 from voile.evaluate.frontier.result import Frontier, efficient
 from voile.evaluate.frontier.subject import Subject, read_subject
 from voile.journal import Journal
@@ -55,7 +55,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def found(small: Path) -> Frontier:
     grid = "k=5,20,100;l=1.5,2;t=0.02,0.1;semantic=1,2"
-    return find_frontier(small, grid=grid, methods=list(METHODS), **SMALL)
+    return find_frontier(small, grid=grid, methods=list(frontier_methods()), **SMALL)
 
 
 # ------------------------------------------------------------------ the paper's claims
@@ -120,7 +120,9 @@ def test_the_efficient_set_by_its_definition() -> None:
 
 
 def test_no_bucketized_point_is_below_the_certified_frontier(found: Frontier) -> None:
-    assert {p.method for p in found.points} == {m for m in METHODS if METHODS[m].recodes}
+    assert {p.method for p in found.points} == {
+        m for m, how in frontier_methods().items() if how.recodes
+    }
     for point in found.points:
         above = found.above(point)
         if point.recode == "bucketize":

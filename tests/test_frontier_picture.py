@@ -9,19 +9,19 @@ import pytest
 from rich.console import Console
 
 from voile.evaluate.frontier import CertifiedFrontier, Frontier
-from voile.evaluate.frontier.frontier_plot import CURVES, REGION, caption, draw, family
+from voile.evaluate.frontier.frontier_plot import REGION, caption, curves, draw, family
 from voile.evaluate.frontier.mixture import Bound
 from voile.evaluate.frontier.optimum import Certified
 from voile.evaluate.frontier.page import page
 from voile.evaluate.frontier.plane import AROUND, MARGIN, Plane
 from voile.evaluate.frontier.point import Point
-from voile.evaluate.frontier.portfolio import GRIDS, METHODS, candidates
+from voile.evaluate.frontier.portfolio import GRIDS, candidates, frontier_methods
 from voile.terminal.frontier import frontier_view
 
 
 def point(p_loss: float, u_loss: float, method: str = "mondrian", **asked: Any) -> Point:
     """A release with these losses."""
-    recode = {"recode": "bucketize"} if METHODS[method].recodes else {}
+    recode = {"recode": "bucketize"} if frontier_methods()[method].recodes else {}
     return Point(method, {**asked, **recode}, "k = 10", p_loss, u_loss, 5, 100, 0.1, "voile …")
 
 
@@ -82,17 +82,17 @@ def test_the_word_about_a_point_covers_as_little_as_can_be() -> None:
 
 
 def test_every_curve_has_a_colour_of_its_own_in_every_picture() -> None:
-    assert len(set(CURVES.values())) == len(CURVES)
-    asked = candidates(list(METHODS), GRIDS["paper"])
+    assert len(set(curves().values())) == len(curves())
+    asked = candidates(list(frontier_methods()), GRIDS["paper"])
     points = [point(0.1, 0.02, c.method, **c.asked) for c in asked]
-    assert {family(p) for p in points} == set(CURVES)
+    assert {family(p) for p in points} == set(curves())
     for some in (points, points[::-7], points[-3:]):
         seen: dict[str, str] = {}
         for layer in draw(frontier(*some)).to_dict()["hconcat"][0]["vconcat"][0]["layer"]:
             if "color" in layer.get("encoding", {}):
                 scale = layer["encoding"]["color"]["scale"]
                 seen = dict(zip(scale["domain"], scale["range"], strict=True))
-        assert seen == {name: CURVES[name] for name in seen}
+        assert seen == {name: curves()[name] for name in seen}
         assert set(seen) == {family(p) for p in some}
 
 

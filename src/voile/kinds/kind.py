@@ -16,7 +16,14 @@ from voile.kinds.data_package import row_package
 from voile.kinds.manifest import Manifest
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from voile.engines.table import Table
+    from voile.kinds.done import Done
+    from voile.kinds.publishing import Draft
     from voile.kinds.release import Release
+    from voile.progress import Progress
 
 M = TypeVar("M", bound=Manifest)
 
@@ -76,6 +83,32 @@ class Kind(ABC, Generic[M]):
         """The release as a Frictionless data package."""
         return row_package(manifest, self.about)
 
+    @abstractmethod
+    def draft(
+        self, table: Table, options: Any, target: Path, progress: Progress
+    ) -> AbstractContextManager[Draft]:
+        """Read the table, and plan what to publish of it; nothing is written yet."""
+
+    def publish(
+        self,
+        table: Any,
+        *,
+        to: str | Path | None = None,
+        overwrite: bool = False,
+        progress: Progress | None = None,
+        **options: Any,
+    ) -> Done:
+        """Publish a table, and say what the steward should know. `to` names the folder."""
+        from voile.kinds.publishing import publish  # noqa: PLC0415  (it knows releases)
+
+        asked = self.options(**options)
+        return publish(self, table, asked, to=to, overwrite=overwrite, progress=progress)
+
+    # ------------------------------------------------------------------ on the frontier
+
     def frontier(self) -> Mapping[str, FrontierMethod]:
         """The ways to publish that the frontier may try, by name."""
         return {}
+
+    def check_frontier(self, asked: Mapping[str, Any]) -> None:
+        """Refuse, with a PromiseError, options that promise nothing."""

@@ -1,12 +1,71 @@
-"""From a private table to a release, the same for every kind."""
+"""From a private table to a release, the same for every kind.
+
+The table is read and what to publish is planned (a kind's `draft`); the release is written beside
+its place, described and sealed, verified as a stranger would, and only then renamed into place.
+"""
 
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
+from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
+from voile.engines import connect
+from voile.kinds.done import Done
+from voile.kinds.kind import Kind
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, Manifest, file_entry
 from voile.kinds.registry import kind_of
+from voile.kinds.release import Release
+from voile.kinds.staging import Staging, place_for, removed_with
+from voile.progress import Progress, Silent
+
+
+class Draft(AbstractContextManager["Draft"], ABC):
+    """A release that has been planned: what will be written, and what the steward is told."""
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is held open, unless a kind says otherwise."""
+
+    @abstractmethod
+    def write(self, folder: Path) -> Manifest:
+        """Write the data into this folder; the manifest lists these files and no others."""
+
+    @abstractmethod
+    def done(self, release: Any) -> Done:
+        """What the steward is told of the release, once it is in place."""
+
+    def put(self, target: Path, *, overwrite: bool) -> Release:
+        """Write beside the target, describe, verify, and put in place."""
+        with Staging(target, overwrite=overwrite) as staging:
+            write_descriptions(staging.folder, self.write(staging.folder))
+            self.commit(staging)
+        return Release.open(target)
+
+    def commit(self, staging: Staging) -> None:
+        """Verify what was written and rename it."""
+        staging.commit()
+
+
+def publish(
+    kind: Kind[Any],
+    table: Any,
+    options: Any,
+    *,
+    to: str | Path | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> Done:
+    """Publish a table as a release of this kind. `to` names its folder, else it is temporary."""
+    with (
+        place_for(to, overwrite=overwrite) as target,
+        kind.draft(connect(table), options, target, progress or Silent()) as draft,
+    ):
+        done = draft.done(draft.put(target, overwrite=overwrite))
+    if to is None:
+        removed_with(done.release)
+    return done
 
 
 def write_descriptions(folder: Path, manifest: Manifest) -> None:

@@ -31,15 +31,10 @@ def publishing_command(subject: Subject, options: Mapping[str, Any]) -> str:
     return shlex.join([*words, *domain(subject)])
 
 
-def viewing_command(subject: Subject, options: Mapping[str, Any]) -> str:
-    """`voile publish …` of a noisy view."""
-    words = ["voile", "publish", subject.source, "-o", RELEASE, "--method", options["method"]]
-    return shlex.join([*words, *noise(subject, options)])
-
-
-def perturbing_command(subject: Subject, options: Mapping[str, Any]) -> str:
-    """`voile perturb …`."""
-    words = ["voile", "perturb", subject.source, "-o", RELEASE]
+def noisy_command(subject: Subject, command: str, options: Mapping[str, Any]) -> str:
+    """`voile publish …` or `voile perturb …` of a release that is not made of classes."""
+    method = ["--method", options["method"]] if "method" in options else []
+    words = ["voile", command, subject.source, "-o", RELEASE, *method]
     return shlex.join([*words, *noise(subject, options)])
 
 

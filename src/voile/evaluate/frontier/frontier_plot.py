@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from voile.evaluate.frontier.plane import Plane
-from voile.evaluate.frontier.portfolio import METHODS
+from voile.evaluate.frontier.portfolio import frontier_methods
 from voile.evaluate.frontier.result import Frontier, shown_by
 from voile.evaluate.look import INK, METHOD_COLOURS, SOFT, VERMILION, load_altair, theme
 
@@ -23,16 +24,10 @@ MONDRIAN = {
     "ignored": "Mondrian, semantic, absent ignored",
 }  # fmt: skip
 """Mondrian's curves, by the kind of requirement or the reading of semantic privacy."""
-OTHERS = ("information", "freeshape", "anatomy", "fulldomain", "trivial", "alphabeta", "retention")
-CURVES = dict(zip(
-    (*MONDRIAN.values(), *(METHODS[name].about for name in OTHERS)),
-    (*METHOD_COLOURS, "#8C6D31", "#7A3E9D", "#000000", "#7F9C00", "#B0306A"), strict=True,
-))  # fmt: skip
-"""Each curve has one colour in every picture."""
-SHAPES = {
-    "generalization": "triangle-up", "bucketization": "circle", "noisy views": "square",
-    "perturbed rows": "cross",
-}  # fmt: skip
+COLOURS = (*METHOD_COLOURS, "#8C6D31", "#7A3E9D", "#000000", "#7F9C00", "#B0306A", "#3B6EA8",
+           "#A05A2C", "#5C5C8A")  # fmt: skip
+RECODES = {"generalization": "triangle-up", "bucketization": "circle"}
+OTHER_SHAPES = ("square", "cross", "diamond", "triangle-down", "triangle-right", "triangle-left")
 WORSE_THAN_NOTHING = 1.5
 """Points that lose more than so many times what trivial anonymization does are not drawn."""
 STEPS = 240
@@ -129,10 +124,22 @@ def border(found: Frontier, plane: Plane) -> list[dict[str, float]]:
             for p in grid]  # fmt: skip
 
 
+def curves() -> dict[str, str]:
+    """Each curve has one colour in every picture."""
+    others = [how.about for name, how in frontier_methods().items() if name != "mondrian"]
+    return dict(zip((*MONDRIAN.values(), *others), itertools.cycle(COLOURS), strict=False))
+
+
+def shapes_of_methods() -> dict[str, str]:
+    """Each way to show rows has one mark."""
+    others = [how.about for how in frontier_methods().values() if not how.recodes]
+    return RECODES | dict(zip(others, itertools.cycle(OTHER_SHAPES), strict=False))
+
+
 def family(point: Any) -> str:
     """The curve that a point is of: the method, and for Mondrian the kind of requirement too."""
     if point.method != "mondrian":
-        return METHODS[point.method].about
+        return frontier_methods()[point.method].about
     asked = point.parameters
     own = asked["absent"] if "semantic" in asked else next((n for n in "tl" if n in asked), "k")
     return MONDRIAN[own]
@@ -164,8 +171,8 @@ def highest(found: Frontier) -> float:
 def _points(alt: Any, found: Frontier, x: Any, y: Any) -> list[Any]:
     rows = records(found)
     drawn, seen = {row["curve"] for row in rows}, {row["shown by"] for row in rows}
-    colours = {curve: colour for curve, colour in CURVES.items() if curve in drawn}
-    shapes = {words: mark for words, mark in SHAPES.items() if words in seen}
+    colours = {curve: colour for curve, colour in curves().items() if curve in drawn}
+    shapes = {words: mark for words, mark in shapes_of_methods().items() if words in seen}
     colour = alt.Color(
         "curve:N",
         scale=alt.Scale(domain=list(colours), range=list(colours.values())),

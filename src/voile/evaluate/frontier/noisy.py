@@ -13,25 +13,16 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from voile.errors import PromiseError, UsageError
-from voile.evaluate.frontier.command import perturbing_command, viewing_command
+from voile.evaluate.frontier.command import noisy_command
 from voile.evaluate.frontier.point import Point
-from voile.evaluate.frontier.portfolio import KINDS, Candidate
+from voile.evaluate.frontier.portfolio import KINDS, Candidate, kind_for
 from voile.evaluate.frontier.subject import Subject
 from voile.evaluate.losses.utility_loss import estimated, mean_divergence
-from voile.kinds.blocks import Told
-from voile.kinds.perturbed.losses import row_posterior, told_by_rows
-from voile.kinds.perturbed.perturbing import perturb_table
-from voile.kinds.posteriors import Posterior
-from voile.kinds.views.losses import told_by_view, view_posterior
-from voile.kinds.views.steps import publish_table
 from voile.kinds.views.wish import Wish, choose_schema
 from voile.schema import Attribute, Schema
 
@@ -44,31 +35,28 @@ READING = threading.Lock()
 """A table is read by one thread at a time."""
 
 
-@dataclass(frozen=True)
-class Noisy:
-    """What is measured of a release."""
-
-    promise: str
-    rows: int
-    told: Told
-    posterior: Posterior
-
-
 def measure_noisy(subject: Subject, candidate: Candidate) -> list[Point]:
     """Raises PromiseError where what is asked cannot be promised."""
     begun = time.perf_counter()
     refuse_classes(candidate)
+    kind = kind_for(candidate.method)
+    kind.check_frontier(candidate.asked)
     with scratch() as folder:
-        if candidate.method == "alphabeta":
-            found = of_view(subject, candidate, folder / "release")
-            command = viewing_command(subject, candidate.options)
-        else:
-            found = of_rows(subject, candidate, folder / "release")
-            command = perturbing_command(subject, candidate.options)
+        with READING:
+            release = kind.publish(
+                subject.table,
+                to=folder / "release",
+                simulate_seed=SEED,
+                **candidate.options,
+                **shared(subject),
+            ).release
+        found = release.loss_evidence(subject.truth)
         u_loss = mean_divergence(subject.populations, estimated(found.told, subject.populations))
     point = Point(
-        candidate.method, dict(candidate.asked), found.promise, found.posterior.measured, u_loss,
-        None, found.rows, time.perf_counter() - begun, command, found.posterior.permitted,
+        candidate.method, dict(candidate.asked), release.promise_in_short,
+        found.posterior.measured, u_loss, None, release.manifest.rows,
+        time.perf_counter() - begun, noisy_command(subject, kind.command, candidate.options),
+        found.posterior.permitted,
     )  # fmt: skip
     return [point]
 
@@ -102,42 +90,6 @@ def refuse_classes(candidate: Candidate) -> None:
             f"{candidate.how.about} have no classes, and so no {', '.join(lacking)}",
             hint="leave the method out",
         )
-
-
-def of_view(subject: Subject, candidate: Candidate, folder: Path) -> Noisy:
-    with READING:
-        release = publish_table(
-            subject.table, to=folder, simulate_seed=SEED, **candidate.options, **shared(subject)
-        ).release
-    promise = release.promise
-    epsilon = release.mechanism.likelihood_ratio().epsilon("add-remove")
-    (sensitive,), qi = subject.wish.sensitive, subject.wish.qi
-    people = np.unique(subject.units.codes, axis=1)
-    return Noisy(
-        f"(d, γ)-privacy with d = {promise.prior:.2g} and γ = {promise.posterior:g}, "
-        f"ε = {epsilon:.3g}",
-        release.manifest.rows,
-        told_by_view(release, qi, sensitive),
-        view_posterior(release, people, sensitive, subject.overall),
-    )
-
-
-def of_rows(subject: Subject, candidate: Candidate, folder: Path) -> Noisy:
-    if candidate.asked["retention"] == 1:
-        raise PromiseError(
-            "retention 1 keeps every value, and promises nothing", hint="choose one below 1"
-        )
-    with READING:
-        release = perturb_table(
-            subject.table, to=folder, simulate_seed=SEED, **candidate.options, **shared(subject)
-        ).release
-    (sensitive,), qi = subject.wish.sensitive, subject.wish.qi
-    return Noisy(
-        f"local ε = {release.mechanism.epsilon():.3g} for a row",
-        release.manifest.rows,
-        told_by_rows(release, qi, sensitive),
-        row_posterior(release, sensitive, subject.overall),
-    )
 
 
 def shared(subject: Subject) -> dict[str, Any]:

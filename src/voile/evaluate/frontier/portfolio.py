@@ -9,14 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from voile.errors import UsageError, did_you_mean
+from voile.kinds.kind import FrontierMethod, Kind
+from voile.kinds.registry import kinds
 from voile.privacy.guarantee import LOG_RATIO, PROBABILITY, NumberRange
-from voile.recoding import Recode
 
-BOTH: tuple[Recode, ...] = ("generalize", "bucketize")
 KINDS = ("k", "l", "t", "semantic")
 """The requirements on classes that a grid has values of."""
-VARIED = (*KINDS, "posterior", "retention")
-"""All that a grid has values of: γ of noisy views and the retention of perturbed rows, too."""
 STRONGER = {"k": max, "l": max, "t": min, "semantic": min}
 """Which of two values of a requirement asks for more."""
 POSSIBLE = {
@@ -55,44 +53,15 @@ GRIDS: dict[str, Grid] = {
 """'paper' has the values of the study that the two losses are from."""
 
 
-@dataclass(frozen=True)
-class Method:
-    """A way to publish: the options of publishing, and what of the grid goes with it."""
-
-    about: str
-    options: Mapping[str, Any]
-    kinds: tuple[str, ...]
-    recodes: tuple[Recode, ...] = ()
-    """How its classes are shown; none where it makes no classes but noise."""
-    whole: bool = False
-    """Whether its requirements take whole numbers only."""
-    named: bool = False
-    """Whether it is measured only where it is named: it is slow, or promises something else."""
-    looks: bool = False
-    """Whether sensitive values decide which rows share a class."""
+def frontier_methods() -> dict[str, FrontierMethod]:
+    """The ways to publish that can be tried, of all kinds of releases; classes come first."""
+    found = {name: how for kind in kinds() for name, how in kind.frontier().items()}
+    return dict(sorted(found.items(), key=lambda item: not item[1].recodes))
 
 
-METHODS: dict[str, Method] = {
-    "mondrian": Method("Mondrian", {"method": "mondrian"}, KINDS, BOTH),
-    "information": Method(
-        "Mondrian with information cuts", {"method": "mondrian", "cuts": "information"},
-        ("l", "t"), BOTH, looks=True,
-    ),
-    "freeshape": Method(
-        "free-shape buckets", {"method": "freeshape"}, ("t",), ("bucketize",), named=True,
-        looks=True,
-    ),
-    "anatomy": Method("Anatomy", {"method": "anatomy"}, ("l",), ("bucketize",), whole=True),
-    "fulldomain": Method(
-        "full-domain generalization", {"method": "fulldomain", "suppression": 0.02},
-        ("k", "l", "t"), ("generalize",),
-    ),
-    "trivial": Method("trivial anonymization", {"method": "trivial"}, (), ("generalize",)),
-    "alphabeta": Method(
-        "noisy views", {"method": "alphabeta", "prior_factor": 10.0}, ("posterior",), named=True
-    ),
-    "retention": Method("perturbed rows", {}, ("retention",), named=True),
-}  # fmt: skip
+def kind_for(name: str) -> Kind[Any]:
+    """The kind of release that a method makes."""
+    return next(kind for kind in kinds() if name in kind.frontier())
 
 
 @dataclass(frozen=True)
@@ -104,8 +73,8 @@ class Candidate:
     """Options of publishing that say what it must promise."""
 
     @property
-    def how(self) -> Method:
-        return METHODS[self.method]
+    def how(self) -> FrontierMethod:
+        return frontier_methods()[self.method]
 
     @property
     def options(self) -> dict[str, Any]:
@@ -122,11 +91,11 @@ def candidates(
     also = also or {}
     found = []
     for name in methods:
-        method = METHODS[name]
-        asked = [{}] if not method.kinds else [
+        method = frontier_methods()[name]
+        asked = [{}] if not method.varied else [
             options
-            for kind in method.kinds
-            for value in grid.get(kind, ())
+            for kind in method.varied
+            for value in grid.get(kind, method.values.get(kind, ()))
             if not method.whole or value == int(value)
             for options in with_readings(kind, value)
         ]  # fmt: skip
@@ -153,14 +122,15 @@ def stronger(options: Mapping[str, Any], also: Mapping[str, float]) -> dict[str,
 
 def check_methods(names: Sequence[str] | str | None) -> list[str]:
     """The methods that were named; if none was, all that need not be."""
+    known = frontier_methods()
     if names is None:
-        return [name for name, method in METHODS.items() if not method.named]
+        return [name for name, method in known.items() if not method.named]
     listed = [names] if isinstance(names, str) else list(names)
     for name in listed:
-        if name not in METHODS:
-            raise UsageError(f"there is no method {name!r}", hint=did_you_mean(name, list(METHODS)))
+        if name not in known:
+            raise UsageError(f"there is no method {name!r}", hint=did_you_mean(name, list(known)))
     if not listed:
-        raise UsageError("no method was named", hint=f"use {', '.join(METHODS)}")
+        raise UsageError("no method was named", hint=f"use {', '.join(known)}")
     return list(dict.fromkeys(listed))
 
 
@@ -192,12 +162,18 @@ def read_grid(text: str | Grid) -> Grid:
 
 def read_values(kind: str, values: Any) -> tuple[float, ...]:
     """Numbers that the requirement can have."""
-    check_kind(kind, VARIED, "the grid")
+    check_kind(kind, varied(), "the grid")
     listed = (values,) if isinstance(values, str | int | float) else values
     found = tuple(number(kind, value) for value in listed)
-    for value in found:
+    for value in found if kind in POSSIBLE else ():
         POSSIBLE[kind].check(kind, value, " (in the grid)")
     return found
+
+
+def varied() -> list[str]:
+    """All that a grid may have values of; what kinds of other packages vary, they check."""
+    others = [name for how in frontier_methods().values() for name in how.varied]
+    return list(dict.fromkeys([*POSSIBLE, *others]))
 
 
 def check_kind(kind: str, known: Sequence[str], where: str) -> None:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from voile.evaluate.frontier.optimum import CertifiedFrontier
 from voile.evaluate.frontier.point import Point
-from voile.evaluate.frontier.portfolio import METHODS
+from voile.evaluate.frontier.portfolio import frontier_methods
 from voile.evaluate.frontier.running import Refused
 
 RULE = (
@@ -32,7 +32,7 @@ LOOKED = (
 
 def shown_by(point: Point) -> str:
     """How people see the rows, in words."""
-    return RECODED[point.recode] if point.recode else METHODS[point.method].about
+    return RECODED[point.recode] if point.recode else frontier_methods()[point.method].about
 
 
 def efficient(losses: Sequence[tuple[float, float]]) -> npt.NDArray[np.bool_]:
@@ -112,14 +112,15 @@ class Frontier:
             f"P_loss {best.p_loss:.3f} and U_loss {best.u_loss:.2g}, {part:.0%} of trivial "
             f"anonymization's {self.certified.trivial:.2g}"
         )
-        about, least = METHODS[best.method].about, self.least(best)
+        how, least = frontier_methods()[best.method], self.least(best)
+        about = how.about
         if least is None:
             return f"Publish {about} with {best.requirement}, {best.rows:,} rows: {losses}."
         bound = f"; no bucketization with that P_loss has a U_loss below {least:.2g}"
         return (
             f"Publish {best.requirement} by {shown_by(best)}, {about}, {best.classes:,} classes: "
             f"{losses}{bound if least > SAME * self.certified.trivial else ''}."
-            + (LOOKED if METHODS[best.method].looks else "")
+            + (LOOKED if how.looks else "")
         )
 
     @property

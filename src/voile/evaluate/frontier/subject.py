@@ -21,6 +21,7 @@ from voile.kinds.blocks import Points
 from voile.kinds.classes.finding import units_for
 from voile.kinds.classes.reading import Prepared, orders_for, prepare
 from voile.kinds.classes.wish import GroupWish
+from voile.kinds.evaluation import Truth
 from voile.privacy.divergence import shares
 from voile.privacy.requirements import requirements_of
 from voile.progress import Progress, Silent
@@ -54,6 +55,15 @@ class Subject:
     @property
     def overall(self) -> Any:
         return shares(self.units.overall[0])
+
+    @cached_property
+    def truth(self) -> Truth:
+        """The table as losses ask for it."""
+        units, schema = self.units, self.prepared.schema
+        counts = np.zeros((len(units.weights), units.sensitive_sizes[0]), dtype=np.int64)
+        counts[np.arange(len(counts)), units.sensitive[0]] = units.weights
+        columns = schema.select([*self.wish.qi, *self.wish.sensitive])
+        return Truth(columns, units.codes, counts, list(units.codes))
 
     @cached_property
     def told(self) -> Told:

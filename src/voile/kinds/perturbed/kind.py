@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from voile.errors import PromiseError
 from voile.kinds.kind import FrontierMethod, Kind
 
 if TYPE_CHECKING:
@@ -42,6 +43,12 @@ class PerturbedRows(Kind["LocalManifest"]):
         from voile.kinds.perturbed.describe import describe_local
 
         return describe_local(manifest)
+
+    def check_frontier(self, asked: Mapping[str, Any]) -> None:
+        if asked["retention"] == 1:
+            raise PromiseError(
+                "retention 1 keeps every value, and promises nothing", hint="choose one below 1"
+            )
 
     def frontier(self) -> Mapping[str, FrontierMethod]:
         return {"retention": FrontierMethod("perturbed rows", {}, ("retention",), named=True)}
