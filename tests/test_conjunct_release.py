@@ -27,7 +27,7 @@ from voile.kinds.counts.manifest import ConjunctManifest, ConjunctParameters
 from voile.kinds.counts.release import file_schema
 from voile.kinds.counts.steps import count_table
 from voile.kinds.counts.terms import CHANGE, promise_for_delta, promise_for_rho
-from voile.kinds.counts.wish import check_sizes
+from voile.kinds.counts.steps import check_sizes
 from voile.kinds.manifest import File
 from voile.noise import Key
 from voile.noise.splits import first_side

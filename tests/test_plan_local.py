@@ -36,7 +36,8 @@ from voile.evaluate.planning.local_error import (
     worst_variance,
 )
 from voile.evaluate.planning.local_measure import Cut, Sample, measure, tuple_beliefs
-from voile.evaluate.planning.local_wish import LocalWish, parse_breach, shortened
+from voile.evaluate.planning.local_choice import shortened
+from voile.options.planning import LocalPlanOptions, parse_breach
 from voile.privacy.guarantees.beliefs import Breach, SBreach
 from voile.privacy.local import (
     amplification,
@@ -399,13 +400,13 @@ def test_one_coin_for_the_row_keeps_the_same_wish(wish: dict[str, Any]) -> None:
     found = plan_local(schema=SMALL, **wish)
     assert found.whole_row is not None
     ratio = amplification(found.whole_row, Fraction(1, SMALL.size))
-    assert found.wish.epsilon is None or epsilon_of(ratio) <= found.wish.epsilon
-    assert found.wish.breach is None or prevents(ratio, found.wish.breach)
+    assert found.options.epsilon is None or epsilon_of(ratio) <= found.options.epsilon
+    assert found.options.breach is None or prevents(ratio, found.options.breach)
     assert epsilon_of(ratio) == pytest.approx(found.beliefs.epsilon, rel=1e-5)
-    if found.wish.retention:  # as short as it is shown, and not above the row's
+    if found.options.retention:  # as short as it is shown, and not above the row's
         assert ratio is not None and found.beliefs.ratio is not None
         assert ratio <= found.beliefs.ratio
-        assert found.whole_row < found.wish.retention
+        assert found.whole_row < found.options.retention
 
 
 @pytest.mark.parametrize(
@@ -477,7 +478,7 @@ def test_errors_of_a_plan_are_those_of_its_least_retained_columns() -> None:
     ids=str,
 )
 def test_an_error_out_of_reach_is_refused_and_each_hint_is_feasible(wish: dict[str, Any]) -> None:
-    asked = wish | {"breach": parse_breach(wish["breach"])} if "breach" in wish else wish
+    asked = wish | {"breach": parse_breach("--breach", wish["breach"])} if "breach" in wish else wish
     common: dict[str, Any] = {"schema": SMALL, "rows": 2_000, "error": 0.05}
     with pytest.raises(PromiseError, match=r"not ±0\.05") as refused:
         plan_local(**(common | asked))
@@ -546,8 +547,8 @@ def test_retentions_are_short_and_on_the_safe_side() -> None:
 
 
 def test_only_one_of_the_promises_is_a_wish_by_error() -> None:
-    assert LocalWish(error=0.1).is_by_error
-    assert not LocalWish(error=0.1, retention=0.5).is_by_error
+    assert LocalPlanOptions(error=0.1).is_by_error
+    assert not LocalPlanOptions(error=0.1, retention=0.5).is_by_error
 
 
 # ---------------------------------------------------------------------- with a table

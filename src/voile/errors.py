@@ -114,5 +114,5 @@ def _as_words(value: Any) -> str:
         line = io.StringIO()
         csv.writer(line, lineterminator="").writerow(value)
         return shlex.quote(line.getvalue())
-    text = f"{value:g}" if isinstance(value, float) else str(value)
+    text = f"{value:.10g}" if isinstance(value, float) else str(value)
     return shlex.quote(text)

@@ -11,7 +11,7 @@ import tempfile
 import weakref
 from collections.abc import Callable, Generator, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from typing import Any, get_args
 
 import duckdb
 import numpy as np
@@ -23,11 +23,12 @@ from voile.engines.encode import OUTSIDE, SQL, clamped, codes
 from voile.engines.sources import SOURCE, attach, quote_identifier
 from voile.engines.sql import first_line, kind_of, literal, not_in_domain, off_grid
 from voile.errors import SchemaError, TableError, UsageError, did_you_mean
+from voile.options import choices
 from voile.schema import Attribute, Bins, Interval, Keys, Kind, Range, Schema, TupleIndex, Values
 from voile.schema.index import code_type
 from voile.schema.infer import LISTED_TEXTS, ColumnProfile, infer_attribute, numeric_extremes
 
-Nulls = Literal["error", "drop", "as-value"]
+Nulls = choices.Nulls
 NULLS: tuple[str, ...] = get_args(Nulls)
 Progress = Callable[[int], None]
 

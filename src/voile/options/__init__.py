@@ -57,12 +57,20 @@ class Options(BaseModel):
 
     def but(self: Made, **changes: Any) -> Made:
         """The same with some options changed, checked again."""
-        return type(self)(**{name: getattr(self, name) for name in self.model_fields_set} | changes)
+        given = {field.alias or name: getattr(self, name)
+                 for name, field in type(self).model_fields.items()
+                 if name in self.model_fields_set}  # fmt: skip
+        return type(self)(**given | changes)
+
+    @classmethod
+    def keywords(cls) -> dict[str, FieldInfo]:
+        """The fields by the names that callers give them."""
+        return {field.alias or name: field for name, field in cls.model_fields.items()}
 
     @classmethod
     def spelled(cls, name: str, *value: Any) -> str:
         """A field as the caller writes it."""
-        return spelled(name, *value, flag=flag_of(cls.model_fields[name]).name)
+        return spelled(name, *value, flag=flag_of(cls.keywords()[name]).name)
 
     @classmethod
     def instead(cls, name: str) -> str:  # noqa: ARG003  (models have their own)
@@ -86,19 +94,19 @@ def refusal(model: type[Options], error: ErrorDetails) -> UsageError:
     """An error of pydantic in our words: the field, the value, and what to do."""
     name, kind, value = str(error["loc"][0]), error["type"], error["input"]
     if kind == "extra_forbidden":
-        known = list(model.model_fields)
+        known = list(model.keywords())
         hint = model.instead(name) or did_you_mean(name, known)
         return UsageError(f"there is no option {name!r}", hint=hint)
-    flag = flag_of(model.model_fields[name])
+    flag = flag_of(model.keywords()[name])
     if kind == "missing":
         return UsageError(f"{model.spelled(name)} is missing", hint=flag.help)
     shown = model.spelled(name, value)
     if len(error["loc"]) > 1 and isinstance(error["loc"][-1], str) and error["loc"][-1] != value:
         shown = f"{model.spelled(name)} {value!r}"
     if kind == "literal_error":
-        return UsageError(f"{shown} is not known", hint=flag.hint or choices(model, name))
+        return UsageError(f"{shown} is not known", hint=flag.hint or known_words(model, name))
     if kind in ("greater_than", "greater_than_equal", "less_than", "less_than_equal"):
-        return UsageError(f"{shown} must {bounds(model.model_fields[name])}", hint=advice(flag))
+        return UsageError(f"{shown} must {bounds(model.keywords()[name])}", hint=advice(flag))
     wrong = WRONG.get(kind.partition("_")[0])
     what = f"is not {wrong}" if wrong else f"is refused: {error['msg']}"
     return UsageError(f"{shown} {what}", hint=advice(flag))
@@ -121,9 +129,9 @@ def advice(flag: Flag) -> str:
     return flag.hint or flag.help
 
 
-def choices(model: type[Options], name: str) -> str:
+def known_words(model: type[Options], name: str) -> str:
     """The words that a field may have."""
-    words = list(dict.fromkeys(words_of(model.model_fields[name].annotation)))
+    words = list(dict.fromkeys(words_of(model.keywords()[name].annotation)))
     return f"use {' or '.join([', '.join(words[:-1]), words[-1]] if words[1:] else words)}"
 
 

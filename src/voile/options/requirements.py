@@ -23,13 +23,13 @@ class RequirementOptions(Options):
         ForEach | None,
         Flag("ℓ-diversity: a number, or NAME=NUMBER for one attribute.", reads=BY_NAME),
     ] = None
-    l_measure: Annotated[
-        Measure, Flag("frequency, distinct, entropy or recursive (with --c).")
-    ] = "frequency"
+    l_measure: Annotated[Measure, Flag("frequency, distinct, entropy or recursive (with --c).")] = (
+        "frequency"
+    )
     c: Annotated[float | None, Flag("c of recursive (c, ℓ)-diversity.")] = None
-    t: Annotated[
-        ForEach | None, Flag("t-closeness: a number, or NAME=NUMBER.", reads=BY_NAME)
-    ] = None
+    t: Annotated[ForEach | None, Flag("t-closeness: a number, or NAME=NUMBER.", reads=BY_NAME)] = (
+        None
+    )
     t_distance: Annotated[
         Distance, Flag("js, variational, emd-equal, emd-ordered or emd-hierarchical.")
     ] = "js"
@@ -71,7 +71,7 @@ class RequirementKeywords(TypedDict, total=False):
     """The same as keywords."""
 
     k: int | None
-    l: ForEach | None
+    l: ForEach | None  # noqa: E741
     l_measure: Measure
     c: float | None
     t: ForEach | None

@@ -14,9 +14,10 @@ from fractions import Fraction
 from typing import Any, ClassVar, Literal, get_args
 
 from voile.errors import PromiseError, UsageError
+from voile.options import choices
 from voile.privacy.wording import chance
 
-Adversary = Literal["independent", "exclusive"]
+Adversary = choices.Adversary
 """Against whom a (d, γ) promise is made."""
 ADVERSARIES: tuple[str, ...] = get_args(Adversary)
 """The names of the adversaries."""

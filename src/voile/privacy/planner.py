@@ -11,12 +11,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Literal
 
 from voile.errors import PromiseError, UsageError
+from voile.options import choices
 from voile.privacy.guarantee import DGamma
 
-Form = Literal["multiset", "set"]
+Form = choices.Form
 """Whether the table may repeat a row, as a multiset, or not, as the paper's sets."""
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from voile.errors import PromiseError, UsageError
+from voile.options import choices
 from voile.privacy.requirements import Requirement
 from voile.recoding.feasible import Judge, Verdict
 from voile.recoding.grouping import Grouping
@@ -25,7 +26,7 @@ from voile.recoding.rollup import Node, RollUp
 from voile.recoding.units import Codes, Units
 from voile.schema.hierarchy import Levels
 
-Suppressed = Literal["removed", "shown"]
+Suppressed = choices.Suppressed
 MOST_NODES = 10_000_000
 
 

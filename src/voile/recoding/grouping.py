@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
+from voile.options import choices
 from voile.privacy.requirements import Histograms
 from voile.recoding.units import Codes, Counts, Units
 
-Recode = Literal["generalize", "bucketize"]
+Recode = choices.Recode
 """What is shown of a class: ranges of its quasi-identifiers, or which value is whose hidden."""
 
 

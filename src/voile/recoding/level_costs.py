@@ -9,19 +9,20 @@ from __future__ import annotations
 import functools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Literal, TypeVar, get_args
+from typing import TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from voile.arrays import Floats
 from voile.errors import UsageError, did_you_mean
+from voile.options import choices
 from voile.recoding.rollup import Cells, Node
 from voile.recoding.units import Units
 from voile.schema.hierarchy import Levels
 
 Truths = npt.NDArray[np.bool_]
-Loss = Literal["ncp", "discernibility", "levels", "entropy"]
+Loss = choices.Loss
 LOSSES: tuple[str, ...] = get_args(Loss)
 
 DIGITS = 14

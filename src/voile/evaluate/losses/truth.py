@@ -16,9 +16,9 @@ from voile.errors import TableError, UsageError, did_you_mean
 from voile.evaluate.losses.blocks import Points, Told
 from voile.evaluate.losses.other_kinds import points
 from voile.hierarchies import default_levels, read_hierarchies
+from voile.kinds.classes.options import ClassOptions
 from voile.kinds.classes.release import ClassRelease
 from voile.kinds.classes.schema import grouping_schema
-from voile.kinds.classes.wish import GroupWish
 from voile.kinds.release import Release
 from voile.kinds.views.release import ViewRelease
 from voile.privacy.divergence import shares
@@ -152,13 +152,13 @@ def domain_of(table: Table, release: Release) -> tuple[Schema, dict[str, Codes]]
     if not isinstance(release, ClassRelease) or not release.manifest.parameters.removed:
         return schema, {}
     parameters = release.manifest.parameters
-    wish = GroupWish(
+    options = ClassOptions(
         qi=parameters.qi,
         sensitive=parameters.sensitive,
         insensitive=parameters.insensitive,
         nulls=release.manifest.nulls,
     )
-    whole, _ = grouping_schema(table, wish)
+    whole, _ = grouping_schema(table, options)
     wide = Schema(tuple(whole[a.name] if a.public == "active" else a for a in schema))
     places = {
         a.name: codes_of(domain_array(a), wide[a.name]).astype(np.int32)

@@ -15,7 +15,7 @@ from voile.answering.classes.source import Box, ClassSource, Hidden, Method
 from voile.engines.encode import codes as codes_of
 from voile.engines.parquet import arrow_schema
 from voile.engines.view import View
-from voile.errors import ReleaseError, UsageError
+from voile.errors import ReleaseError, UsageError, spelled
 from voile.estimate import Answer
 from voile.kinds.asked import Asked
 from voile.kinds.classes.describe import describe_classes
@@ -236,7 +236,10 @@ class ClassRelease(Release):
 
     def _check_asked(self, asked: Asked) -> None:
         if asked.refine:
-            raise UsageError("a table of classes is not refined", hint="try --method entropy")
+            raise UsageError(
+                "a table of classes is not refined",
+                hint=f"try {spelled('method', 'entropy')}",
+            )
         checked_method(asked.method)
 
     def _answer(self, query: Query, view: View, asked: Asked) -> Answer:

@@ -10,12 +10,13 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
+from voile.options import choices
 from voile.privacy.guarantees.beliefs import Stated
 from voile.privacy.guarantees.parameters import LOG_RATIO, Choice, Number, Parameter
 
 Measure = Literal["frequency", "distinct", "entropy"]
 Distance = Literal["variational", "emd", "jensen-shannon"]
-Absent = Literal["forbidden", "ignored"]
+Absent = choices.Absent
 NOBODY = "nobody in particular: it describes the published table, not what is learnt from it"
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, get_args
 
 import numpy as np
 
 from voile.arrays import Floats
 from voile.errors import UsageError
+from voile.options.choices import Distance
 from voile.privacy.divergence import jensen_shannon
 from voile.privacy.guarantees.classes import Closeness
 from voile.privacy.guarantees.parameters import Choice, Number
@@ -24,7 +25,6 @@ from voile.privacy.requirements.requirement import (
 )
 from voile.schema.hierarchy import Levels
 
-Distance = Literal["js", "emd-equal", "emd-ordered", "emd-hierarchical", "variational"]
 DISTANCES: tuple[str, ...] = get_args(Distance)
 WORDS = {
     "js": "Jensen–Shannon",

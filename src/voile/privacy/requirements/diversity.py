@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import ClassVar, get_args
 
 import numpy as np
 
 from voile.arrays import Floats
 from voile.errors import UsageError
+from voile.options.choices import Measure
 from voile.privacy.guarantees.classes import Diversity
 from voile.privacy.guarantees.parameters import Choice, Number
 from voile.privacy.requirements.requirement import (
@@ -23,7 +24,6 @@ from voile.privacy.requirements.requirement import (
     most,
 )
 
-Measure = Literal["frequency", "distinct", "entropy", "recursive"]
 MEASURES: tuple[str, ...] = get_args(Measure)
 
 
