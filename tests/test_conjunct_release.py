@@ -25,12 +25,11 @@ from voile.errors import PromiseError, QueryError, ReleaseError, TableError, Usa
 from voile.kinds.counts.counting import counted
 from voile.kinds.counts.manifest import ConjunctManifest, ConjunctParameters
 from voile.kinds.counts.release import file_schema
-from voile.kinds.counts.steps import count_table
+from voile.kinds.counts.steps import check_sizes, count_table
 from voile.kinds.counts.terms import CHANGE, promise_for_delta, promise_for_rho
-from voile.kinds.counts.steps import check_sizes
 from voile.kinds.manifest import File
 from voile.noise import Key
-from voile.noise.splits import first_side
+from voile.noise.keyed import first_side
 from voile.privacy.interactive.laws import Change
 from voile.privacy.interactive.promise import breaches
 from voile.progress import Silent
@@ -52,8 +51,8 @@ def frame() -> pd.DataFrame:
 
 
 def published(frame: pd.DataFrame, **more: Any) -> ConjunctRelease:
-    wish = {"rho": 0.2, "simulate_seed": SEED, "name": "people"} | more
-    return voile.publish(frame, method="conjuncts", **wish)
+    options: dict[str, Any] = {"rho": 0.2, "simulate_seed": SEED, "name": "people"} | more
+    return voile.publish(frame, method="conjuncts", **options)
 
 
 def true_counts(frame: pd.DataFrame, release: ConjunctRelease, some: tuple[str, ...]) -> Any:

@@ -209,7 +209,7 @@ def test_presence_is_that_of_the_ranges_that_are_shown(method: Any) -> None:
 @pytest.mark.parametrize("method", ["fulldomain", "suppress", "trivial"])
 def test_other_methods_keep_k_as_it_is_shown(method: Any) -> None:
     roles = {**ROLES, "qi": ["age", "zip"], "identifiers": ["id", "income", "born"]}
-    limit = {} if method == "trivial" else {"suppression": 0.3}
+    limit: dict[str, Any] = {} if method == "trivial" else {"suppression": 0.3}
     release = voile.publish(people(), method=method, k=7, **limit, **roles)
     assert shown_classes(release).min() >= 7
     assert release.rows + release.manifest.parameters.removed == 600

@@ -39,7 +39,7 @@ from voile.kinds.perturbed.specs import (
     spec_of,
 )
 from voile.mechanisms.retention import ColumnNoise, Retention, WholeRows
-from voile.privacy.guarantees.beliefs import Breach
+from voile.privacy.guarantees import Breach
 from voile.release import LocalRelease, Release, ViewRelease, verify
 from voile.schema import Attribute, Bins, Interval, Range, Schema, TupleIndex, Values
 

@@ -548,7 +548,7 @@ def test_the_line_that_is_printed_publishes(people: str, tmp_path: Path) -> None
     best = found.strongest
     assert best is not None
     assert best.smallest_posterior is not None
-    line = found.command(best.smallest_posterior.wish)
+    line = found.command(best.smallest_posterior.options)
     target = tmp_path / "made.voile"
     done = run([*shlex.split(line)[1:], "-o", str(target), "--json"])
     assert done.returncode == 0, done.stderr
@@ -652,7 +652,7 @@ def test_pictures(people: str, tmp_path: Path) -> None:
     picture = path.read_text()
     assert picture.startswith("<svg")
     assert "not for publication" in picture
-    assert "wished: 50" in picture
+    assert "requested: 50" in picture
     with pytest.raises(UsageError, match="exists already"):
         plot.write(found, path, overwrite=False)
     boundary_plot.write(boundary_of(people), tmp_path / "boundary.html", overwrite=False)

@@ -26,8 +26,16 @@ import voile
 from voile import datasets
 from voile.cli.common import split_names
 from voile.engines import parquet
-from voile.engines.view import View
-from voile.errors import PromiseError, ReleaseError, SchemaError, TableError, UsageError, VoileError, in_shell
+from voile.engines.duckdb.rows import View
+from voile.errors import (
+    PromiseError,
+    ReleaseError,
+    SchemaError,
+    TableError,
+    UsageError,
+    VoileError,
+    in_shell,
+)
 from voile.kinds.registry import manifest_schema
 from voile.kinds.views.view import check_noise
 from voile.mechanisms import AlphaBeta
@@ -505,7 +513,7 @@ def test_wrong_python_calls_are_refused_in_words(adult: ViewRelease, tmp_path: P
     mapping = {"attributes": [{"name": "age", "kind": "integer", "range": [0, 99]}]}
     assert voile.publish(ADULT, schema=mapping, prior=0.1).schema.size == 100
     with pytest.raises(UsageError, match="did you mean 'posterior'"):
-        voile.publish(ADULT, posteriour=0.3)
+        voile.publish(ADULT, **dict[str, Any](posteriour=0.3))
     assert "publish" in dir(voile)
     assert repr(answer).startswith("Answer(count ")
 
@@ -706,8 +714,9 @@ def test_a_column_of_nulls_alone_is_published(tmp_path: Path) -> None:
     table = people(400).select(["age", "smoker"]).append_column("b", pa.nulls(400, pa.string()))
     noisy, grouped = tmp_path / "N.voile", tmp_path / "G.voile"
     voile.publish(table, nulls="as-value", to=noisy, **WIDE)
-    roles = {"qi": ["age", "b"], "sensitive": ["smoker"]}
-    voile.publish(table, "mondrian", k=5, nulls="as-value", to=grouped, **roles)
+    voile.publish(
+        table, "mondrian", k=5, nulls="as-value", to=grouped, qi=["age", "b"], sensitive=["smoker"]
+    )
     for target in (noisy, grouped):
         voile.verify(target)
 

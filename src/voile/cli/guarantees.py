@@ -74,7 +74,7 @@ def promised(opened: Release) -> tuple[list[Statement], list[Statement]]:
     from voile.kinds.views.release import ViewRelease
     from voile.privacy import not_promised, statements
     from voile.privacy.local import local_statements, locally_not_promised
-    from voile.privacy.requirements.statements import class_statements, classes_not_promised
+    from voile.privacy.requirements.requirement import class_statements, classes_not_promised
 
     simulated = opened.manifest.simulated
     if isinstance(opened, LocalRelease):

@@ -24,7 +24,7 @@ from voile.evaluate.planning.local_measure import (
 )
 from voile.kinds.perturbed.release import LocalRelease
 from voile.mechanisms.retention import ColumnNoise, WholeRows
-from voile.privacy.guarantees.beliefs import Breach
+from voile.privacy.guarantees import Breach
 from voile.privacy.local import cell_beliefs, worst_breach
 
 MOST_VALUES = 2000

@@ -12,7 +12,7 @@ from voile.options import Flag, Options, Reader
 from voile.options.choices import Share
 
 if TYPE_CHECKING:
-    from voile.privacy.guarantees.beliefs import Breach, SBreach
+    from voile.privacy.guarantees import Breach, SBreach
 else:
     Breach = Any  # it checks itself; flags load without it
 
@@ -21,7 +21,7 @@ PROMISES = ("epsilon", "epsilon_column", "breach", "retention")
 
 def parse_breach(flag: str, text: str) -> Breach:
     """ρ₁,ρ₂ as on the command line."""
-    from voile.privacy.guarantees.beliefs import Breach  # noqa: PLC0415  (flags load without it)
+    from voile.privacy.guarantees import Breach  # noqa: PLC0415  (flags load without it)
 
     try:
         rho1, rho2 = (float(part) for part in text.split(","))
@@ -71,13 +71,13 @@ class LocalPlanOptions(Options):
     @field_validator("breach", mode="before")
     @classmethod
     def _pair(cls, given: Any) -> Any:
-        from voile.privacy.guarantees.beliefs import Breach  # noqa: PLC0415  (flags load without it)
+        from voile.privacy.guarantees import Breach  # noqa: PLC0415  (flags load without it)
 
         return Breach(*given) if isinstance(given, tuple | list) else given
 
     @model_validator(mode="after")
     def _check(self) -> LocalPlanOptions:
-        from voile.privacy.guarantees.beliefs import Dp  # noqa: PLC0415  (flags load without it)
+        from voile.privacy.guarantees import Dp  # noqa: PLC0415  (flags load without it)
 
         self._check_choice()
         for epsilon in (self.epsilon, self.epsilon_column):
@@ -111,7 +111,7 @@ class LocalPlanOptions(Options):
 
     @property
     def s_breach(self) -> SBreach | None:
-        from voile.privacy.guarantees.beliefs import SBreach  # noqa: PLC0415
+        from voile.privacy.guarantees import SBreach  # noqa: PLC0415
 
         if self.breach is None or self.relative is None:
             return None

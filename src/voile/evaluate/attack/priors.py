@@ -29,7 +29,7 @@ from voile.evaluate.attack.targets import (
 )
 from voile.kinds.views.release import ViewRelease
 from voile.privacy import DGamma
-from voile.privacy.population import Population
+from voile.privacy.adversary import Population
 from voile.schema import Schema, TupleIndex
 
 Codes = Sequence[npt.NDArray[Any]]

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import PromiseError, TableError, spelled
 from voile.evaluate.planning.strongest import halved
 from voile.kinds.domain import check_domain, check_nulls, choose_schema

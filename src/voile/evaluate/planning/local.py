@@ -11,8 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from voile.engines.table import Nulls, Table
-from voile.errors import TableError, UsageError
+from voile.engines.duckdb.table import Nulls, Table
+from voile.errors import TableError, UsageError, spelled
 from voile.evaluate.planning.foresight import FOR_THE_STEWARD
 from voile.evaluate.planning.local_choice import alone, choose
 from voile.evaluate.planning.local_measure import Sample, measure
@@ -20,7 +20,7 @@ from voile.evaluate.planning.local_plan import PRIORS, LocalPlan
 from voile.kinds.domain import check_nulls, choose_schema, columns_option, read_schema
 from voile.kinds.options import DomainOptions
 from voile.options.planning import LocalPlanOptions
-from voile.privacy.wording import NEARLY_SURE, chance
+from voile.privacy.guarantee import NEARLY_SURE, chance
 from voile.schema import Schema
 
 ONLY_IN_SETS = (
@@ -29,7 +29,7 @@ ONLY_IN_SETS = (
     "row itself is held back by ε alone"
 )
 ON_ONE_COLUMN = (
-    "--error is about a condition on one column; for conditions on several columns together, the "
+    "the error is about a condition on one column; for conditions on several columns together, the "
     "errors and the rows needed stand in the table of conditions"
 )
 BY_ERROR_ALONE = "the retention was chosen by the error alone: read what is left of the promise"
@@ -66,7 +66,8 @@ def of_codebook(asked: LocalPlanOptions, domain: DomainOptions, rows: int | None
     """A plan of what is declared, before there is a table."""
     if domain.schema_ is None:
         raise UsageError(
-            "there is neither a table nor a codebook", hint="name a TABLE, or give --schema FILE"
+            "there is neither a table nor a codebook",
+            hint=f"name a table, or give {spelled('schema')}",
         )
     schema = read_schema(domain.schema_)
     if domain.columns is not None:
@@ -98,7 +99,8 @@ def of_table(
     keys = private.keys(schema, drop_nulls=domain.nulls == "drop")
     if not len(keys):
         raise TableError(
-            f"table {private.name!r} has no rows", hint="give the codebook alone: --schema FILE"
+            f"table {private.name!r} has no rows",
+            hint=f"give the codebook alone: {spelled('schema')}",
         )
     rows = len(keys) if rows is None else rows
     retentions = choose(asked, schema.sizes, rows)
@@ -116,7 +118,9 @@ def of_table(
 
 def check_rows(rows: int | None) -> None:
     if rows is not None and rows < 1:
-        raise UsageError(f"--rows {rows} must be at least 1", hint="how many rows will be sent")
+        raise UsageError(
+            f"{spelled('rows', rows)} must be at least 1", hint="how many rows will be sent"
+        )
 
 
 def remarks(found: LocalPlan) -> list[str]:

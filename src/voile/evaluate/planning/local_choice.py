@@ -13,7 +13,7 @@ from voile.evaluate.planning.local_error import (
     retention_needed,
 )
 from voile.options.planning import LocalPlanOptions
-from voile.privacy.guarantees.beliefs import SBreach
+from voile.privacy.guarantees import SBreach
 from voile.privacy.guarantees.theorems import ratio_of
 from voile.privacy.local import (
     amplification,

@@ -19,15 +19,11 @@ from voile.noise import Key
 from voile.privacy.requirements import L
 from voile.recoding import Grouping, Units
 from voile.recoding.anatomy import anatomy
-from voile.recoding.free_shape import free_shape
+from voile.recoding.free_shape import Questions, free_shape
 from voile.recoding.fulldomain import full_domain
-from voile.recoding.grouping import alike_as_one
-from voile.recoding.joining import trivial
-from voile.recoding.mondrian import mondrian
-from voile.recoding.partition import Partition
+from voile.recoding.grouping import alike_as_one, check_classes, trivial
+from voile.recoding.mondrian import Partition, mondrian
 from voile.recoding.populations import populations
-from voile.recoding.questions import Questions
-from voile.recoding.refusing import check_classes
 from voile.recoding.units import DENSE, units_of_rows
 from voile.schema import Schema
 from voile.schema.words import value_words

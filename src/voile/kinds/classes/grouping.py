@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import spelled
 from voile.kinds.classes.finding import find
 from voile.kinds.classes.options import ClassOptions

@@ -20,7 +20,7 @@ from voile.kinds.classes.reading import Prepared
 from voile.privacy.requirements import Requirement, requirement_from_dict
 from voile.recoding.growing import Tree
 from voile.recoding.labels import labels
-from voile.recoding.partition import located
+from voile.recoding.mondrian import located
 from voile.schema import Schema
 
 Codes = npt.NDArray[Any]

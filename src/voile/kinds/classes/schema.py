@@ -7,7 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import TableError, spelled
 from voile.kinds.classes.options import ClassOptions
 from voile.kinds.domain import check_nulls, choose_schema, dropped_times

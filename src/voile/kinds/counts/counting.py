@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from voile.compiled import compiled
 from voile.noise import Key
-from voile.noise.splits import first_side
+from voile.noise.keyed import first_side
 from voile.progress import Progress
 
 Counts = npt.NDArray[np.int64]

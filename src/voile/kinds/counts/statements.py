@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from voile.kinds.counts.manifest import ConjunctManifest
-from voile.privacy.guarantees.denials import not_kept
-from voile.privacy.guarantees.statements import Statement, void
+from voile.privacy.guarantees.statements import Statement, not_kept, void
 
 ANYONE = "anyone, even who knows every other row"
 DEFINED = "(δ,T)-privacy: the law of the sum of all losses"

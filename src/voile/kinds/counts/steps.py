@@ -16,8 +16,8 @@ import pyarrow.parquet as pq
 
 from voile import __version__
 from voile.answering.conjuncts.expected import Published, best_halves
+from voile.engines.duckdb.table import Table
 from voile.engines.parquet import ROW_GROUP, tuples
-from voile.engines.table import Table
 from voile.errors import PromiseError, TableError, UsageError, spelled
 from voile.kinds.counts.counting import Counts, counted
 from voile.kinds.counts.describe import describe_conjuncts

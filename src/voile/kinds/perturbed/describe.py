@@ -7,7 +7,7 @@ import math
 from voile.kinds.perturbed.manifest import LocalManifest
 from voile.kinds.views.describe import page
 from voile.mechanisms.retention import OWN_VALUES, Local, WholeRows
-from voile.privacy.wording import NEARLY_SURE, after, chance
+from voile.privacy.guarantee import NEARLY_SURE, after, chance
 from voile.schema import Interval
 
 BELIEFS = (0.01, 0.1, 0.5)

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from voile import __version__
 from voile.client import Spec
+from voile.engines.duckdb.table import Table
 from voile.engines.parquet import write_part, write_table
-from voile.engines.table import Table
 from voile.errors import TableError, UsageError, spelled
 from voile.kinds.descriptions import write_descriptions
 from voile.kinds.domain import check_name, check_nulls, choose_schema
@@ -40,7 +40,7 @@ from voile.kinds.perturbed.specs import mechanism_of, schema_of
 from voile.kinds.staging import Staging, place_for, removed_with
 from voile.mechanisms.retention import ColumnNoise, Local, WholeRows
 from voile.noise import Key
-from voile.privacy.wording import NEARLY_SURE, after, chance
+from voile.privacy.guarantee import NEARLY_SURE, after, chance
 from voile.progress import Progress, Silent
 from voile.schema import Schema, TupleIndex
 from voile.schema.index import code_type

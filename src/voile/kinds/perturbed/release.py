@@ -16,7 +16,7 @@ from voile.answering.local.axes import Noise
 from voile.answering.local.joint import Joint, joint_counts
 from voile.answering.local.source import LocalSource, Method
 from voile.answering.local.work import answer_local
-from voile.engines.view import View
+from voile.engines.duckdb.rows import View
 from voile.errors import ReleaseError, UsageError, spelled
 from voile.estimate import Answer
 from voile.kinds.asked import Asked
@@ -145,7 +145,7 @@ class LocalRelease(Release):
         """Estimated counts over the product of classes of columns, and how far they may be off.
 
         cells[name][code] is the class (0, 1, …) of each value of that column's domain. Method
-        'stopped' is EM ended where it fits as well as the truth would: see reconstruct/stopped.py.
+        'stopped' is EM ended where it fits as well as the truth would: see reconstruct/maximum.py.
         """
         asked = "stopped" if method == "stopped" else checked_method(method)
         for name in cells:

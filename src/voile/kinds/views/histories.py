@@ -14,8 +14,7 @@ import pyarrow as pa
 from voile.engines.history import history_counts, read_history
 from voile.errors import ReleaseError
 from voile.mechanisms import Series
-from voile.mechanisms.series import Counts, History, read_texts
-from voile.mechanisms.series_estimate import Scored
+from voile.mechanisms.series import Counts, History, Scored, read_texts
 from voile.mechanisms.series_scores import combined, single
 from voile.query.rows import HISTORY, SCORE, SPREAD
 from voile.schema import Schema, TupleIndex

@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from voile.answering import Model, Shape, Source, answer, explain
 from voile.arrays import Floats
+from voile.engines.duckdb.rows import View
 from voile.engines.history import history_schema
 from voile.engines.parquet import tuples
-from voile.engines.view import View
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, Bound
 from voile.kinds.asked import Asked
@@ -30,10 +30,10 @@ from voile.kinds.views.describe import describe
 from voile.kinds.views.histories import Histories, Name
 from voile.kinds.views.terms import disclosed, guarantee, parameters_of, series_part
 from voile.mechanisms import AlphaBeta, Series, Shaped
-from voile.mechanisms.series_estimate import Scored
+from voile.mechanisms.series import Scored
 from voile.privacy import DGamma
 from voile.privacy.adversary import Evidence
-from voile.privacy.shape import protected_priors
+from voile.privacy.planner import protected_priors
 from voile.query import DomainSums
 from voile.query.bind import Tables
 from voile.query.predicate import Term

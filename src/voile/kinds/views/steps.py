@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from voile import __version__
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import TableError, UsageError, spelled
 from voile.kinds.descriptions import write_descriptions
 from voile.kinds.domain import check_domain, check_name, check_nulls, choose_schema
@@ -26,7 +26,7 @@ from voile.mechanisms import AlphaBeta, Publishing, Shaped
 from voile.mechanisms.alphabeta import as_set
 from voile.noise import Key
 from voile.privacy import DGamma, plan
-from voile.privacy.shape import plan_shaped
+from voile.privacy.planner import plan_shaped
 from voile.progress import Progress, Silent
 from voile.schema import Keys, Schema
 

@@ -7,7 +7,7 @@ import math
 from voile.kinds.manifest import Disclosed, Epsilon, Guarantee, NoisePrior, Parameters, SeriesPart
 from voile.mechanisms import AlphaBeta, Publishing, Series, Shaped
 from voile.privacy import DGamma, LikelihoodRatio
-from voile.privacy.shape import promise_everywhere, promise_where_likely
+from voile.privacy.planner import promise_everywhere, promise_where_likely
 from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
 
 ROWS, MARGINALS = "the number of", "how often each value of"
