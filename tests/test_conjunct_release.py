@@ -362,26 +362,26 @@ def test_description_shows_both_ways(frame: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "error", "match"),
+    ("options", "error", "match"),
     [
-        ({"arity": 0}, UsageError, "--arity 0"),
+        ({"arity": 0}, UsageError, "arity=0"),
         ({"arity": 4}, UsageError, "more than the 3 columns"),
-        ({"subsets": 1}, UsageError, "--subsets 1"),
-        ({"subsets": 3, "direct": True}, UsageError, "does not go with --direct"),
+        ({"subsets": 1}, UsageError, "subsets=1"),
+        ({"subsets": 3, "direct": True}, UsageError, "does not go with direct="),
         ({"rho": 1.0, "delta": 1.0}, UsageError, "both given"),
-        ({"rho": math.nan}, UsageError, "not above 0"),
+        ({"rho": math.nan}, UsageError, "not a finite number"),
         ({"rho": None, "delta": -1.0}, UsageError, "δ = -1"),
         ({"eta": 0.7}, UsageError, "η = 0.7"),
         ({"noise": "uniform"}, UsageError, "'uniform' is not known"),
         ({"columns": ["sex", "none"]}, UsageError, "no column 'none'"),
-        ({"nulls": "maybe"}, UsageError, "nulls 'maybe'"),
+        ({"nulls": "maybe"}, UsageError, "nulls='maybe'"),
         ({"rho": 50.0, "direct": True}, PromiseError, "so little that it excludes"),
         ({"k": 3}, UsageError, "no option 'k'"),
     ],
 )
-def test_refused(wish: dict[str, Any], error: type, match: str, frame: pd.DataFrame) -> None:
+def test_refused(options: dict[str, Any], error: type, match: str, frame: pd.DataFrame) -> None:
     with pytest.raises(error, match=match):
-        published(frame, **wish)
+        published(frame, **options)
 
 
 def test_too_much_is_refused() -> None:

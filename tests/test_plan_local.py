@@ -484,7 +484,7 @@ def test_an_error_out_of_reach_is_refused_and_each_hint_is_feasible(wish: dict[s
     common: dict[str, Any] = {"schema": SMALL, "rows": 2_000, "error": 0.05}
     with pytest.raises(PromiseError, match=r"not ±0\.05") as refused:
         plan_local(**(common | asked))
-    hints = dict(re.findall(r"--([a-z-]+) ([\d.e+-]+)", refused.value.hint))
+    hints = dict(re.findall(r"([a-z_]+)=([\d.e+-]+)", refused.value.hint))
     assert "rows" in hints and len(hints) >= 2
     for name, value in hints.items():
         key = name.replace("-", "_")

@@ -575,7 +575,7 @@ def test_where_nothing_works_it_says_so_with_the_theorems(people: str) -> None:
     assert "below what αβ can have on this table" in refusal.value.message
     assert "Theorem 2.6" in refusal.value.message
     assert "no constant is known" in refusal.value.message
-    nearest = float(refusal.value.hint.split("--max-error ")[1].split(",")[0])
+    nearest = float(refusal.value.hint.split("max_error=")[1].split(",")[0])
     again = small(people, max_error=nearest).strongest
     assert again is not None
     assert again.smallest_posterior or again.largest_prior

@@ -15,7 +15,7 @@ from fractions import Fraction
 from functools import cache
 from typing import Any
 
-from voile.errors import PromiseError, UsageError
+from voile.errors import PromiseError, UsageError, spelled
 from voile.evaluate.planning.expected import Workload
 from voile.kinds.views.options import ViewOptions
 from voile.kinds.views.promise import check_size, promise_for
@@ -211,7 +211,7 @@ def impossible(ground: Ground, max_error: float, least: tuple[float, float]) -> 
     told += [f"{limit.theorem}: {limit.says}" for limit in limits(ground, promise, max_error)]
     nearest = round_off(min(least), math.ceil)
     hint = (
-        f"nearest feasible: --max-error {nearest:g}, or coarser columns"
+        f"nearest feasible: {spelled('max_error', nearest)}, or coarser columns"
         if (math.isfinite(nearest))
         else "use coarser columns, or ask other queries"
     )
