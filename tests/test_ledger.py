@@ -178,7 +178,7 @@ def test_simulations_draw_other_coins_for_every_view(tmp_path: Path) -> None:
         view(table(300), tmp_path / "3.voile")
 
 
-# ____________________________________________________________________= what is refused
+# ---------------------------------------------------------------------- what is refused
 
 
 DIFFERENT: list[tuple[dict[str, Any], str]] = [
@@ -192,7 +192,7 @@ DIFFERENT: list[tuple[dict[str, Any], str]] = [
     ({"changes_at_most": 5}, "no changes_at_most=, not changes_at_most=5"),
     ({"nulls": "drop"}, "nulls='error', not nulls='drop'"),
     ({"columns": ["town"]}, "the columns town, age, not town"),
-    ({"schema": None, "columns": ["age", "town"]}, "columns= town,age"),
+    ({"schema": None, "columns": ["age", "town"]}, "columns=['town', 'age']"),
 ]
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, get_args
 
-from voile.errors import PromiseError, UsageError, did_you_mean
+from voile.errors import PromiseError, UsageError, did_you_mean, spelled
 from voile.options import choices
 
 # ---------------------------------------------------------------------- numbers as people read them
@@ -206,8 +206,8 @@ class DGamma:
         if not 0 < self.prior < 1:
             raise UsageError(
                 f"prior d = {self.prior:.6g} must lie between 0 and 1",
-                hint="it is what an adversary may believe beforehand; with --prior-factor k it is "
-                "k·n/m, so a larger domain or a smaller k makes it smaller",
+                hint=f"it is what an adversary may believe beforehand; with {spelled('prior_factor')} k it "
+                "is k·n/m, so a larger domain or a smaller k makes it smaller",
             )
         if self.prior >= self.posterior:
             raise PromiseError(

@@ -147,7 +147,7 @@ def plan_series(
             f"retention {retention:g} is too large for {views} views at d = {promise.prior:.6g}, "
             f"γ = {promise.posterior:.6g}: at most {largest:.6g} "
             "(a record that is never shown would show that it was never there)",
-            hint=f"nearest feasible: {spelled('retention')} {math.floor(largest * 1e6) / 1e6:g}, "
+            hint=f"nearest feasible: {spelled('retention', math.floor(largest * 1e6) / 1e6)}, "
             f"or fewer {spelled('views')}",
         )
     if changing:
