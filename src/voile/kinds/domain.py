@@ -7,7 +7,7 @@ import io
 import shlex
 from collections.abc import Mapping, Sequence
 
-from voile.engines.duckdb.table import Table
+from voile.engines.table import Table
 from voile.errors import PromiseError, TableError, UsageError, spelled
 from voile.kinds.options import SchemaSource
 from voile.options.choices import Nulls

@@ -12,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,7 +20,6 @@ from voile.arrays import Floats
 from voile.errors import PromiseError, UsageError, spelled
 from voile.options import choices
 from voile.privacy.guarantee import Adversary, DGamma, LikelihoodRatio
-from voile.schema.product import Product
 
 Form = choices.Form
 """Whether the table may repeat a row, as a multiset, or not, as the paper's sets."""
@@ -158,10 +158,11 @@ def within_view(
         middle = (low + high) / 2
         low, high = (middle, high) if view_ratio(middle) <= max_view_ratio else (low, middle)
     if low < 1e-3:
+        half = float(f"{view_ratio(0.5):.3g}")
         raise PromiseError(
             f"a view of at most {max_view_ratio:g} rows per row would keep fewer than one record "
             f"in a thousand at d = {promise.prior:.6g}, γ = {promise.posterior:.6g}",
-            hint=f"nearest feasible: {spelled('max_view_ratio', float(f'{view_ratio(0.5):.3g}'))} keeps half the records",
+            hint=f"nearest feasible: {spelled('max_view_ratio', half)} keeps half the records",
         )
     return low
 
@@ -176,6 +177,9 @@ def round_down(x: Fraction) -> float:
     near = float(x)
     return near if Fraction(near) <= x else math.nextafter(near, -math.inf)
 
+
+if TYPE_CHECKING:
+    from voile.schema.product import Product
 
 # ---------------------------------------------------------------------- shaped noise
 # Noise shaped by a prior (VLDB 2007, §4.4.2): more of it where records are likely.

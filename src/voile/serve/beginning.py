@@ -14,13 +14,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from voile.engines.duckdb.counted import read_counted, write_counted
-from voile.engines.duckdb.table import Progress, Table
+from voile.engines import connect
+from voile.engines.counted import read_counted, write_counted
 from voile.engines.lookups import Summand, Sums
 from voile.engines.parquet import sync
+from voile.engines.table import Table
 from voile.errors import UsageError
 from voile.kinds.domain import choose_schema
 from voile.privacy.interactive.promise import needed
+from voile.progress import Progress
 from voile.schema import Schema
 from voile.serve.ledger import begin_ledger
 from voile.serve.ledger.postgres import check_url
@@ -54,7 +56,7 @@ def begin(
     counter: Path | None = None,
     clamp: bool = False,
     null_text: Sequence[str] = (),
-    progress: Progress = lambda _: None,
+    progress: Progress | None = None,
 ) -> tuple[Setting, list[str]]:
     """Make the folder of a new server, whole or not at all; also what its steward should know."""
     check_place(folder)
@@ -62,7 +64,7 @@ def begin(
     check_people(person, per_person, id_column)
     check_size(queries, delta)
     variance = needed(noise, delta, eta, queries, anytime=anytime).variance
-    source = table if isinstance(table, Table) else Table(table, null_text=null_text)
+    source = connect(table, null_text=null_text)
     key = person or id_column
     if key is not None:
         source.check_columns([key])

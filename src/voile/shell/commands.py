@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from rich.console import Console, Group
 from rich.markup import escape
 
-from voile.engines.duckdb.rows import NAME
-from voile.engines.duckdb.table import read_all
+from voile.engines import read_all
+from voile.engines.rows import check_table_name
 from voile.errors import UsageError, VoileError, did_you_mean
 from voile.estimate import checked_confidence, shown
 from voile.evaluate import answer_plot
@@ -217,10 +217,7 @@ def set_table(session: Session, text: str) -> None:
 
 def bring(session: Session, name: str, file: str) -> Any:
     """Read a table once, so that what is wrong with it is said at once."""
-    if not NAME.fullmatch(name):
-        raise UsageError(
-            f"{name!r} is no name for a table", hint="use letters, digits and _: regions"
-        )
+    check_table_name(name)
     table = read_all(file)
     # A new mapping, for the release remembers the tables that it has seen.
     session.tables = {**session.tables, name: table}

@@ -87,7 +87,7 @@ def init(
             ledger=ledger,
             counter=counter,
             clamp=clamp,
-            progress=progress.advance,
+            progress=progress,
         )
     found = begun_data(folder, setting, notes)
     show(found if as_json else None, lambda: begun_view(found))

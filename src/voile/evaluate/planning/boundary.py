@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
 from voile.errors import PromiseError, TableError, spelled
 from voile.evaluate.planning.strongest import halved
 from voile.kinds.domain import check_domain, check_nulls, choose_schema
@@ -131,7 +131,7 @@ class Plane:
 def boundary_of(table: Any, *, null_text: Sequence[str] = (), **options: Any) -> Plane:
     """The plane of a table: reads how many rows it has, and its domain."""
     asked = ViewOptions(**options)
-    private = table if isinstance(table, Table) else Table(table, null_text=tuple(null_text))
+    private = connect(table, null_text=tuple(null_text))
     if not len(private):
         raise TableError("the table has no rows", hint="see `voile inspect TABLE`")
     schema, notes = choose_schema(private, asked.columns, asked.schema_, asked.nulls)

@@ -11,7 +11,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from voile.engines.duckdb.table import Nulls, Table
+from voile.engines import connect
+from voile.engines.table import Nulls
 from voile.errors import TableError, UsageError, spelled
 from voile.evaluate.planning.foresight import FOR_THE_STEWARD
 from voile.evaluate.planning.local_choice import alone, choose
@@ -93,7 +94,7 @@ def of_table(
     rows: int | None,
 ) -> LocalPlan:
     """A plan with what is measured on the table."""
-    private = table if isinstance(table, Table) else Table(table, null_text=null_text)
+    private = connect(table, null_text=null_text)
     schema, notes = choose_schema(private, domain.columns, domain.schema_, domain.nulls)
     check_nulls(private, schema, domain.nulls)
     keys = private.keys(schema, drop_nulls=domain.nulls == "drop")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.engines.duckdb.table import Table
+from voile.engines.table import Table
 from voile.errors import TableError, UsageError, spelled
 from voile.hierarchies import default_levels, read_hierarchies
 from voile.hierarchies.stacking import stacked
@@ -65,9 +65,7 @@ def prepare(table: Table, options: ClassOptions, progress: Progress) -> Prepared
         such = ", ".join(spelled(name, some) for name, some in (("k", 10), ("l", 3), ("t", 0.2)))
         raise UsageError("nothing was asked of the classes", hint=f"such as {such}")
     progress.start("reading", rows)
-    coded, _ = table.columns_of_codes(
-        schema, drop_nulls=options.nulls == "drop", progress=progress.advance
-    )
+    coded, _ = table.columns_of_codes(schema, drop_nulls=options.nulls == "drop", progress=progress)
     codes = dict(zip(schema.names, coded, strict=True))
     return Prepared(
         name, rows, schema, codes, levels, orders_for(schema, levels, options, codes),

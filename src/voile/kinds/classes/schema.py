@@ -7,7 +7,8 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
+from voile.engines.table import Table
 from voile.errors import TableError, spelled
 from voile.kinds.classes.options import ClassOptions
 from voile.kinds.domain import check_nulls, choose_schema, dropped_times
@@ -99,7 +100,7 @@ def cuttable(attribute: Attribute, profile: ColumnProfile) -> Attribute:
 
 
 def as_table(given: Any) -> Table:
-    return given if isinstance(given, Table) else Table(given)
+    return connect(given)
 
 
 def check_sizes(schema: Schema, options: ClassOptions) -> None:

@@ -16,8 +16,9 @@ import pyarrow.parquet as pq
 
 from voile import __version__
 from voile.answering.conjuncts.expected import Published, best_halves
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
 from voile.engines.parquet import ROW_GROUP, tuples
+from voile.engines.table import Table
 from voile.errors import PromiseError, TableError, UsageError, spelled
 from voile.kinds.counts.counting import Counts, counted
 from voile.kinds.counts.describe import describe_conjuncts
@@ -71,7 +72,7 @@ def count_table(
     """Publish tables of counts, and tell the steward about it. `to` names the folder."""
     asked = CountOptions(**options)
     with place_for(to, overwrite=overwrite) as target:
-        source = table if isinstance(table, Table) else Table(table)
+        source = connect(table)
         prepared = prepare(source, asked, progress or Silent())
         release = write_tables(prepared, asked, target, overwrite=overwrite)
     if to is None:
@@ -117,9 +118,7 @@ def prepare(table: Table, options: CountOptions, progress: Progress) -> Prepared
     used = table.complete_rows(schema.names) if options.drop_nulls else rows
     published, promise = terms(options, tuple(schema.sizes), used)
     progress.start("reading", rows)
-    codes, _ = table.columns_of_codes(
-        schema, drop_nulls=options.drop_nulls, progress=progress.advance
-    )
+    codes, _ = table.columns_of_codes(schema, drop_nulls=options.drop_nulls, progress=progress)
     if len(codes[0]) < 2:
         raise TableError("one row alone cannot be hidden among others",
                          hint="publish a table with more rows")  # fmt: skip

@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 
 from voile import __version__
 from voile.client import Spec
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
 from voile.engines.parquet import write_part, write_table
+from voile.engines.table import Table
 from voile.errors import TableError, UsageError, spelled
 from voile.kinds.descriptions import write_descriptions
 from voile.kinds.domain import check_name, check_nulls, choose_schema
@@ -101,7 +102,7 @@ def perturb_table(
     """Perturb and tell the holder about it. `to` names the release's folder."""
     asked = PerturbOptions(**options)
     with place_for(to, overwrite=overwrite) as target:
-        source = table if isinstance(table, Table) else Table(table)
+        source = connect(table)
         done = perturbed(source, asked, target, overwrite=overwrite, progress=progress or Silent())
     if to is None:
         removed_with(done.release)
@@ -122,7 +123,7 @@ def perturbed(
         schema,
         drop_nulls=options.nulls == "drop",
         row_key=options.row_key,
-        progress=progress.advance,
+        progress=progress,
     )
     if not len(codes[0]):
         raise TableError(

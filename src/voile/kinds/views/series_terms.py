@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from voile.engines.duckdb.table import Table
+from voile.engines.table import Table
 from voile.errors import PromiseError, SchemaError, spelled
 from voile.kinds.domain import read_schema
 from voile.kinds.views.ledger import Terms

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from voile import __version__
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
+from voile.engines.table import Table
 from voile.errors import TableError, UsageError, spelled
 from voile.kinds.descriptions import write_descriptions
 from voile.kinds.domain import check_domain, check_name, check_nulls, choose_schema
@@ -61,7 +62,7 @@ def publish_table(
             hint=f'voile.publish(…, series="{asked.series}", to="v1.voile")',
         )
     with place_for(to, overwrite=overwrite) as target:
-        source = table if isinstance(table, Table) else Table(table)
+        source = connect(table)
         if asked.series is not None:
             from voile.kinds.views.series import publish_view  # noqa: PLC0415  (made of these steps)
 
@@ -111,7 +112,7 @@ def prepare(table: Table, options: ViewOptions, progress: Progress) -> Prepared:
     check_domain(schema.size)
     check_nulls(table, schema, options.nulls)
     progress.start("reading", rows)
-    members = table.keys(schema, drop_nulls=options.drop_nulls, progress=progress.advance)
+    members = table.keys(schema, drop_nulls=options.drop_nulls, progress=progress)
     if options.form == "set":
         members = as_set(members, drop_repetitions=options.distinct)
     if not len(members):
