@@ -548,7 +548,7 @@ def test_the_line_that_is_printed_publishes(people: str, tmp_path: Path) -> None
     best = found.strongest
     assert best is not None
     assert best.smallest_posterior is not None
-    line = found.command(best.smallest_posterior.wish)
+    line = found.command(best.smallest_posterior.options)
     target = tmp_path / "made.voile"
     done = run([*shlex.split(line)[1:], "-o", str(target), "--json"])
     assert done.returncode == 0, done.stderr
@@ -575,7 +575,7 @@ def test_where_nothing_works_it_says_so_with_the_theorems(people: str) -> None:
     assert "below what αβ can have on this table" in refusal.value.message
     assert "Theorem 2.6" in refusal.value.message
     assert "no constant is known" in refusal.value.message
-    nearest = float(refusal.value.hint.split("--max-error ")[1].split(",")[0])
+    nearest = float(refusal.value.hint.split("max_error=")[1].split(",")[0])
     again = small(people, max_error=nearest).strongest
     assert again is not None
     assert again.smallest_posterior or again.largest_prior
@@ -652,7 +652,7 @@ def test_pictures(people: str, tmp_path: Path) -> None:
     picture = path.read_text()
     assert picture.startswith("<svg")
     assert "not for publication" in picture
-    assert "wished: 50" in picture
+    assert "requested: 50" in picture
     with pytest.raises(UsageError, match="exists already"):
         plot.write(found, path, overwrite=False)
     boundary_plot.write(boundary_of(people), tmp_path / "boundary.html", overwrite=False)

@@ -406,8 +406,8 @@ def test_weakened_noise_does_not_verify(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "says"),
     [
-        ({"rows": "set"}, UsageError, "--rows multiset"),
-        ({"max_view_ratio": 5.0}, UsageError, "--max-view-ratio"),
+        ({"rows": "set"}, UsageError, "rows='multiset'"),
+        ({"max_view_ratio": 5.0}, UsageError, "max_view_ratio="),
         ({"noise_floor": 0.0}, UsageError, "noise-floor 0.0"),
         ({"noise_floor": 1.5}, UsageError, "noise-floor 1.5"),
         ({"noise_prior": None, "noise_floor": 0.1}, UsageError, "belongs to --noise-prior"),

@@ -1,9 +1,24 @@
 """From a private table to a release: read, plan, perturb, verify, put in place."""
 
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, Unpack, overload
+
 from voile.kinds.classes.generalizing import Generalized, generalize
 from voile.kinds.classes.grouping import Grouped, group_table
+from voile.kinds.classes.options import ClassKeywords
+from voile.kinds.classes.release import ClassRelease
+from voile.kinds.counts.options import CountKeywords
+from voile.kinds.counts.release import ConjunctRelease
 from voile.kinds.perturbed.perturbing import Perturbation, perturb, perturb_table
-from voile.kinds.views.steps import Publication, publish, publish_table
+from voile.kinds.registry import publishing_kind
+from voile.kinds.release import Release
+from voile.kinds.views.options import POSTERIOR, ViewKeywords
+from voile.kinds.views.release import ViewRelease
+from voile.kinds.views.steps import Publication, publish_table
+from voile.options.choices import Form, Method
 from voile.progress import Progress
 
 __all__ = [
@@ -19,3 +34,69 @@ __all__ = [
     "publish",
     "publish_table",
 ]
+
+
+@overload
+def publish(
+    table: Any,
+    method: Literal["alphabeta"] = "alphabeta",
+    prior_factor: float | None = None,
+    posterior: float = POSTERIOR,
+    retention: float | None = None,
+    columns: Sequence[str] | None = None,
+    rows: Form | None = None,
+    simulate_seed: int | None = None,
+    *,
+    to: str | Path | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **options: Unpack[ViewKeywords],
+) -> ViewRelease: ...
+@overload
+def publish(
+    table: Any,
+    method: Method,
+    *,
+    to: str | Path | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **options: Unpack[ClassKeywords],
+) -> ClassRelease: ...
+@overload
+def publish(
+    table: Any,
+    method: Literal["conjuncts"],
+    *,
+    to: str | Path | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **options: Unpack[CountKeywords],
+) -> ConjunctRelease: ...
+@overload
+def publish(
+    table: Any,
+    method: str,
+    *,
+    to: str | Path | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Release: ...
+def publish(table: Any, method: str = "alphabeta", *given: Any, **options: Any) -> Release:
+    """Publish a table: a path, a data frame, or what `voile.read` returned.
+
+    Promises (d, γ)-privacy with d = prior_factor·n/m (default 10) and γ = posterior; the other
+    options are those of `ViewOptions`. `to` is the release's folder, which a series needs. Without
+    it the release lives in a temporary folder until `release.save(path)`.
+
+    Methods mondrian, anatomy, fulldomain, suppress, freeshape and trivial group rows into classes:
+    their options are those of `ClassOptions`: qi, sensitive, k, l, t, semantic, recode, …. Method
+    conjuncts publishes tables of counts: arity, subsets or direct, delta and eta or rho, noise.
+    Installed packages may bring other methods, with options of their own.
+    """
+    named = dict(zip(POSITIONAL, given, strict=False))
+    return publishing_kind(method).publish(table, method=method, **named, **options).release
+
+
+POSITIONAL = ("prior_factor", "posterior", "retention", "columns", "rows", "simulate_seed")
+"""Options of views that may be given without their names."""

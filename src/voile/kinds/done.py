@@ -17,6 +17,11 @@ class Done:
     rows_dropped: int
     notes: tuple[str, ...]
 
+    def facts(self) -> list[tuple[str, str]]:
+        """What the steward is shown of it, by name, besides what every release has."""
+        rows = f"{self.rows_in:,} in, {self.release.manifest.rows:,} out"
+        return [("rows", rows), ("promise", self.release.promise_in_short)]
+
     def to_dict(self) -> dict[str, Any]:
         manifest = self.release.manifest
         return {

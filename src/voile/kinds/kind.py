@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from voile.kinds.done import Done
     from voile.kinds.publishing import Draft
     from voile.kinds.release import Release
+    from voile.options import Options
     from voile.progress import Progress
 
 M = TypeVar("M", bound=Manifest)
@@ -62,7 +63,7 @@ class Kind(ABC, Generic[M]):
 
     @property
     @abstractmethod
-    def options(self) -> Any:
+    def options(self) -> type[Options]:
         """The model of what a steward may ask for."""
 
     @property

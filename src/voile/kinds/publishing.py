@@ -29,15 +29,22 @@ class Draft(AbstractContextManager["Draft"], ABC):
         """Nothing is held open, unless a kind says otherwise."""
 
     @abstractmethod
-    def write(self, folder: Path) -> Manifest:
-        """Write the data into this folder; the manifest lists these files and no others."""
+    def put(self, target: Path, *, overwrite: bool) -> Release:
+        """Make the release, whole and verified, in this place."""
 
     @abstractmethod
     def done(self, release: Any) -> Done:
         """What the steward is told of the release, once it is in place."""
 
+
+class WrittenDraft(Draft):
+    """A draft whose files are written: beside the place, described, verified, then renamed."""
+
+    @abstractmethod
+    def write(self, folder: Path) -> Manifest:
+        """Write the data into this folder; the manifest lists these files and no others."""
+
     def put(self, target: Path, *, overwrite: bool) -> Release:
-        """Write beside the target, describe, verify, and put in place."""
         with Staging(target, overwrite=overwrite) as staging:
             write_descriptions(staging.folder, self.write(staging.folder))
             self.commit(staging)

@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Union
 
-from voile.errors import UsageError, did_you_mean
+from voile.errors import UsageError, did_you_mean, spelled
 
 if TYPE_CHECKING:
     from voile.kinds.kind import Kind
@@ -28,11 +29,13 @@ class BuiltIn:
 
     home: str
     methods: tuple[str, ...]
+    command: str = "publish"
+    """The command that makes such releases."""
 
 
 BUILT_IN = (
     BuiltIn("voile.kinds.views.kind:Views", ("alphabeta",)),
-    BuiltIn("voile.kinds.perturbed.kind:PerturbedRows", ("retention", "frapp")),
+    BuiltIn("voile.kinds.perturbed.kind:PerturbedRows", ("retention", "frapp"), "perturb"),
     BuiltIn(
         "voile.kinds.classes.kind:Classes",
         ("mondrian", "anatomy", "fulldomain", "suppress", "freeshape", "trivial"),
@@ -49,6 +52,33 @@ class KindError(UsageError):
 def methods() -> list[str]:
     """Every method by which a release can have been made."""
     return [*HOMES, *foreign_methods()]
+
+
+def publishing_methods() -> list[str]:
+    """The methods of `voile publish`."""
+    own = [method for kind in BUILT_IN if kind.command == "publish" for method in kind.methods]
+    return [*own, *foreign_methods()]
+
+
+def publishing_kind(method: str) -> Kind[Any]:
+    """The kind that a method publishes; refused where it is none of `voile publish`."""
+    known = publishing_methods()
+    if method not in known:
+        raise UsageError(
+            f"{spelled('method', method)} is not known", hint=did_you_mean(method, known)
+        )
+    return kind_of(method)
+
+
+def foreign_kinds() -> list[Kind[Any]]:
+    """Those of packages that can be used; why another cannot is said when it is asked for."""
+    found: dict[type, Kind[Any]] = {}
+    with suppress(KindError):
+        for point in foreign_methods().values():
+            with suppress(KindError):
+                kind = loaded(point)
+                found[type(kind)] = kind
+    return list(found.values())
 
 
 def kind_of(method: str) -> Kind[Any]:
@@ -70,9 +100,8 @@ def built_in_kinds() -> list[Kind[Any]]:
 
 
 def kinds() -> list[Kind[Any]]:
-    """All of them, each once."""
-    found = [*built_in_kinds(), *(loaded(point) for point in foreign_methods().values())]
-    return list({type(kind): kind for kind in found}.values())
+    """All that can be used, each once."""
+    return [*built_in_kinds(), *foreign_kinds()]
 
 
 def manifest_schema() -> dict[str, Any]:

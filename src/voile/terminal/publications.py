@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from voile.inspection import Inspection
-    from voile.kinds.views.steps import Publication
+    from voile.kinds.done import Done
 from voile.terminal import table_of
 from voile.units import counted
 
@@ -48,7 +48,7 @@ def values_text(distinct: int, size: int | None) -> str:
 def facts(found: Inspection) -> list[str]:
     from rich.markup import escape
 
-    from voile.kinds.views.wish import columns_option
+    from voile.kinds.domain import columns_option
     from voile.schema.schema import large
 
     data = found.to_dict()
@@ -81,34 +81,20 @@ def facts(found: Inspection) -> list[str]:
     return lines
 
 
-def publication_view(done: Publication) -> Any:
-    from rich.console import Group
+def published_view(done: Done) -> Any:
+    """What the steward is shown of a release of any kind."""
     from rich.markup import escape
 
-    from voile.schema.schema import large
-
     manifest = done.release.manifest
-    g, p = manifest.guarantee, manifest.parameters
     rows = [
         ["release", escape(str(done.release.path))],
-        ["rows", f"{done.rows_in:,} in, {manifest.rows:,} out"
-                 + (f" ({done.rows_dropped:,} left out)" if done.rows_dropped else "")],
-        ["domain", f"{large(int(manifest.domain_size))} tuples"],
-        ["promise", f"beliefs up to {g.prior:.3g} stay below {g.posterior:.3g} "
-                    f"({g.adversary} adversaries, {p.form})"],
-        ["parameters", f"retention {p.retention:.6g}, noise {p.noise:.6g}"],
-        *([["series", series_line(done.series)]] if done.series else []),
+        *[[escape(name), escape(text)] for name, text in done.facts()],
         *[["disclosed", escape(d.what)] for d in manifest.disclosed],
         *[["note", escape(note)] for note in done.notes],
-    ]  # fmt: skip
+    ]
     if manifest.simulated:
         rows.append(["[red]simulated[/red]", "made from a chosen seed: protects nobody"])
-    return Group(table_of(["", ""], rows, show_header=False))
-
-
-def series_line(series: dict[str, Any]) -> str:
-    told = "the identical view again, nothing spent" if series["identical"] else "a new view"
-    return f"{series['name']}: view {series['view']} of at most {series['views']}, {told}"
+    return table_of(["", ""], rows, show_header=False)
 
 
 def refinement_view(data: dict[str, Any]) -> Any:

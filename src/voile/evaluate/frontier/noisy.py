@@ -23,7 +23,7 @@ from voile.evaluate.frontier.point import Point
 from voile.evaluate.frontier.portfolio import KINDS, Candidate, kind_for
 from voile.evaluate.frontier.subject import Subject
 from voile.evaluate.losses.utility_loss import estimated, mean_divergence
-from voile.kinds.views.wish import Wish, choose_schema
+from voile.kinds.domain import choose_schema
 from voile.schema import Attribute, Schema
 
 SEED = 0
@@ -94,12 +94,11 @@ def refuse_classes(candidate: Candidate) -> None:
 
 def shared(subject: Subject) -> dict[str, Any]:
     """The columns and the domain, which must be the one that populations are counted in."""
-    wish = subject.wish
-    columns = [*wish.qi, *wish.sensitive]
-    asked = Wish(columns=columns, schema=wish.schema, nulls=wish.nulls)
-    usual, _ = choose_schema(subject.table, asked)
+    options = subject.options
+    columns = [*options.qi, *options.sensitive]
+    usual, _ = choose_schema(subject.table, columns, options.schema_, options.nulls)
     check_domain(usual, subject.prepared.schema)
-    return {"columns": columns, "schema": usual, "nulls": wish.nulls}
+    return {"columns": columns, "schema": usual, "nulls": options.nulls}
 
 
 def check_domain(usual: Schema, grouped: Schema) -> None:

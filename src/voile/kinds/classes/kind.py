@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, Any
 from voile.kinds.kind import FrontierMethod, Kind
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from voile.engines.table import Table
     from voile.kinds.classes.manifest import ClassManifest
+    from voile.kinds.classes.options import ClassOptions
     from voile.kinds.classes.release import ClassRelease
+    from voile.kinds.publishing import Draft
+    from voile.progress import Progress
 
 
 class Classes(Kind["ClassManifest"]):
@@ -21,10 +28,10 @@ class Classes(Kind["ClassManifest"]):
     about = "classes of rows"
 
     @property
-    def options(self) -> Any:
-        from voile.kinds.classes.wish import GroupWish
+    def options(self) -> type[ClassOptions]:
+        from voile.kinds.classes.options import ClassOptions
 
-        return GroupWish
+        return ClassOptions
 
     @property
     def manifest(self) -> type[ClassManifest]:
@@ -37,6 +44,20 @@ class Classes(Kind["ClassManifest"]):
         from voile.kinds.classes.release import ClassRelease
 
         return ClassRelease
+
+    def draft(
+        self,
+        table: Table,
+        options: Any,
+        target: Path,  # noqa: ARG002
+        progress: Progress,
+    ) -> AbstractContextManager[Draft]:
+        from voile.kinds.classes.finding import find
+        from voile.kinds.classes.grouping import ClassDraft
+        from voile.kinds.classes.reading import prepare
+
+        prepared = prepare(table, options, progress)
+        return ClassDraft(prepared, find(prepared, options), options)
 
     def describe(self, manifest: ClassManifest) -> str:
         from voile.kinds.classes.describe import describe_classes

@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, Any
 from voile.kinds.kind import Kind
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from voile.engines.table import Table
     from voile.kinds.counts.manifest import ConjunctManifest
+    from voile.kinds.counts.options import CountOptions
     from voile.kinds.counts.release import ConjunctRelease
+    from voile.kinds.publishing import Draft
+    from voile.progress import Progress
 
 
 class Counts(Kind["ConjunctManifest"]):
@@ -20,10 +27,10 @@ class Counts(Kind["ConjunctManifest"]):
     about = "tables of counts"
 
     @property
-    def options(self) -> Any:
-        from voile.kinds.counts.wish import ConjunctWish
+    def options(self) -> type[CountOptions]:
+        from voile.kinds.counts.options import CountOptions
 
-        return ConjunctWish
+        return CountOptions
 
     @property
     def manifest(self) -> type[ConjunctManifest]:
@@ -36,6 +43,17 @@ class Counts(Kind["ConjunctManifest"]):
         from voile.kinds.counts.release import ConjunctRelease
 
         return ConjunctRelease
+
+    def draft(
+        self,
+        table: Table,
+        options: Any,
+        target: Path,  # noqa: ARG002
+        progress: Progress,
+    ) -> AbstractContextManager[Draft]:
+        from voile.kinds.counts.steps import CountDraft, prepare
+
+        return CountDraft(prepare(table, options, progress), options)
 
     def describe(self, manifest: ConjunctManifest) -> str:
         from voile.kinds.counts.describe import describe_conjuncts

@@ -9,8 +9,15 @@ from voile.errors import PromiseError
 from voile.kinds.kind import FrontierMethod, Kind
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from voile.engines.table import Table
     from voile.kinds.perturbed.manifest import LocalManifest
+    from voile.kinds.perturbed.options import PerturbOptions
     from voile.kinds.perturbed.release import LocalRelease
+    from voile.kinds.publishing import Draft
+    from voile.progress import Progress
 
 
 class PerturbedRows(Kind["LocalManifest"]):
@@ -22,10 +29,10 @@ class PerturbedRows(Kind["LocalManifest"]):
     about = "perturbed rows"
 
     @property
-    def options(self) -> Any:
-        from voile.kinds.perturbed.wish import PerturbWish
+    def options(self) -> type[PerturbOptions]:
+        from voile.kinds.perturbed.options import PerturbOptions
 
-        return PerturbWish
+        return PerturbOptions
 
     @property
     def manifest(self) -> type[LocalManifest]:
@@ -38,6 +45,17 @@ class PerturbedRows(Kind["LocalManifest"]):
         from voile.kinds.perturbed.release import LocalRelease
 
         return LocalRelease
+
+    def draft(
+        self,
+        table: Table,
+        options: Any,
+        target: Path,  # noqa: ARG002
+        progress: Progress,
+    ) -> AbstractContextManager[Draft]:
+        from voile.kinds.perturbed.perturbing import perturbed
+
+        return perturbed(table, options, progress)
 
     def describe(self, manifest: LocalManifest) -> str:
         from voile.kinds.perturbed.describe import describe_local

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from voile.errors import UsageError
 from voile.kinds.kind import FrontierMethod, Kind
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from voile.engines.table import Table
+    from voile.kinds.done import Done
+    from voile.kinds.publishing import Draft
     from voile.kinds.views.manifest import ViewManifest
+    from voile.kinds.views.options import ViewOptions
     from voile.kinds.views.release import ViewRelease
+    from voile.progress import Progress
 
 
 class Views(Kind["ViewManifest"]):
@@ -21,10 +30,10 @@ class Views(Kind["ViewManifest"]):
     about = "a noisy view"
 
     @property
-    def options(self) -> Any:
-        from voile.kinds.views.wish import Wish
+    def options(self) -> type[ViewOptions]:
+        from voile.kinds.views.options import ViewOptions
 
-        return Wish
+        return ViewOptions
 
     @property
     def manifest(self) -> type[ViewManifest]:
@@ -37,6 +46,33 @@ class Views(Kind["ViewManifest"]):
         from voile.kinds.views.release import ViewRelease
 
         return ViewRelease
+
+    def publish(
+        self,
+        table: Any,
+        *,
+        to: str | Path | None = None,
+        overwrite: bool = False,
+        progress: Progress | None = None,
+        **options: Any,
+    ) -> Done:
+        series = options.get("series")
+        if to is None and series is not None:
+            raise UsageError(
+                "a view of a series needs a place: unchanged tables give the same view again",
+                hint=f'voile.publish(…, series="{series}", to="v1.voile")',
+            )
+        return super().publish(table, to=to, overwrite=overwrite, progress=progress, **options)
+
+    def draft(
+        self, table: Table, options: Any, target: Path, progress: Progress
+    ) -> AbstractContextManager[Draft]:
+        from voile.kinds.views.series import series_draft
+        from voile.kinds.views.steps import view_draft
+
+        if options.series is not None:
+            return series_draft(table, options, target, progress)
+        return view_draft(table, options, progress)
 
     def describe(self, manifest: ViewManifest) -> str:
         from voile.kinds.views.describe import describe

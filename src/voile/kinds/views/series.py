@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,58 +14,56 @@ import numpy as np
 from voile.engines import open_rows
 from voile.engines.history import write_history
 from voile.engines.table import Table
-from voile.errors import PromiseError, UsageError, VoileError
+from voile.errors import PromiseError, UsageError, VoileError, spelled
 from voile.kinds.manifest import MANIFEST, PARTIAL, File, file_entry
-from voile.kinds.publishing import write_descriptions
+from voile.kinds.publishing import Draft, WrittenDraft
 from voile.kinds.release import Release
 from voile.kinds.staging import Staging, enclosing_release
 from voile.kinds.views.ledger import Entry, Ledger, Terms, opened
 from voile.kinds.views.manifest import HISTORY_FILES, SeriesPart, ViewManifest
+from voile.kinds.views.options import ViewOptions
+from voile.kinds.views.promise import check_size
 from voile.kinds.views.release import ViewRelease
 from voile.kinds.views.series_terms import begin, resume
 from voile.kinds.views.steps import Prepared, Publication, key_of, manifest_of, told
 from voile.kinds.views.terms import parameters_of, series_part
 from voile.kinds.views.view import ViewWriter
-from voile.kinds.views.wish import Wish, check_size
 from voile.mechanisms import Series
 from voile.mechanisms.alphabeta import distinct, merged
 from voile.mechanisms.series import History
-from voile.progress import Progress, Silent
+from voile.progress import Progress
 from voile.schema import Keys, Schema, TupleIndex
 from voile.units import counted
 
 
-def publish_view(
-    table: Table,
-    wish: Wish,
-    target: Path,
-    *,
-    overwrite: bool,
-    progress: Progress | None,
-) -> Publication:
-    """Publish the next view of a series, or the last one again if the table has not changed."""
-    path = ledger_path(wish, target)
-    quiet = progress or Silent()
+@contextmanager
+def series_draft(
+    table: Table, options: ViewOptions, target: Path, progress: Progress
+) -> Iterator[Draft]:
+    """The next view of a series, or the last one again if the table has not changed.
+
+    The ledger is held until the view is in its place.
+    """
+    path = ledger_path(options, target)
     # All that can be refused is refused before there is a ledger.
-    begun = None if path.exists() else begin_unless_lost(table, wish, target, path, quiet)
+    begun = None if path.exists() else begin_unless_lost(table, options, target, path, progress)
     with opened(path) as ledger:
         settle(ledger)
         known = ledger.terms
         if known is None:
-            prepared, terms = begun or begin_unless_lost(table, wish, target, path, quiet)
+            prepared, terms = begun or begin_unless_lost(table, options, target, path, progress)
         else:
-            prepared, terms = resume(table, wish, known, quiet), known
+            prepared, terms = resume(table, options, known, progress), known
         last = ledger.last
         changes = None if last is None else since(ledger, last, prepared)
-        if last is not None and changes == 0 and not wish.always_fresh:
-            release = again(last, target, overwrite=overwrite)
-            return told(prepared, release, account(terms, last.number, identical=True))
+        if last is not None and changes == 0 and not options.always_fresh:
+            yield SameView(prepared, terms, last)
+            return
         number = 1 if last is None else last.number + 1
         check_allowed(terms, number, changes)
-        release = next_view(prepared, wish, target, ledger, terms, number, overwrite=overwrite)
-    if number == 1:
-        prepared = replace(prepared, notes=(*prepared.notes, *of_no_use(terms), begun_at(path)))
-    return told(prepared, release, account(terms, number, identical=False))
+        if number == 1:
+            prepared = replace(prepared, notes=(*prepared.notes, *of_no_use(terms), begun_at(path)))
+        yield NextView(prepared, options, target, ledger, terms, number)
 
 
 def of_no_use(terms: Terms) -> list[str]:
@@ -71,15 +71,16 @@ def of_no_use(terms: Terms) -> list[str]:
     if not terms.changes_at_most or terms.noise.form == "set":
         return []
     return [
-        f"--changes-at-most {terms.changes_at_most} makes no answer better here: views of a table "
-        "that changes are combined only with --rows set"
+        f"{spelled('changes_at_most', terms.changes_at_most)} makes no answer better here: views "
+        "of a table "
+        f"that changes are combined only with {spelled('rows', 'set')}"
     ]
 
 
 def begun_at(path: Path) -> str:
     return (
         f"a series was begun, with its ledger in {str(path)!r}: keep that secret; later views "
-        "find it beside the release, or by --ledger"
+        f"find it beside the release, or by {spelled('ledger')}"
     )
 
 
@@ -93,17 +94,17 @@ def account(terms: Terms, number: int, *, identical: bool) -> dict[str, Any]:
     }
 
 
-def ledger_path(wish: Wish, target: Path) -> Path:
+def ledger_path(options: ViewOptions, target: Path) -> Path:
     """Where the ledger is: never in a release, which is passed on as it stands."""
-    if wish.ledger is None:
-        return target.absolute().parent / f"{wish.series}.series"
-    path = Path(wish.ledger)
+    if options.ledger is None:
+        return target.absolute().parent / f"{options.series}.series"
+    path = Path(options.ledger)
     outer = enclosing_release(path)
     if outer is not None or target.resolve() in path.resolve().parents:
         raise UsageError(
             f"the ledger {str(path)!r} would be inside the release {str(outer or target)!r}: it "
             "is secret, and whoever is given the release would be given the table",
-            hint="name a place with --ledger that nobody else can read",
+            hint=f"name a place with {spelled('ledger')} that nobody else can read",
         )
     return path
 
@@ -112,21 +113,23 @@ def ledger_path(wish: Wish, target: Path) -> Path:
 
 
 def begin_unless_lost(
-    table: Table, wish: Wish, target: Path, ledger: Path, progress: Progress
+    table: Table, options: ViewOptions, target: Path, ledger: Path, progress: Progress
 ) -> tuple[Prepared, Terms]:
     """Begin a series, unless it has begun and its ledger is lost."""
-    left = None if wish.simulate_seed is not None else left_view(wish, target, ledger)
+    left = None if options.simulate_seed is not None else left_view(options, target, ledger)
     if left is not None:
         raise PromiseError(
-            f"{str(left)!r} is a view of the series {wish.series!r}, and {str(ledger)!r} knows "
-            "nothing of it: begun anew, the series would tell more than it promises",
-            hint="name the ledger of the series with --ledger, or restore it; if it is lost, the "
+            f"{str(left)!r} is a view of the series {options.series!r}, and {str(ledger)!r} knows "
+            "nothing of it: begun anew, the series would tell more than it "
+            "promises",
+            hint=f"name the ledger of the series with {spelled('ledger')}, or restore it; if it "
+            "is lost, the "
             "series is over: begin another one under another name, which promises separately",
         )
-    return begin(table, wish, progress)
+    return begin(table, options, progress)
 
 
-def left_view(wish: Wish, target: Path, ledger: Path) -> Path | None:
+def left_view(options: ViewOptions, target: Path, ledger: Path) -> Path | None:
     """A release beside the ledger, or beside the target or in its place, that is of this series."""
     homes = dict.fromkeys((ledger.absolute().parent, target.absolute().parent))
     for manifest in (found for home in homes for found in sorted(home.glob(f"*/{MANIFEST}"))):
@@ -136,7 +139,7 @@ def left_view(wish: Wish, target: Path, ledger: Path) -> Path | None:
         except (OSError, ValueError, KeyError, TypeError):
             continue  # not a release, or not one of a series
         unfinished = PARTIAL in manifest.parent.name  # nobody has seen it
-        if name == wish.series and not written.get("simulated") and not unfinished:
+        if name == options.series and not written.get("simulated") and not unfinished:
             return manifest.parent
     return None
 
@@ -199,61 +202,80 @@ def check_allowed(terms: Terms, number: int, changes: int | None) -> None:
         )
 
 
-def again(last: Entry, target: Path, *, overwrite: bool) -> ViewRelease:
-    """The identical view, byte for byte."""
-    release = in_place(last)
-    if release is None:
-        raise UsageError(
-            f"the table has not changed since view {last.number}, whose release "
-            f"{str(last.path)!r} is not there, or is not the one that was written",
-            hint="put it back; or pass --always-fresh, which spends a view",
-        )
-    return release.save(target, overwrite=overwrite)
+@dataclass(frozen=True, eq=False)
+class SameView(Draft):
+    """The last view again, byte for byte, of a table that has not changed."""
+
+    prepared: Prepared
+    terms: Terms
+    last: Entry
+
+    def put(self, target: Path, *, overwrite: bool) -> ViewRelease:
+        release = in_place(self.last)
+        if release is None:
+            raise UsageError(
+                f"the table has not changed since view {self.last.number}, whose release "
+                f"{str(self.last.path)!r} is not there, or is not the one that was written",
+                hint=f"put it back; or pass {spelled('always_fresh', True)}, which spends a view",
+            )
+        return release.save(target, overwrite=overwrite)
+
+    def done(self, release: ViewRelease) -> Publication:
+        series = account(self.terms, self.last.number, identical=True)
+        return told(self.prepared, release, series)
 
 
 # ---------------------------------------------------------------------- writing
 
 
-def next_view(
-    prepared: Prepared,
-    wish: Wish,
-    target: Path,
-    ledger: Ledger,
-    terms: Terms,
-    number: int,
-    *,
-    overwrite: bool,
-) -> ViewRelease:
-    """Draw, write beside, verify, enter into the ledger, and only then put in place."""
-    index = TupleIndex(prepared.schema.sizes)
-    history = History.empty(index) if number == 1 else ledger.history(number - 1, index)
-    mechanism = Series(terms.noise, number, len(history.keys), history.keys)
-    check_size(mechanism, len(prepared.members), prepared.schema.size)
-    with Staging(target, overwrite=overwrite) as staging:
-        writer = ViewWriter(
-            staging.folder, mechanism, prepared.schema, key_of(wish, number), prepared.progress
-        )
-        parts = writer.write(prepared.members)
-        shown = open_rows([staging.folder / part.path for part in parts], prepared.schema).keys()
-        history = history.with_view(shown)
-        parts.append(written_history(staging.folder, prepared.schema, history))
-        write_descriptions(staging.folder, described(prepared, wish, terms, mechanism, parts))
+class NextView(WrittenDraft):
+    """One more view: drawn, verified, entered into the ledger, and only then put in place."""
+
+    def __init__(
+        self,
+        prepared: Prepared,
+        options: ViewOptions,
+        target: Path,
+        ledger: Ledger,
+        terms: Terms,
+        number: int,
+    ) -> None:
+        self.prepared, self.options, self.target = prepared, options, target
+        self.ledger, self.terms, self.number = ledger, terms, number
+        index = TupleIndex(prepared.schema.sizes)
+        self.history = History.empty(index) if number == 1 else ledger.history(number - 1, index)
+        self.mechanism = Series(terms.noise, number, len(self.history.keys), self.history.keys)
+        check_size(self.mechanism, len(prepared.members), prepared.schema.size)
+
+    def write(self, folder: Path) -> ViewManifest:
+        schema, key = self.prepared.schema, key_of(self.options, self.number)
+        writer = ViewWriter(folder, self.mechanism, schema, key, self.prepared.progress)
+        parts = writer.write(self.prepared.members)
+        shown = open_rows([folder / part.path for part in parts], schema).keys()
+        self.history = self.history.with_view(shown)
+        parts.append(written_history(folder, schema, self.history))
+        return described(self.prepared, self.options, self.terms, self.mechanism, parts)
+
+    def commit(self, staging: Staging) -> None:
         planned = False
 
         def plan(written: Release) -> None:
             nonlocal planned
-            digest = written.manifest.digest
-            ledger.plan(terms, number, target, digest, prepared.members, history)
+            digest, members = written.manifest.digest, self.prepared.members
+            self.ledger.plan(self.terms, self.number, self.target, digest, members, self.history)
             planned = True
 
         try:
             staging.commit(plan)
         except BaseException:
             if planned and staging.unseen:  # nobody has seen it, and nobody will
-                ledger.withdraw(number)
+                self.ledger.withdraw(self.number)
             raise
-    ledger.released(number)
-    return ViewRelease.open(target)
+        self.ledger.released(self.number)
+
+    def done(self, release: ViewRelease) -> Publication:
+        series = account(self.terms, self.number, identical=False)
+        return told(self.prepared, release, series)
 
 
 def written_history(folder: Path, schema: Schema, history: History) -> File:
@@ -264,7 +286,7 @@ def written_history(folder: Path, schema: Schema, history: History) -> File:
 
 
 def described(
-    prepared: Prepared, wish: Wish, terms: Terms, mechanism: Series, parts: list[File]
+    prepared: Prepared, options: ViewOptions, terms: Terms, mechanism: Series, parts: list[File]
 ) -> ViewManifest:
     """The manifest of a view. The rows of later tables are not told by the prior."""
     first = mechanism.view_number == 1
@@ -276,16 +298,16 @@ def described(
         seen=terms.noise.seen,
         seen_tuples=mechanism.seen_count,
         changes_at_most=terms.changes_at_most,
-        always_fresh=wish.always_fresh,
+        always_fresh=options.always_fresh,
         rows_told=terms.rows_told,
         posterior=0.0,
     )
     parameters = parameters_of(
         mechanism,
         prepared.schema,
-        distinct=wish.distinct,
+        distinct=options.distinct,
         learnt=False,
         series=series_part(part, mechanism, terms.promise),
     )
     public = terms.rows_told and (first or terms.changes_at_most == 0)
-    return manifest_of(prepared, wish, mechanism, parameters, parts, rows_are_public=public)
+    return manifest_of(prepared, options, mechanism, parameters, parts, rows_are_public=public)

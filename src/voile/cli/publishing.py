@@ -1,0 +1,68 @@
+"""The command that publishes: its flags are the options of all kinds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from voile.cli.common import PLACES, JsonOpt, NullTextOpt, TableArg, commands, inode
+from voile.cli.flags import Given, with_flags
+from voile.kinds.classes.options import ClassOptions
+from voile.kinds.counts.options import CountOptions
+from voile.kinds.registry import foreign_kinds
+from voile.kinds.views.options import ViewOptions
+from voile.terminal import show
+from voile.terminal.progress import progress_bar
+from voile.terminal.publications import published_view
+
+
+@commands.command()
+@with_flags(
+    ViewOptions,
+    ClassOptions,
+    CountOptions,
+    *(kind.options for kind in foreign_kinds()),
+    after={"null_text": "nulls", "overwrite": "name", "as_json": "simulate_seed"},
+    last=("name", "simulate_seed"),
+)
+def publish(
+    given: Given,
+    table: TableArg,
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", help="The release's folder (NAME.voile if not given)."),
+    ] = None,
+    method: Annotated[
+        str,
+        typer.Option(
+            help="alphabeta (a noisy view); mondrian, anatomy, fulldomain, suppress, freeshape or "
+            "trivial (classes of rows); conjuncts (tables of counts)."
+        ),
+    ] = "alphabeta",
+    null_text: NullTextOpt = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Replace a release of that name.")
+    ] = False,
+    as_json: JsonOpt = False,
+) -> None:
+    """Turn a private table into a release that keeps a promise."""
+    import voile
+    from voile.kinds.registry import publishing_kind
+
+    kind = publishing_kind(method)
+    given.check_belong(kind.options, method)
+    source = voile.read(table, null_text=tuple(null_text or ()))
+    target = output or Path(f"{source.name}.voile")
+    PLACES.append((target, inode(target)))
+    with progress_bar() as progress:
+        done = kind.publish(
+            source,
+            to=target,
+            method=method,
+            overwrite=overwrite,
+            progress=progress,
+            **given.values,
+        )
+    show(done.to_dict() if as_json else None, lambda: published_view(done))
