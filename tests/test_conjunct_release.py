@@ -52,7 +52,8 @@ def frame() -> pd.DataFrame:
 
 def published(frame: pd.DataFrame, **more: Any) -> ConjunctRelease:
     options: dict[str, Any] = {"rho": 0.2, "simulate_seed": SEED, "name": "people"} | more
-    return voile.publish(frame, method="conjuncts", **options)
+    release: ConjunctRelease = voile.publish(frame, method="conjuncts", **options)
+    return release
 
 
 def true_counts(frame: pd.DataFrame, release: ConjunctRelease, some: tuple[str, ...]) -> Any:
