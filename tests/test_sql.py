@@ -23,7 +23,7 @@ import pytest
 
 import voile
 from tests.sqlfiles import PEOPLE, TABLES, Case, as_table, cases, people, view_of
-from voile.answering import Source, answer
+from voile.answering.views import ViewSource, answer
 from voile.engines.parquet import write_part
 from voile.engines.view import View
 from voile.errors import QueryError
@@ -59,7 +59,7 @@ class Exact:
     """A table, and a view that holds just its rows."""
 
     schema: Schema
-    source: Source
+    source: ViewSource
     tables: Tables
     truth: duckdb.DuckDBPyConnection
 
@@ -70,7 +70,7 @@ class Exact:
 
 def exact(schema: Schema, view: View, name: str, table: Any) -> Exact:
     columns = {other: view.add_table(other, own) for other, own in TABLES.items()}
-    source = Source(view, DomainSums(schema, view.domain), AlphaBeta(1.0, 0.0))
+    source = ViewSource(view, DomainSums(schema, view.domain), AlphaBeta(1.0, 0.0))
     truth = duckdb.connect()
     truth.register("given", table)
     # Integers as wide as the view's, so that both overflow alike.

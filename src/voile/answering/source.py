@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voile.answering.estimator import Mechanism
-from voile.answering.totals import Shape
 from voile.errors import QueryError
-from voile.estimate import Bound
-from voile.query.domain import DomainSums, Weights
+from voile.query.domain import DomainSums
 from voile.query.predicate import Atom, Expression, Predicate, Term, conjuncts, wording
 from voile.query.query import Query
 from voile.query.rows import Rows
 from voile.query.text import refusal
-from voile.refine import ErrorModel
 
 NUMBERS = (
     "TINYINT", "SMALLINT", "INT", "BIGINT", "HUGEINT", "U", "DOUBLE", "FLOAT", "DECIMAL", "BOOLEAN",
@@ -41,7 +37,7 @@ class Engine(Rows, Protocol):
     def cuts_a_bin(self, expression: Expression) -> bool: ...
 
 
-class Listing(Protocol):
+class DomainSource(Protocol):
     """Where expressions can be computed on the public domain."""
 
     @property
@@ -49,33 +45,6 @@ class Listing(Protocol):
 
     @property
     def domain(self) -> DomainSums: ...
-
-
-@dataclass(frozen=True)
-class Source:
-    """Everything that an answer is computed from."""
-
-    engine: Engine
-    domain: DomainSums
-    mechanism: Mechanism
-    rows: int | None = None
-    """The number of records of the table, where that is public."""
-    bound: Bound | None = None
-    shape: Shape | None = None
-    """How the noise differs over the domain, where it does."""
-    model: Model | None = None
-    """What estimates are refined with, where that is wanted."""
-
-
-@dataclass(frozen=True)
-class Model:
-    """A model of the table, fitted to the same view."""
-
-    rows: float
-    weights: Weights
-    error: ErrorModel
-    left_out: frozenset[str]
-    """Attributes that it knows nothing about."""
 
 
 def check(query: Query, engine: Engine) -> None:
@@ -124,7 +93,7 @@ def types(sql: str, parts: Sequence[Atom | Expression], engine: Engine) -> list[
 
 
 def weight_range(
-    term: Term, where: Predicate | None, source: Listing, sql: str = ""
+    term: Term, where: Predicate | None, source: DomainSource, sql: str = ""
 ) -> tuple[float, float]:
     """Between which numbers a term's weight lies on the rows that count."""
     low, high = 1.0, 1.0
@@ -141,7 +110,7 @@ def parts_of(predicate: Predicate | None) -> tuple[Predicate, ...]:
 
 
 def value_range(
-    value: Expression, parts: list[Predicate], source: Listing, sql: str = ""
+    value: Expression, parts: list[Predicate], source: DomainSource, sql: str = ""
 ) -> tuple[float, float]:
     """The smallest and largest value on the tuples that pass the conditions on the same columns."""
     if not source.domain.lists(value.attributes):

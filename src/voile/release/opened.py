@@ -20,6 +20,7 @@ from typing import Any, ClassVar, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from voile.answering.explanation import Explanation
 from voile.engines.parquet import arrow_schema
 from voile.engines.table import read_all
 from voile.engines.view import View
@@ -168,6 +169,17 @@ class Release(ABC):
         exact: bool = False,
     ) -> dict[str, Any]:
         """How the estimate comes about: what was counted, how the domain was, the arithmetic."""
+        return self.explanation(sql, tables=tables, memory=memory, exact=exact).to_dict()
+
+    def explanation(
+        self,
+        sql: str,
+        *,
+        tables: Mapping[str, object] | None = None,
+        memory: int | str = MEMORY,
+        exact: bool = False,
+    ) -> Explanation:
+        """The same as `explain`, as a typed object with sections for reading."""
         asked = Asked(tables=tables or {}, memory=memory, exact=exact)
         view, columns = self._with_tables(asked.tables)
         return self._explain(parse(sql, self.schema, columns), view, asked)
@@ -180,7 +192,7 @@ class Release(ABC):
     def _answer(self, query: Query, view: View, asked: Asked) -> Answer: ...
 
     @abstractmethod
-    def _explain(self, query: Query, view: View, asked: Asked) -> dict[str, Any]: ...
+    def _explain(self, query: Query, view: View, asked: Asked) -> Explanation: ...
 
     @cached_property
     def _view(self) -> View:

@@ -15,7 +15,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from voile.answering import Model, Shape, Source, answer, explain
+from voile.answering.explanation import Explanation
+from voile.answering.views import NoiseShape, ViewModel, ViewSource, answer, explain
 from voile.arrays import Floats
 from voile.engines.history import history_schema
 from voile.engines.parquet import tuples
@@ -53,7 +54,7 @@ class ViewRelease(Release):
     def __init__(self, path: Path, manifest: Manifest) -> None:
         super().__init__(path, manifest)
         self._refinement: Refinement | None = None
-        self._refining: Model | None = None
+        self._refining: ViewModel | None = None
 
     # ------------------------------------------------------------------ what it is
 
@@ -142,7 +143,7 @@ class ViewRelease(Release):
         found = answer(query, source, asked.confidence, simultaneous=asked.simultaneous)
         return replace(found, notes=(*found.notes, self.histories.note(name)))
 
-    def _explain(self, query: Query, view: View, asked: Asked) -> dict[str, Any]:
+    def _explain(self, query: Query, view: View, asked: Asked) -> Explanation:
         source = self._source(view, asked)
         if self.histories is None:
             return explain(query, source, self._estimator)
@@ -150,8 +151,8 @@ class ViewRelease(Release):
         return explain(query, source, self.histories.estimator(name))
 
     def _of_series(
-        self, query: Query, source: Source, tables: Mapping[str, object]
-    ) -> tuple[Source, Name]:
+        self, query: Query, source: ViewSource, tables: Mapping[str, object]
+    ) -> tuple[ViewSource, Name]:
         """Answer from the last view of the series or from all, by the tuples that a group has."""
         assert self.histories is not None  # noqa: S101
         term = Term(query.predicate)
@@ -198,13 +199,13 @@ class ViewRelease(Release):
     def _digest(self) -> str:
         return hashlib.sha256((self.path / MANIFEST).read_bytes()).hexdigest()
 
-    def _model(self) -> Model:
+    def _model(self) -> ViewModel:
         if self._refining is None:
             self._refining = refining.model(self.refine(), self.schema)
         return self._refining
 
-    def _source(self, view: View, asked: Asked, bound: Bound | None = None) -> Source:
-        return Source(
+    def _source(self, view: View, asked: Asked, bound: Bound | None = None) -> ViewSource:
+        return ViewSource(
             engine=view,
             domain=self._sums(view, asked.memory, exact=asked.exact),
             mechanism=self._estimator,
@@ -222,9 +223,9 @@ class ViewRelease(Release):
         return self.mechanism
 
     @cached_property
-    def _shape(self) -> Shape | None:
+    def _shape(self) -> NoiseShape | None:
         if isinstance(self.mechanism, Shaped):
-            return Shape(*self.mechanism.noise_weights(self.schema.names))
+            return NoiseShape(*self.mechanism.noise_weights(self.schema.names))
         return None
 
     def _sums(self, view: View, amount: int | str, *, exact: bool) -> DomainSums:
