@@ -13,7 +13,7 @@ import numpy.typing as npt
 from voile.answering.axes import ClassAxis
 from voile.answering.conjuncts.joints import TableCells
 from voile.answering.conjuncts.source import ConjunctSource, Tables
-from voile.engines.view import View
+from voile.engines.duckdb.rows import View
 from voile.query import DomainSums
 from voile.schema import Schema
 

@@ -19,12 +19,12 @@ from voile.answering.classes.entropy import fitted_boxes, fitted_buckets
 from voile.answering.classes.evidence import answer_classes
 from voile.answering.classes.explain import explain_classes
 from voile.arrays import Floats
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import QueryError
 from voile.privacy.requirements import K
 from voile.query import parse
 from voile.recoding.mondrian import mondrian
-from voile.reconstruct.censored import spread_in_intervals
+from voile.reconstruct.ecological import spread_in_intervals
 from voile.schema import Attribute, Range, Schema, Values
 
 RECODES = ("generalize", "bucketize")

@@ -19,11 +19,11 @@ from voile.evaluate.losses.other_kinds import told_by_rows, told_by_view
 from voile.evaluate.losses.posteriors import revealed, worst_divergence
 from voile.evaluate.losses.utility_loss import estimated
 from voile.hierarchies import default_levels
+from voile.kinds.classes.grouping import group_table
+from voile.kinds.perturbed.perturbing import perturb
+from voile.kinds.views.steps import publish_table
 from voile.privacy import LikelihoodRatio
 from voile.privacy.divergence import jensen_shannon
-from voile.publishing.classes.grouping import group_table
-from voile.publishing.local.perturbing import perturb
-from voile.publishing.views.steps import publish_table
 from voile.recoding.populations import Populations, populations
 from voile.release import LocalRelease, Release, ViewRelease
 
@@ -68,7 +68,7 @@ def publish(kind: str, table: Path, folder: Path) -> Release:
 
 
 def large_populations(table: Path, release: Release) -> Populations:
-    from voile.engines.table import Table
+    from voile.engines.duckdb.table import Table
 
     codes, _ = Table(str(table)).columns_of_codes(release.schema, drop_nulls=False)
     levels = [default_levels(release.schema[name]) for name in QI]

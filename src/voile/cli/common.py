@@ -81,7 +81,7 @@ def own_tables(given: list[str] | None) -> dict[str, str]:
 def check_output(path: Path, release: Path, *, overwrite: bool) -> None:
     """Refuse before any work is done: a release is sealed, and files are not lost by accident."""
     from voile.errors import UsageError
-    from voile.release.staging import check_outside
+    from voile.kinds.staging import check_outside
 
     if path.resolve().is_relative_to(release.resolve()):
         raise UsageError(f"{str(path)!r} is inside the release", hint="write it elsewhere")
@@ -94,7 +94,7 @@ def check_output(path: Path, release: Path, *, overwrite: bool) -> None:
 
 def refuse_table(output: Path, table: str) -> None:
     """What is read is never written over, whatever else may be replaced."""
-    from voile.engines.sources.files import files_of
+    from voile.engines.duckdb.sources.files import files_of
     from voile.errors import UsageError
 
     if output.exists() and any(output.samefile(file) for file in files_of(table)):
@@ -111,7 +111,7 @@ def split_names(text: str | None) -> list[str] | None:
 
 
 def check_nulls(text: str) -> Any:
-    from voile.engines.table import NULLS
+    from voile.engines.duckdb.table import NULLS
     from voile.errors import UsageError
 
     if text not in NULLS:

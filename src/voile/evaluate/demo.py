@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.estimate import Answer, Estimate, number
 from voile.evaluate import answer_plot, plots
 from voile.evaluate.frontier import Frontier, find_frontier
@@ -19,9 +19,12 @@ from voile.evaluate.frontier.files import write_frontier
 from voile.evaluate.look import load_altair
 from voile.evaluate.selecting import selection_estimates, true_selections
 from voile.evaluate.workload import Selections, cumulative_error
+from voile.kinds.perturbed.perturbing import perturb_table
+from voile.kinds.perturbed.release import LocalRelease
+from voile.kinds.views.release import ViewRelease
+from voile.kinds.views.steps import publish_table
 from voile.privacy.local import equal_shares
-from voile.publishing import Progress, perturb_table, publish_table
-from voile.release import LocalRelease, ViewRelease
+from voile.progress import Progress
 from voile.schema.attribute import plain
 
 TABLE = "dataset:adult/boundary"

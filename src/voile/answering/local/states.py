@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from voile.answering.axes import check_states, shape_of
 from voile.answering.local.axes import PerturbedAxis
 from voile.arrays import Floats, Ints
+from voile.engines.duckdb.sources import quote_identifier
 from voile.engines.encode import codes
-from voile.engines.sources import quote_identifier
 from voile.errors import ReleaseError
 from voile.query.predicate import guarded
 from voile.schema import Schema

@@ -22,8 +22,8 @@ import numpy as np
 from voile.answering.views import ViewEvidence, ViewSource, answer
 from voile.answering.walk import AnswerWalk
 from voile.arrays import Floats
+from voile.engines.duckdb.rows import View
 from voile.engines.parquet import write_part
-from voile.engines.view import View
 from voile.errors import UsageError
 from voile.evaluate.planning.absolute_error import MEAN_OF_ABSOLUTE, expected_errors
 from voile.evaluate.workload import selection_counts

@@ -1,0 +1,69 @@
+"""The model that a release's estimates are refined with: fitted, kept beside it, made into sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+from voile.answering.views import ViewModel
+from voile.engines.duckdb.rows import View
+from voile.errors import ReleaseError, UsageError
+from voile.mechanisms import AlphaBeta, Series, Shaped
+from voile.query.domain import Weights
+from voile.refine import Refinement, refine
+from voile.refine import storage as refinement_file
+from voile.schema import Schema
+
+Progress = Callable[[str, float], None]
+
+
+def kept(path: Path, digest: str, schema: Schema, *, replace_broken: bool) -> Refinement | None:
+    """The model that was fitted before; None where there is none, or it is to be replaced."""
+    try:
+        return refinement_file.load(path, of=digest, sizes=schema.sizes)
+    except ReleaseError:
+        if replace_broken:
+            return None
+        raise
+
+
+def fit(
+    mechanism: AlphaBeta | Shaped | Series,
+    view: Callable[[], View],
+    schema: Schema,
+    rows: int | None,
+    progress: Progress | None,
+) -> Refinement:
+    if not isinstance(mechanism, AlphaBeta):
+        kind = "of a series" if isinstance(mechanism, Series) else "with shaped noise"
+        raise UsageError(
+            f"a release {kind} cannot be refined: the model knows even noise only",
+            hint="ask without --refine",
+        )
+    return refine(
+        view().codes(),
+        schema.sizes,
+        noise_mean=mechanism.noise_mean,
+        excess=mechanism.excess,
+        retention=mechanism.retention,
+        noise_variance=mechanism.noise_variance,
+        rows=rows,
+        domain=schema.size,
+        progress=progress,
+    )
+
+
+def model(found: Refinement, schema: Schema) -> ViewModel:
+    """What answering needs of it."""
+    mixture, names = found.mixture, schema.names
+    left_out = frozenset(names[j] for j in mixture.left_out)
+    tables = {
+        name: table
+        for name, table in zip(names, mixture.tables, strict=True)
+        if name not in left_out
+    }
+    # Nothing reads what was left out; spread evenly, it counts for one.
+    size = math.prod(schema[name].size for name in left_out)
+    weights = Weights(mixture.mix / float(size), tables)
+    return ViewModel(mixture.rows, weights, found.error, left_out)
