@@ -23,7 +23,8 @@ import pytest
 
 import voile
 from tests.sqlfiles import PEOPLE, TABLES, Case, as_table, cases, people, view_of
-from voile.answering.views import ViewSource, answer
+from voile.answering.views.evidence import answer
+from voile.answering.views.source import ViewSource
 from voile.engines.duckdb.rows import View
 from voile.engines.parquet import write_part
 from voile.errors import QueryError

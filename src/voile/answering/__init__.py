@@ -23,13 +23,13 @@ from voile.answering.explanation import Explanation, explain_from
 from voile.answering.walk import AnswerWalk, answer_from
 
 VIEWS = {
-    "Model": "ViewModel",
-    "Shape": "NoiseShape",
-    "Source": "ViewSource",
-    "answer": "answer",
-    "explain": "explain",
+    "Model": ("source", "ViewModel"),
+    "Shape": ("source", "NoiseShape"),
+    "Source": ("source", "ViewSource"),
+    "answer": ("evidence", "answer"),
+    "explain": ("explain", "explain"),
 }
-"""Names for noisy views; loaded when they are asked for."""
+"""Names for noisy views, with their modules and names there; loaded when they are asked for."""
 
 __all__ = ["AnswerWalk", "Evidence", "Explanation", "Model", "Shape", "Source", "answer",
            "answer_from", "explain", "explain_from"]  # fmt: skip
@@ -37,5 +37,6 @@ __all__ = ["AnswerWalk", "Evidence", "Explanation", "Model", "Shape", "Source", 
 
 def __getattr__(name: str) -> Any:
     if name in VIEWS:
-        return getattr(import_module("voile.answering.views"), VIEWS[name])
+        module, there = VIEWS[name]
+        return getattr(import_module(f"voile.answering.views.{module}"), there)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -7,10 +7,3 @@ refined.py     estimates weighed against a model of the table
 evidence.py    one query being answered
 explain.py     how an answer comes about
 """
-
-from voile.answering.totals import NoiseShape
-from voile.answering.views.evidence import ViewEvidence, answer
-from voile.answering.views.explain import explain
-from voile.answering.views.source import ViewModel, ViewSource
-
-__all__ = ["NoiseShape", "ViewEvidence", "ViewModel", "ViewSource", "answer", "explain"]

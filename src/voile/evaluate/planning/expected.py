@@ -19,7 +19,8 @@ from typing import Any, ClassVar, Protocol, TypeGuard
 
 import numpy as np
 
-from voile.answering.views import ViewEvidence, ViewSource, answer
+from voile.answering.views.evidence import ViewEvidence, answer
+from voile.answering.views.source import ViewSource
 from voile.answering.walk import AnswerWalk
 from voile.arrays import Floats
 from voile.engines.duckdb.rows import View

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
-from voile.answering.views import ViewModel
+from voile.answering.views.source import ViewModel
 from voile.engines.duckdb.rows import View
 from voile.errors import ReleaseError, UsageError
 from voile.mechanisms import AlphaBeta, Series, Shaped

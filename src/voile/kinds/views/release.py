@@ -16,7 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from voile.answering.explanation import Explanation
-from voile.answering.views import NoiseShape, ViewModel, ViewSource, answer, explain
+from voile.answering.totals import NoiseShape
+from voile.answering.views.evidence import answer
+from voile.answering.views.explain import explain
+from voile.answering.views.source import ViewModel, ViewSource
 from voile.arrays import Floats
 from voile.engines.duckdb.rows import View
 from voile.engines.history import history_schema
