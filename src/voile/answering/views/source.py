@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from voile.answering.source import Engine
 from voile.answering.totals import NoiseShape
 from voile.answering.views.estimator import ViewMechanism
+from voile.engines.rows import ReleaseRows
 from voile.estimate import Bound
 from voile.query.domain import DomainSums, Weights
 from voile.refine import ErrorModel
@@ -16,7 +16,7 @@ from voile.refine import ErrorModel
 class ViewSource:
     """Everything that an answer is computed from."""
 
-    engine: Engine
+    engine: ReleaseRows
     domain: DomainSums
     mechanism: ViewMechanism
     rows: int | None = None

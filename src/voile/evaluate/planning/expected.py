@@ -23,7 +23,7 @@ from voile.answering.views.evidence import ViewEvidence, answer
 from voile.answering.views.source import ViewSource
 from voile.answering.walk import AnswerWalk
 from voile.arrays import Floats
-from voile.engines.duckdb.rows import View
+from voile.engines import open_rows
 from voile.engines.parquet import write_part
 from voile.errors import UsageError
 from voile.evaluate.planning.absolute_error import MEAN_OF_ABSOLUTE, expected_errors
@@ -203,7 +203,7 @@ class Questions:
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         file = Path(folder) / "table.parquet"
         write_part(file, schema, [members])
-        view = View([file], schema)
+        view = open_rows([file], schema)
         self._source = ViewSource(
             engine=view,
             domain=DomainSums(schema, view.domain, memory=MEMORY),

@@ -13,21 +13,26 @@ import pyarrow.parquet as pq
 
 from voile.answering.classes.source import ClassBox, ClassSource, Hidden, Method
 from voile.answering.explanation import Explanation
-from voile.engines.duckdb.rows import View
+from voile.engines import open_rows
 from voile.engines.encode import codes as codes_of
 from voile.engines.parquet import arrow_schema
+from voile.engines.rows import ReleaseRows
+from voile.engines.table import Table
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer
 from voile.kinds.asked import Asked
-from voile.kinds.classes.describe import describe_classes
 from voile.kinds.classes.files import Ranges, class_columns, shown_schema
 from voile.kinds.classes.manifest import (
     CLASS_FILES,
     SENSITIVE_FILES,
     ClassManifest,
 )
+from voile.kinds.evaluation import LossEvidence, Truth
 from voile.kinds.release import Release
+from voile.kinds.roles import Roles
+from voile.privacy.guarantees.statements import Statement
 from voile.privacy.requirements import Histograms, Requirement
+from voile.privacy.requirements.requirement import class_statements, classes_not_promised
 from voile.query.query import Query
 from voile.recoding import Shown
 from voile.recoding.grouping import cells_by_class
@@ -41,6 +46,8 @@ class ClassRelease(Release):
     """A table of which rows that are alike were made a class."""
 
     kind = "a table of classes"
+    has_losses = True
+    ways = METHODS
     instead = "`voile risk` and `voile loss` measure it; `voile query` counts from it"
     manifest: ClassManifest
 
@@ -60,8 +67,48 @@ class ClassRelease(Release):
     def requirements(self) -> list[Requirement]:
         return self.manifest.requirements
 
-    def describe(self) -> str:
-        return describe_classes(self.manifest)
+    def promised(self) -> list[Statement]:
+        return class_statements(
+            self.requirements,
+            self.sensitive,
+            bucketized=self._bucketized,
+            simulated=self.manifest.simulated,
+        )
+
+    def not_promised(self) -> list[Statement]:
+        return classes_not_promised(bucketized=self._bucketized)
+
+    @property
+    def _bucketized(self) -> bool:
+        return self.manifest.parameters.recode == "bucketize"
+
+    # ------------------------------------------------------------------ measuring it
+
+    @property
+    def roles(self) -> Roles:
+        return Roles(self.qi, self.sensitive, stated=True)
+
+    @property
+    def rows_behind(self) -> int:
+        return self.rows + self.manifest.parameters.removed
+
+    def domain_behind(self, table: Table) -> Schema:
+        from voile.kinds.classes.schema import grouping_schema  # noqa: PLC0415  (for measuring)
+        from voile.kinds.classes.wish import GroupWish  # noqa: PLC0415
+
+        p = self.manifest.parameters
+        if not p.removed:
+            return self.schema
+        wish = GroupWish(
+            qi=p.qi, sensitive=p.sensitive, insensitive=p.insensitive, nulls=self.manifest.nulls
+        )
+        whole, _ = grouping_schema(table, wish)
+        return Schema(tuple(whole[a.name] if a.public == "active" else a for a in self.schema))
+
+    def loss_evidence(self, truth: Truth) -> LossEvidence:
+        from voile.kinds.classes.losses import class_evidence  # noqa: PLC0415  (of this class)
+
+        return class_evidence(self, truth)
 
     # ------------------------------------------------------------------ its files
 
@@ -118,7 +165,7 @@ class ClassRelease(Release):
     @cached_property
     def shown_codes(self) -> dict[str, Codes]:
         """Every row's class, and its place in what each column shows."""
-        view = View(self._parts, self.shown_schema)
+        view = open_rows(self._parts, self.shown_schema)
         return dict(zip(self.shown_schema.names, view.codes(), strict=True))
 
     @property
@@ -226,7 +273,7 @@ class ClassRelease(Release):
     # ------------------------------------------------------------------ checking it
 
     def foreign_attribute(self) -> str | None:
-        return View(self._parts, self.shown_schema).outside()
+        return open_rows(self._parts, self.shown_schema).outside()
 
     def check_terms(self) -> None:
         from voile.kinds.classes.checks import check_grouped  # noqa: PLC0415  (of this class)
@@ -240,22 +287,22 @@ class ClassRelease(Release):
             raise UsageError("a table of classes is not refined", hint="try --method entropy")
         checked_method(asked.method)
 
-    def _answer(self, query: Query, view: View, asked: Asked) -> Answer:
+    def _answer(self, query: Query, view: ReleaseRows, asked: Asked) -> Answer:
         from voile.answering.classes.evidence import answer_classes  # noqa: PLC0415
 
         return answer_classes(
             query, self._source(view, asked), asked.confidence, simultaneous=asked.simultaneous
         )
 
-    def _explain(self, query: Query, view: View, asked: Asked) -> Explanation:
+    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> Explanation:
         from voile.answering.classes.explain import explain_classes  # noqa: PLC0415
 
         return explain_classes(query, self._source(view, asked))
 
-    def _opened_view(self, which: str = "current") -> View:  # noqa: ARG002
-        return View([], self.schema)  # its rows are ranges: only the domain can be asked
+    def _opened_view(self, which: str = "current") -> ReleaseRows:  # noqa: ARG002
+        return open_rows([], self.schema)  # its rows are ranges: only the domain can be asked
 
-    def _source(self, view: View, asked: Asked) -> ClassSource:
+    def _source(self, view: ReleaseRows, asked: Asked) -> ClassSource:
         p = self.manifest.parameters
         return ClassSource(
             engine=view,

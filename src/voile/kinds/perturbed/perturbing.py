@@ -16,14 +16,13 @@ import pyarrow.compute as pc
 
 from voile import __version__
 from voile.client import Spec
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
 from voile.engines.parquet import write_part, write_table
+from voile.engines.table import Table
 from voile.errors import TableError, UsageError
-from voile.kinds.descriptions import write_descriptions
 from voile.kinds.done import Done
 from voile.kinds.manifest import File, file_entry
 from voile.kinds.perturbed.check import check_perturbed
-from voile.kinds.perturbed.describe import describe_local
 from voile.kinds.perturbed.manifest import (
     LocalManifest,
     LocalParameters,
@@ -35,6 +34,7 @@ from voile.kinds.perturbed.rare import without_rare
 from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.perturbed.specs import mechanism_of, schema_of
 from voile.kinds.perturbed.wish import PerturbWish, check_epsilon, noise_for
+from voile.kinds.publishing import write_descriptions
 from voile.kinds.staging import Staging, place_for, removed_with
 from voile.kinds.views.wish import Wish, check_name, check_nulls, choose_schema
 from voile.mechanisms.retention import ColumnNoise, Local, WholeRows
@@ -91,7 +91,7 @@ def perturb_table(
     """Perturb and tell the holder about it. `to` names the release's folder."""
     asked = PerturbWish.of(wish)
     with place_for(to, overwrite=overwrite) as target:
-        source = table if isinstance(table, Table) else Table(table)
+        source = connect(table)
         done = perturbed(source, asked, target, overwrite=overwrite, progress=progress or Silent())
     if to is None:
         removed_with(done.release)
@@ -109,7 +109,7 @@ def perturbed(
     schema, notes = schema_for(table, wish)
     progress.start("reading", rows)
     codes, keys = table.columns_of_codes(
-        schema, drop_nulls=wish.nulls == "drop", row_key=wish.row_key, progress=progress.advance
+        schema, drop_nulls=wish.nulls == "drop", row_key=wish.row_key, progress=progress
     )
     if not len(codes[0]):
         raise TableError(
@@ -287,7 +287,7 @@ def write(
             attributes=schema.to_dict()["attributes"],
             files=parts,
         )
-        write_descriptions(staging.folder, manifest, describe_local)
+        write_descriptions(staging.folder, manifest)
         staging.commit()
     return LocalRelease.open(target)
 

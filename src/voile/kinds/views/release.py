@@ -21,22 +21,33 @@ from voile.answering.views.evidence import answer
 from voile.answering.views.explain import explain
 from voile.answering.views.source import ViewModel, ViewSource
 from voile.arrays import Floats
-from voile.engines.duckdb.rows import View
+from voile.engines import open_rows
+from voile.engines.encode import codes as codes_of
 from voile.engines.history import history_schema
 from voile.engines.parquet import tuples
+from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, Bound
 from voile.kinds.asked import Asked
-from voile.kinds.manifest import HISTORY_FILES, MANIFEST, Manifest, ViewManifest
+from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
+from voile.kinds.manifest import MANIFEST, Manifest
 from voile.kinds.release import Release
 from voile.kinds.views import refining
-from voile.kinds.views.describe import describe
 from voile.kinds.views.histories import Histories, Name
-from voile.kinds.views.terms import disclosed, guarantee, parameters_of, series_part
+from voile.kinds.views.manifest import HISTORY_FILES, ViewManifest
+from voile.kinds.views.terms import (
+    MARGINALS,
+    ROWS,
+    disclosed,
+    guarantee,
+    parameters_of,
+    series_part,
+)
 from voile.mechanisms import AlphaBeta, Series, Shaped
 from voile.mechanisms.series import Scored
-from voile.privacy import DGamma
+from voile.privacy import DGamma, Told, not_promised, statements
 from voile.privacy.adversary import Evidence
+from voile.privacy.guarantees.statements import Statement
 from voile.privacy.planner import protected_priors
 from voile.query import DomainSums
 from voile.query.bind import Tables
@@ -51,6 +62,8 @@ class ViewRelease(Release):
     """A published view with what is promised about it."""
 
     kind = "a noisy view of a table"
+    refines = True
+    has_losses = True
     instead = "`voile attack` tells what it gives away; `voile query --refine` sharpens answers"
     manifest: ViewManifest
 
@@ -69,8 +82,21 @@ class ViewRelease(Release):
     def promise(self) -> DGamma:
         return self.manifest.promise
 
-    def describe(self) -> str:
-        return describe(self.manifest)
+    def promised(self) -> list[Statement]:
+        bounds, exact = self.mechanism.likelihood_ratio(), told_exactly(self.manifest)
+        return statements(self.promise, bounds, told=exact, simulated=self.manifest.simulated)
+
+    def not_promised(self) -> list[Statement]:
+        bounds = self.mechanism.likelihood_ratio()
+        return not_promised(self.promise, bounds, told=told_exactly(self.manifest))
+
+    @property
+    def promise_in_short(self) -> str:
+        promise, epsilon = self.promise, self.mechanism.likelihood_ratio().epsilon("add-remove")
+        return (
+            f"(d, γ)-privacy with d = {promise.prior:.2g} and γ = {promise.posterior:g}, "
+            f"ε = {epsilon:.3g}"
+        )
 
     def check_terms(self) -> None:
         manifest = self.manifest
@@ -101,14 +127,14 @@ class ViewRelease(Release):
     # ------------------------------------------------------------------ counting from it
 
     @cached_property
-    def _combined_view(self) -> View:
+    def _combined_view(self) -> ReleaseRows:
         return self._opened_view("combined")
 
-    def _opened_view(self, which: str = "current") -> View:
+    def _opened_view(self, which: str = "current") -> ReleaseRows:
         if self.histories is not None:
             scores = self.histories.scores("combined" if which == "combined" else "current")
-            return View(self.histories.files, self.schema, scores=scores)
-        return View(self._parts, self.schema, beside=self._above_cap)
+            return open_rows(self.histories.files, self.schema, scores=scores)
+        return open_rows(self._parts, self.schema, beside=self._above_cap)
 
     @cached_property
     def histories(self) -> Histories | None:
@@ -135,7 +161,7 @@ class ViewRelease(Release):
                 hint="leave it out: a view has one estimator",
             )
 
-    def _answer(self, query: Query, view: View, asked: Asked) -> Answer:
+    def _answer(self, query: Query, view: ReleaseRows, asked: Asked) -> Answer:
         bound = self._bound(max(1e-12, round(1 - asked.confidence, 12)))
         source = self._source(view, asked, bound)
         if asked.refine:
@@ -146,7 +172,7 @@ class ViewRelease(Release):
         found = answer(query, source, asked.confidence, simultaneous=asked.simultaneous)
         return replace(found, notes=(*found.notes, self.histories.note(name)))
 
-    def _explain(self, query: Query, view: View, asked: Asked) -> Explanation:
+    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> Explanation:
         source = self._source(view, asked)
         if self.histories is None:
             return explain(query, source, self._estimator)
@@ -207,7 +233,7 @@ class ViewRelease(Release):
             self._refining = refining.model(self.refine(), self.schema)
         return self._refining
 
-    def _source(self, view: View, asked: Asked, bound: Bound | None = None) -> ViewSource:
+    def _source(self, view: ReleaseRows, asked: Asked, bound: Bound | None = None) -> ViewSource:
         return ViewSource(
             engine=view,
             domain=self._sums(view, asked.memory, exact=asked.exact),
@@ -231,19 +257,46 @@ class ViewRelease(Release):
             return NoiseShape(*self.mechanism.noise_weights(self.schema.names))
         return None
 
-    def _sums(self, view: View, amount: int | str, *, exact: bool) -> DomainSums:
+    def _sums(self, view: ReleaseRows, amount: int | str, *, exact: bool) -> DomainSums:
         # A sample of the domain seldom meets the few tuples that have most of a shaped noise.
         return super()._sums(view, amount, exact=exact or isinstance(self.mechanism, Shaped))
 
     def _with_tables(
         self, tables: Mapping[str, object], which: str = "current"
-    ) -> tuple[View, Tables]:
+    ) -> tuple[ReleaseRows, Tables]:
         if not tables and which == "combined":
             return self._combined_view, {}
         return super()._with_tables(tables, which)
 
     def _bound(self, epsilon: float) -> Bound:
         return self.mechanism.utility(self.likely_rows, self.schema.size, epsilon)
+
+    # ------------------------------------------------------------------ measuring it
+
+    def loss_evidence(self, truth: Truth) -> LossEvidence:
+        from voile.kinds.views.losses import view_evidence  # noqa: PLC0415  (of this class)
+
+        return view_evidence(self, truth)
+
+    def estimate_selections(
+        self,
+        count: Callable[[Sequence[npt.NDArray[Any]]], CountedSelections],
+        *,
+        refine: bool = False,
+    ) -> Floats:
+        mechanism = self.mechanism
+        if not isinstance(mechanism, AlphaBeta):
+            return super().estimate_selections(count, refine=refine)
+        rows = self.to_arrow().combine_chunks()
+        counted = count([codes_of(rows.column(a.name).combine_chunks(), a) for a in self.schema])
+        plain: Floats = mechanism.total(counted.counts, counted.domain)
+        if not refine:
+            return plain
+        refinement = self.refine()
+        variance = mechanism.variance(np.clip(plain, 0, self.likely_rows), counted.domain)
+        model = np.concatenate([refinement.mixture.marginal(s).ravel() for s in counted.subsets])
+        value, _ = refinement.error.combine(plain, variance, model)
+        return value
 
     # ------------------------------------------------------------------ attacking it
 
@@ -304,5 +357,25 @@ class ViewRelease(Release):
             return history_schema(self.schema)
         return super().columns_of(path)
 
+    def counts_rows(self, path: str) -> bool:
+        return not path.startswith(HISTORY_FILES)
+
+    def check_contents(self) -> None:
+        from voile.kinds.views.checks import check_histories  # noqa: PLC0415  (of this class)
+
+        if self.histories is not None:
+            check_histories(self, self.histories)
+
     def foreign_attribute(self) -> str | None:
         return super().foreign_attribute() or (self._view.outside() if self.histories else None)
+
+
+def told_exactly(manifest: ViewManifest) -> Told:
+    """What the release tells exactly, outside of what it promises."""
+    shape = manifest.parameters.noise_prior
+    return Told(
+        rows=manifest.public_rows is not None,
+        marginals=shape is not None and shape.learnt,
+        edits=manifest.parameters.series is not None,
+        kept=tuple(d.what for d in manifest.disclosed if not d.what.startswith((ROWS, MARGINALS))),
+    )

@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Literal, overload
 
 from voile import __version__
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
+from voile.engines.table import Table
 from voile.errors import TableError, UsageError, did_you_mean
 from voile.kinds.classes.grouping import group_table
 from voile.kinds.classes.release import ClassRelease
@@ -17,13 +18,13 @@ from voile.kinds.classes.wish import GROUPINGS, Grouping
 from voile.kinds.counts.release import ConjunctRelease
 from voile.kinds.counts.steps import count_table
 from voile.kinds.counts.wish import CONJUNCTS
-from voile.kinds.descriptions import write_descriptions
 from voile.kinds.done import Done
-from voile.kinds.manifest import File, Parameters, ViewManifest
+from voile.kinds.manifest import File
 from voile.kinds.options import check_options
+from voile.kinds.publishing import write_descriptions
 from voile.kinds.release import Release
 from voile.kinds.staging import Staging, place_for, removed_with
-from voile.kinds.views.describe import describe
+from voile.kinds.views.manifest import Parameters, ViewManifest
 from voile.kinds.views.noise_prior import is_learnt, noise_prior
 from voile.kinds.views.release import ViewRelease
 from voile.kinds.views.terms import disclosed, guarantee, parameters_of, promised
@@ -150,7 +151,7 @@ def publish_table(
             hint=f'voile.publish(…, series="{asked.series}", to="v1.voile")',
         )
     with place_for(to, overwrite=overwrite) as target:
-        source = table if isinstance(table, Table) else Table(table)
+        source = connect(table)
         if asked.series is not None:
             from voile.kinds.views.series import publish_view  # noqa: PLC0415  (made of these steps)
 
@@ -205,7 +206,7 @@ def prepare(table: Table, wish: Wish, progress: Progress) -> Prepared:
     check_domain(schema.size)
     check_nulls(table, schema, wish.nulls)
     progress.start("reading", rows)
-    members = table.keys(schema, drop_nulls=wish.drop_nulls, progress=progress.advance)
+    members = table.keys(schema, drop_nulls=wish.drop_nulls, progress=progress)
     if wish.form == "set":
         members = as_set(members, drop_repetitions=wish.distinct)
     if not len(members):
@@ -263,7 +264,7 @@ def write(prepared: Prepared, wish: Wish, target: Path, *, overwrite: bool) -> V
         manifest = manifest_of(
             prepared, wish, mechanism, parameters, parts, rows_are_public=tells_rows
         )
-        write_descriptions(staging.folder, manifest, describe)
+        write_descriptions(staging.folder, manifest)
         staging.commit()
     return ViewRelease.open(target)
 
