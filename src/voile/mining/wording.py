@@ -7,8 +7,8 @@ import math
 import re
 from collections.abc import Sequence
 
-from voile.engines.sources import quote_identifier
-from voile.engines.sql import literal
+from voile.engines.duckdb.sources import quote_identifier
+from voile.engines.duckdb.sql import literal
 from voile.query.strict import RESERVED
 from voile.schema import Value
 from voile.schema.attribute import plain

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import PromiseError, TableError
 from voile.evaluate.planning.strongest import halved
 from voile.mechanisms import AlphaBeta

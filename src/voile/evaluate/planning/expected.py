@@ -22,8 +22,8 @@ import numpy as np
 from voile.answering import Source, answer
 from voile.answering.answer import Work
 from voile.arrays import Floats
+from voile.engines.duckdb.rows import View
 from voile.engines.parquet import write_part
-from voile.engines.view import View
 from voile.errors import UsageError
 from voile.evaluate.planning.absolute_error import MEAN_OF_ABSOLUTE, expected_errors
 from voile.evaluate.workload import selection_counts

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import PromiseError, UsageError
 from voile.evaluate.planning.expected import ExpectedError, Questions, Selections, Workload, finite
 from voile.evaluate.planning.strongest import (

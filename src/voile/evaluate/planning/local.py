@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from voile.engines.table import Nulls, Table
+from voile.engines.duckdb.table import Nulls, Table
 from voile.errors import TableError, UsageError
 from voile.evaluate.planning.foresight import FOR_THE_STEWARD
 from voile.evaluate.planning.local_measure import Sample, measure

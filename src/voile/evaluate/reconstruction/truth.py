@@ -11,8 +11,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voile.engines.table import Table
-from voile.engines.view import View
+from voile.engines.duckdb.rows import View
+from voile.engines.duckdb.table import Table
 from voile.errors import QueryError, TableError, UsageError
 from voile.evaluate.reconstruction.server import Truth
 from voile.query import parse

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import UsageError, did_you_mean
 from voile.evaluate.risk.disclosure import disclosures
 from voile.evaluate.risk.found import Risk

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import TableError, UsageError
 from voile.recoding.units import Codes, Counts, Units
 

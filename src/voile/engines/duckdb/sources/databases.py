@@ -11,7 +11,7 @@ from urllib.parse import quote, unquote
 
 import pyarrow as pa
 
-from voile.engines.sources.common import (
+from voile.engines.duckdb.sources.common import (
     DATABASE,
     Connection,
     check_names,

@@ -20,7 +20,7 @@ import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from voile.engines.sources.common import (
+from voile.engines.duckdb.sources.common import (
     ARROW,
     DATABASES,
     PACKED,
@@ -38,7 +38,7 @@ from voile.engines.sources.common import (
     quote_literal,
     reading,
 )
-from voile.engines.sources.databases import attach_duckdb, attach_sqlite
+from voile.engines.duckdb.sources.databases import attach_duckdb, attach_sqlite
 from voile.errors import TableError, UsageError
 
 _HEADER_HINT = "the first line of a text file must hold the column names"

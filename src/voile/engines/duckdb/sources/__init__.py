@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from voile.engines.sources.common import (
+from voile.engines.duckdb.sources.common import (
     READS,
     SOURCE,
     Connection,
@@ -15,9 +15,9 @@ from voile.engines.sources.common import (
     reading,
     short_name,
 )
-from voile.engines.sources.databases import attach_postgres
-from voile.engines.sources.files import attach_path
-from voile.engines.sources.memory import attach_dataset, attach_object
+from voile.engines.duckdb.sources.databases import attach_postgres
+from voile.engines.duckdb.sources.files import attach_path
+from voile.engines.duckdb.sources.memory import attach_dataset, attach_object
 from voile.errors import UsageError
 
 __all__ = ["SOURCE", "attach", "quote_identifier", "quote_literal"]

@@ -13,9 +13,9 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from voile.engines.duckdb.sql import first_line
+from voile.engines.duckdb.table import Progress, Table
 from voile.engines.lookups import CodedRows
-from voile.engines.sql import first_line
-from voile.engines.table import Progress, Table
 from voile.errors import TableError, UsageError
 from voile.schema import Schema
 from voile.schema.index import code_type

@@ -19,9 +19,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import sqlglot
 
+from voile.engines.duckdb.sources import SOURCE, attach, quote_identifier
+from voile.engines.duckdb.sql import first_line, kind_of, literal, not_in_domain, off_grid
 from voile.engines.encode import OUTSIDE, SQL, clamped, codes
-from voile.engines.sources import SOURCE, attach, quote_identifier
-from voile.engines.sql import first_line, kind_of, literal, not_in_domain, off_grid
 from voile.errors import SchemaError, TableError, UsageError, did_you_mean
 from voile.schema import Attribute, Bins, Interval, Keys, Kind, Range, Schema, TupleIndex, Values
 from voile.schema.index import code_type

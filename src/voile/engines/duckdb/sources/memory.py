@@ -8,7 +8,7 @@ import duckdb
 import pyarrow as pa
 
 from voile import datasets
-from voile.engines.sources.common import (
+from voile.engines.duckdb.sources.common import (
     READS,
     SOURCE,
     Connection,

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from voile.engines.duckdb.sources import quote_identifier
+from voile.engines.duckdb.sql import first_line
 from voile.engines.encode import computed_values, domain_array, is_computed
-from voile.engines.sources import quote_identifier
-from voile.engines.rendering import expression_sql, guarded
-from voile.engines.sql import first_line
+from voile.engines.duckdb.rendering import expression_sql, guarded
 from voile.errors import QueryError
 from voile.query.predicate import ROW, Expression
 from voile.schema import Schema
