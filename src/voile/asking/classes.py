@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from voile.arrays import Bools, Floats
 from voile.asking.covariance import Form
-from voile.asking.sides import MOST, Atom, Expression, levels
+from voile.asking.sides import MOST, BooleanFunction, SideAtom, levels
 from voile.errors import UsageError
 
 STATES = {
@@ -37,7 +37,7 @@ class Products:
     """Of each side: in which of its classes each condition holds (conditions × classes)."""
 
 
-def products(expression: Expression) -> Products:
+def products(expression: BooleanFunction) -> Products:
     """Take f apart from the side that needs fewer counts."""
     first, second = (*expression.sides, "", "")[:2]
     grids = tuple(assignments(expression.atoms.get(side, ())) for side in (first, second))
@@ -64,7 +64,7 @@ def _alone(condition: str, truth: Bools) -> Products:
     return Products(((condition,), ()), form, classes)
 
 
-def assignments(atoms: Sequence[Atom]) -> npt.NDArray[np.int8]:
+def assignments(atoms: Sequence[SideAtom]) -> npt.NDArray[np.int8]:
     """Every truth assignment of the atoms (assignments × atoms)."""
     states = [(0, 1, 2) if atom.nullable else (0, 2) for atom in atoms]
     size = math.prod(map(len, states))
@@ -174,7 +174,7 @@ def _distinct(sets: Bools) -> Floats:
 class Sets:
     """Sets of one side's assignments, in SQL."""
 
-    atoms: tuple[Atom, ...]
+    atoms: tuple[SideAtom, ...]
     grid: npt.NDArray[np.int8]
 
     def sql_of(self, sets: Bools) -> tuple[str, ...]:

@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import reduce
+from typing import Union
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +22,8 @@ from sqlglot.errors import SqlglotError
 from voile.errors import QueryError, UsageError, did_you_mean
 from voile.query import strict
 from voile.query.bind import Binder
-from voile.query.text import Dialect, place, refusal, short, to_same_sql, too_deep
+from voile.query.predicate import And, Not, Or, Xor
+from voile.query.text import Dialect, UnwrittenError, place, refusal, short, too_deep, written
 from voile.schema import Schema
 
 Levels = npt.NDArray[np.int8]
@@ -52,7 +55,7 @@ NEVER_NULL = (
 
 
 @dataclass(frozen=True)
-class Atom:
+class SideAtom:
     """A condition of one side: its SQL there, and whether it may be unknown of a row."""
 
     side: str
@@ -60,27 +63,19 @@ class Atom:
     nullable: bool
 
 
-@dataclass(frozen=True)
-class Joined:
-    """and, or, not or xor of parts; the parts of an atom are none."""
-
-    word: str
-    parts: tuple[Joined | Atom | bool | None, ...]
-
-
-Tree = Joined | Atom | bool | None
-"""None is NULL."""
+Tree = Union[SideAtom, bool, None, "And[Tree]", "Or[Tree]", "Not[Tree]", "Xor[Tree]"]
+"""In three-valued logic; None is NULL."""
 
 
 @dataclass(frozen=True)
-class Expression:
+class BooleanFunction:
     """A Boolean function of at most two sides."""
 
     text: str
     tree: Tree
     sides: tuple[str, ...]
     """Those that it reads, in the order in which the servers were given."""
-    atoms: Mapping[str, tuple[Atom, ...]]
+    atoms: Mapping[str, tuple[SideAtom, ...]]
     """Of each side that it reads."""
     remarks: tuple[str, ...] = ()
     """What the analyst should know and is not wrong."""
@@ -88,7 +83,7 @@ class Expression:
     """Where it reads one side only, without XOR and constants: its SQL, as it was written."""
 
 
-def read(text: str, schemas: Mapping[str, Schema]) -> Expression:
+def read(text: str, schemas: Mapping[str, Schema]) -> BooleanFunction:
     """Read an expression over these servers' columns; refuse with the place in the text."""
     tree = parsed(text)
     try:
@@ -102,22 +97,28 @@ def read(text: str, schemas: Mapping[str, Schema]) -> Expression:
     sides = tuple(name for name in schemas if reader.atoms.get(name))
     atoms = {name: tuple(reader.atoms[name]) for name in sides}
     remarks = tuple(dict.fromkeys(reader.remarks))
-    return Expression(text, found, sides, atoms, remarks, written(text, schemas, tree, found))
+    whole = whole_condition(text, schemas, tree, found)
+    return BooleanFunction(text, found, sides, atoms, remarks, whole)
 
 
-def written(text: str, schemas: Mapping[str, Schema], tree: exp.Expr, found: Tree) -> str | None:
+def whole_condition(
+    text: str, schemas: Mapping[str, Schema], tree: exp.Expr, found: Tree
+) -> str | None:
     """The SQL of an expression that reads one side: AND, OR and NOT are the server's own words."""
     if not is_plain(found):
         return None
     whole = _Reader(text, schemas, coarse=True).tree(tree)
-    return whole.sql if isinstance(whole, Atom) else None
+    return whole.sql if isinstance(whole, SideAtom) else None
 
 
 def is_plain(tree: Tree) -> bool:
     """Whether it has neither XOR nor constants."""
-    if isinstance(tree, Joined):
-        return tree.word != "xor" and all(map(is_plain, tree.parts))
-    return isinstance(tree, Atom)
+    match tree:
+        case And(parts) | Or(parts):
+            return all(map(is_plain, parts))
+        case Not(part):
+            return is_plain(part)
+    return isinstance(tree, SideAtom)
 
 
 def parsed(text: str) -> exp.Expr:
@@ -154,7 +155,7 @@ class _Reader:
     schemas: Mapping[str, Schema]
     coarse: bool = False
     """Whether all that reads one side is one atom; else only what no AND, OR, NOT or XOR joins."""
-    atoms: dict[str, list[Atom]] = field(default_factory=dict)
+    atoms: dict[str, list[SideAtom]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
     def is_small(self) -> bool:
@@ -189,15 +190,16 @@ class _Reader:
     def joined(self, node: exp.Expr) -> Tree:
         match node:
             case exp.Not():
-                return Joined("not", (self.part(node.this),))
+                return Not(self.part(node.this))
             case exp.And() | exp.Or():
-                return Joined(node.key, tuple(self.part(p) for p in node.flatten()))
+                parts = tuple(self.part(p) for p in node.flatten())
+                return And(parts) if isinstance(node, exp.And) else Or(parts)
             case exp.Xor():
                 self.check_xor(node)
-                return Joined("xor", (self.part(node.this), self.part(node.expression)))
+                return Xor(self.part(node.this), self.part(node.expression))
             case exp.EQ() | exp.NEQ() if self.joins(node):
-                found = Joined("xor", (self.part(node.this), self.part(node.expression)))
-                return Joined("not", (found,)) if isinstance(node, exp.EQ) else found
+                found = Xor(self.part(node.this), self.part(node.expression))
+                return Not(found) if isinstance(node, exp.EQ) else found
         raise refusal(
             self.text,
             f"{short(node)} reads {' and '.join(self.sides(node))} at once",
@@ -239,7 +241,7 @@ class _Reader:
 
     # ------------------------------------------------------------------ one side
 
-    def atom(self, node: exp.Expr, side: str) -> Atom:
+    def atom(self, node: exp.Expr, side: str) -> SideAtom:
         schema = self.schemas[side]
         binder = Binder(self.text, schema, {side.lower()})
         bound = binder.expression(node)
@@ -251,11 +253,11 @@ class _Reader:
         for column in bare.find_all(exp.Column):
             name = binder.attribute(column)
             column.replace(exp.column(exp.to_identifier(name, quoted=True)))
-        sql = to_same_sql(bare.this)
-        if sql is None:
+        try:
+            found = SideAtom(side, written(bare.this), nullable)
+        except UnwrittenError:
             raise refusal(self.text, f"{short(node)} cannot be used here",
-                          place(self.text, [node]), SHAPE)  # fmt: skip
-        found = Atom(side, sql, nullable)
+                          place(self.text, [node]), SHAPE) from None  # fmt: skip
         known = self.atoms.setdefault(side, [])
         if found not in known:
             known.append(found)
@@ -288,24 +290,21 @@ class _Reader:
         return Binder(self.text, self.schemas[side], {side.lower()})
 
 
-def levels(tree: Tree, of: Mapping[Atom, Levels]) -> Levels:
+def levels(tree: Tree, of: Mapping[SideAtom, Levels]) -> Levels:
     """The truth value of a tree, given those of its atoms; arrays are broadcast."""
     match tree:
         case None:
             return np.array(1, dtype=np.int8)
         case bool():
             return np.array(2 * tree, dtype=np.int8)
-        case Atom():
+        case SideAtom():
             return of[tree]
-    parts = [levels(part, of) for part in tree.parts]
-    match tree.word:
-        case "not":
-            return np.asarray(2 - parts[0], dtype=np.int8)
-        case "xor":
-            one, other = parts
+        case Not(part):
+            return np.asarray(2 - levels(part, of), dtype=np.int8)
+        case Xor(left, right):
+            one, other = levels(left, of), levels(right, of)
             known = (one != 1) & (other != 1)
             return np.where(known, np.where(one == other, 0, 2), 1).astype(np.int8)
-    joined = parts[0]
-    for part in parts[1:]:
-        joined = np.minimum(joined, part) if tree.word == "and" else np.maximum(joined, part)
-    return joined
+        case And(parts) | Or(parts):
+            join = np.minimum if isinstance(tree, And) else np.maximum
+            return reduce(join, [levels(part, of) for part in parts])

@@ -23,7 +23,7 @@ from voile.query.text import written
 ROW = "release row"
 """What engines call the row that an expression is about, in case a name could mean another's."""
 
-Part = TypeVar("Part", covariant=True)
+Part_co = TypeVar("Part_co", covariant=True)
 Leaf = TypeVar("Leaf")
 Value = TypeVar("Value")
 
@@ -106,28 +106,28 @@ def wording(part: Expression) -> str:
 
 
 @dataclass(frozen=True)
-class And(Generic[Part]):
+class And(Generic[Part_co]):
     """All parts hold; without parts it is true."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[Part_co, ...]
 
 
 @dataclass(frozen=True)
-class Or(Generic[Part]):
+class Or(Generic[Part_co]):
     """Some part holds; without parts it is false."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[Part_co, ...]
 
 
 @dataclass(frozen=True)
-class Not(Generic[Part]):
-    part: Part
+class Not(Generic[Part_co]):
+    part: Part_co
 
 
 @dataclass(frozen=True)
-class Xor(Generic[Part]):
-    left: Part
-    right: Part
+class Xor(Generic[Part_co]):
+    left: Part_co
+    right: Part_co
 
 
 Joined = Union[Leaf, "And[Joined[Leaf]]", "Or[Joined[Leaf]]"]
@@ -200,13 +200,19 @@ def both(left: Predicate | None, right: Predicate | None) -> Predicate | None:
 
 
 def as_atom(predicate: Predicate, names: Sequence[str]) -> Atom:
-    """A whole condition as one atom that reads these attributes."""
+    """A whole condition as one atom that reads these attributes, known by its truth.
+
+    It is not to be evaluated: what cannot be computed in one part would be lost in the others.
+    """
     if isinstance(predicate, Atom):
         return predicate
-    node = folded(
-        predicate,
-        lambda atom: atom.node,
-        lambda parts: exp.and_(*parts) if parts else exp.true(),
-        lambda parts: exp.or_(*parts) if parts else exp.false(),
-    )
-    return Atom(node, tuple(names))
+    return Atom(_node(predicate), tuple(names))
+
+
+def _node(predicate: Predicate) -> exp.Expr:
+    if isinstance(predicate, Atom):
+        return predicate.node
+    if not predicate.parts:
+        return exp.true() if isinstance(predicate, And) else exp.false()
+    join = exp.and_ if isinstance(predicate, And) else exp.or_
+    return join(*map(_node, predicate.parts))

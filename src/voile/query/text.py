@@ -77,6 +77,11 @@ def written(node: exp.Expr) -> str:
         raise UnwrittenError(node.key) from error
 
 
+def read_back(sql: str) -> exp.Expr:
+    """The tree of one expression that was written to a file."""
+    return sqlglot.parse_one(sql, dialect=Dialect)
+
+
 def single_select(sql: str) -> exp.Select:
     """The one SELECT that the text holds."""
     if not isinstance(sql, str):

@@ -21,13 +21,14 @@ from voile.answering.noisy.work import terms_needed
 from voile.answering.notes import bin_notes
 from voile.answering.totals import Groups
 from voile.arrays import Floats
+from voile.engines.duckdb.rendering import condition_sql, expression_sql
 from voile.engines.lookups import Joined, Lookup, Summand, Sums, Tree, cells_of
 from voile.errors import QueryError, UsageError, did_you_mean
 from voile.noise.halves import half_mask
 from voile.privacy.interactive.laws import Change, NoiseLaw, noise_law
 from voile.query import parse
 from voile.query.domain import GroupedSum
-from voile.query.predicate import Expression, Term, both, to_sql
+from voile.query.predicate import Expression, Term, both
 from voile.query.query import Query
 from voile.schema import Schema
 from voile.serve.canonical import FALSE, TRUE, digest, meaning_of_values, told
@@ -160,7 +161,7 @@ class Asking:
         query = self._query(sql)
         terms = terms_needed(query)
         # One order for all ways to write GROUP BY, so that they have one stored answer.
-        order = sorted(range(len(query.groups)), key=lambda i: query.groups[i].sql)
+        order = sorted(range(len(query.groups)), key=lambda i: query.groups[i].canonical)
         stored = tuple(query.groups[i] for i in order)
         expected, listed = self._tried.listed(query, stored)
         groups, places = arranged(listed, order)
@@ -209,7 +210,7 @@ class Asking:
         meant = {
             "subset": shape.rows.told,
             "where": meaning,
-            "groups": [group.sql for group in shape.groups],
+            "groups": [group.canonical for group in shape.groups],
             "values": meaning_of_values(term.values, numbers),
             # What the stored steps mean follows from these.
             "range": [low, high],
@@ -218,9 +219,9 @@ class Asking:
         }
         kept = {
             "subset": shape.rows.told,
-            "where": to_sql(where) if where else None,
-            "groups": [group.sql for group in shape.groups],
-            "values": [value.sql for value in term.values],
+            "where": condition_sql(where) if where else None,
+            "groups": [expression_sql(group) for group in shape.groups],
+            "values": [expression_sql(value) for value in term.values],
             "low": low, "high": high, "scale": scale, "cells": shape.cells,
             "l1": change.l1, "l2_squared": change.l2_squared,
             "noise": law.kind, "variance": float(law.variance), "sql": query.sql,

@@ -17,7 +17,6 @@ from scipy.stats import chi2
 
 from voile.answering.totals import row_codes
 from voile.arrays import Floats, Ints
-from voile.query.predicate import guarded
 from voile.query.rows import RowSums
 from voile.serve.question import Asking
 from voile.serve.told_apart import Domains, Kind, lots
@@ -148,8 +147,8 @@ class Weights:
         counting = seen.steps[parts] != 0
         parts, first = parts[counting], first[counting]
         keys = tuple(
-            self._domains.values(guarded(sql), seen.columns).take(first).to_pylist()
-            for sql in answer.kind.groups
+            self._domains.values(group, seen.columns).take(first).to_pylist()
+            for group in answer.kind.groups
         )
         sizes = [len(known) for known in question.expected.keys]
         rows = RowSums(keys, np.empty((0, 1)))

@@ -226,7 +226,7 @@ def answer_of(kept: Kept, asking: Asking) -> Answer:
     subset = None
     if isinstance(told, str) and told != "all":
         sql = next(one.sql for one in asking.setting.subsets if one.name == told)
-        subset = declared(sql, asking.setting.schema).where
+        subset = declared(sql, asking.setting.schema).predicate
     half = told["half"] if isinstance(told, dict) else None
     return Answer(
         Kind.of(question, subset), half, question["sql"], tuple(json.loads(kept.entry.answer))

@@ -17,10 +17,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from voile.engines.duckdb.rendering import expression_sql, guarded
 from voile.engines.duckdb.sources import quote_identifier
 from voile.engines.duckdb.sql import first_line
 from voile.engines.encode import computed_values, domain_array, is_computed
-from voile.engines.duckdb.rendering import expression_sql, guarded
 from voile.errors import QueryError
 from voile.query.predicate import ROW, Expression
 from voile.schema import Schema
@@ -41,7 +41,7 @@ NATIVE = {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBL
 
 
 class Domain:
-    """Evaluates expressions on the domains of a schema, on a connection that someone else looks after."""
+    """Evaluates expressions on a schema's domains; someone else looks after the connection."""
 
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, schema: Schema, *, strict: bool = False

@@ -11,7 +11,7 @@ from functools import lru_cache
 from sqlglot.dialects.duckdb import DuckDB
 from sqlglot.errors import ErrorLevel
 
-from voile.query.predicate import Expression, Predicate, Term, folded
+from voile.query.predicate import Expression, Predicate, folded
 from voile.query.rows import Flags, Key, Shifted, WeightedTerm
 from voile.query.value_types import ValueKind, ValueType
 
@@ -93,8 +93,3 @@ def product_sql(factors: Sequence[Shifted]) -> str:
 
 def as_double(value: Expression) -> str:
     return f"CAST({guarded(value)} AS DOUBLE)"
-
-
-def term_sql(term: Term) -> str:
-    """A term without weights, as an aggregate."""
-    return sum_sql(WeightedTerm(term))

@@ -16,9 +16,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from voile.engines.duckdb.domain import Domain
-from voile.engines.duckdb.sources import quote_identifier
-from voile.engines.duckdb.sql import first_line, literal, not_in_domain, off_grid
-from voile.engines.encode import SQL, codes, domain_array, values_at
 from voile.engines.duckdb.rendering import (
     condition_sql,
     expression_sql,
@@ -28,6 +25,9 @@ from voile.engines.duckdb.rendering import (
     sum_sql,
     value_type,
 )
+from voile.engines.duckdb.sources import quote_identifier
+from voile.engines.duckdb.sql import first_line, literal, not_in_domain, off_grid
+from voile.engines.encode import SQL, codes, domain_array, values_at
 from voile.errors import QueryError, ReleaseError, UsageError
 from voile.query.predicate import ROW, Expression, Predicate, wording
 from voile.query.rows import HISTORY, SCORE, SPREAD, Key, RowSums, Shifted, WeightedTerm

@@ -14,7 +14,15 @@ import numpy as np
 
 from voile.arrays import Bools, Floats, Ints
 from voile.query.domain.compare import on_whole_numbers, separable
-from voile.query.domain.inputs import Array, DomainEngine, Weights, all_hold, numbers, some_hold, truths
+from voile.query.domain.inputs import (
+    Array,
+    DomainEngine,
+    Weights,
+    all_hold,
+    numbers,
+    some_hold,
+    truths,
+)
 from voile.query.domain.intervals import intervals
 from voile.query.domain.problem import Axis, Group, Problem, classed
 from voile.query.domain.split import Component, reads
@@ -158,7 +166,7 @@ def collapse(part: Predicate, problem: Problem, columns: dict[Expression, Any]) 
     return And(inner) if isinstance(part, And) else Or(inner)
 
 
-def gathered(part: And | Or) -> list[Predicate]:
+def gathered(part: And[Predicate] | Or[Predicate]) -> list[Predicate]:
     """The parts, those on the same single attribute joined into one."""
     same: dict[object, list[Predicate]] = {}
     for number, inner in enumerate(part.parts):

@@ -91,7 +91,7 @@ def walk(problem: Problem, memory: int) -> Walk | None:
     return Walk(by_position(problem, states), tuple(steps), widest, looked, row * widest)
 
 
-def numbered(root: And) -> tuple[list[Node], list[tuple[Atom, int]]]:
+def numbered(root: And[Predicate]) -> tuple[list[Node], list[tuple[Atom, int]]]:
     """Nodes with the one above before those below, and the atoms with the node above them."""
     nodes: list[Node] = []
     atoms: list[tuple[Atom, int]] = []

@@ -234,9 +234,9 @@ class DomainSums:
         groups = [self._group(group)[0] for group in component.groups]
         cells = math.prod(group.size for group in groups)
         if cells * 16 > self._memory:
+            named = ", ".join(group.canonical for group in component.groups)
             raise QueryError(
-                f"the groups by {', '.join(g.canonical for g in component.groups)} are {cells:,}, and "
-                "conditions or values tie them together",
+                f"the groups by {named} are {cells:,}, and conditions or values tie them together",
                 hint="group by fewer or coarser expressions",
             )
         problem = prepare(

@@ -37,9 +37,7 @@ def atom_truth(problem: Problem, atom: Atom) -> Bools:
         problem.dense[atom] = (
             linear_truth(problem, linear, atom.attributes)
             if linear
-            else truths(on_positions(problem, atom)).reshape(
-                shape(problem, atom.attributes)
-            )
+            else truths(on_positions(problem, atom)).reshape(shape(problem, atom.attributes))
         )
     result: Bools = problem.dense[atom]
     return result
