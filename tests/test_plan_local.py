@@ -37,7 +37,7 @@ from voile.evaluate.planning.local_error import (
 )
 from voile.evaluate.planning.local_measure import Cut, Sample, measure, tuple_beliefs
 from voile.evaluate.planning.local_wish import LocalWish, parse_breach, shortened
-from voile.privacy.guarantees.beliefs import Breach, SBreach
+from voile.privacy.guarantees import Breach, SBreach
 from voile.privacy.local import (
     amplification,
     epsilon_of,

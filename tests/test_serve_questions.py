@@ -16,10 +16,10 @@ from tests.answered import SCHEMA, Untouchable, asker_of, parts_of
 from voile.engines.duckdb.counted import read_counted, write_counted
 from voile.engines.duckdb.table import Table
 from voile.errors import QueryError, TableError, UsageError, VoileError
-from voile.noise.halves import id_hash, members, row_hashes
+from voile.noise.keyed import id_hash, members, row_hashes
 from voile.schema import Schema
-from voile.serve.asker import Asker
-from voile.serve.question import Asking
+from voile.serve.query_service import QueryService
+from voile.serve.question import QuestionReader
 from voile.serve.setting import Setting
 
 DOMAIN = Schema.from_dict(SCHEMA)
@@ -42,8 +42,8 @@ def some_rows(generator: np.random.Generator, count: int) -> list[dict[str, Any]
     ]
 
 
-def asking(**changed: Any) -> Asking:
-    return Asking(replace(SETTING, **changed))
+def asking(**changed: Any) -> QuestionReader:
+    return QuestionReader(replace(SETTING, **changed))
 
 
 # ---------------------------------------------------------------------- what questions mean
@@ -81,7 +81,7 @@ def test_conditions_that_differ_have_two(one: str, other: str) -> None:
     assert len(found) == 2
 
 
-def key(reader: Asking, sql: str, subset: Any = "all") -> tuple[str, ...]:
+def key(reader: QuestionReader, sql: str, subset: Any = "all") -> tuple[str, ...]:
     return tuple(total.key for total in reader.read(sql, subset).totals)
 
 
@@ -219,7 +219,7 @@ REFUSED = [
 def test_refusals_do_not_touch_a_row(sql: str, tmp_path: Path) -> None:
     rows = pa.Table.from_pylist(some_rows(np.random.default_rng(1), 20))
     with asker_of(tmp_path / "server", rows, schema=DOMAIN) as found:
-        blind = Asker(found.setting, Untouchable(), found.ledger)
+        blind = QueryService(found.setting, Untouchable(), found.ledger)
         with pytest.raises(VoileError) as caught:
             blind.ask("ana", sql)
         assert isinstance(caught.value, QueryError | UsageError)
@@ -246,7 +246,7 @@ def test_too_many_groups_and_too_wide_conditions_are_refused() -> None:
 
 
 def test_what_takes_too_long_on_the_domain_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voile.serve.tried.PATIENCE", 0.1)
+    monkeypatch.setattr("voile.serve.domain_evaluator.PATIENCE", 0.1)
     reader = asking()
     far = "levenshtein(lpad(sex, 1000, 'a'), lpad(sex, 1000, 'b'))"
     with pytest.raises(QueryError, match="takes longer than"):
@@ -362,8 +362,8 @@ def test_no_expression_is_computed_on_rows(tmp_path: Path) -> None:
     rows = pa.Table.from_pylist(some_rows(np.random.default_rng(3), 2000))
     sql = "select sex, sum(age * debt) from t where levenshtein(sex, 'Mole') < age group by sex"
     with asker_of(tmp_path / "s", rows, schema=DOMAIN, noiseless=True) as found:
-        found._asking.read(sql)
-        found._asking._tried.view._con.close()  # nothing is left that could compute SQL
+        found._reader.read(sql)
+        found._reader._evaluator.view._con.close()  # nothing is left that could compute SQL
         told = found.ask("ana", sql).answer
     near = {"Female": 5, "Male": 1}
     for row in told.rows:

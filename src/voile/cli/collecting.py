@@ -15,7 +15,7 @@ from voile.terminal.collecting import collected_view, listening_data, listening_
 
 if TYPE_CHECKING:
     from voile.client import Spec
-    from voile.collect.serving import Listening, Serving
+    from voile.collect.serving import CollectorOptions, CollectorStatus
 
 
 @commands.command()
@@ -73,16 +73,16 @@ def collect(
     if overwrite:
         raise UsageError("--overwrite belongs to --release", hint="a store is never overwritten")
     check_installed("a collector")
-    from voile.collect.app import Limits
-    from voile.collect.serving import Serving, check_origins
+    from voile.collect.app import RequestLimits
+    from voile.collect.serving import CollectorOptions, check_origins
     from voile.units import byte_count
     from voile.web.address import Address
     from voile.web.rate import Rate
 
-    how = Serving(
+    how = CollectorOptions(
         Address.read(listen or "127.0.0.1:8400"),
         Rate.read(rate, burst),
-        Limits(rows=most_rows, bytes=byte_count(most_bytes)),
+        RequestLimits(rows=most_rows, bytes=byte_count(most_bytes)),
         public=public,
         proxy=proxy,
         origins=check_origins(origin or []),
@@ -101,11 +101,11 @@ def release_store(
     show(done.to_dict() if as_json else None, lambda: collected_view(done))
 
 
-def run(store: Path, spec: Spec | None, how: Serving, *, as_json: bool) -> None:
-    from voile.collect.serving import serve
+def run(store: Path, spec: Spec | None, how: CollectorOptions, *, as_json: bool) -> None:
+    from voile.collect.serving import run_collector
     from voile.units import counted
 
-    def ready(found: Listening) -> None:
+    def ready(found: CollectorStatus) -> None:
         """One line of JSON, for programs that wait for it."""
         if how.public:
             say("note: without TLS in front, anybody on the way can read and change what is sent")
@@ -114,13 +114,13 @@ def run(store: Path, spec: Spec | None, how: Serving, *, as_json: bool) -> None:
         else:
             show(None, lambda: listening_view(found, store))
 
-    rows = serve(store, spec, how, ready=ready, note=lambda text: say(f"note: {text}"))
+    rows = run_collector(store, spec, how, ready=ready, note=lambda text: say(f"note: {text}"))
     say(f"stopped; {store} has {counted(rows, 'row')}")
 
 
 def read_spec(path: Path | None) -> Spec | None:
     from voile.client import Spec
-    from voile.publishing.local.specs import check_releasable
+    from voile.kinds.perturbed.specs import check_releasable
 
     if path is None:
         return None

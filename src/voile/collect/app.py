@@ -19,9 +19,9 @@ from starlette.exceptions import HTTPException
 from voile.client import Submission, WrongSpecError, read_submission
 from voile.collect.writer import Writer
 from voile.errors import UsageError
-from voile.web.body import Bodies
+from voile.web.body import BodyReader
 from voile.web.guard import Guard, fault, refused
-from voile.web.rate import Buckets
+from voile.web.rate import RateLimiter
 from voile.web.refusal import RefusalError, unavailable
 
 HINTS = {
@@ -33,7 +33,7 @@ OTHER_HINT = "ask as docs/guides/collecting.md says"
 
 
 @dataclass(frozen=True)
-class Limits:
+class RequestLimits:
     """What one request may take, and all of them together."""
 
     rows: int = 10_000
@@ -55,11 +55,11 @@ class Limits:
 class Collector:
     """The answers, over a writer and its store."""
 
-    def __init__(self, writer: Writer, limits: Limits) -> None:
+    def __init__(self, writer: Writer, limits: RequestLimits) -> None:
         self._writer = writer
         self._spec = writer.store.spec
         self._limits = limits
-        self._bodies = Bodies(
+        self._bodies = BodyReader(
             limits.bytes,
             together=limits.bytes_together,
             seconds=limits.seconds,
@@ -98,14 +98,14 @@ class Collector:
 
 def make_app(
     writer: Writer,
-    buckets: Buckets,
+    buckets: RateLimiter,
     *,
-    limits: Limits | None = None,
+    limits: RequestLimits | None = None,
     origins: tuple[str, ...] = (),
     note: Callable[[str], None] = lambda _: None,
 ) -> FastAPI:
     """The application; `origins` are the web pages (scheme and host) whose scripts may use it."""
-    collector = Collector(writer, limits or Limits())
+    collector = Collector(writer, limits or RequestLimits())
     app = FastAPI(
         title="Voile collector",
         docs_url=None,
@@ -138,10 +138,10 @@ def make_app(
 
 
 async def answer_error(_: Request, error: Exception) -> Response:
-    return refused(refusal_of(error))
+    return refused(as_refusal(error))
 
 
-def refusal_of(error: Exception) -> RefusalError:
+def as_refusal(error: Exception) -> RefusalError:
     """What to answer to whom an error was raised for."""
     match error:
         case RefusalError():

@@ -14,13 +14,13 @@ Codes = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Layout:
+class RowLayout:
     """How many codes each column has; each is kept in the fewest whole bytes (1, 2, 4 or 8)."""
 
     sizes: tuple[int, ...]
 
     @classmethod
-    def of(cls, spec: Spec) -> Layout:
+    def of(cls, spec: Spec) -> RowLayout:
         return cls(tuple(column.size for column in spec.columns))
 
     @property

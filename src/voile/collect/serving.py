@@ -9,23 +9,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from voile.client import Spec
-from voile.collect.app import Limits, make_app
+from voile.collect.app import RequestLimits, make_app
 from voile.collect.store import opened
 from voile.collect.writer import Writer
 from voile.errors import UsageError, VoileError
-from voile.publishing.local.specs import check_releasable
+from voile.kinds.perturbed.specs import check_releasable
 from voile.web.address import Address, bound, check_proxy
-from voile.web.rate import Buckets, Rate
-from voile.web.server import Server, settings
+from voile.web.rate import Rate, RateLimiter
+from voile.web.server import WebServer, settings
 
 
 @dataclass(frozen=True)
-class Serving:
+class CollectorOptions:
     """How a collector serves."""
 
     address: Address
     rate: Rate
-    limits: Limits = field(default_factory=Limits)
+    limits: RequestLimits = field(default_factory=RequestLimits)
     public: bool = False
     """Whether it may listen where other machines can reach it."""
     proxy: str | None = None
@@ -41,7 +41,7 @@ class Serving:
 
 
 @dataclass(frozen=True)
-class Listening:
+class CollectorStatus:
     """A collector that is ready: where it listens, for which survey, and what it has."""
 
     url: str
@@ -49,12 +49,12 @@ class Listening:
     rows: int
 
 
-def serve(
+def run_collector(
     folder: Path,
     spec: Spec | None,
-    how: Serving,
+    how: CollectorOptions,
     *,
-    ready: Callable[[Listening], None],
+    ready: Callable[[CollectorStatus], None],
     note: Callable[[str], None],
 ) -> int:
     """Collect until a signal comes; returns how many rows the store then has."""
@@ -67,11 +67,11 @@ def serve(
         writer = Writer(store)
         try:
             app = make_app(
-                writer, Buckets(how.rate), limits=how.limits, origins=how.origins, note=note
+                writer, RateLimiter(how.rate), limits=how.limits, origins=how.origins, note=note
             )
             address = Address(*listener.getsockname()[:2])
-            found = Listening(address.to_url(), store.spec.digest, store.count)
-            server = Server(settings(app, how.proxy), lambda: ready(found))
+            found = CollectorStatus(address.to_url(), store.spec.digest, store.count)
+            server = WebServer(settings(app, how.proxy), lambda: ready(found))
             asyncio.run(server.serve(sockets=[listener]))
         finally:
             writer.close()

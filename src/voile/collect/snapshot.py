@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from voile.client import Spec
-from voile.collect.layout import Codes, Layout
+from voile.collect.layout import Codes, RowLayout
 from voile.collect.store import DATABASE, check_kind, check_same, connect, spec_of, unusable
 from voile.errors import UsageError
 
@@ -26,7 +26,7 @@ class Snapshot:
 
     def batches(self, size: int = BATCH) -> Iterator[list[Codes]]:
         """Codes, one array for each column. In the order of the ids, which tells nothing."""
-        layout = Layout.of(self.spec)
+        layout = RowLayout.of(self.spec)
         rows = self._db.execute("SELECT codes FROM rows ORDER BY id")
         while found := rows.fetchmany(size):
             yield layout.unpack(b"".join(codes for (codes,) in found))

@@ -20,7 +20,7 @@ from http import HTTPStatus
 from pathlib import Path
 
 from voile.client import Spec, Submission
-from voile.collect.layout import Layout
+from voile.collect.layout import RowLayout
 from voile.engines.parquet import sync
 from voile.errors import UsageError
 from voile.web.refusal import RefusalError, unavailable
@@ -74,7 +74,7 @@ class Store:
         self.broken: str | None = None
         """What went wrong, once nothing is taken any more."""
         self._db = connection
-        self._layout = Layout.of(spec)
+        self._layout = RowLayout.of(spec)
         self.count = int(connection.execute("SELECT count(*) FROM rows").fetchone()[0])
 
     def add(self, submissions: Sequence[Submission]) -> list[Added | RefusalError]:
@@ -257,7 +257,7 @@ def prepare(connection: sqlite3.Connection, spec: Spec | None, most_bytes: int |
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute(f"PRAGMA user_version = {VERSION}")
         for statement in TABLES:
-            connection.execute(statement.format(width=Layout.of(spec).width))
+            connection.execute(statement.format(width=RowLayout.of(spec).width))
         connection.execute("INSERT INTO spec VALUES (1, ?)", [spec.raw])
     connection.execute("COMMIT")
 

@@ -20,18 +20,18 @@ from starlette.exceptions import HTTPException
 
 from voile.errors import UsageError, VoileError
 from voile.serve import wire
-from voile.serve.desk import Caller, Desk, refusal_of, unauthorized
+from voile.serve.desk import Api, Caller, refusal_of, unauthorized
 from voile.serve.document import NUMBERS, OPERATIONS, Operation, describe
 from voile.serve.ledger.base import LedgerError, RolledBackError
-from voile.web.body import Bodies
+from voile.web.body import BodyReader
 from voile.web.guard import Guard, fault, refused
-from voile.web.headers import Headers
-from voile.web.pool import Pool
-from voile.web.rate import Buckets, Rate
+from voile.web.headers import SecurityHeaders
+from voile.web.pool import WorkPool
+from voile.web.rate import Rate, RateLimiter
 from voile.web.refusal import RefusalError
 
 if TYPE_CHECKING:
-    from voile.serve.asker import Asker
+    from voile.serve.query_service import QueryService
 
 WHAT = "the server"
 HINTS = {
@@ -80,9 +80,9 @@ MOST, BEFORE = Number(*NUMBERS["most"], default=100), Number(*NUMBERS["before"],
 class Endpoints:
     """From requests to the desk and back."""
 
-    def __init__(self, desk: Desk, pool: Pool) -> None:
+    def __init__(self, desk: Api, pool: WorkPool) -> None:
         self._pool = pool
-        self._bodies = Bodies(
+        self._bodies = BodyReader(
             wire.BODY_BYTES,
             together=TOGETHER * wire.BODY_BYTES,
             seconds=SECONDS,
@@ -172,25 +172,29 @@ def answer(data: Mapping[str, Any]) -> Response:
 
 
 def make_app(
-    asker: Asker, rate: Rate, pool: Pool, *, note: Callable[[str], None] = lambda _: None
+    service: QueryService,
+    rate: Rate,
+    pool: WorkPool,
+    *,
+    note: Callable[[str], None] = lambda _: None,
 ) -> FastAPI:
     """The application; `rate` is that of one address, and of one token."""
-    endpoints = Endpoints(Desk(asker, rate), pool)
+    endpoints = Endpoints(Api(service, rate), pool)
     app = FastAPI(
         title="Voile", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False
     )
     for operation in OPERATIONS:
         add(app, operation, getattr(endpoints, operation.name))
-    document = json.dumps(describe(app, asker.setting)).encode()
+    document = json.dumps(describe(app, service.setting)).encode()
     serve_bytes(app, "/openapi.json", document, "application/json")
     for path, content, kind in pages():
         serve_bytes(app, path, content, kind)
     app.add_api_route("/health", endpoints.health, methods=["HEAD"], include_in_schema=False)
-    tell = Telling(note)
+    tell = ErrorAnswers(note)
     for error in (VoileError, HTTPException):
         app.add_exception_handler(error, tell.answer_error)
-    app.add_middleware(Guard, buckets=Buckets(rate), note=note, what=WHAT, free=("/health",))
-    app.add_middleware(Headers)
+    app.add_middleware(Guard, buckets=RateLimiter(rate), note=note, what=WHAT, free=("/health",))
+    app.add_middleware(SecurityHeaders)
     return app
 
 
@@ -228,12 +232,12 @@ def pages() -> list[tuple[str, bytes, str]]:
     return found
 
 
-class Telling:
+class ErrorAnswers:
     """Answers errors; the steward alone hears what is wrong with the ledger, but not too often."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self._note = note
-        self._rate = Buckets(Rate(1 / 60, 1))
+        self._rate = RateLimiter(Rate(1 / 60, 1))
 
     async def answer_error(self, request: Request, error: Exception) -> Response:
         if isinstance(error, LedgerError | RolledBackError) and not self._rate.wait("ledger"):

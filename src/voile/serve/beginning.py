@@ -19,12 +19,12 @@ from voile.engines.duckdb.table import Progress, Table
 from voile.engines.lookups import Summand, Sums
 from voile.engines.parquet import sync
 from voile.errors import UsageError
+from voile.kinds.views.wish import Wish, choose_schema
 from voile.privacy.interactive.promise import needed
-from voile.publishing.wish import Wish, choose_schema
 from voile.schema import Schema
 from voile.serve.ledger import begin_ledger
 from voile.serve.ledger.postgres import check_url
-from voile.serve.question import Asking
+from voile.serve.question import QuestionReader
 from voile.serve.setting import FILE, TABLE, Setting, Subset
 
 NAME = 60
@@ -168,7 +168,7 @@ def with_subsets(setting: Setting, subsets: Mapping[str, str], table: Path) -> S
     """Declared conditions: checked as questions are, and counted, for their size is public."""
     if not subsets:
         return setting
-    asking, rows = Asking(setting), read_counted(table, setting.schema)
+    asking, rows = QuestionReader(setting), read_counted(table, setting.schema)
     found = []
     for name, sql in subsets.items():
         asked = Sums((Summand(),), asking.condition(sql))

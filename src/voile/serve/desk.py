@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from voile.errors import VoileError
 from voile.serve import wire
-from voile.serve.health import Health
+from voile.serve.health import LedgerHealth
 from voile.serve.hiding import hide
 from voile.serve.ledger.base import ExhaustedError, Identity, LedgerError, RolledBackError
 from voile.serve.self_audit import self_audit
 from voile.serve.steward import budget_data, count_error, issued_data, line_data
 from voile.units import duration
-from voile.web.rate import Buckets, Rate
+from voile.web.rate import Rate, RateLimiter
 from voile.web.refusal import RefusalError, too_often, unavailable
 
 if TYPE_CHECKING:
-    from voile.serve.asker import Asker, Reply
+    from voile.serve.query_service import QueryReply, QueryService
 
 GUESSES = Rate(0.5, 20)
 """Wrong tokens of one address: each further one has to wait."""
@@ -43,31 +43,31 @@ class Caller:
     address: str
 
 
-class Desk:
+class Api:
     """Answers to callers, from any thread."""
 
-    def __init__(self, asker: Asker, rate: Rate) -> None:
-        self._asker = asker
-        self._ledger = asker.ledger
-        self._about = asker.setting.to_public() | {
-            "stderr": count_error(asker.setting),
-            "promise": asker.promise(),
+    def __init__(self, service: QueryService, rate: Rate) -> None:
+        self._service = service
+        self._ledger = service.ledger
+        self._about = service.setting.to_public() | {
+            "stderr": count_error(service.setting),
+            "promise": service.promise(),
         }
-        self.health = Health(asker.ledger)
-        self._rates = Buckets(rate)
-        self._guesses = Buckets(GUESSES)
-        self._logged = Buckets(LOGGED)
+        self.health = LedgerHealth(service.ledger)
+        self._rates = RateLimiter(rate)
+        self._guesses = RateLimiter(GUESSES)
+        self._logged = RateLimiter(LOGGED)
 
     # ------------------------------------------------------------------ analysts
 
     def query(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
         who = self._admit(caller, "query")
-        asked = wire.read(wire.Question, body)
+        asked = wire.read(wire.QuestionBody, body)
         subset = asked.rows()
         if asked.dry_run:
             return self._cost(who.name, asked.sql, subset)
         try:
-            reply = self._asker.ask(who.name, asked.sql, subset, confidence=asked.confidence)
+            reply = self._service.ask(who.name, asked.sql, subset, confidence=asked.confidence)
         except VoileError as error:
             self._refuse(who.name, error, asked.sql)
         self._log_answer(who.name, reply)
@@ -76,7 +76,7 @@ class Desk:
     def _cost(self, who: str, sql: str, subset: Any) -> Mapping[str, Any]:
         """Not logged, for the page asks it while somebody types."""
         try:
-            return self._asker.cost(who, sql, subset).to_dict()
+            return self._service.cost(who, sql, subset).to_dict()
         except LedgerError:
             raise
         except VoileError as error:
@@ -137,11 +137,11 @@ class Desk:
     def audit(self, caller: Caller) -> Mapping[str, Any]:
         """What all answers so far can have told, from the ledger's questions alone."""
         self._admit(caller, "admin")
-        return self_audit(self._asker)
+        return self_audit(self._service)
 
     def issue(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
         who = self._admit(caller, "admin")
-        asked = wire.read(wire.NewToken, body)
+        asked = wire.read(wire.TokenBody, body)
         token, identity = self._ledger.issue(
             asked.analyst,
             queries=asked.queries,
@@ -155,13 +155,13 @@ class Desk:
 
     def revoke(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
         who = self._admit(caller, "admin")
-        asked = wire.read(wire.Revocation, body)
+        asked = wire.read(wire.RevocationBody, body)
         revoked = self._ledger.revoke(token=asked.token, analyst=asked.analyst, by=who.name)
         return {"revoked": revoked}
 
     def set_group(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
         who = self._admit(caller, "admin")
-        asked = wire.read(wire.Group, body)
+        asked = wire.read(wire.GroupBody, body)
         self._ledger.set_group(asked.name, asked.queries, by=who.name)
         return {"name": asked.name, "queries": asked.queries}
 
@@ -193,7 +193,7 @@ class Desk:
         self._log(who, refusal.status, hide(sql, refusal.message))
         raise (error if isinstance(error, LedgerError) else refusal) from None
 
-    def _log_answer(self, who: str, reply: Reply) -> None:
+    def _log_answer(self, who: str, reply: QueryReply) -> None:
         """What was asked is in the ledger's entries, which the line names."""
         if reply.charged:
             self._ledger.note(who, "answered", entries=reply.numbers, charged=reply.charged)

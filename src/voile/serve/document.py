@@ -62,7 +62,7 @@ class Operation:
     def responses(self) -> dict[int | str, dict[str, Any]]:
         statuses = (*ANY, *WITH_TOKEN * self.token, *WITH_BODY * bool(self.body))
         refusals: dict[int | str, dict[str, Any]] = {
-            int(status): {"model": wire.Refused, "description": WHY[status]}
+            int(status): {"model": wire.RefusalResponse, "description": WHY[status]}
             for status in sorted(statuses)
         }
         return {200: {"model": reduce(or_, self.answers), "description": "Done."}} | refusals
@@ -99,39 +99,54 @@ OPERATIONS = (
         "/query",
         "query",
         "Ask a question, or what it would cost.",
-        (wire.Answered, wire.Cost),
-        body=wire.Question,
+        (wire.AnswerResponse, wire.CostResponse),
+        body=wire.QuestionBody,
     ),
-    Operation("GET", "/budget", "budget", "What may still be asked.", (wire.Budget,)),
-    Operation("GET", "/schema", "schema", "The columns and the promise.", (wire.About,)),
+    Operation("GET", "/budget", "budget", "What may still be asked.", (wire.BudgetResponse,)),
+    Operation("GET", "/schema", "schema", "The columns and the promise.", (wire.SchemaResponse,)),
     Operation(
-        "GET", "/history", "history", "One's own questions.", (wire.History,), numbers=("most",)
+        "GET",
+        "/history",
+        "history",
+        "One's own questions.",
+        (wire.HistoryResponse,),
+        numbers=("most",),
     ),
-    Operation("GET", "/health", "health", "Whether it runs.", (wire.Health,), token=False),
-    Operation("GET", "/admin/people", "people", "Analysts and tokens.", (wire.People,)),
-    Operation("GET", "/admin/groups", "groups", "Groups and budgets.", (wire.Groups,)),
+    Operation("GET", "/health", "health", "Whether it runs.", (wire.HealthResponse,), token=False),
+    Operation("GET", "/admin/people", "people", "Analysts and tokens.", (wire.PeopleResponse,)),
+    Operation("GET", "/admin/groups", "groups", "Groups and budgets.", (wire.GroupsResponse,)),
     Operation(
         "GET",
         "/admin/log",
         "log",
         "The audit log, newest first.",
-        (wire.Log,),
+        (wire.LogResponse,),
         numbers=("most", "before"),
     ),
-    Operation("GET", "/admin/audit", "audit", "What answers can have told.", (wire.Audited,)),
+    Operation("GET", "/admin/audit", "audit", "What answers can have told.", (wire.AuditResponse,)),
     Operation(
-        "POST", "/admin/tokens", "issue", "Make a token.", (wire.Issued,), body=wire.NewToken
+        "POST",
+        "/admin/tokens",
+        "issue",
+        "Make a token.",
+        (wire.TokenResponse,),
+        body=wire.TokenBody,
     ),
     Operation(
-        "POST", "/admin/revoke", "revoke", "Revoke tokens.", (wire.Revoked,), body=wire.Revocation
+        "POST",
+        "/admin/revoke",
+        "revoke",
+        "Revoke tokens.",
+        (wire.RevocationResponse,),
+        body=wire.RevocationBody,
     ),
     Operation(
         "POST",
         "/admin/groups",
         "set_group",
         "Set a group's budget.",
-        (wire.Group,),
-        body=wire.Group,
+        (wire.GroupBody,),
+        body=wire.GroupBody,
     ),
 )
 
@@ -151,7 +166,26 @@ def describe(app: FastAPI, setting: Setting) -> dict[str, Any]:
     _, definitions = models_json_schema(bodies, ref_template=f"{SCHEMAS}{{model}}")
     components = found.setdefault("components", {})
     components.setdefault("schemas", {}).update(definitions["$defs"])
-    components["securitySchemes"] = {
+    found = named_by_title(found)
+    found["components"]["securitySchemes"] = {
         "token": {"type": "http", "scheme": "bearer", "description": "voile serve token makes one"}
     }
+    return found
+
+
+def named_by_title(document: dict[str, Any]) -> dict[str, Any]:
+    """The document with its schemas under their titles: names of classes are our own matter."""
+    schemas = document["components"]["schemas"]
+    titles = {f"{SCHEMAS}{name}": f"{SCHEMAS}{one['title']}" for name, one in schemas.items()}
+
+    def renamed(part: Any) -> Any:
+        if isinstance(part, dict):
+            return {key: renamed(value) for key, value in part.items()}
+        if isinstance(part, list):
+            return [renamed(value) for value in part]
+        return titles.get(part, part) if isinstance(part, str) else part
+
+    found: dict[str, Any] = renamed(document)
+    own = found["components"]["schemas"]
+    found["components"]["schemas"] = {one["title"]: one for one in own.values()}
     return found

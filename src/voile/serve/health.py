@@ -15,7 +15,7 @@ BELIEVED = 1.0
 """Seconds for which it is believed how the ledger is."""
 
 
-class Health:
+class LedgerHealth:
     """Whether a question could be charged, as it was a moment ago."""
 
     def __init__(self, ledger: Ledger) -> None:

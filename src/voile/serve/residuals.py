@@ -18,8 +18,8 @@ from scipy.stats import chi2
 from voile.answering.totals import row_codes
 from voile.arrays import Floats, Ints
 from voile.query.rows import RowSums
-from voile.serve.question import Asking
-from voile.serve.told_apart import Domains, Kind, lots
+from voile.serve.distances import DomainParts, QuestionKind, lots
+from voile.serve.question import QuestionReader
 
 MOST_COUNTS = 500
 """Unknown counts of one system of answers."""
@@ -29,10 +29,10 @@ CERTAIN = 1e4
 
 
 @dataclass(frozen=True)
-class Answer:
+class LedgerAnswer:
     """One answer of the ledger."""
 
-    kind: Kind
+    kind: QuestionKind
     half: str | None
     """The seed of the half that it is about; else all rows, of which the kind may choose some."""
     sql: str
@@ -40,7 +40,7 @@ class Answer:
 
 
 @dataclass(frozen=True)
-class Residuals:
+class AnswerResiduals:
     """What answers leave over, in squares of their standard deviations."""
 
     squares: float = 0.0
@@ -56,8 +56,8 @@ class Residuals:
     def too_small(self) -> float | None:
         return float(chi2.cdf(self.squares, self.freedom)) if self.freedom else None
 
-    def __add__(self, other: Residuals) -> Residuals:
-        return Residuals(self.squares + other.squares, self.freedom + other.freedom)
+    def __add__(self, other: AnswerResiduals) -> AnswerResiduals:
+        return AnswerResiduals(self.squares + other.squares, self.freedom + other.freedom)
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -67,16 +67,19 @@ class Residuals:
 
 
 def residuals(
-    answers: Sequence[Answer], asking: Asking, domains: Domains, sizes: Mapping[str | None, int]
-) -> Residuals:
+    answers: Sequence[LedgerAnswer],
+    asking: QuestionReader,
+    domains: DomainParts,
+    sizes: Mapping[str | None, int],
+) -> AnswerResiduals:
     """Of all answers; `sizes` are how many rows all or a half are, where that is public."""
-    blocks: dict[str | None, list[Answer]] = {}
+    blocks: dict[str | None, list[LedgerAnswer]] = {}
     for answer in answers:
         # Other noise is not normal enough for squares.
         if answer.kind.noise in NORMAL:
             blocks.setdefault(answer.half, []).append(answer)
-    read = Weights(asking, domains)
-    found = Residuals()
+    read = StepWeights(asking, domains)
+    found = AnswerResiduals()
     for half, block in blocks.items():
         for lot in lots(list(dict.fromkeys(answer.kind for answer in block))):
             own = [answer for answer in block if answer.kind in lot]
@@ -85,12 +88,15 @@ def residuals(
 
 
 def left_over(
-    answers: Sequence[Answer], lot: Sequence[Kind], read: Weights, size: int | None
-) -> Residuals:
+    answers: Sequence[LedgerAnswer],
+    lot: Sequence[QuestionKind],
+    read: StepWeights,
+    size: int | None,
+) -> AnswerResiduals:
     """Of answers about the same rows and columns that belong together."""
     codes = read.tuples(lot)
     if codes is None:
-        return Residuals()
+        return AnswerResiduals()
     rows, right = list[Floats](), list[Floats]()
     for answer in answers:
         deviation = math.sqrt(answer.kind.variance)
@@ -103,7 +109,7 @@ def left_over(
     return solved(np.vstack(rows), np.concatenate(right))
 
 
-def solved(left: Floats, right: Floats) -> Residuals:
+def solved(left: Floats, right: Floats) -> AnswerResiduals:
     """What is left of the right side that no counts explain."""
     # Columns alike are one count.
     left = np.unique(left, axis=1)
@@ -111,18 +117,18 @@ def solved(left: Floats, right: Floats) -> Residuals:
     rank = int((singular > singular.max(initial=0.0) * 1e-9).sum())
     rest = right - u[:, :rank] @ (u[:, :rank].T @ right)
     freedom = len(right) - rank
-    return Residuals(float(rest @ rest) if freedom else 0.0, freedom)
+    return AnswerResiduals(float(rest @ rest) if freedom else 0.0, freedom)
 
 
-class Weights:
+class StepWeights:
     """By how many steps rows count in each group of an answer."""
 
-    def __init__(self, asking: Asking, domains: Domains) -> None:
-        self._asking, self._domains = asking, domains
-        self._known: dict[Kind, Floats] = {}
-        self._tuples: dict[tuple[Kind, ...], Ints | None] = {}
+    def __init__(self, asking: QuestionReader, domains: DomainParts) -> None:
+        self._reader, self._domains = asking, domains
+        self._known: dict[QuestionKind, Floats] = {}
+        self._tuples: dict[tuple[QuestionKind, ...], Ints | None] = {}
 
-    def tuples(self, lot: Sequence[Kind]) -> Ints | None:
+    def tuples(self, lot: Sequence[QuestionKind]) -> Ints | None:
         """Tuples that the kinds tell apart, each as its part by every kind; None if too many."""
         key = tuple(lot)
         if key not in self._tuples:
@@ -131,16 +137,16 @@ class Weights:
             self._tuples[key] = codes if few else None
         return self._tuples[key]
 
-    def of(self, answer: Answer) -> Floats:
+    def of(self, answer: LedgerAnswer) -> Floats:
         """A row for each group as it is stored, a column for each part."""
         if answer.kind not in self._known:
             self._known[answer.kind] = self._weights(answer)
         return self._known[answer.kind]
 
-    def _weights(self, answer: Answer) -> Floats:
+    def _weights(self, answer: LedgerAnswer) -> Floats:
         seen = self._domains.seen(answer.kind)
         assert seen is not None  # noqa: S101  (its columns have few tuples)
-        question = self._asking.read(answer.sql)
+        question = self._reader.read(answer.sql)
         if question.expected is None:
             return seen.steps[None, :].astype(np.float64)
         parts, first = np.unique(seen.codes, return_index=True)

@@ -2,7 +2,7 @@
 
 No row is looked at. Someone who knows every other row weighs two tuples, a and b, for one person.
 By all answers that count this person their log-odds move as a walk with mean D²/2 and variance D²,
-where D² is the squared distance of a and b (`told_apart`). The largest over all pairs bounds what
+where D² is the squared distance of a and b (`distances`). The largest over all pairs bounds what
 anybody learned, but for a chance of η. Proofs: docs/mathematics, section 36.
 """
 
@@ -22,13 +22,13 @@ from scipy.special import ndtr, ndtri
 from voile.arrays import Floats
 from voile.evaluate.reconstruction.ceiling import distance_squared
 from voile.evaluate.reconstruction.truth import read_ids
-from voile.noise.halves import Hashes, members, row_hashes
+from voile.noise.keyed import Hashes, members, row_hashes
+from voile.serve.distances import DomainParts, KindGroup, QuestionKind, compared, farthest
 from voile.serve.ledger import open_ledger
 from voile.serve.ledger.base import Kept, Ledger
-from voile.serve.question import Asking, declared
-from voile.serve.residuals import Answer, Residuals, residuals
+from voile.serve.question import QuestionReader, declared
+from voile.serve.residuals import AnswerResiduals, LedgerAnswer, residuals
 from voile.serve.setting import Setting
-from voile.serve.told_apart import Domains, Kind, Together, compared, farthest
 
 PAGE = 1000
 SAMPLE = 2_000
@@ -40,8 +40,8 @@ QUANTILES = {"least": 0.0, "median": 0.5, "p95": 0.95, "largest": 1.0}
 MOST_EXPOSED = 5
 
 
-class Audited(Protocol):
-    """What is used of an Asker."""
+class AuditSubject(Protocol):
+    """What is used of a QueryService."""
 
     @property
     def setting(self) -> Setting: ...
@@ -50,7 +50,7 @@ class Audited(Protocol):
 
 
 @dataclass(frozen=True)
-class Bound:
+class ExposureBound:
     """How far two tuples of one person are told apart, and what follows."""
 
     squared: float
@@ -108,8 +108,8 @@ class SelfAudit:
     lost: int
     """Answers that the ledger lost: of each it is taken that it told as much as an answer can."""
     kinds: int
-    together: tuple[Together, ...]
-    worst: Bound
+    together: tuple[KindGroup, ...]
+    worst: ExposureBound
     """Of someone whom every question counts."""
     parts: tuple[float, ...]
     """What each lot of columns adds to it."""
@@ -119,18 +119,18 @@ class SelfAudit:
     ids: tuple[str, ...]
     squares: Floats
     """D² of each person that was looked at."""
-    left_over: Residuals
+    left_over: AnswerResiduals
 
     @property
     def exact(self) -> bool:
         """Whether every bound is that of an actual pair of tuples."""
         return all(lot.exact for lot in self.together)
 
-    def bound(self, squared: float) -> Bound:
+    def bound(self, squared: float) -> ExposureBound:
         return replace(self.worst, squared=squared)
 
     @property
-    def planned(self) -> Bound:
+    def planned(self) -> ExposureBound:
         return self.bound(self.worst.planned)
 
     def to_dict(self) -> dict[str, Any]:
@@ -164,7 +164,7 @@ class SelfAudit:
         return counts | named | {"most_exposed": exposed}
 
 
-def self_audit(audited: Audited, ids: Sequence[str] | None = None) -> dict[str, Any]:
+def self_audit(audited: AuditSubject, ids: Sequence[str] | None = None) -> dict[str, Any]:
     """For `GET /admin/audit` and the command: all of it as JSON."""
     return audit(audited.setting, audited.ledger, ids).to_dict()
 
@@ -181,8 +181,8 @@ def audit_folder(folder: Path, ids: Path | None = None) -> SelfAudit:
 
 
 def audit(setting: Setting, ledger: Ledger, ids: Sequence[str] | None = None) -> SelfAudit:
-    asking = Asking(setting)
-    domains = Domains(setting.schema, setting.per_person)
+    asking = QuestionReader(setting)
+    domains = DomainParts(setting.schema, setting.per_person)
     answers, lost = read(ledger, asking)
     kinds = list(dict.fromkeys(answer.kind for answer in answers))
     together = compared(kinds, domains, nothing=setting.per_person > 1)
@@ -194,7 +194,7 @@ def audit(setting: Setting, ledger: Ledger, ids: Sequence[str] | None = None) ->
     planned = setting.queries * one
     squared = float(farthest(each, 1)[0]) + lost * one
     normal = setting.noise != "geometric"
-    worst = Bound(squared, setting.delta, setting.eta, planned, normal=normal)
+    worst = ExposureBound(squared, setting.delta, setting.eta, planned, normal=normal)
     return SelfAudit(
         setting=setting, answers=len(answers), lost=lost, kinds=len(kinds),
         together=tuple(together),
@@ -206,10 +206,10 @@ def audit(setting: Setting, ledger: Ledger, ids: Sequence[str] | None = None) ->
     )  # fmt: skip
 
 
-def read(ledger: Ledger, asking: Asking) -> tuple[list[Answer], int]:
+def read(ledger: Ledger, asking: QuestionReader) -> tuple[list[LedgerAnswer], int]:
     """The ledger's answers, and how many are lost: of those nobody knows what was asked."""
-    kinds: dict[Kind, Kind] = {}
-    found, lost, after = list[Answer](), 0, 0
+    kinds: dict[QuestionKind, QuestionKind] = {}
+    found, lost, after = list[LedgerAnswer](), 0, 0
     while page := ledger.entries(after, PAGE):
         after = page[-1].number
         known = [kept for kept in page if not kept.lost]
@@ -220,7 +220,7 @@ def read(ledger: Ledger, asking: Asking) -> tuple[list[Answer], int]:
     return found, lost
 
 
-def answer_of(kept: Kept, asking: Asking) -> Answer:
+def answer_of(kept: Kept, asking: QuestionReader) -> LedgerAnswer:
     question = json.loads(kept.entry.question)
     told = question["subset"]
     subset = None
@@ -228,8 +228,11 @@ def answer_of(kept: Kept, asking: Asking) -> Answer:
         sql = next(one.sql for one in asking.setting.subsets if one.name == told)
         subset = declared(sql, asking.setting.schema).predicate
     half = told["half"] if isinstance(told, dict) else None
-    return Answer(
-        Kind.of(question, subset), half, question["sql"], tuple(json.loads(kept.entry.answer))
+    return LedgerAnswer(
+        QuestionKind.of(question, subset),
+        half,
+        question["sql"],
+        tuple(json.loads(kept.entry.answer)),
     )
 
 
@@ -246,9 +249,11 @@ def people(
     return ("row number" if setting.id_column is None else "id"), looked_at, row_hashes(looked_at)
 
 
-def squares_of(answers: Sequence[Answer], together: Sequence[Together], hashes: Hashes) -> Floats:
+def squares_of(
+    answers: Sequence[LedgerAnswer], together: Sequence[KindGroup], hashes: Hashes
+) -> Floats:
     """D² of each person: halves count some people and not others."""
-    by_kind: dict[Kind, list[str | None]] = {}
+    by_kind: dict[QuestionKind, list[str | None]] = {}
     for answer in answers:
         by_kind.setdefault(answer.kind, []).append(answer.half)
     found = np.zeros(len(hashes))
@@ -272,7 +277,7 @@ def counted(seeds: Sequence[str | None], hashes: Hashes) -> Floats:
 
 
 def sizes_of(
-    setting: Setting, answers: Sequence[Answer], known_by: str, hashes: Hashes
+    setting: Setting, answers: Sequence[LedgerAnswer], known_by: str, hashes: Hashes
 ) -> dict[str | None, int]:
     """How many rows there are, where everybody knows: in all, and in halves of known ids."""
     if setting.per_person > 1:

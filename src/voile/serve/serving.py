@@ -13,15 +13,15 @@ from voile.errors import UsageError
 from voile.serve.app import THREADS, WAITING, make_app
 from voile.serve.opened import opened
 from voile.web.address import Address, bound, check_proxy
-from voile.web.pool import Pool
+from voile.web.pool import WorkPool
 from voile.web.rate import Rate
-from voile.web.server import Server, settings
+from voile.web.server import WebServer, settings
 
 WARM = "select count(*) from people"
 
 
 @dataclass(frozen=True)
-class Serving:
+class ServerOptions:
     """How a server serves."""
 
     address: Address
@@ -40,7 +40,7 @@ class Serving:
 
 
 @dataclass(frozen=True)
-class Listening:
+class ServerStatus:
     """A server that is ready: where it listens, about what, and how much is left of its budget."""
 
     url: str
@@ -51,9 +51,9 @@ class Listening:
 
 def serve(
     folder: Path,
-    how: Serving,
+    how: ServerOptions,
     *,
-    ready: Callable[[Listening], None],
+    ready: Callable[[ServerStatus], None],
     note: Callable[[str], None],
 ) -> int:
     """Answer until a signal comes; returns how many answers there are then."""
@@ -61,28 +61,30 @@ def serve(
     check_certificate(how)
     with (
         bound(how.address, public=how.public, tls=how.tls) as listener,
-        opened(folder) as asker,
+        opened(folder) as service,
     ):
-        pool = Pool(THREADS, WAITING)
+        pool = WorkPool(THREADS, WAITING)
         try:
-            app = make_app(asker, how.rate, pool, note=note)
-            asker.cost("", WARM)  # so that the first who asks does not wait for what is loaded once
+            app = make_app(service, how.rate, pool, note=note)
+            service.cost(
+                "", WARM
+            )  # so that the first who asks does not wait for what is loaded once
             spare_collections()
             address = Address(*listener.getsockname()[:2])
-            used = asker.ledger.budgets("").everyone.used
-            setting = asker.setting
-            found = Listening(address.to_url(tls=how.tls), setting.name, setting.queries, used)
+            used = service.ledger.budgets("").everyone.used
+            setting = service.setting
+            found = ServerStatus(address.to_url(tls=how.tls), setting.name, setting.queries, used)
             config = settings(app, how.proxy, certificate=how.certificate, key=how.key)
-            asker.ledger.note("server", "started", url=found.url)
-            asyncio.run(Server(config, lambda: ready(found)).serve(sockets=[listener]))
+            service.ledger.note("server", "started", url=found.url)
+            asyncio.run(WebServer(config, lambda: ready(found)).serve(sockets=[listener]))
         finally:
             pool.close()
             gc.unfreeze()  # or DuckDB takes what is frozen for leaks, and says so at exit
-            asker.ledger.note("server", "stopped")
-        return asker.ledger.budgets("").everyone.used
+            service.ledger.note("server", "stopped")
+        return service.ledger.budgets("").everyone.used
 
 
-def check_certificate(how: Serving) -> None:
+def check_certificate(how: ServerOptions) -> None:
     """Refuse before anything is opened what TLS would fail on later, or ask a passphrase for."""
     if (how.certificate is None) != (how.key is None):
         missing = "--certificate" if how.certificate is None else "--key"

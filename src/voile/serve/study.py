@@ -20,9 +20,9 @@ from voile.estimate import checked_confidence
 from voile.noise import Key
 from voile.noise.whole import draw
 from voile.privacy.interactive.laws import NoiseLaw
-from voile.serve.asker import Asker
 from voile.serve.beginning import begin
 from voile.serve.ledger import open_ledger
+from voile.serve.query_service import QueryService
 from voile.serve.setting import TABLE
 
 ANALYST = "study"
@@ -30,7 +30,7 @@ Subset = str | Mapping[str, str]
 
 
 @contextmanager
-def simulated(table: object, *, seed: int, **options: Any) -> Iterator[Simulated]:
+def simulated(table: object, *, seed: int, **options: Any) -> Iterator[SimulatedServer]:
     """A server of `table` as long as the block lasts; `options` are those of `begin`.
 
     It is asked as one behind a URL is: `server.ask(sql, subset)`, `server.budget()`, and by
@@ -41,14 +41,14 @@ def simulated(table: object, *, seed: int, **options: Any) -> Iterator[Simulated
         setting, _ = begin(folder, table, **options)
         ledger = open_ledger(folder, setting, serving=True)
         try:
-            coins = Coins(seed)
+            coins = SeededNoise(seed)
             rows = read_counted(folder / TABLE, setting.schema)
-            yield Simulated(Asker(setting, rows, ledger, coins.draw), coins)
+            yield SimulatedServer(QueryService(setting, rows, ledger, coins.draw), coins)
         finally:
             ledger.close()
 
 
-class Coins:
+class SeededNoise:
     """Noise by the question: threads that ask at the same time do not mix theirs up."""
 
     def __init__(self, seed: int) -> None:
@@ -65,7 +65,7 @@ class Coins:
 
 
 @dataclass(frozen=True)
-class Told:
+class SimulatedReply:
     """An answer, as mining reads it."""
 
     answer: float | None
@@ -78,34 +78,34 @@ class Told:
 
 
 @dataclass(frozen=True)
-class Costs:
+class SimulatedCost:
     """What a question would be charged."""
 
     cost: int
 
 
 @dataclass(frozen=True)
-class Simulated:
+class SimulatedServer:
     """Answers like a server behind a URL."""
 
-    asker: Asker
-    coins: Coins
+    service: QueryService
+    coins: SeededNoise
 
     def about(self) -> dict[str, Any]:
         """What may be asked, how much, and what each person in the table is promised."""
-        return self.asker.setting.to_public() | {"promise": self.asker.promise()}
+        return self.service.setting.to_public() | {"promise": self.service.promise()}
 
     def budget(self) -> dict[str, Any]:
         """How many answers are left."""
-        return {"remaining": self.asker.ledger.budgets(ANALYST).left}
+        return {"remaining": self.service.ledger.budgets(ANALYST).left}
 
-    def cost(self, sql: str, subset: Subset = "all") -> Costs:
+    def cost(self, sql: str, subset: Subset = "all") -> SimulatedCost:
         """What the question would take from the budget."""
-        return Costs(self.asker.cost(ANALYST, sql, subset).new)
+        return SimulatedCost(self.service.cost(ANALYST, sql, subset).new)
 
-    def ask(self, sql: str, subset: Subset = "all", confidence: float = 0.95) -> Told:
+    def ask(self, sql: str, subset: Subset = "all", confidence: float = 0.95) -> SimulatedReply:
         """The noisy answer. What was answered before costs nothing."""
         self.coins.of(sql, subset)
-        found = self.asker.ask(ANALYST, sql, subset, checked_confidence(confidence)).to_dict()
+        found = self.service.ask(ANALYST, sql, subset, checked_confidence(confidence)).to_dict()
         wanted = ("answer", "stderr", "low", "high", "charged", "remaining", "subset_rows")
-        return Told(**{name: found[name] for name in wanted})
+        return SimulatedReply(**{name: found[name] for name in wanted})

@@ -11,11 +11,11 @@ from voile.units import counted
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from voile.collect.releasing import Collected
-    from voile.collect.serving import Listening
+    from voile.collect.releasing import CollectedRelease
+    from voile.collect.serving import CollectorStatus
 
 
-def listening_data(found: Listening, store: Path) -> dict[str, Any]:
+def listening_data(found: CollectorStatus, store: Path) -> dict[str, Any]:
     """`url` is what a server's line has, too; `listening` is its older name here."""
     return {
         "url": found.url, "listening": found.url, "store": str(store), "rows": found.rows,
@@ -23,7 +23,7 @@ def listening_data(found: Listening, store: Path) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def listening_view(found: Listening, store: Path) -> Any:
+def listening_view(found: CollectorStatus, store: Path) -> Any:
     from rich.markup import escape
 
     return key_values(
@@ -36,7 +36,7 @@ def listening_view(found: Listening, store: Path) -> Any:
     )
 
 
-def collected_view(done: Collected) -> Any:
+def collected_view(done: CollectedRelease) -> Any:
     from rich.markup import escape
 
     rows = [

@@ -67,7 +67,7 @@ def facts(found: LocalPlan) -> list[list[str]]:
 
 
 def becomes(beliefs: Beliefs) -> str:
-    from voile.privacy.wording import chance
+    from voile.privacy.guarantee import chance
 
     return "a belief of " + ", of ".join(
         f"{pair['before']:g} may become {chance(pair['after'])}" for pair in beliefs.to_list()
@@ -77,7 +77,7 @@ def becomes(beliefs: Beliefs) -> str:
 def columns_view(found: LocalPlan) -> Any:
     from rich.markup import escape
 
-    from voile.privacy.wording import chance
+    from voile.privacy.guarantee import chance
 
     headings = ["column", "values", "retention", "alone", "ε", "0.1 →", "± value", "± half"]
     rows = [
@@ -136,7 +136,7 @@ def measured_views(measured: Measured) -> list[Any]:
     """Sets of values as one hears of them, then values as the server sees them."""
     from rich.markup import escape
 
-    from voile.privacy.wording import chance
+    from voile.privacy.guarantee import chance
 
     headings = ["measured\nin the table", "largest\ns", "median\ns", "cell", "before", "after"]
     judged = any(one.exact_retention is not None for one in measured.sets)
@@ -157,7 +157,7 @@ def measured_views(measured: Measured) -> list[Any]:
 def set_row(one: MeasuredSet) -> list[str]:
     from rich.markup import escape
 
-    from voile.privacy.wording import chance
+    from voile.privacy.guarantee import chance
 
     after = f"[red]{chance(one.after)}[/red]" if one.breached else chance(one.after)
     found = [chance(one.before), after] if one.cell else ["–", "–"]

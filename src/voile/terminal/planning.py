@@ -56,7 +56,7 @@ def plan_view(found: Foresight) -> Any:
 
 
 def facts(found: Foresight) -> list[list[str]]:
-    from voile.privacy.wording import chance
+    from voile.privacy.guarantee import chance
     from voile.schema.schema import large
 
     p, m = found.promise, found.mechanism
@@ -158,6 +158,6 @@ def boundary_view(plane: Plane) -> Any:
 
 
 def short(value: float | None) -> str:
-    from voile.privacy.wording import chance
+    from voile.privacy.guarantee import chance
 
     return "–" if value is None else chance(value)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from voile.terminal.narrow import whole_numbers
 
 if TYPE_CHECKING:
-    from voile.serve.residuals import Residuals
-    from voile.serve.self_audit import Bound, SelfAudit
+    from voile.serve.residuals import AnswerResiduals
+    from voile.serve.self_audit import ExposureBound, SelfAudit
 
 WHO = {
     "row number": "people, by their rows' numbers",
@@ -66,12 +66,12 @@ def given_ids(named: int | None, people: int) -> str | None:
     return f"{remark}at least {named - people:,} of these ids are nobody's."
 
 
-def numbers(bound: Bound) -> list[str]:
+def numbers(bound: ExposureBound) -> list[str]:
     return [f"{bound.squared:.4g}", f"{bound.rise:.3f}", f"{bound.rise_adaptive:.3f}",
             f"{bound.passed:.1g}"]  # fmt: skip
 
 
-def agreement(left_over: Residuals) -> str:
+def agreement(left_over: AnswerResiduals) -> str:
     """Whether the answers' noise is what it should be, as far as answers show it."""
     if left_over.too_large is None or left_over.too_small is None:
         return "No answers overlap so that their noise would show."

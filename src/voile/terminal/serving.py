@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from voile.serve.ledger import Identity, Recovered
-    from voile.serve.serving import Listening
+    from voile.serve.serving import ServerStatus
 
 
 SOON = 2 * 86400.0
@@ -92,7 +92,7 @@ def recovered_lines(done: Recovered, folder: Path) -> list[str]:
     return [*told, f"next: voile serve run {folder}"]
 
 
-def listening_data(found: Listening, folder: Path) -> dict[str, Any]:
+def listening_data(found: ServerStatus, folder: Path) -> dict[str, Any]:
     return {
         "url": found.url,
         "server": str(folder),
@@ -102,7 +102,7 @@ def listening_data(found: Listening, folder: Path) -> dict[str, Any]:
     }
 
 
-def listening_view(found: Listening, folder: Path) -> Any:
+def listening_view(found: ServerStatus, folder: Path) -> Any:
     from rich.markup import escape
 
     return key_values(

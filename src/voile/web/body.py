@@ -12,7 +12,7 @@ from starlette.requests import ClientDisconnect
 from voile.web.refusal import RefusalError, unavailable
 
 
-class Bodies:
+class BodyReader:
     """Reads bodies of plain JSON: each of at most `most` bytes, and together not many more."""
 
     def __init__(

@@ -9,7 +9,7 @@ from http import HTTPStatus
 from fastapi.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from voile.web.rate import Buckets
+from voile.web.rate import RateLimiter
 from voile.web.refusal import RefusalError, too_often, unavailable
 
 
@@ -23,7 +23,7 @@ class Guard:
     def __init__(
         self,
         app: ASGIApp,
-        buckets: Buckets,
+        buckets: RateLimiter,
         note: Callable[[str], None],
         *,
         what: str,

@@ -20,7 +20,7 @@ ALWAYS = {
 ENCODED = [(name.lower().encode(), value.encode()) for name, value in ALWAYS.items()]
 
 
-class Headers:
+class SecurityHeaders:
     """Adds these headers to every answer, whoever gives it."""
 
     def __init__(self, app: ASGIApp) -> None:

@@ -12,7 +12,7 @@ from voile.web.refusal import unavailable
 Result = TypeVar("Result")
 
 
-class Pool:
+class WorkPool:
     """Runs functions in threads for coroutines of one loop."""
 
     def __init__(self, threads: int, waiting: int) -> None:

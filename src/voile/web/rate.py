@@ -42,7 +42,7 @@ class Rate:
         return cls(float(found[1]) / PERIODS[found[2]], burst)
 
 
-class Buckets:
+class RateLimiter:
     """One bucket for each address, or whatever else names who asks; for any thread."""
 
     def __init__(

@@ -38,7 +38,7 @@ def settings(
     )
 
 
-class Server(uvicorn.Server):
+class WebServer(uvicorn.Server):
     """Says when it is ready, and takes a signal for the usual end of its work."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:

@@ -14,7 +14,7 @@ from voile.terminal import say, show, show_lines
 from voile.terminal.serving import listening_data, listening_view
 
 if TYPE_CHECKING:
-    from voile.serve.serving import Listening, Serving
+    from voile.serve.serving import ServerOptions, ServerStatus
 
 
 @serve.command()
@@ -45,11 +45,11 @@ def run(
     from voile.cli.collecting import check_installed
 
     check_installed("a server")
-    from voile.serve.serving import Serving
+    from voile.serve.serving import ServerOptions
     from voile.web.address import Address
     from voile.web.rate import Rate
 
-    how = Serving(
+    how = ServerOptions(
         Address.of(host, port),
         Rate.read(rate, burst),
         public=public,
@@ -60,10 +60,10 @@ def run(
     answer_until_stopped(folder, how, as_json=as_json)
 
 
-def answer_until_stopped(folder: Path, how: Serving, *, as_json: bool) -> None:
+def answer_until_stopped(folder: Path, how: ServerOptions, *, as_json: bool) -> None:
     from voile.serve.serving import serve as answer
 
-    def ready(found: Listening) -> None:
+    def ready(found: ServerStatus) -> None:
         """One line of JSON, for programs that wait for it."""
         if how.public and not how.tls:
             say("note: without TLS in front, anybody on the way can read tokens and answers")

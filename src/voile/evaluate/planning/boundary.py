@@ -14,16 +14,16 @@ import numpy as np
 from voile.engines.duckdb.table import Table
 from voile.errors import PromiseError, TableError
 from voile.evaluate.planning.strongest import halved
-from voile.mechanisms import AlphaBeta
-from voile.privacy import DGamma, plan
-from voile.privacy.boundary import Boundary
-from voile.publishing.views.steps import wish_for
-from voile.publishing.wish import (
+from voile.kinds.views.steps import wish_for
+from voile.kinds.views.wish import (
     PRIOR_FACTOR,
     check_domain,
     check_nulls,
     choose_schema,
 )
+from voile.mechanisms import AlphaBeta
+from voile.privacy import DGamma, plan
+from voile.privacy.boundary import Boundary
 
 Region = Literal["possible", "unknown", "impossible", "excluded"]
 

@@ -25,12 +25,12 @@ from voile.evaluate.planning.strongest import (
     strongest,
 )
 from voile.evaluate.planning.view_size import ViewSize, view_size
+from voile.kinds.views.steps import prepare, wish_for
+from voile.kinds.views.wish import PRIOR_FACTOR, Wish, columns_option, weak_prior
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma
 from voile.privacy.boundary import ARBITRARY, Limit
 from voile.progress import Silent
-from voile.publishing.views.steps import prepare, wish_for
-from voile.publishing.wish import PRIOR_FACTOR, Wish, columns_option, weak_prior
 
 FOR_THE_STEWARD = (
     "these numbers were made from the private table: they are for the steward, not for publication"

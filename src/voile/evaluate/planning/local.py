@@ -17,8 +17,8 @@ from voile.evaluate.planning.foresight import FOR_THE_STEWARD
 from voile.evaluate.planning.local_measure import Sample, measure
 from voile.evaluate.planning.local_plan import PRIORS, LocalPlan
 from voile.evaluate.planning.local_wish import LocalWish, alone, choose
-from voile.privacy.wording import NEARLY_SURE, chance
-from voile.publishing.wish import Wish, check_nulls, choose_schema, columns_option, read_schema
+from voile.kinds.views.wish import Wish, check_nulls, choose_schema, columns_option, read_schema
+from voile.privacy.guarantee import NEARLY_SURE, chance
 from voile.schema import Schema
 
 ONLY_IN_SETS = (

@@ -15,7 +15,7 @@ from voile.evaluate.planning.local_error import (
     reached_error,
     retention_needed,
 )
-from voile.privacy.guarantees.beliefs import Breach, Dp, SBreach
+from voile.privacy.guarantees import Breach, Dp, SBreach
 from voile.privacy.guarantees.theorems import ratio_of
 from voile.privacy.local import (
     amplification,

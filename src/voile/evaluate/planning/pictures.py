@@ -9,7 +9,7 @@ from typing import Any
 from voile.errors import UsageError
 from voile.evaluate.look import FORMATS, load_altair, render
 from voile.files import write_whole
-from voile.release.staging import check_outside
+from voile.kinds.staging import check_outside
 
 
 def check_picture(path: Path, *, overwrite: bool) -> None:

@@ -22,7 +22,7 @@ from voile.evaluate.reconstruction.fitting import (
     least_squares,
     linear_program,
 )
-from voile.noise.halves import Hashes, members, row_hashes
+from voile.noise.keyed import Hashes, members, row_hashes
 from voile.units import counted
 
 MOST_CELLS = 2 * 10**8

@@ -14,7 +14,7 @@ from voile.evaluate.risk.reading import Cells, Read, cells_of, read
 from voile.evaluate.risk.reidentification import journalist, presence, prosecutor
 from voile.evaluate.risk.unique_sets import feasible, unique_sets
 from voile.evaluate.risk.uniqueness import uniqueness
-from voile.privacy.guarantees.parameters import Number
+from voile.privacy.guarantee import Number
 from voile.units import counted
 
 SUPPRESSED_ROWS = ("count", "leave-out")

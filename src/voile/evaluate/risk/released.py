@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from voile.errors import UsageError
-from voile.release import ClassRelease
-from voile.release.manifest import MANIFEST
+from voile.kinds.classes.release import ClassRelease
+from voile.kinds.manifest import MANIFEST
 
 
 def shown_rows(

@@ -23,25 +23,25 @@ from voile.serve.ledger.base import (
 from voile.serve.ledger.chain import Head
 from voile.serve.ledger.counter import Counter
 from voile.serve.ledger.log import Clock
-from voile.serve.ledger.store import Store
+from voile.serve.ledger.store import LedgerStore
 from voile.serve.ledger.tables import Run
 from voile.serve.ledger.tokens import make
 from voile.serve.ledger.writer import Job, Writer, attempt
 from voile.serve.setting import Setting
 
 
-class Book(Ledger):
+class SqlLedger(Ledger):
     """A ledger that is open: for answering if it has the counter, else for its steward."""
 
     def __init__(
-        self, store: Store, setting: Setting, counter: Counter | None, held: ExitStack
+        self, store: LedgerStore, setting: Setting, counter: Counter | None, held: ExitStack
     ) -> None:
         self._store = store
         self._setting = setting
         self._counter = counter
         self._held = held
         """What is to be let go at the end: locks, connections."""
-        self._clock = Clock(store.read(log.latest))
+        self._clock = Clock(store.read(log.latest_time))
         self._told_expired: set[str] = set()
         self._writer = Writer(self._commit)
 
@@ -99,14 +99,14 @@ class Book(Ledger):
         seconds: float | None = None,
         by: str = STEWARD,
     ) -> tuple[str, Identity]:
-        wish = persons.Wish.of(analyst, queries, group, role, scopes, seconds)
+        wish = persons.TokenOptions.of(analyst, queries, group, role, scopes, seconds)
         made = make()
 
         def job(run: Run) -> Identity:
             now = self._clock.now()
             identity = persons.issue(run, wish, made, now)
             detail = {"analyst": analyst, "id": made.id, "role": role, "queries": queries}
-            log.add(run, Event(now, by, "token", detail | {"group": group}))
+            log.add_event(run, Event(now, by, "token", detail | {"group": group}))
             return identity
 
         return made.token, cast("Identity", self._writer.do(job))
@@ -117,7 +117,7 @@ class Book(Ledger):
         def job(run: Run) -> int:
             now = self._clock.now()
             gone = persons.revoke(run, token, analyst, now)
-            log.add(run, Event(now, by, "revoked", {"ids": gone}))
+            log.add_event(run, Event(now, by, "revoked", {"ids": gone}))
             return len(gone)
 
         return cast("int", self._writer.do(job))
@@ -126,7 +126,7 @@ class Book(Ledger):
         def job(run: Run) -> None:
             persons.set_group(run, name, queries)
             detail = {"name": name, "queries": queries}
-            log.add(run, Event(self._clock.now(), by, "group", detail))
+            log.add_event(run, Event(self._clock.now(), by, "group", detail))
 
         self._writer.do(job)
 
@@ -142,7 +142,7 @@ class Book(Ledger):
         self._writer.do_soon(logging(Event(self._clock.now(), who, what, detail)))
 
     def events(self, before: int | None = None, most: int = 100) -> list[tuple[int, Event]]:
-        return self._store.read(lambda run: log.events(run, before, most))
+        return self._store.read(lambda run: log.read_events(run, before, most))
 
     # ------------------------------------------------------------------ behind it
 
@@ -178,4 +178,4 @@ class Book(Ledger):
 
 
 def logging(event: Event) -> Callable[[Run], None]:
-    return lambda run: log.add(run, event)
+    return lambda run: log.add_event(run, event)

@@ -76,10 +76,10 @@ def used_by_group(run: Run, group: str) -> int:
 
 def budgets(run: Run, setting: Setting, analyst: str) -> Budgets:
     """What bounds an analyst now."""
-    return Standing(run, setting, analyst).budgets()
+    return AnalystAccount(run, setting, analyst).budgets()
 
 
-class Standing:
+class AnalystAccount:
     """Where an analyst stands inside a transaction: how much is used, and of what."""
 
     def __init__(self, run: Run, setting: Setting, analyst: str) -> None:
@@ -138,7 +138,7 @@ def charge(run: Run, setting: Setting, analyst: str, asked: Sequence[Entry], at:
     by_key = {entry.key: entry for entry in asked}
     found = find(run, list(by_key))
     new = [entry for key, entry in by_key.items() if key not in found]
-    standing = Standing(run, setting, analyst)
+    standing = AnalystAccount(run, setting, analyst)
     if new:
         standing.check(len(new))
         at = not_before(run, at)
@@ -154,7 +154,7 @@ def lost_key(said: Head, number: int) -> str:
 
 def charge_lost(run: Run, setting: Setting, said: Head, count: int, at: float) -> None:
     """Charge entries that the ledger does not know, so that their answers are counted."""
-    standing = Standing(run, setting, NOBODY)
+    standing = AnalystAccount(run, setting, NOBODY)
     at = not_before(run, at)
     for number in range(count):
         standing.add(run, Entry(lost_key(said, number), LOST, "null"), at)

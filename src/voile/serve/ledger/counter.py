@@ -35,7 +35,7 @@ def counter_path(folder: Path, setting: Setting) -> Path:
 
 
 @dataclass(frozen=True)
-class Said:
+class CounterRecord:
     """What one place says: how far the ledger has come, and at which turn this was written."""
 
     server: str
@@ -50,7 +50,7 @@ class Said:
         return line.ljust(PLACE - 1).encode() + b"\n"
 
     @classmethod
-    def from_bytes(cls, place: bytes) -> Said | None:
+    def from_bytes(cls, place: bytes) -> CounterRecord | None:
         """None if it was never written, or not to its end."""
         with suppress(ValueError, KeyError, TypeError):
             found = json.loads(place)
@@ -61,7 +61,7 @@ class Said:
         return None
 
 
-def check(said: Said) -> str:
+def check(said: CounterRecord) -> str:
     """Whether a place was written to its end; not a secret."""
     words = f"{FORMAT} {said.server} {said.turn} {said.head.number} {said.head.digest}"
     return hashlib.sha256(words.encode()).hexdigest()[:16]
@@ -87,7 +87,7 @@ class Counter:
         except OSError as error:
             raise self._unreadable(error.strerror or str(error)) from None
         places = (content[:PLACE], content[PLACE : 2 * PLACE])
-        written = [said for said in map(Said.from_bytes, places) if said]
+        written = [said for said in map(CounterRecord.from_bytes, places) if said]
         if not written:
             raise self._unreadable("it is damaged, or no counter")
         newest = max(written, key=lambda said: said.turn)
@@ -122,7 +122,7 @@ class Counter:
         self.head, self._turn = head, turn
 
     def _said(self, turn: int, head: Head) -> bytes:
-        return Said(self.server, turn, head).to_bytes()
+        return CounterRecord(self.server, turn, head).to_bytes()
 
     def _unreadable(self, why: str) -> RolledBackError:
         return RolledBackError(

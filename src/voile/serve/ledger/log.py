@@ -11,11 +11,11 @@ from voile.serve.ledger.tables import Run
 
 LONGEST = 200
 """Characters of a name that are kept."""
-INSERT = """
+INSERT_EVENT = """
 INSERT INTO events (number, at, who, what, detail)
 SELECT coalesce(max(number), 0) + 1, ?, ?, ?, ? FROM events
 """
-LATEST = """
+LATEST_TIME = """
 SELECT max(at) FROM (
   SELECT max(at) AS at FROM entries UNION ALL SELECT max(at) FROM events
   UNION ALL SELECT max(created) FROM tokens UNION ALL SELECT max(revoked) FROM tokens
@@ -36,17 +36,17 @@ class Clock:
             return self._seen
 
 
-def latest(run: Run) -> float:
+def latest_time(run: Run) -> float:
     """The latest time that the ledger knows of."""
-    return float(run(LATEST)[0][0] or 0.0)
+    return float(run(LATEST_TIME)[0][0] or 0.0)
 
 
-def add(run: Run, event: Event) -> None:
-    detail = json.dumps({k: kept(v) for k, v in event.detail.items()}, default=str)
-    run(INSERT, event.at, storable(event.who), storable(event.what), detail)
+def add_event(run: Run, event: Event) -> None:
+    detail = json.dumps({k: storable_value(v) for k, v in event.detail.items()}, default=str)
+    run(INSERT_EVENT, event.at, storable(event.who), storable(event.what), detail)
 
 
-def kept(value: object) -> object:
+def storable_value(value: object) -> object:
     return storable(value) if isinstance(value, str) else value
 
 
@@ -57,7 +57,7 @@ def storable(text: str) -> str:
     )
 
 
-def events(run: Run, before: int | None, most: int) -> list[tuple[int, Event]]:
+def read_events(run: Run, before: int | None, most: int) -> list[tuple[int, Event]]:
     """The newest first."""
     rows = run(
         "SELECT number, at, who, what, detail FROM events WHERE number < ? "

@@ -9,12 +9,12 @@ from pathlib import Path
 from voile.errors import UsageError
 from voile.serve.ledger import charging, log, postgres, sqlite
 from voile.serve.ledger.base import STEWARD, Event, Ledger, RolledBackError
-from voile.serve.ledger.book import Book
+from voile.serve.ledger.book import SqlLedger
 from voile.serve.ledger.chain import Head, follow, genesis
 from voile.serve.ledger.counter import Counter, counter_path
 from voile.serve.ledger.locks import LOCK, locked
 from voile.serve.ledger.people import revoke_all
-from voile.serve.ledger.store import Store
+from voile.serve.ledger.store import LedgerStore
 from voile.serve.ledger.tables import Run, create
 from voile.serve.setting import FILE, LEDGER, Setting
 
@@ -59,7 +59,7 @@ def open_ledger(folder: Path, setting: Setting, *, serving: bool = False) -> Led
         store.read(lambda run: check_same(run, setting, folder))
         if serving:
             counter.advance(store.read(lambda run: newest(run, setting, counter)))
-        return Book(store, setting, counter if serving else None, stack.pop_all())
+        return SqlLedger(store, setting, counter if serving else None, stack.pop_all())
 
 
 def recover(folder: Path, setting: Setting, *, ledger_is_whole: bool = False) -> Recovered:
@@ -81,14 +81,14 @@ def recover(folder: Path, setting: Setting, *, ledger_is_whole: bool = False) ->
         def charge(run: Run) -> tuple[Recovered, Head]:
             check_same(run, setting, folder)
             head = whole(run, setting)
-            now = log.Clock(log.latest(run)).now()
+            now = log.Clock(log.latest_time(run)).now()
             agrees = ledger_is_whole or leads_to(run, setting, said)
             again = charging.charged_lost(run, said)  # and then killed before the counter moved
             lost = 0 if agrees or again else missing(setting, said, head)
             charging.charge_lost(run, setting, said, lost, now)
             revoked = 0 if agrees else revoke_all(run, now)
             detail = {"lost": lost, "agreed": agrees, "revoked": revoked}
-            log.add(run, Event(now, STEWARD, "recovered", detail))
+            log.add_event(run, Event(now, STEWARD, "recovered", detail))
             return Recovered(lost, revoked), charging.head(run, setting.id)
 
         done, head = store.write(charge)
@@ -119,7 +119,7 @@ def is_there(folder: Path, setting: Setting) -> bool:
     return (folder / LEDGER).exists()
 
 
-def open_store(folder: Path, setting: Setting, *, checkpoints: bool) -> Store:
+def open_store(folder: Path, setting: Setting, *, checkpoints: bool) -> LedgerStore:
     """`checkpoints`: whether this process tidies up SQLite's log. One process does at a time."""
     if setting.ledger:
         return postgres.PostgresStore(setting.ledger, setting.id)

@@ -9,7 +9,7 @@ from voile.errors import UsageError, did_you_mean
 from voile.serve.ledger.base import Identity, Role
 from voile.serve.ledger.charging import used_by, used_by_group
 from voile.serve.ledger.tables import Run
-from voile.serve.ledger.tokens import Made, id_of, matches
+from voile.serve.ledger.tokens import TokenSecret, id_of, matches
 
 SCOPES: dict[Role, frozenset[str]] = {
     "analyst": frozenset({"query", "budget"}),
@@ -20,7 +20,7 @@ LONGEST = 100
 
 
 @dataclass(frozen=True)
-class Wish:
+class TokenOptions:
     """What `issue` is asked for; refuses what makes no sense."""
 
     analyst: str
@@ -39,7 +39,7 @@ class Wish:
         role: Role,
         scopes: frozenset[str] | None,
         seconds: float | None,
-    ) -> Wish:
+    ) -> TokenOptions:
         check_name("analyst", analyst)
         if queries is not None:
             check_queries(queries)
@@ -85,7 +85,7 @@ def check_group(run: Run, name: str) -> None:
         )
 
 
-def issue(run: Run, wish: Wish, made: Made, now: float) -> Identity:
+def issue(run: Run, wish: TokenOptions, made: TokenSecret, now: float) -> Identity:
     if wish.group is not None:
         check_group(run, wish.group)
     run(
@@ -105,7 +105,7 @@ def issue(run: Run, wish: Wish, made: Made, now: float) -> Identity:
 
 
 @dataclass(frozen=True)
-class Seen:
+class TokenLookup:
     """What a token turned out to be."""
 
     identity: Identity
@@ -113,7 +113,7 @@ class Seen:
     revoked: bool
 
 
-def look_up(run: Run, token: str, now: float) -> Seen | None:
+def look_up(run: Run, token: str, now: float) -> TokenLookup | None:
     """Whose token it is, valid or not; one look and one comparison whether it exists or not."""
     found = run(
         "SELECT id, analyst, role, scopes, expires, revoked, digest FROM tokens WHERE id = ?",
@@ -124,7 +124,7 @@ def look_up(run: Run, token: str, now: float) -> Seen | None:
         return None
     public, analyst, role, scopes, expires, revoked, _ = row
     identity = Identity(public, analyst, cast("Role", role), frozenset(scopes.split()), expires)
-    return Seen(identity, expires is not None and now >= expires, revoked is not None)
+    return TokenLookup(identity, expires is not None and now >= expires, revoked is not None)
 
 
 def revoke(run: Run, token: str | None, analyst: str | None, now: float) -> list[str]:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from voile.errors import UsageError
 from voile.serve.ledger.base import LedgerError
-from voile.serve.ledger.store import PATIENCE, Store, T, Work
+from voile.serve.ledger.store import PATIENCE, LedgerStore, T, Work
 from voile.serve.setting import Setting
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ DURABLE = ("on", "remote_apply")
 """Settings of synchronous_commit under which a commit that returns is on disk."""
 
 
-class PostgresStore(Store):
+class PostgresStore(LedgerStore):
     """One connection that writes, and some that read; a lost one is made anew."""
 
     def __init__(self, url: str, server: str) -> None:

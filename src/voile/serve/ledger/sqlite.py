@@ -13,7 +13,7 @@ from typing import Any
 from voile.engines.parquet import sync
 from voile.errors import UsageError
 from voile.serve.ledger.base import LedgerError
-from voile.serve.ledger.store import PATIENCE, Store, T, Work
+from voile.serve.ledger.store import PATIENCE, LedgerStore, T, Work
 from voile.serve.ledger.tables import Run
 
 APPLICATION = 0x566F694C
@@ -49,7 +49,7 @@ def begin(path: Path, fill: Work[None]) -> None:
     sync(path.parent)
 
 
-class SqliteStore(Store):
+class SqliteStore(LedgerStore):
     """One connection that writes, and some that read."""
 
     def __init__(self, path: Path, *, checkpoints: bool = True, new: bool = False) -> None:

@@ -15,7 +15,7 @@ T = TypeVar("T")
 Work = Callable[[Run], T]
 
 
-class Store(ABC):
+class LedgerStore(ABC):
     """Transactions on the tables; whatever goes wrong is a LedgerError."""
 
     @abstractmethod

@@ -15,7 +15,7 @@ this, and nobody's token is refused afterwards whatever it is."""
 
 
 @dataclass(frozen=True)
-class Made:
+class TokenSecret:
     """A new token, to be shown once, and what is kept of it."""
 
     token: str
@@ -23,10 +23,10 @@ class Made:
     digest: str
 
 
-def make() -> Made:
+def make() -> TokenSecret:
     public = secrets.token_hex(6)
     token = f"{public}.{secrets.token_urlsafe(32)}"
-    return Made(token, public, digest_of(token))
+    return TokenSecret(token, public, digest_of(token))
 
 
 def digest_of(token: str) -> str:
