@@ -13,8 +13,9 @@ import pyarrow as pa
 import pytest
 
 from tests.answered import SCHEMA, Untouchable, asker_of, parts_of
-from voile.engines.duckdb.counted import read_counted, write_counted
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
+from voile.engines.counted import read_counted, write_counted
+from voile.engines.duckdb.rows import DuckRows
 from voile.errors import QueryError, TableError, UsageError, VoileError
 from voile.noise.keyed import id_hash, members, row_hashes
 from voile.schema import Schema
@@ -301,9 +302,9 @@ def test_only_so_many_rows_of_a_person_are_kept(tmp_path: Path) -> None:
     table = pa.table({"who": ["a"] * 5 + ["b"] * 2 + ["c"], "age": [1] * 8})
     schema = Schema.from_dict({"attributes": [{"name": "age", "kind": "integer", "range": [0, 4]}]})
     path = tmp_path / "t.duckdb"
-    assert write_counted(path, Table(table), schema, key="who", per_key=2) == (5, 3)
+    assert write_counted(path, connect(table), schema, key="who", per_key=2) == (5, 3)
     with pytest.raises(TableError, match=r"5 of 8 rows repeat"):
-        write_counted(tmp_path / "u.duckdb", Table(table), schema, key="who")
+        write_counted(tmp_path / "u.duckdb", connect(table), schema, key="who")
 
 
 def test_numbers_outside_declared_bounds_are_refused_or_clamped(tmp_path: Path) -> None:
@@ -312,8 +313,8 @@ def test_numbers_outside_declared_bounds_are_refused_or_clamped(tmp_path: Path) 
         {"attributes": [{"name": "age", "kind": "integer", "range": [0, 4], "null": True}]}
     )
     with pytest.raises(VoileError, match="row 2"):
-        write_counted(tmp_path / "a.duckdb", Table(table), schema)
-    write_counted(tmp_path / "b.duckdb", Table(table), schema, clamp=True)
+        write_counted(tmp_path / "a.duckdb", connect(table), schema)
+    write_counted(tmp_path / "b.duckdb", connect(table), schema, clamp=True)
     found = read_counted(tmp_path / "b.duckdb", schema)
     assert found._columns["age"].tolist() == [1, 4, 0, 5]  # 5 is NULL
 
@@ -363,7 +364,9 @@ def test_no_expression_is_computed_on_rows(tmp_path: Path) -> None:
     sql = "select sex, sum(age * debt) from t where levenshtein(sex, 'Mole') < age group by sex"
     with asker_of(tmp_path / "s", rows, schema=DOMAIN, noiseless=True) as found:
         found._reader.read(sql)
-        found._reader._evaluator.view._con.close()  # nothing is left that could compute SQL
+        domain = found._reader._evaluator.view
+        assert isinstance(domain, DuckRows)
+        domain._con.close()  # nothing is left that could compute SQL
         told = found.ask("ana", sql).answer
     near = {"Female": 5, "Male": 1}
     for row in told.rows:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 
 from voile.answering.estimator import Mechanism
 from voile.answering.totals import Shape
+from voile.engines.rows import PublicDomain, ReleaseRows
 from voile.errors import QueryError
 from voile.estimate import Bound
 from voile.query.domain import DomainSums, Weights
 from voile.query.predicate import Atom, Expression, Predicate, Term, conjuncts, wording
 from voile.query.query import Query
-from voile.query.rows import Rows
 from voile.query.text import refusal
 from voile.query.value_types import ValueType
 from voile.refine import ErrorModel
@@ -26,21 +26,11 @@ LARGEST = 1e70
 """Values up to this; the fourth powers of larger ones, which errors are made of, overflow."""
 
 
-class Engine(Rows, Protocol):
-    """Where rows are counted, and expressions typed."""
-
-    domain: Any
-
-    def types(self, expressions: Sequence[Expression]) -> list[ValueType]: ...
-
-    def cuts_a_bin(self, expression: Expression) -> bool: ...
-
-
 class Listing(Protocol):
     """Where expressions can be computed on the public domain."""
 
     @property
-    def engine(self) -> Engine: ...
+    def engine(self) -> PublicDomain: ...
 
     @property
     def domain(self) -> DomainSums: ...
@@ -50,7 +40,7 @@ class Listing(Protocol):
 class Source:
     """Everything that an answer is computed from."""
 
-    engine: Engine
+    engine: ReleaseRows
     domain: DomainSums
     mechanism: Mechanism
     rows: int | None = None
@@ -73,7 +63,7 @@ class Model:
     """Attributes that it knows nothing about."""
 
 
-def check(query: Query, engine: Engine) -> None:
+def check(query: Query, engine: PublicDomain) -> None:
     """Conditions must be true or false of a row, and values numbers; types are the engine's."""
     conditions, values = query.conditions, query.values
     parts: list[Expression] = [*conditions, *values, *query.groups]
@@ -100,7 +90,7 @@ def check(query: Query, engine: Engine) -> None:
                           group.start, "group by numbers, texts or dates")  # fmt: skip
 
 
-def types(sql: str, parts: Sequence[Expression], engine: Engine) -> list[ValueType]:
+def types(sql: str, parts: Sequence[Expression], engine: PublicDomain) -> list[ValueType]:
     """The engine's types; what it cannot type is refused with its place in the query."""
     try:
         return engine.types(parts)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from voile.engines.duckdb.table import read_all
+from voile.engines import read_all
 from voile.errors import UsageError
 from voile.mining.counts import Counts, ExactCounts, chosen_columns
 from voile.mining.growing import Limits, grow

@@ -7,8 +7,7 @@ import math
 import re
 from collections.abc import Sequence
 
-from voile.engines.duckdb.sources import quote_identifier
-from voile.engines.duckdb.sql import literal
+from voile.query.quoting import literal, quote_identifier
 from voile.query.strict import RESERVED
 from voile.schema import Value
 from voile.schema.attribute import plain

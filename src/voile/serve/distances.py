@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from voile.arrays import Floats, Ints
-from voile.engines.duckdb.rows import View
+from voile.engines import open_domain
 from voile.engines.lookups import half_away
 from voile.evaluate.reconstruction.ceiling import distance_squared
 from voile.query.domain.inputs import all_hold, some_hold
@@ -126,7 +126,7 @@ class DomainParts:
     def __init__(self, schema: Schema, per_person: int) -> None:
         self._schema = schema
         self._per_person = per_person
-        self._view = View([], schema)
+        self._view = open_domain(schema)
         self._seen: dict[QuestionKind, QuestionParts | None] = {}
 
     def size(self, columns: Sequence[str]) -> int:

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from voile.answering.source import LARGEST
 from voile.answering.totals import Groups, hashable, listing, possible
 from voile.arrays import Floats, Ints
-from voile.engines.duckdb.rows import View
+from voile.engines import open_domain
 from voile.engines.lookups import Lookup, Tree
 from voile.errors import QueryError
 from voile.query.domain import DomainSums, GroupedSum
@@ -50,7 +50,7 @@ class DomainEvaluator:
 
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self.view = View([], schema, strict=True, memory=ROOM)
+        self.view = open_domain(schema, strict=True, memory=ROOM)
         self._sums = DomainSums(schema, self.view.domain, memory=MEMORY, exact=True)
         self._truths: OrderedDict[Atom, Truth] = OrderedDict()
         self._until = math.inf

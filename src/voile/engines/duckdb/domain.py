@@ -18,11 +18,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from voile.engines.duckdb.rendering import expression_sql, guarded
-from voile.engines.duckdb.sources import quote_identifier
 from voile.engines.duckdb.sql import first_line
 from voile.engines.encode import computed_values, domain_array, is_computed
 from voile.errors import QueryError
 from voile.query.predicate import ROW, Expression
+from voile.query.quoting import quote_identifier
 from voile.schema import Schema
 
 CHUNK = 2**20
