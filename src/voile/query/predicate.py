@@ -200,19 +200,15 @@ def both(left: Predicate | None, right: Predicate | None) -> Predicate | None:
 
 
 def as_atom(predicate: Predicate, names: Sequence[str]) -> Atom:
-    """A whole condition as one atom that reads these attributes, known by its truth.
+    """A whole condition as one atom that reads these attributes."""
+    return predicate if isinstance(predicate, Atom) else Atom(as_node(predicate), tuple(names))
 
-    It is not to be evaluated: what cannot be computed in one part would be lost in the others.
-    """
+
+def as_node(predicate: Predicate) -> exp.Expr:
+    """A condition as one tree, in which an atom that cannot be computed is NULL."""
     if isinstance(predicate, Atom):
-        return predicate
-    return Atom(_node(predicate), tuple(names))
-
-
-def _node(predicate: Predicate) -> exp.Expr:
-    if isinstance(predicate, Atom):
-        return predicate.node
+        return exp.Try(this=predicate.node.copy())
     if not predicate.parts:
         return exp.true() if isinstance(predicate, And) else exp.false()
     join = exp.and_ if isinstance(predicate, And) else exp.or_
-    return join(*map(_node, predicate.parts))
+    return exp.Paren(this=join(*map(as_node, predicate.parts), copy=False, wrap=False))

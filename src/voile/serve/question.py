@@ -21,15 +21,15 @@ from voile.answering.noisy.work import terms_needed
 from voile.answering.notes import bin_notes
 from voile.answering.totals import Groups
 from voile.arrays import Floats
-from voile.engines.duckdb.rendering import condition_sql, expression_sql
 from voile.engines.lookups import Joined, Lookup, Summand, Sums, Tree, cells_of
 from voile.errors import QueryError, UsageError, did_you_mean
 from voile.noise.keyed import half_mask
 from voile.privacy.interactive.laws import Change, NoiseLaw, noise_law
 from voile.query import parse
 from voile.query.domain import GroupedSum
-from voile.query.predicate import Expression, Term, both
+from voile.query.predicate import Expression, Term, as_node, both
 from voile.query.query import Query
+from voile.query.text import written
 from voile.schema import Schema
 from voile.serve.canonical import FALSE, TRUE, canonical_form, digest, meaning_of_values
 from voile.serve.change import change_of, steps
@@ -219,9 +219,9 @@ class QuestionReader:
         }
         kept = {
             "subset": shape.rows.subset,
-            "where": condition_sql(where) if where else None,
-            "groups": [expression_sql(group) for group in shape.groups],
-            "values": [expression_sql(value) for value in term.values],
+            "where": written(as_node(where)) if where else None,
+            "groups": [group.canonical for group in shape.groups],
+            "values": [value.canonical for value in term.values],
             "low": low, "high": high, "scale": scale, "cells": shape.cells,
             "l1": change.l1, "l2_squared": change.l2_squared,
             "noise": law.kind, "variance": float(law.variance), "sql": query.sql,
