@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from voile.arrays import Floats, Ints
 from voile.errors import QueryError
-from voile.query.predicate import Atom, Expression
+from voile.query.predicate import Atom, Expression, wording
 from voile.schema import Schema
 
 MOST_ATOMS = 60
@@ -62,7 +62,7 @@ class ClassAxis:
 
 
 class DomainArrays:
-    """SQL on the domain, with what was computed kept as plain arrays."""
+    """Expressions on the domain, with what was computed kept as plain arrays."""
 
     def __init__(self, domain: Any, schema: Schema) -> None:
         self._domain, self._schema = domain, schema
@@ -72,11 +72,11 @@ class DomainArrays:
         several = len(part.attributes) > 1
         if size > (most := MOST_LISTED if several else MOST_VALUES):
             raise QueryError(
-                f"{part.text or part.sql} has to be computed on {size:,} "
+                f"{wording(part)} has to be computed on {size:,} "
                 f"{'combinations of ' if several else ''}values, more than {most:,}",
                 hint="declare coarser domains: bins, or a larger step",
             )
-        (found,) = self._domain.evaluate([Expression(part.sql, part.attributes)])
+        (found,) = self._domain.evaluate([part])
         return found
 
     def truth(self, atom: Atom) -> npt.NDArray[np.bool_]:

@@ -150,10 +150,10 @@ def conditions_of(query: Query) -> tuple[ExplainedCondition, ...]:
 
 
 def groups_of(query: Query) -> tuple[str, ...]:
-    return tuple(g.sql for g in query.groups)
+    return tuple(g.canonical for g in query.groups)
 
 
 def describe(term: Term) -> str:
     """What a total is of."""
-    what = f"sum of {' * '.join(v.text or v.sql for v in term.values)}" if term.values else "rows"
+    what = f"sum of {' * '.join(wording(v) for v in term.values)}" if term.values else "rows"
     return f"{what} where {in_words(term.predicate)}" if term.predicate else what

@@ -9,7 +9,7 @@ are the values of the column themselves, as far as they differ.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,7 +26,7 @@ from voile.answering.axes import (
 )
 from voile.arrays import Floats, Ints
 from voile.errors import QueryError
-from voile.query.predicate import Atom, Expression, guarded
+from voile.query.rows import Flags, Key
 from voile.schema import Schema
 
 
@@ -43,8 +43,8 @@ class PerturbedAxis(ClassAxis):
     """(classes, powers): the replacing distribution's Σ m·phi^e over each class."""
     ends: Floats
     """(classes, 2): the smallest and the largest phi of each class."""
-    keys: tuple[str, ...]
-    """SQL that tells the class of a row; none where the column itself does."""
+    keys: tuple[Key, ...]
+    """What tells the class of a row; none where the column itself does."""
     key_values: tuple[pa.Array, ...]
     """For each of them its value on each class."""
     centre: float = 0.0
@@ -111,10 +111,10 @@ def build_axis(
         columns += [np.unique(domain.numbers(v), return_inverse=True)[1] for v in values]
         columns += [slices(part, name, schema, domain) for part in shared]
     class_of, representative = classes(columns)
-    keys: tuple[str, ...] = ()
+    keys: tuple[Key, ...] = ()
     key_values: tuple[pa.Array, ...] = ()
     if not whole:
-        keys = (row_bits(alone, value), *(guarded(g.sql) for g in groups))
+        keys = (Flags(tuple(alone), value), *groups)
         key_values = (
             pa.array(bits[representative]),
             *(domain.on(g).take(pa.array(representative)) for g in groups),
@@ -145,15 +145,6 @@ def centred(numbers: Floats) -> tuple[Floats, float]:
     known = numbers[np.isfinite(numbers)]
     centre = float(known.min() / 2 + known.max() / 2) if len(known) else 0.0
     return numbers - centre, centre
-
-
-def row_bits(alone: Sequence[Atom], value: Expression | None) -> str:
-    """The same bits of a row, in SQL."""
-    conditions = [f"({guarded(a.sql)}) IS TRUE" for a in alone]
-    if value is not None:
-        conditions.append(f"isfinite(CAST({guarded(value.sql)} AS DOUBLE)) IS TRUE")
-    flags = [f"(({c})::BIGINT << {i})" for i, c in enumerate(conditions)]
-    return " | ".join(flags) or "0::BIGINT"
 
 
 def moments(

@@ -12,14 +12,14 @@ import numpy as np
 
 from voile.answering.columns import VALID, EstimatedColumn
 from voile.answering.quantiles import Cumulated, point, quantile_column
-from voile.answering.totals import ListedGroups, hashable, row_sum, scattered
+from voile.answering.totals import ListedGroups, hashable, scattered
 from voile.answering.views.estimator import SPENT_ON_SAMPLING, ViewMechanism, noiseless
 from voile.answering.views.source import ViewModel, ViewSource
 from voile.arrays import Floats
 from voile.errors import QueryError
 from voile.query.formula import Quantile
-from voile.query.predicate import Expression, Predicate, Term, both, guarded, to_sql
-from voile.query.rows import SCORE, SPREAD
+from voile.query.predicate import Expression, Predicate, Term, both
+from voile.query.rows import SCORE, SPREAD, WeightedTerm
 
 MOST_CELLS = 20_000_000
 SPENT_TWICE = 1.1
@@ -64,11 +64,9 @@ def distribution(
     """The counts of every value in every group, on both sides."""
     passing = both(where, asked.predicate)
     keys = [*groups, asked.value]
-    sql = to_sql(passing) if passing else "TRUE"
     rows, domain, shape = source.engine, source.domain, source.shape
     weights = [SCORE, SPREAD] if rows.scored else [""]
-    sums = [row_sum(Term(), weight) for weight in weights]
-    seen = rows.sums(sql, [guarded(k.sql) for k in keys], sums)
+    seen = rows.sums(passing, keys, [WeightedTerm(Term(), weight) for weight in weights])
     (expected,) = domain.sums([Term(passing)], keys)
     known = [k for k in expected.keys[-1] if k is not None and not _unordered(k)]
     order = sorted(range(len(known)), key=lambda i: known[i])
