@@ -21,8 +21,8 @@ from voile.answering.local.work import LocalWork, answer_local
 from voile.arrays import Floats
 from voile.engines import open_rows
 from voile.engines.encode import values_at
-from voile.engines.parquet import write_part
 from voile.estimate import Answer
+from voile.kinds.parquet import write_part
 from voile.query import DomainSums, parse
 from voile.query.formula import Total
 from voile.query.predicate import ROW

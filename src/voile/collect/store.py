@@ -21,8 +21,8 @@ from pathlib import Path
 
 from voile.client import Spec, Submission
 from voile.collect.layout import RowLayout
-from voile.engines.parquet import sync
 from voile.errors import UsageError
+from voile.files import sync
 from voile.web.refusal import RefusalError, unavailable
 
 DATABASE = "rows.sqlite"

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from voile.engines.parquet import sha256
+from voile.files import sha256
 from voile.mechanisms import AlphaBeta, Series, Shaped
 from voile.privacy import Adversary, DGamma, Form
 from voile.privacy.series import MOST_VIEWS, SeriesNoise

@@ -21,12 +21,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from voile.engines import open_rows, read_all
-from voile.engines.parquet import arrow_schema
 from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, checked_confidence
 from voile.kinds.asked import MEMORY, Asked
 from voile.kinds.manifest import HISTORY_FILES, MANIFEST, PARTIAL, Manifest
+from voile.kinds.parquet import arrow_schema
 from voile.query import DomainSums, parse
 from voile.query.bind import Tables
 from voile.query.query import Query

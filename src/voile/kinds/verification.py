@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 
-from voile.engines.parquet import sha256
 from voile.errors import ReleaseError
+from voile.files import sha256
 from voile.kinds.manifest import MANIFEST
 from voile.kinds.release import Release
 from voile.kinds.views.histories import Histories

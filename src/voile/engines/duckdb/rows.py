@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from voile.arrays import Ints
 from voile.engines.duckdb.domain import Domain
-from voile.engines.duckdb.sql import first_line, not_in_domain, off_grid
-from voile.engines.encode import SQL, codes, domain_array, values_at
+from voile.engines.duckdb.sql import SQL, first_line, not_in_domain, off_grid
+from voile.engines.encode import codes, domain_array, values_at
 from voile.engines.rows import ReleaseRows, check_table_name
 from voile.errors import QueryError, ReleaseError
 from voile.query.predicate import ROW, Expression, guarded

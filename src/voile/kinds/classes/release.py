@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 from voile.answering.classes.source import Box, ClassSource, Hidden, Method
 from voile.engines import open_rows
 from voile.engines.encode import codes as codes_of
-from voile.engines.parquet import arrow_schema
 from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer
@@ -26,6 +25,7 @@ from voile.kinds.classes.manifest import (
     SENSITIVE_FILES,
     ClassManifest,
 )
+from voile.kinds.parquet import arrow_schema
 from voile.kinds.release import Release
 from voile.privacy.requirements import Histograms, Requirement
 from voile.query.query import Query

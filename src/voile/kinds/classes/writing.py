@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from voile import __version__
-from voile.engines.parquet import arrow_schema, tuples, write_part
 from voile.kinds.classes.describe import describe_classes
 from voile.kinds.classes.files import class_columns, shown_schema
 from voile.kinds.classes.finding import Found
@@ -33,6 +32,7 @@ from voile.kinds.classes.wish import GroupWish
 from voile.kinds.descriptions import write_descriptions
 from voile.kinds.manifest import File, file_entry
 from voile.kinds.narrowing import moved_box, without_removed
+from voile.kinds.parquet import arrow_schema, tuples, write_part
 from voile.kinds.staging import Staging
 from voile.privacy.requirements import Histograms, Requirement
 from voile.recoding.grouping import cells_by_class

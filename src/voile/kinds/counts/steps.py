@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 from voile import __version__
 from voile.answering.conjuncts.expected import Published, best_halves
 from voile.engines import connect
-from voile.engines.parquet import ROW_GROUP, tuples
 from voile.engines.table import Table
 from voile.errors import TableError
 from voile.kinds.counts.counting import Counts, counted
@@ -34,6 +33,7 @@ from voile.kinds.counts.wish import DELTA, ConjunctWish, check_sizes
 from voile.kinds.descriptions import write_descriptions
 from voile.kinds.done import Done
 from voile.kinds.manifest import File, file_entry
+from voile.kinds.parquet import ROW_GROUP, tuples
 from voile.kinds.staging import Staging, place_for, removed_with
 from voile.kinds.views.wish import Wish, check_name, check_nulls, choose_schema
 from voile.noise import Key

@@ -18,17 +18,17 @@ import pyarrow as pa
 from voile.answering import Model, Shape, Source, answer, explain
 from voile.arrays import Floats
 from voile.engines import open_rows
-from voile.engines.history import history_schema
-from voile.engines.parquet import tuples
 from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, Bound
 from voile.kinds.asked import Asked
 from voile.kinds.manifest import HISTORY_FILES, MANIFEST, Manifest, ViewManifest
+from voile.kinds.parquet import tuples
 from voile.kinds.release import Release
 from voile.kinds.views import refining
 from voile.kinds.views.describe import describe
 from voile.kinds.views.histories import Histories, Name
+from voile.kinds.views.history_files import history_schema
 from voile.kinds.views.terms import disclosed, guarantee, parameters_of, series_part
 from voile.mechanisms import AlphaBeta, Series, Shaped
 from voile.mechanisms.series import Scored

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from voile.engines import open_rows
-from voile.engines.history import write_history
 from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError, VoileError
 from voile.kinds.descriptions import write_descriptions
@@ -26,6 +25,7 @@ from voile.kinds.manifest import (
 from voile.kinds.release import Release
 from voile.kinds.staging import Staging, enclosing_release
 from voile.kinds.views.describe import describe
+from voile.kinds.views.history_files import write_history
 from voile.kinds.views.ledger import Entry, Ledger, Terms, opened
 from voile.kinds.views.release import ViewRelease
 from voile.kinds.views.series_terms import begin, resume
