@@ -25,8 +25,9 @@ import pytest
 import voile
 from voile import datasets
 from voile.cli.common import split_names
-from voile.engines import open_rows, parquet
+from voile.engines import open_rows
 from voile.errors import PromiseError, ReleaseError, SchemaError, TableError, UsageError, VoileError
+from voile.kinds import parquet
 from voile.kinds.registry import manifest_schema
 from voile.kinds.views.view import check_noise
 from voile.mechanisms import AlphaBeta
