@@ -14,8 +14,10 @@ from tests.engines.conftest import ODD, Tables, domain
 from voile.engines import open_domain
 from voile.engines.rows import ReleaseRows
 from voile.errors import QueryError, ReleaseError, UsageError
-from voile.query.predicate import Expression
-from voile.query.rows import HISTORY, SCORE, SPREAD
+from voile.query import parse
+from voile.query.predicate import Atom, Expression, Predicate, Term
+from voile.query.rows import HISTORY, SCORE, SPREAD, Flags, Shifted, WeightedTerm
+from voile.query.value_types import ValueKind
 from voile.schema import Attribute, Bins, Range, Schema, TupleIndex, Values
 
 SCHEMA = domain(null=True).select(["age", "sex", "income", ODD])
@@ -39,6 +41,31 @@ def values(known: list[Any], name: str) -> list[Any]:
     place = SCHEMA.names.index(name)
     listed = list(SCHEMA[name])
     return [listed[code] for code in known[place]]
+
+
+COUNT = WeightedTerm(Term())
+SCORES, SPREADS = WeightedTerm(Term(), SCORE), WeightedTerm(Term(), SPREAD)
+
+
+def expression(text: str) -> Expression:
+    (found,) = parse(f"select count(*) from t group by {text}", SCHEMA).groups
+    return found
+
+
+def condition(text: str) -> Predicate:
+    found = parse(f"select count(*) from t where {text}", SCHEMA).predicate
+    assert found is not None
+    return found
+
+
+def atom(text: str) -> Atom:
+    found = condition(text)
+    assert isinstance(found, Atom)
+    return found
+
+
+def total_of(text: str) -> WeightedTerm:
+    return WeightedTerm(Term(None, (expression(text),)))
 
 
 # ---------------------------------------------------------------------- reading them
@@ -107,7 +134,8 @@ def test_files_that_are_damaged(made: Tables, tmp_path: Path) -> None:
 
 def test_sums_by_group(made: Tables, tmp_path: Path) -> None:
     rows, known = release(made, tmp_path, (700, 1300))
-    found = rows.sums("age < 21", ["sex"], ["count(*)", "coalesce(sum(age), 0)"])
+    asked = condition("age < 21"), [expression("sex")], [COUNT, total_of("age")]
+    found = rows.sums(*asked)
     expected: dict[Any, list[float]] = {}
     for age, sex in zip(values(known, "age"), values(known, "sex"), strict=True):
         if age is not None and age < 21:
@@ -115,26 +143,32 @@ def test_sums_by_group(made: Tables, tmp_path: Path) -> None:
             total[0] += 1
             total[1] += age
     assert dict(zip(found.keys[0], found.sums.tolist(), strict=True)) == expected
-    again = rows.sums("age < 21", ["sex"], ["count(*)", "coalesce(sum(age), 0)"])
+    again = rows.sums(*asked)
     assert sorted(map(str, again.keys[0])) == sorted(map(str, found.keys[0]))
 
 
 def test_sums_without_rows(made: Tables, tmp_path: Path) -> None:
     rows, _ = release(made, tmp_path, (0,))
-    assert rows.sums("TRUE", [], ["count(*)"]).sums.tolist() == [[0.0]]
-    assert rows.sums("TRUE", ["sex"], ["count(*)"]).sums.shape == (0, 1)
+    assert rows.sums(None, [], [COUNT]).sums.tolist() == [[0.0]]
+    assert rows.sums(None, [expression("sex")], [COUNT]).sums.shape == (0, 1)
 
 
 def test_histograms(made: Tables, tmp_path: Path) -> None:
     rows, known = release(made, tmp_path, (700, 1300))
-    found = rows.histogram(["sex", "age % 2"], ["count(*)"])
-    assert found.column_names == ["k0", "k1", "s0"]
-    expected: dict[Any, int] = {}
+    flags = Flags((atom("age > 20"), atom("sex = 'Male'")), expression("age"))
+    shifted = Shifted(expression("age"), 20.0)
+    found = rows.histogram([expression("sex"), flags], [[], [shifted, shifted]])
+    assert found.column_names == ["k0", "k1", "s0", "s1"]
+    expected: dict[Any, list[float]] = {}
     for age, sex in zip(values(known, "age"), values(known, "sex"), strict=True):
-        key = (sex, None if age is None else age % 2)
-        expected[key] = expected.get(key, 0) + 1
+        bits = (age is not None and age > 20) + 2 * (sex == "Male") + 4 * (age is not None)
+        total = expected.setdefault((sex, bits), [0, 0.0])
+        total[0] += 1
+        total[1] += 0 if age is None else (age - 20) ** 2
     listed = zip(*(found[name].to_pylist() for name in ("k0", "k1")), strict=True)
-    assert dict(zip(listed, found["s0"].to_pylist(), strict=True)) == expected
+    sums = [[n, s or 0.0] for n, s in zip(*(found[name].to_pylist() for name in ("s0", "s1")),
+                                          strict=True)]  # fmt: skip
+    assert dict(zip(listed, sums, strict=True)) == expected
 
 
 def test_rows_that_are_scored(made: Tables, tmp_path: Path) -> None:
@@ -154,7 +188,9 @@ def test_rows_that_are_scored(made: Tables, tmp_path: Path) -> None:
     files = sorted(tmp_path.glob("*.parquet"))
     scored = made.engine.open_rows(files, SCHEMA, beside=beside)
     assert scored.scored
-    found = scored.sums("TRUE", [], ["count(*)", f"sum({SCORE})", f"sum({SPREAD})"])
+    found = scored.sums(
+        None, [], [COUNT, WeightedTerm(Term(), SCORE), WeightedTerm(Term(), SPREAD)]
+    )
     assert found.sums.tolist() == [[102.0, len(known[0]) + 2.5, 0.75]]
 
 
@@ -166,21 +202,25 @@ def test_scores_of_histories(made: Tables, tmp_path: Path) -> None:
     scores = pa.table({HISTORY: ["a", "b"], SCORE: [2.0, 10.0], SPREAD: [0.5, 1.0]})
     schema = Schema((Attribute("x", "integer", Range(0, 1)),))
     opened = made.engine.open_rows([tmp_path / "h.parquet"], schema, scores=scores)
-    found = opened.sums("TRUE", ["x"], [f"sum({SCORE})", f"sum({SPREAD})"])
+    (x,) = parse("select count(*) from t group by x", schema).groups
+    found = opened.sums(None, [x], [SCORES, SPREADS])
     assert dict(zip(found.keys[0], found.sums.tolist(), strict=True)) == {0: [2, 0.5], 1: [12, 1.5]}
 
 
 def test_types_of_expressions(made: Tables, tmp_path: Path) -> None:
     rows, _ = release(made, tmp_path, (5,))
-    assert rows.types(["age > 20", "sex"]) == ["BOOLEAN", "VARCHAR"]
-    with pytest.raises(QueryError, match="does not fit the table"):
-        rows.types(["age > 20", "nothing + 1"])
+    asked = [expression(text) for text in ("age > 20", "sex", "age + 1", "income")]
+    kinds = [found.kind for found in rows.types(asked)]
+    assert kinds == [ValueKind.BOOLEAN, ValueKind.TEXT, ValueKind.INTEGER, ValueKind.NUMBER]
+    with pytest.raises(QueryError, match=r"(?i)year\(age\) does not fit the table"):
+        rows.types([expression("age"), expression("year(age)")])
 
 
 def test_tables_of_the_analyst(made: Tables, tmp_path: Path) -> None:
     rows, known = release(made, tmp_path, (300,))
     assert rows.add_table("old", pa.table({"which": [23, 24]})) == ("which",)
-    found = rows.sums("age IN (SELECT which FROM old)", [], ["count(*)"])
+    joined = "select count(*) from t where age in (select which from old)"
+    found = rows.sums(parse(joined, SCHEMA, {"old": ("which",)}).predicate, [], [COUNT])
     assert found.sums[0, 0] == sum(age in (23, 24) for age in values(known, "age"))
     with pytest.raises(UsageError, match="is no name for a table"):
         rows.add_table("old ages", pa.table({"which": [1]}))
@@ -189,15 +229,11 @@ def test_tables_of_the_analyst(made: Tables, tmp_path: Path) -> None:
 # ---------------------------------------------------------------------- the public domain
 
 
-def expression(sql: str, *attributes: str) -> Expression:
-    return Expression(sql, attributes)
-
-
 def test_expressions_on_the_domain(made: Tables, tmp_path: Path) -> None:
     rows, _ = release(made, tmp_path, (5,))
     for asked in (rows, open_domain(SCHEMA)):
         doubled, both = asked.domain.evaluate(
-            [expression("age * 2", "age"), expression("age + income > 20", "age", "income")]
+            [expression("age * 2"), expression("age + income > 20")]
         )
         assert doubled.to_pylist() == [*(2 * age for age in range(17, 25)), None]
         assert len(both) == SCHEMA["age"].size * SCHEMA["income"].size
@@ -206,12 +242,12 @@ def test_expressions_on_the_domain(made: Tables, tmp_path: Path) -> None:
 def test_a_condition_that_cuts_a_bin(made: Tables, tmp_path: Path) -> None:
     rows, _ = release(made, tmp_path, (5,))
     for asked in (rows, open_domain(SCHEMA)):
-        assert asked.cuts_a_bin(expression("income > 0.25", "income"))
-        assert not asked.cuts_a_bin(expression("income >= 0.5", "income"))
-        assert not asked.cuts_a_bin(expression("age > 20", "age"))
+        assert asked.cuts_a_bin(expression("income > 0.25"))
+        assert not asked.cuts_a_bin(expression("income >= 0.5"))
+        assert not asked.cuts_a_bin(expression("age > 20"))
 
 
 def test_what_cannot_be_computed_is_null() -> None:
-    fails = expression("CAST(sex AS INTEGER)", "sex")
+    fails = expression("cast(sex as integer)")
     (found,) = open_domain(SCHEMA).domain.evaluate([fails])
     assert len(found) == found.null_count == SCHEMA["sex"].size
