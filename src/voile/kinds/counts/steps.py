@@ -21,7 +21,6 @@ from voile.engines.parquet import ROW_GROUP, tuples
 from voile.engines.table import Table
 from voile.errors import PromiseError, TableError, UsageError, spelled
 from voile.kinds.counts.counting import Counts, counted
-from voile.kinds.counts.describe import describe_conjuncts
 from voile.kinds.counts.manifest import (
     ConjunctGuarantee,
     ConjunctManifest,
@@ -32,10 +31,10 @@ from voile.kinds.counts.manifest import (
 from voile.kinds.counts.options import DELTA, CountOptions
 from voile.kinds.counts.release import ConjunctRelease, file_schema
 from voile.kinds.counts.terms import CHANGE, Promise, promise_for_delta, promise_for_rho
-from voile.kinds.descriptions import write_descriptions
 from voile.kinds.domain import check_name, check_nulls, choose_schema
 from voile.kinds.done import Done
 from voile.kinds.manifest import File, file_entry
+from voile.kinds.publishing import write_descriptions
 from voile.kinds.staging import Staging, place_for, removed_with
 from voile.noise import Key
 from voile.noise.whole import drawn
@@ -179,7 +178,7 @@ def write_tables(
             for number, (some, counts) in enumerate(noisy(prepared, options, manifest), start=1)
         ]
         manifest = manifest.model_copy(update={"files": files})
-        write_descriptions(staging.folder, manifest, describe_conjuncts)
+        write_descriptions(staging.folder, manifest)
         staging.commit()
     return ConjunctRelease.open(target)
 

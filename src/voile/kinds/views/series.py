@@ -13,20 +13,12 @@ from voile.engines import open_rows
 from voile.engines.history import write_history
 from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError, VoileError, spelled
-from voile.kinds.descriptions import write_descriptions
-from voile.kinds.manifest import (
-    HISTORY_FILES,
-    MANIFEST,
-    PARTIAL,
-    File,
-    SeriesPart,
-    ViewManifest,
-    file_entry,
-)
+from voile.kinds.manifest import MANIFEST, PARTIAL, File, file_entry
+from voile.kinds.publishing import write_descriptions
 from voile.kinds.release import Release
 from voile.kinds.staging import Staging, enclosing_release
-from voile.kinds.views.describe import describe
 from voile.kinds.views.ledger import Entry, Ledger, Terms, opened
+from voile.kinds.views.manifest import HISTORY_FILES, SeriesPart, ViewManifest
 from voile.kinds.views.options import ViewOptions
 from voile.kinds.views.promise import check_size
 from voile.kinds.views.release import ViewRelease
@@ -249,9 +241,7 @@ def next_view(
         shown = open_rows([staging.folder / part.path for part in parts], prepared.schema).keys()
         history = history.with_view(shown)
         parts.append(written_history(staging.folder, prepared.schema, history))
-        write_descriptions(
-            staging.folder, described(prepared, options, terms, mechanism, parts), describe
-        )
+        write_descriptions(staging.folder, described(prepared, options, terms, mechanism, parts))
         planned = False
 
         def plan(written: Release) -> None:

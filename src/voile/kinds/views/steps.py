@@ -11,12 +11,12 @@ from voile import __version__
 from voile.engines import connect
 from voile.engines.table import Table
 from voile.errors import TableError, UsageError, spelled
-from voile.kinds.descriptions import write_descriptions
 from voile.kinds.domain import check_domain, check_name, check_nulls, choose_schema
 from voile.kinds.done import Done
-from voile.kinds.manifest import File, Parameters, ViewManifest
+from voile.kinds.manifest import File
+from voile.kinds.publishing import write_descriptions
 from voile.kinds.staging import Staging, place_for, removed_with
-from voile.kinds.views.describe import describe
+from voile.kinds.views.manifest import Parameters, ViewManifest
 from voile.kinds.views.noise_prior import is_learnt, noise_prior
 from voile.kinds.views.options import ViewOptions
 from voile.kinds.views.promise import check_size, linked_list, promise_for, weak_prior, weakened
@@ -175,7 +175,7 @@ def write(
         manifest = manifest_of(
             prepared, options, mechanism, parameters, parts, rows_are_public=tells_rows
         )
-        write_descriptions(staging.folder, manifest, describe)
+        write_descriptions(staging.folder, manifest)
         staging.commit()
     return ViewRelease.open(target)
 
