@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from voile.engines.encode import SQL
 from voile.query.quoting import literal
 from voile.query.value_types import ValueKind, ValueType
 from voile.schema import Attribute, Bins, Interval, Kind, Range, Values
 
+SQL: dict[Kind, str] = {
+    "categorical": "VARCHAR",
+    "integer": "BIGINT",
+    "numeric": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "date": "DATE",
+}
+"""The type that a kind of attribute has."""
 TYPES: dict[ValueKind, str] = {
     ValueKind.BOOLEAN: "BOOLEAN",
     ValueKind.INTEGER: "TINYINT SMALLINT INTEGER BIGINT HUGEINT "
