@@ -14,8 +14,8 @@ import numpy.typing as npt
 from voile.arrays import Floats, Ints
 from voile.errors import QueryError, ReleaseError
 from voile.query.domain import DomainSums, GroupedSum, Weights
-from voile.query.predicate import Expression, Predicate, Term, both, guarded, subqueries, to_sql
-from voile.query.rows import SCORE, SPREAD, Rows, RowSums
+from voile.query.predicate import FALSE, Expression, Predicate, Term, both
+from voile.query.rows import SCORE, SPREAD, Rows, RowSums, WeightedTerm
 
 MOST_SUBQUERIES = 6
 """Subqueries in the sums of one call to the engine."""
@@ -25,7 +25,7 @@ ALL_GROUPS = 50_000
 
 
 @dataclass(frozen=True)
-class Groups:
+class ListedGroups:
     """The groups of an answer: the keys of each, and their places among the domain's keys."""
 
     keys: tuple[tuple[Any, ...], ...]
@@ -40,7 +40,7 @@ class Groups:
 
 
 @dataclass(frozen=True)
-class Shape:
+class NoiseShape:
     """The mean and the variance of the noise on each tuple, where they are not the same on all."""
 
     mean: Weights
@@ -51,7 +51,7 @@ class Shape:
 class Totals:
     """For each group, sums over the view and the domain of each term and of products of terms."""
 
-    groups: Groups
+    groups: ListedGroups
     terms: tuple[Term, ...]
     view: Floats
     domain: Floats
@@ -87,7 +87,7 @@ def totals(
     terms: tuple[Term, ...],
     rows: Rows,
     domain: DomainSums,
-    shape: Shape | None = None,
+    shape: NoiseShape | None = None,
 ) -> Totals:
     """Count everything: one query on the rows, one call for the domain."""
     everyone = Term()
@@ -95,12 +95,11 @@ def totals(
     counted = [Term(both(where, t.predicate), t.values) for t in asked]
     expected = domain.sums(counted, groups)
     # No row can do what no tuple does; a condition that fails everywhere is slow to try on rows.
-    passing = (to_sql(where) if where else "TRUE") if possible(expected[0]) else "FALSE"
-    keys = [guarded(g.sql) for g in groups]
+    passing = where if possible(expected[0]) else FALSE
 
     def on_rows(weight: str) -> RowSums:
-        sums = [row_sum(term, weight) for term in asked]
-        return side_by_side([rows.sums(passing, keys, some) for some in batches(sums)])
+        sums = [WeightedTerm(term, weight) for term in asked]
+        return side_by_side([rows.sums(passing, groups, some) for some in batches(sums)])
 
     seen = on_rows(SCORE if rows.scored else "")
     listed = listing(seen, expected[0], len(groups))
@@ -128,34 +127,25 @@ def possible(everyone: GroupedSum) -> bool:
     return bool(everyone.keys) or everyone.error > 0 or everyone.total > 0
 
 
-def row_sum(term: Term, weight: str = "") -> str:
-    """The aggregate over the view's rows that a term stands for, each row times its weight."""
-    only = f" FILTER (WHERE {to_sql(term.predicate)})" if term.predicate else ""
-    if not term.values and not weight:
-        return f"count(*){only}"
-    factors = [f"CAST({guarded(v.sql)} AS DOUBLE)" for v in term.values]
-    return f"coalesce(sum({' * '.join([*factors, weight] if weight else factors)}){only}, 0)"
-
-
 def check_lookups(terms: Iterable[Term]) -> None:
     """A value of a joined table is a subquery wherever it stands, and errors need its powers."""
-    if any(subqueries(row_sum(term)) > MOST_IN_A_SUM for term in terms):
+    if any(term.subqueries > MOST_IN_A_SUM for term in terms):
         raise QueryError(
             "one aggregate looks up values in your own tables too often",
             hint="put what is computed from them into a column of the table",
         )
 
 
-def batches(sums: Iterable[str]) -> list[list[str]]:
+def batches(sums: Iterable[WeightedTerm]) -> list[list[WeightedTerm]]:
     """Sums that are asked for at once: the engine's time explodes with the subqueries of a call."""
-    found: list[list[str]] = [[]]
+    found: list[list[WeightedTerm]] = [[]]
     used = 0
-    for sum_ in sums:
-        used += (count := subqueries(sum_))
+    for one in sums:
+        used += (count := one.term.subqueries)
         if count and used > MOST_SUBQUERIES and found[-1]:
             found.append([])
             used = count
-        found[-1].append(sum_)
+        found[-1].append(one)
     return found
 
 
@@ -181,7 +171,7 @@ def _group_keys(part: RowSums) -> list[tuple[Any, ...]]:
 # ---------------------------------------------------------------------- groups
 
 
-def listing(seen: RowSums, expected: GroupedSum, width: int) -> Groups:
+def listing(seen: RowSums, expected: GroupedSum, width: int) -> ListedGroups:
     """Which groups to answer for.
 
     All that the domain allows: to list only those that occur in the view would favour the ones
@@ -189,7 +179,7 @@ def listing(seen: RowSums, expected: GroupedSum, width: int) -> Groups:
     those that occur are listed, and the answer says so.
     """
     if not width:
-        return Groups(((),), (), 1, complete=True)
+        return ListedGroups(((),), (), 1, complete=True)
     sizes = [len(keys) for keys in expected.keys]
     if math.prod(sizes) <= ALL_GROUPS:
         places = np.unravel_index(np.arange(math.prod(sizes)), sizes)
@@ -204,7 +194,7 @@ def listing(seen: RowSums, expected: GroupedSum, width: int) -> Groups:
         codes = tuple(c[order] for c in codes)
     columns = [[keys[c] for c in code] for keys, code in zip(expected.keys, codes, strict=True)]
     keys = tuple(zip(*columns, strict=True))
-    return Groups(keys, codes, len(keys) if complete else math.prod(sizes), complete)
+    return ListedGroups(keys, codes, len(keys) if complete else math.prod(sizes), complete)
 
 
 def row_codes(seen: RowSums, expected: GroupedSum) -> tuple[Ints, ...]:
@@ -227,7 +217,7 @@ def hashable(key: Any) -> Any:
     return "not a number" if isinstance(key, float) and math.isnan(key) else key
 
 
-def place_rows(seen: RowSums, groups: Groups, expected: GroupedSum) -> Floats:
+def place_rows(seen: RowSums, groups: ListedGroups, expected: GroupedSum) -> Floats:
     """The view's sums in the order of the groups, 0 for a group without rows."""
     if not groups.codes:
         return seen.sums
@@ -258,7 +248,7 @@ def scattered(
     return placed, found
 
 
-def domain_columns(sums: Sequence[GroupedSum], groups: Groups) -> tuple[Floats, Floats]:
+def domain_columns(sums: Sequence[GroupedSum], groups: ListedGroups) -> tuple[Floats, Floats]:
     if not groups.codes:
         return (
             np.array([[float(s.total) for s in sums]]),

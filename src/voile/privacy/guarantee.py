@@ -327,7 +327,8 @@ class DGamma(Guarantee):
             raise UsageError(
                 f"prior d = {self.prior:.6g} must lie between 0 and 1",
                 hint="it is what an adversary may believe beforehand; with "
-                f"{spelled('prior_factor')} k it is k·n/m, so a larger domain or a smaller k makes it smaller",
+                f"{spelled('prior_factor')} k it is k·n/m, so a larger domain or a smaller k makes "
+                "it smaller",
             )
         if self.prior >= self.posterior:
             raise PromiseError(

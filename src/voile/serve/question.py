@@ -17,18 +17,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.answering.noisy.work import terms_needed
+from voile.answering.noisy.evidence import terms_needed
 from voile.answering.notes import bin_notes
-from voile.answering.totals import Groups
+from voile.answering.totals import ListedGroups
 from voile.arrays import Floats
-from voile.engines.lookups import Joined, Lookup, Summand, Sums, Tree, cells_of
+from voile.engines.lookups import Lookup, Summand, Sums, Tree, cells_of
 from voile.errors import QueryError, UsageError, did_you_mean
 from voile.noise.keyed import half_mask
 from voile.privacy.interactive.laws import Change, NoiseLaw, noise_law
 from voile.query import parse
 from voile.query.domain import GroupedSum
-from voile.query.predicate import Expression, Term, both, to_sql
+from voile.query.predicate import And, Expression, Term, as_node, both
 from voile.query.query import Query
+from voile.query.text import written
 from voile.schema import Schema
 from voile.serve.canonical import FALSE, TRUE, canonical_form, digest, meaning_of_values
 from voile.serve.change import change_of, steps
@@ -82,7 +83,7 @@ class Question:
     query: Query
     rows: RowSelection
     totals: tuple[QuestionTotal, ...]
-    groups: Groups
+    groups: ListedGroups
     """In the order of the query's groups."""
     where: Tree | None
     """Who counts, in WHERE and in a declared subset."""
@@ -160,7 +161,7 @@ class QuestionReader:
         query = self._query(sql)
         terms = terms_needed(query)
         # One order for all ways to write GROUP BY, so that they have one stored answer.
-        order = sorted(range(len(query.groups)), key=lambda i: query.groups[i].sql)
+        order = sorted(range(len(query.groups)), key=lambda i: query.groups[i].canonical)
         stored = tuple(query.groups[i] for i in order)
         expected, listed = self._evaluator.listed(query, stored)
         groups, places = arranged(listed, order)
@@ -209,7 +210,7 @@ class QuestionReader:
         meant = {
             "subset": shape.rows.subset,
             "where": meaning,
-            "groups": [group.sql for group in shape.groups],
+            "groups": [group.canonical for group in shape.groups],
             "values": meaning_of_values(term.values, numbers),
             # What the stored steps mean follows from these.
             "range": [low, high],
@@ -218,9 +219,9 @@ class QuestionReader:
         }
         kept = {
             "subset": shape.rows.subset,
-            "where": to_sql(where) if where else None,
-            "groups": [group.sql for group in shape.groups],
-            "values": [value.sql for value in term.values],
+            "where": written(as_node(where)) if where else None,
+            "groups": [group.canonical for group in shape.groups],
+            "values": [value.canonical for value in term.values],
             "low": low, "high": high, "scale": scale, "cells": shape.cells,
             "l1": change.l1, "l2_squared": change.l2_squared,
             "noise": law.kind, "variance": float(law.variance), "sql": query.sql,
@@ -254,12 +255,12 @@ class QuestionShape:
 def all_of(*trees: Tree | None) -> Tree | None:
     """Conditions that must all hold; one that is absent does."""
     parts = tuple(tree for tree in trees if tree is not None)
-    return Joined("and", parts) if len(parts) > 1 else parts[0] if parts else None
+    return And(parts) if len(parts) > 1 else parts[0] if parts else None
 
 
 def whole_range(term: Term, where: Tree | None, numbers: Sequence[Floats]) -> tuple[float, float]:
     """Between which numbers a row's part lies, among the rows that count."""
-    parts = where.parts if isinstance(where, Joined) and where.word == "and" else (where,)
+    parts = where.parts if isinstance(where, And) else (where,)
     low, high = 1.0, 1.0
     for value, found in zip(term.values, numbers, strict=True):
         kept = ~np.isnan(found)
@@ -292,12 +293,12 @@ def declared(sql: str, schema: Schema) -> Query:
     return parse(f"select count(*) from rows where {sql}", schema)
 
 
-def cells_digest(listed: Groups) -> str:
+def cells_digest(listed: ListedGroups) -> str:
     """Of the keys of all groups, in their order."""
     return digest([[str(part) for part in key] for key in listed.keys])
 
 
-def arranged(listed: Groups, order: list[int]) -> tuple[Groups, tuple[int, ...]]:
+def arranged(listed: ListedGroups, order: list[int]) -> tuple[ListedGroups, tuple[int, ...]]:
     """Groups in the order of the query, from those in the stored order; and where each is there."""
     if not order:
         return listed, (0,)

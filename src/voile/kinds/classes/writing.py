@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from voile import __version__
-from voile.engines.parquet import arrow_schema, tuples, write_part
 from voile.kinds.classes.files import class_columns, shown_schema
 from voile.kinds.classes.finding import Found
 from voile.kinds.classes.manifest import (
@@ -30,6 +29,7 @@ from voile.kinds.classes.narrowing import moved_box, without_removed
 from voile.kinds.classes.options import ClassOptions
 from voile.kinds.classes.reading import Prepared, by_frequency
 from voile.kinds.manifest import File, file_entry
+from voile.kinds.parquet import arrow_schema, tuples, write_part
 from voile.privacy.requirements import Histograms, Requirement
 from voile.recoding.grouping import cells_by_class
 from voile.recoding.labels import Labels, labels

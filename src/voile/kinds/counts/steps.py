@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 
 from voile import __version__
 from voile.answering.conjuncts.expected import Published, best_halves
-from voile.engines.parquet import ROW_GROUP, tuples
 from voile.engines.table import Table
 from voile.errors import PromiseError, TableError, UsageError, spelled
 from voile.kinds.counts.counting import Counts, counted
@@ -33,6 +32,7 @@ from voile.kinds.counts.terms import CHANGE, Promise, promise_for_delta, promise
 from voile.kinds.domain import check_name, check_nulls, choose_schema
 from voile.kinds.done import Done
 from voile.kinds.manifest import File, file_entry
+from voile.kinds.parquet import ROW_GROUP, tuples
 from voile.kinds.publishing import WrittenDraft, publish
 from voile.kinds.registry import kind_of
 from voile.noise import Key
