@@ -18,7 +18,7 @@ from voile.mechanisms import AlphaBeta, Series, Shaped
 from voile.privacy import Adversary, DGamma, Form
 from voile.privacy.series import MOST_VIEWS, SeriesNoise
 from voile.schema import Schema
-from voile.schema.product import Product
+from voile.schema.index import Product
 
 MANIFEST = "manifest.json"
 DATA_PACKAGE = "datapackage.json"

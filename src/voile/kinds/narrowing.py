@@ -15,9 +15,8 @@ import numpy.typing as npt
 from voile.errors import TableError
 from voile.kinds.classes.reading import Prepared
 from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
-from voile.schema.attribute import interval
+from voile.schema.attribute import interval, value_at, value_words
 from voile.schema.hierarchy import Levels
-from voile.schema.words import value_at, value_words
 
 Codes = npt.NDArray[Any]
 LARGEST = 2**27

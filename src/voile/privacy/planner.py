@@ -19,7 +19,7 @@ import numpy as np
 from voile.arrays import Floats
 from voile.errors import PromiseError, UsageError
 from voile.privacy.guarantee import Adversary, DGamma, LikelihoodRatio
-from voile.schema.product import Product
+from voile.schema.index import Product
 
 Form = Literal["multiset", "set"]
 """Whether the table may repeat a row, as a multiset, or not, as the paper's sets."""

@@ -27,7 +27,7 @@ from voile.recoding.populations import populations
 from voile.recoding.rollup import Loss
 from voile.recoding.units import DENSE, units_of_rows
 from voile.schema import Schema
-from voile.schema.words import value_words
+from voile.schema.attribute import value_words
 
 Codes = npt.NDArray[Any]
 LARGE = 0.05

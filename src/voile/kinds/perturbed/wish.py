@@ -13,7 +13,7 @@ from voile.kinds.options import check_options
 from voile.kinds.views.noise_prior import from_mapping, read_mapping
 from voile.mechanisms.retention import ColumnNoise, Local, Replace, Retention, WholeRows
 from voile.schema import Attribute, Schema
-from voile.schema.product import Product
+from voile.schema.index import Product
 
 WORDS = ("uniform", "identity", "swap")
 SMALLEST_SUPPRESSED = 2

@@ -19,11 +19,11 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from voile.arrays import Bools, Floats
-from voile.asking.implication import BilinearForm
 from voile.errors import QueryError, UsageError, did_you_mean
 from voile.query import strict
 from voile.query.bind import Binder
 from voile.query.text import Dialect, place, refusal, short, to_same_sql, too_deep
+from voile.remote.implication import BilinearForm
 from voile.schema import Schema
 
 Levels = npt.NDArray[np.int8]
