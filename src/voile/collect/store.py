@@ -208,12 +208,15 @@ class Writer(GroupWriter[Submission, Added]):
     def __init__(self, store: Store, *, group: int = GROUP, waiting: int = WAITING) -> None:
         self.store = store
         super().__init__(
-            store.add,
+            self._write_all,
             WriterLimits(group, waiting),
             name="voile-writer",
             refusal=too_late,
             weigh=lambda submission: len(submission.ids),
         )
+
+    def _write_all(self, submissions: Sequence[Submission]) -> list[Added | RefusalError]:
+        return self.store.add(submissions)
 
 
 def too_late(closed: bool) -> RefusalError:
