@@ -83,11 +83,20 @@ def explained(module: str, name: str) -> bool:
     for statement, below in zip(body, [*body[1:], None], strict=True):
         if name in targets(statement):
             return isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant)
+    for statement in [*body, *only_for_types(body)]:
         if isinstance(statement, ast.ImportFrom) and statement.module in FILES:
             for alias in statement.names:
                 if name == (alias.asname or alias.name):
                     return explained(statement.module, alias.name)
     return False
+
+
+def only_for_types(body: list[ast.stmt]) -> list[ast.stmt]:
+    """What stands under `if TYPE_CHECKING`: names that are loaded on first use."""
+    tests = [each for each in body if isinstance(each, ast.If)]
+    return [
+        line for each in tests if ast.unparse(each.test) == "TYPE_CHECKING" for line in each.body
+    ]
 
 
 def docstring(module: str, name: str) -> bool:

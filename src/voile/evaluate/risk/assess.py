@@ -15,7 +15,7 @@ from voile.evaluate.risk.reading import Cells, Read, cells_of, read
 from voile.evaluate.risk.reidentification import journalist, presence, prosecutor
 from voile.evaluate.risk.unique_sets import feasible, unique_sets
 from voile.evaluate.risk.uniqueness import uniqueness
-from voile.privacy.guarantee import Number
+from voile.privacy.guarantee import NumberRange
 from voile.units import counted
 
 SUPPRESSED_ROWS = ("count", "leave-out")
@@ -77,11 +77,11 @@ def _check(
     threshold: float, sampling_fraction: float | None, largest: int, suppressed_rows: str
 ) -> None:
     """Refuse before the table is read."""
-    share = Number(0, 1, with_high=True)
+    share = NumberRange(0, 1, with_high=True)
     share.check("threshold", threshold)
     if sampling_fraction is not None:
         share.check("sampling fraction", sampling_fraction)
-    Number(1, with_low=True, whole=True).check("largest", largest)
+    NumberRange(1, with_low=True, whole=True).check("largest", largest)
     if suppressed_rows not in SUPPRESSED_ROWS:
         raise UsageError(
             f"what to do with suppressed rows, {suppressed_rows!r}, is not known",
