@@ -1,8 +1,9 @@
-"""Files that are either whole or not there, and files that lock others out."""
+"""Files that are whole or not there, durable and digested, and files that lock others out."""
 
 from __future__ import annotations
 
 import fcntl
+import hashlib
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -54,3 +55,18 @@ def write_whole(path: Path, content: bytes, *, overwrite: bool = True) -> Path:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
     return path
+
+
+def sha256(path: Path) -> str:
+    """The digest of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sync(path: Path) -> None:
+    """Make a file or folder durable before anything refers to it."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

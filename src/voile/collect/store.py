@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.client import Spec, Submission
-from voile.engines.parquet import sync
 from voile.errors import TableError, UsageError
-from voile.files import exclusive
+from voile.files import exclusive, sync
 from voile.web.limits import RefusalError, unavailable
 from voile.web.writer import GroupWriter, WriterLimits
 
