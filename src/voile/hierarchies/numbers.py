@@ -20,9 +20,8 @@ import numpy.typing as npt
 from voile.errors import SchemaError, UsageError
 from voile.hierarchies.stacking import Numbers, Partition, check_values, renumbered, stacked
 from voile.schema import Attribute, Bins, Interval, Range, Values
-from voile.schema.attribute import ordinal
+from voile.schema.attribute import number_in_words, ordinal, value_words
 from voile.schema.hierarchy import Levels
-from voile.schema.words import number_in_words, value_words
 
 LARGEST = 2**62
 FEWEST_RANGES = 12

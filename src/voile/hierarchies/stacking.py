@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from voile.errors import UsageError
 from voile.schema import Attribute, Range
-from voile.schema.attribute import ordinal
+from voile.schema.attribute import NULL, in_words, ordinal, value_words
 from voile.schema.hierarchy import EVERYTHING, Levels, Nodes
-from voile.schema.words import NULL, in_words, value_words
 
 MOST_VALUES = 20_000_000
 

@@ -16,8 +16,8 @@ from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.hierarchies.stacking import Numbers, Partition, check_values, renumbered, stacked
 from voile.schema import Attribute
+from voile.schema.attribute import value_words
 from voile.schema.hierarchy import Levels
-from voile.schema.words import value_words
 
 MOST_VALUES = 2_000
 WORDS = 60

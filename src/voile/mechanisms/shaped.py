@@ -36,8 +36,7 @@ from voile.privacy import Form, LikelihoodRatio
 from voile.privacy.planner import MOST_LISTED
 from voile.query.domain import Weights
 from voile.schema import Keys, TupleIndex
-from voile.schema.index import Codes
-from voile.schema.product import PARTS, Product
+from voile.schema.index import PARTS, Codes, Product
 
 BATCH = 2**22
 """Hits drawn at a time."""

@@ -21,7 +21,7 @@ from voile.privacy import DGamma, Form, LikelihoodRatio, plan
 from voile.privacy.planner import plan_shaped
 from voile.privacy.series import SeriesNoise, plan_series
 from voile.schema import Keys, TupleIndex
-from voile.schema.product import Product, whole_parts
+from voile.schema.index import Product, whole_parts
 
 Draw = Callable[[TupleIndex, Keys, Key], list[Keys]]
 """The views of a table, given by sorted keys; the index is of (runs side by side, TUPLES)."""

@@ -26,7 +26,7 @@ from voile.recoding.mondrian import Partition, mondrian
 from voile.recoding.populations import populations
 from voile.recoding.units import DENSE, units_of_rows
 from voile.schema import Schema
-from voile.schema.words import value_words
+from voile.schema.attribute import value_words
 
 Codes = npt.NDArray[Any]
 LARGE = 0.05
