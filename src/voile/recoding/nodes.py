@@ -38,7 +38,7 @@ class Lines(NamedTuple):
     """(sensitive attributes + 1,): where each begins in a histogram of all of them."""
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """Arrays that every node uses anew."""
 
     node: Counts
@@ -61,12 +61,12 @@ class Room(NamedTuple):
 
 
 @compiled
-def room_for(lines: Lines) -> Room:
+def room_for(lines: Lines) -> Workspace:
     """Enough for every node."""
     values, columns, widest = lines.starts[-1], lines.sizes.size, 0
     for size in lines.sizes:
         widest = max(widest, size)
-    return Room(
+    return Workspace(
         np.zeros(values, dtype=np.int64), np.zeros(values, dtype=np.int64),
         np.zeros(values, dtype=np.int64), np.zeros(columns, dtype=np.int64),
         np.zeros(columns, dtype=np.int64), np.zeros(columns, dtype=np.int64),

@@ -31,7 +31,7 @@ from voile.kinds.views.describe import describe
 from voile.kinds.views.histories import Histories, Name
 from voile.kinds.views.terms import disclosed, guarantee, parameters_of, series_part
 from voile.mechanisms import AlphaBeta, Series, Shaped
-from voile.mechanisms.series import Scored
+from voile.mechanisms.series import SeriesEstimator
 from voile.privacy import DGamma
 from voile.privacy.adversary import Evidence
 from voile.privacy.planner import protected_priors
@@ -215,7 +215,7 @@ class ViewRelease(Release):
         )
 
     @property
-    def _estimator(self) -> AlphaBeta | Shaped | Scored:
+    def _estimator(self) -> AlphaBeta | Shaped | SeriesEstimator:
         """What estimates are made with; in a series the last view alone, if nothing is said."""
         if self.histories is not None:
             return self.histories.estimator("current")

@@ -41,7 +41,7 @@ KINDS: Mapping[str, type[Requirement]] = {
 
 
 @dataclass(frozen=True)
-class Sensitive:
+class SensitiveAttributes:
     """The sensitive attributes by name, with how many values each has."""
 
     names: Sequence[str]
@@ -91,7 +91,7 @@ def requirements_of(
 
     `levels` are hierarchies of sensitive attributes, for the hierarchical distance.
     """
-    among = Sensitive(sensitive, sizes)
+    among = SensitiveAttributes(sensitive, sizes)
     _known("measure of ℓ", l_measure, MEASURES)
     _known("distance", t_distance, DISTANCES)
     _known("reading of absent values", absent, ABSENT)
@@ -122,7 +122,7 @@ def _known(what: str, given: str, options: Sequence[str]) -> None:
         )
 
 
-def _check_diversity(among: Sensitive, number: int, l: float) -> None:  # noqa: E741
+def _check_diversity(among: SensitiveAttributes, number: int, l: float) -> None:  # noqa: E741
     """No class has more different values than there are."""
     if l > among.sizes[number]:
         raise UsageError(
@@ -153,7 +153,7 @@ def requirement_from_dict(data: Mapping[str, Any], names: Sequence[str] = ()) ->
         if key not in {field.name for field in fields(cast(Any, made))}:
             raise SchemaError(f"requirement {kind!r} has no {key!r}", hint="correct its spelling")
     if isinstance(given.get("attribute"), str):
-        given["attribute"] = Sensitive(names, ()).number(given["attribute"], kind)
+        given["attribute"] = SensitiveAttributes(names, ()).number(given["attribute"], kind)
     try:
         return made(**{key: _as_tuple(value) for key, value in given.items()})
     except TypeError as error:
