@@ -11,7 +11,7 @@ import numpy as np
 
 from voile.engines.lookups import CodedRows, Sums
 from voile.schema import Schema
-from voile.serve.beginning import begin
+from voile.serve.creation import begin
 from voile.serve.opened import opened
 from voile.serve.query_service import QueryService
 from voile.serve.question import Question

@@ -16,10 +16,10 @@ import numpy as np
 
 from tests.processes import Listening, place_of, started
 from voile.client import Spec, Submission
-from voile.collect.app import RequestLimits, make_app
+from voile.collect.server import RequestLimits, make_app
 from voile.collect.store import DATABASE, opened
 from voile.collect.writer import Writer
-from voile.web.rate import Rate, RateLimiter
+from voile.web.limits import Rate, RateLimiter
 
 SURVEY: dict[str, Any] = {
     "format": "voile-perturbation",

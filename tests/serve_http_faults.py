@@ -25,11 +25,11 @@ from typing import Any
 from tests.serve_faults import rows_of
 from tests.serving import begun
 from voile.privacy.interactive.promise import account
-from voile.serve.serving import ServerOptions, serve
+from voile.serve.server import ServerOptions, serve
 from voile.serve.setting import Setting
 from voile.serve.steward import issue_token
-from voile.web.address import Address
-from voile.web.rate import Rate
+from voile.web.limits import Rate
+from voile.web.server import Address
 
 QUERIES, CLIENTS, LIFE = 60, 4, 0.25
 """T, threads that ask, and the seconds for which a server answers before it is killed, at most."""

@@ -18,12 +18,11 @@ from tests.collecting import Answer, one
 from tests.collecting import ask as send
 from tests.processes import Listening, place_of, started
 from voile.serve.app import make_app
-from voile.serve.beginning import begin
+from voile.serve.creation import begin
 from voile.serve.opened import opened
 from voile.serve.query_service import QueryService
 from voile.serve.setting import Setting
-from voile.web.pool import WorkPool
-from voile.web.rate import Rate
+from voile.web.limits import Rate, WorkPool
 
 GENEROUS = Rate(1e6, 10**6)
 CITIES = ["Aachen", "Bergen", "Cork", "Delft"]

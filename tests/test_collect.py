@@ -24,8 +24,8 @@ from tests.collecting import (
 )
 from voile.client import Spec, read_submission
 from voile.collect import Writer, opened
-from voile.collect.app import RequestLimits, make_app
-from voile.web.rate import RateLimiter
+from voile.collect.server import RequestLimits, make_app
+from voile.web.limits import RateLimiter
 
 A, B = "0a" * 16, "0b" * 16
 GOOD = [40, 12.5, "Male"]

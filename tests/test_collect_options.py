@@ -21,12 +21,10 @@ from voile.cli import app as command_line
 from voile.cli.collecting import check_installed
 from voile.client import Spec
 from voile.collect import opened
-from voile.collect.app import RequestLimits
-from voile.collect.serving import check_origins
+from voile.collect.server import RequestLimits, check_origins
 from voile.errors import UsageError
-from voile.web.address import Address, bound, check_proxy
-from voile.web.rate import Rate, RateLimiter, party
-from voile.web.server import settings
+from voile.web.limits import Rate, RateLimiter, party
+from voile.web.server import Address, bound, check_proxy, settings
 
 # ---------------------------------------------------------------------- rates
 

@@ -28,13 +28,11 @@ from tests.collecting import (
 )
 from voile.client import Spec
 from voile.collect import Added, Writer, opened, snapshot
-from voile.collect.app import make_app
-from voile.collect.layout import RowLayout
 from voile.collect.releasing import release_collected
-from voile.collect.store import DATABASE
+from voile.collect.server import make_app
+from voile.collect.store import DATABASE, RowLayout
 from voile.errors import TableError, UsageError
-from voile.web.rate import RateLimiter
-from voile.web.refusal import RefusalError
+from voile.web.limits import RateLimiter, RefusalError
 
 A, B = "0a" * 16, "0b" * 16
 GOOD = [40, 12.5, "Male"]

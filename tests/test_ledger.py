@@ -19,10 +19,11 @@ import voile
 from tests.sampling import proportion_at_least
 from tests.test_series import histories
 from voile.errors import PromiseError, ReleaseError, SchemaError, UsageError
-from voile.kinds.manifest import MANIFEST, ViewManifest, file_entry
+from voile.kinds.manifest import MANIFEST, file_entry
 from voile.kinds.staging import Staging
 from voile.kinds.views import series
 from voile.kinds.views.ledger import Ledger, opened
+from voile.kinds.views.manifest import ViewManifest
 from voile.kinds.views.series import differences
 from voile.mechanisms import Series
 from voile.publishing import Publication, publish_table

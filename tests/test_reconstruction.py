@@ -356,7 +356,7 @@ def test_the_real_thing_in_one_process(
     tmp_path: Path, delta: float, eta: float, *, weak: bool
 ) -> None:
     """A steward tests two settings on the same table: one far too weak, one as promised."""
-    from voile.serve.beginning import begin
+    from voile.serve.creation import begin
     from voile.serve.ledger.base import ExhaustedError
     from voile.serve.opened import opened
     from voile.serve.query_service import QueryService

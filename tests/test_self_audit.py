@@ -31,7 +31,7 @@ from voile.serve.query_service import QueryService
 from voile.serve.question import QuestionReader
 from voile.serve.self_audit import ExposureBound, SelfAudit, audit, rise_adaptive, self_audit
 from voile.serve.setting import Setting, Subset
-from voile.terminal.self_audit import self_audit_view
+from voile.terminal.serving import self_audit_view
 
 Row = tuple[str, int, str]
 SCHEMA = Schema((
@@ -397,7 +397,7 @@ def test_answers_that_do_not_overlap_leave_nothing_over() -> None:
 
 
 def test_the_command_on_a_real_server(tmp_path: Path) -> None:
-    from voile.serve.beginning import begin
+    from voile.serve.creation import begin
     from voile.serve.opened import opened
 
     rng = np.random.default_rng(1)

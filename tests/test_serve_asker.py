@@ -18,7 +18,7 @@ from voile.errors import UsageError
 from voile.noise.keyed import Key
 from voile.noise.whole import draw
 from voile.privacy.interactive.laws import NoiseLaw
-from voile.serve.beginning import begin
+from voile.serve.creation import begin
 from voile.serve.ledger.base import ExhaustedError
 from voile.serve.opened import opened
 from voile.serve.query_service import QueryService

@@ -17,15 +17,13 @@ import pytest
 from tests.ledgers import begun as begun_ledger
 from tests.ledgers import question
 from tests.serving import CODEBOOK, Served, begun, served, table
-from voile.asking.client import connect
-from voile.asking.connection import Address, unreachable
-from voile.asking.reply import Cost
+from voile.asking.client import Cost, connect
+from voile.asking.connection import ServerAddress, unreachable
 from voile.cli import app
 from voile.errors import UsageError
 from voile.schema import Schema
-from voile.serve.beginning import begin
-from voile.serve.health import LedgerHealth
-from voile.serve.hiding import hide
+from voile.serve.api import LedgerHealth, hide
+from voile.serve.creation import begin
 from voile.serve.ledger import ExhaustedError, LedgerError, open_ledger, recover
 from voile.serve.opened import opened
 from voile.serve.setting import LEDGER, Setting
@@ -250,12 +248,12 @@ def test_health_is_that_of_the_ledger(server: Served, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(server.service.ledger, "check", fails)
     assert server.request("GET", "/health").status == 200  # it was well a moment ago
-    monkeypatch.setattr("voile.serve.health.BELIEVED", 0.0)
+    monkeypatch.setattr("voile.serve.api.BELIEVED", 0.0)
     sick = server.request("GET", "/health")
     assert sick.status == 503
     assert "10.0.0.1" not in json.dumps(sick.data)
     monkeypatch.undo()
-    monkeypatch.setattr("voile.serve.health.BELIEVED", 0.0)
+    monkeypatch.setattr("voile.serve.api.BELIEVED", 0.0)
     assert server.request("GET", "/health").status == 200
 
 
@@ -302,12 +300,12 @@ def test_the_token_has_two_other_ways_in(monkeypatch: pytest.MonkeyPatch) -> Non
 )
 def test_an_address_without_its_beginning(url: str, meant: str) -> None:
     with pytest.raises(UsageError, match="is not the address") as caught:
-        Address.read(url)
+        ServerAddress.read(url)
     assert meant in caught.value.hint
 
 
 def test_a_port_that_speaks_tls_is_told_apart() -> None:
-    address = Address.read("http://127.0.0.1:1")
+    address = ServerAddress.read("http://127.0.0.1:1")
     assert "https://" in unreachable(address, ConnectionResetError()).hint
     assert "https://" not in unreachable(address, ConnectionRefusedError()).hint
 

@@ -17,13 +17,11 @@ from tests.collecting import Answer, one, together
 from tests.collecting import ask as send
 from tests.serving import GENEROUS, Served, begun, served, table
 from voile.errors import UsageError
+from voile.serve.api import refusal_of
 from voile.serve.app import as_refusal, make_app, pages
-from voile.serve.desk import refusal_of
 from voile.serve.ledger import ExhaustedError, LedgerError, RolledBackError
 from voile.serve.opened import opened
-from voile.web.pool import WorkPool
-from voile.web.rate import Rate
-from voile.web.refusal import RefusalError
+from voile.web.limits import Rate, RefusalError, WorkPool
 
 COUNT = "select count(*) from people where age >= 40"
 MEAN = "select avg(hours) from people where age < 50"

@@ -24,11 +24,11 @@ from tests.processes import plain
 from tests.serving import CODEBOOK, begun, running, table
 from voile.cli import app
 from voile.errors import UsageError, VoileError
-from voile.serve.serving import ServerOptions, check_certificate, serve
+from voile.serve.server import ServerOptions, check_certificate, serve
 from voile.serve.steward import as_printed, issue_token, ledger_of
 from voile.units import duration
-from voile.web.address import Address
-from voile.web.rate import Rate
+from voile.web.limits import Rate
+from voile.web.server import Address
 
 COUNT = "select count(*) from people where age >= 40"
 HERE = Address("127.0.0.1", 0)

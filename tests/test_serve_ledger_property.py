@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 from tests.ledgers import begun, question
 from voile.errors import UsageError
 from voile.serve.ledger import ExhaustedError, Kept, Ledger, LedgerError, Recorded, open_ledger
-from voile.serve.ledger.charging import AnalystAccount
+from voile.serve.ledger.entries import AnalystAccount
 from voile.serve.setting import Setting
 
 NAMES = st.sampled_from(["ann", "bob", "cy"])

@@ -18,10 +18,10 @@ import pyarrow as pa
 import pytest
 
 from tests.serving import CODEBOOK, Served, begun, served, table
-from voile.serve import desk
-from voile.serve.beginning import begin
-from voile.serve.desk import GUESSES
-from voile.web.rate import Rate
+from voile.serve import api
+from voile.serve.api import GUESSES
+from voile.serve.creation import begin
+from voile.web.limits import Rate
 
 FOREIGN = [
     # other tables, and what the engine knows of itself
@@ -323,7 +323,7 @@ SLOW = Rate(1e-3, GUESSES.burst)
 @pytest.fixture
 def fresh(folders: tuple[Path, Path], tmp_path: Path) -> Iterator[Served]:
     with pytest.MonkeyPatch.context() as changed:
-        changed.setattr(desk, "GUESSES", SLOW)
+        changed.setattr(api, "GUESSES", SLOW)
         with served(Path(shutil.copytree(folders[0], tmp_path / "server"))) as made:
             yield made
 

@@ -11,11 +11,11 @@ import typer
 
 from voile.cli.common import PLACES, JsonOpt, commands, inode
 from voile.terminal import say, show, show_lines
-from voile.terminal.collecting import collected_view, listening_data, listening_view
+from voile.terminal.serving import collected_view, collector_data, collector_view
 
 if TYPE_CHECKING:
     from voile.client import Spec
-    from voile.collect.serving import CollectorOptions, CollectorStatus
+    from voile.collect.server import CollectorOptions, CollectorStatus
 
 
 @commands.command()
@@ -73,11 +73,10 @@ def collect(
     if overwrite:
         raise UsageError("--overwrite belongs to --release", hint="a store is never overwritten")
     check_installed("a collector")
-    from voile.collect.app import RequestLimits
-    from voile.collect.serving import CollectorOptions, check_origins
+    from voile.collect.server import CollectorOptions, RequestLimits, check_origins
     from voile.units import byte_count
-    from voile.web.address import Address
-    from voile.web.rate import Rate
+    from voile.web.limits import Rate
+    from voile.web.server import Address
 
     how = CollectorOptions(
         Address.read(listen or "127.0.0.1:8400"),
@@ -102,7 +101,7 @@ def release_store(
 
 
 def run(store: Path, spec: Spec | None, how: CollectorOptions, *, as_json: bool) -> None:
-    from voile.collect.serving import run_collector
+    from voile.collect.server import run_collector
     from voile.units import counted
 
     def ready(found: CollectorStatus) -> None:
@@ -110,9 +109,9 @@ def run(store: Path, spec: Spec | None, how: CollectorOptions, *, as_json: bool)
         if how.public:
             say("note: without TLS in front, anybody on the way can read and change what is sent")
         if as_json:
-            show_lines([json.dumps(listening_data(found, store), ensure_ascii=False)])
+            show_lines([json.dumps(collector_data(found, store), ensure_ascii=False)])
         else:
-            show(None, lambda: listening_view(found, store))
+            show(None, lambda: collector_view(found, store))
 
     rows = run_collector(store, spec, how, ready=ready, note=lambda text: say(f"note: {text}"))
     say(f"stopped; {store} has {counted(rows, 'row')}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from voile.client import Spec
-from voile.collect.snapshot import snapshot
+from voile.collect.store import snapshot
 from voile.errors import TableError, UsageError
 from voile.kinds.perturbed.perturbing import warnings, write_collected
 from voile.kinds.perturbed.release import LocalRelease

@@ -62,14 +62,14 @@ LARGEST = 2**20
 
 
 @dataclass(frozen=True)
-class RowLayout:
+class PackedLayout:
     """Which attributes are modelled, and how they are grouped."""
 
     sizes: tuple[int, ...]
     limit: int = GROUP
 
     @classmethod
-    def suited(cls, sizes: tuple[int, ...], rows: int) -> RowLayout:
+    def suited(cls, sizes: tuple[int, ...], rows: int) -> PackedLayout:
         """Smaller groups for few rows: their tables are multiplied out at every step."""
         return cls(sizes, min(GROUP, max(16, rows // 100)))
 
@@ -145,7 +145,7 @@ class RowLayout:
 class PackedRows:
     """A share of a view's rows, each row of the view being among them by that chance."""
 
-    layout: RowLayout
+    layout: PackedLayout
     cells: Cells
     share: float = 1.0
 
@@ -206,7 +206,7 @@ class KnownNoise:
 class Fitter:
     """EM on the cores of this machine."""
 
-    def __init__(self, layout: RowLayout, known: KnownNoise, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, layout: PackedLayout, known: KnownNoise, pool: ThreadPoolExecutor) -> None:
         self.layout = layout
         self.known = known
         self.pool = pool

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.arrays import Floats, Ints, Words
-from voile.refine.em import CoinPurpose, Fitter, PackedRows, RowLayout
+from voile.refine.em import CoinPurpose, Fitter, PackedLayout, PackedRows
 from voile.refine.kernels import tally
 from voile.refine.mixture import Mixture, terms
 
@@ -56,7 +56,7 @@ class ProbeBatch:
             share *= mask.mean(axis=1)
         return share
 
-    def words(self, layout: RowLayout) -> Words:
+    def words(self, layout: PackedLayout) -> Words:
         """The queries as bits, for every cell of the stacked tables."""
         everything = np.uint64(2**64 - 1)
         stacked = np.empty(layout.cells, np.uint64)
@@ -90,7 +90,7 @@ def as_words(mask: Mask) -> Words:
     return np.ascontiguousarray(packed).view("<u8").reshape(-1).astype(np.uint64)
 
 
-def batches(layout: RowLayout, fit: Mixture, count: int, seed: int) -> Iterator[ProbeBatch]:
+def batches(layout: PackedLayout, fit: Mixture, count: int, seed: int) -> Iterator[ProbeBatch]:
     """Random queries about values that the fit expects, and about any."""
     asked = [j for j in layout.modelled if layout.sizes[j] <= WIDEST]
     rng = CoinPurpose.PROBES.thrown(seed)

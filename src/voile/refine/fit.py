@@ -17,7 +17,15 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.arrays import Floats
-from voile.refine.em import CHUNKS, CoinPurpose, Fitter, KnownNoise, PackedRows, RowLayout, checked
+from voile.refine.em import (
+    CHUNKS,
+    CoinPurpose,
+    Fitter,
+    KnownNoise,
+    PackedLayout,
+    PackedRows,
+    checked,
+)
 from voile.refine.examine import CAUTION, ProbeNoise, ProbeResiduals, law, residuals
 from voile.refine.mixture import ErrorModel, Mixture, average
 
@@ -214,7 +222,7 @@ def refine(
     began = time.monotonic()
     columns, widths = checked(codes, sizes)
     seen = len(columns[0])
-    layout = RowLayout.suited(widths, seen)
+    layout = PackedLayout.suited(widths, seen)
     noise = ProbeNoise(
         retention=retention,
         excess=excess,
@@ -270,7 +278,7 @@ def error_model(
     )
 
 
-def sampled(layout: RowLayout, columns: Sequence[npt.NDArray[Any]], seed: int) -> PackedRows:
+def sampled(layout: PackedLayout, columns: Sequence[npt.NDArray[Any]], seed: int) -> PackedRows:
     """The view's rows, or of a very large view each row with the same chance."""
     seen = len(columns[0])
     share = min(1.0, MOST_ROWS / max(1, seen))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from voile.engines.counted import read_counted
 from voile.errors import UsageError
-from voile.serve.beginning import file_digest
+from voile.serve.creation import file_digest
 from voile.serve.ledger import open_ledger
 from voile.serve.query_service import QueryService
 from voile.serve.setting import TABLE, Setting

@@ -25,11 +25,12 @@ from voile.evaluate.frontier.command import perturbing_command, viewing_command
 from voile.evaluate.frontier.point import Point
 from voile.evaluate.frontier.portfolio import KINDS, Candidate
 from voile.evaluate.frontier.subject import Subject
-from voile.evaluate.losses.blocks import Told
-from voile.evaluate.losses.other_kinds import told_by_rows, told_by_view
-from voile.evaluate.losses.posteriors import Posterior, row_posterior, view_posterior
 from voile.evaluate.losses.utility_loss import estimated, mean_divergence
+from voile.kinds.blocks import Told
+from voile.kinds.perturbed.losses import row_posterior, told_by_rows
 from voile.kinds.perturbed.perturbing import perturb_table
+from voile.kinds.posteriors import Posterior
+from voile.kinds.views.losses import told_by_view, view_posterior
 from voile.kinds.views.steps import publish_table
 from voile.kinds.views.wish import Wish, choose_schema
 from voile.schema import Attribute, Schema

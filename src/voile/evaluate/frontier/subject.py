@@ -16,8 +16,8 @@ from voile.engines import connect
 from voile.engines.table import Table
 from voile.errors import UsageError
 from voile.evaluate.losses import Populations, Told, jensen_shannon, populations
-from voile.evaluate.losses.blocks import Points
 from voile.hierarchies import default_levels
+from voile.kinds.blocks import Points
 from voile.kinds.classes.finding import units_for
 from voile.kinds.classes.reading import Prepared, orders_for, prepare
 from voile.kinds.classes.wish import GroupWish

@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 
 from voile import __version__
 from voile.engines.parquet import arrow_schema, tuples, write_part
-from voile.kinds.classes.describe import describe_classes
 from voile.kinds.classes.files import class_columns, shown_schema
 from voile.kinds.classes.finding import Found
 from voile.kinds.classes.manifest import (
@@ -27,12 +26,12 @@ from voile.kinds.classes.manifest import (
     class_column,
     grouped_disclosed,
 )
+from voile.kinds.classes.narrowing import moved_box, without_removed
 from voile.kinds.classes.reading import Prepared, by_frequency
 from voile.kinds.classes.release import ClassRelease
 from voile.kinds.classes.wish import GroupWish
-from voile.kinds.descriptions import write_descriptions
 from voile.kinds.manifest import File, file_entry
-from voile.kinds.narrowing import moved_box, without_removed
+from voile.kinds.publishing import write_descriptions
 from voile.kinds.staging import Staging
 from voile.privacy.requirements import Histograms, Requirement
 from voile.recoding.grouping import cells_by_class
@@ -100,7 +99,7 @@ def write_classes(
         else:
             files.append(write_boxes(staging.folder, manifest, shown, ranges, wish))
         manifest = manifest.model_copy(update={"files": files})
-        write_descriptions(staging.folder, manifest, describe_classes)
+        write_descriptions(staging.folder, manifest)
         staging.commit()
     return ClassRelease.open(target)
 

@@ -18,9 +18,10 @@ from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer
 from voile.kinds.asked import Asked
-from voile.kinds.counts.describe import describe_conjuncts
 from voile.kinds.counts.manifest import ConjunctManifest, table_file
+from voile.kinds.counts.statements import conjunct_statements, conjuncts_not_promised
 from voile.kinds.release import Release
+from voile.privacy.guarantees.statements import Statement
 from voile.query.query import Query
 
 Counts = npt.NDArray[np.int64]
@@ -38,8 +39,11 @@ class ConjunctRelease(Release):
         """Of the table that was published."""
         return self.manifest.public_rows or 0
 
-    def describe(self) -> str:
-        return describe_conjuncts(self.manifest)
+    def promised(self) -> list[Statement]:
+        return conjunct_statements(self.manifest)
+
+    def not_promised(self) -> list[Statement]:
+        return conjuncts_not_promised()
 
     # ------------------------------------------------------------------ its files
 

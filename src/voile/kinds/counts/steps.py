@@ -20,7 +20,6 @@ from voile.engines.parquet import ROW_GROUP, tuples
 from voile.engines.table import Table
 from voile.errors import TableError
 from voile.kinds.counts.counting import Counts, counted
-from voile.kinds.counts.describe import describe_conjuncts
 from voile.kinds.counts.manifest import (
     ConjunctGuarantee,
     ConjunctManifest,
@@ -31,9 +30,9 @@ from voile.kinds.counts.manifest import (
 from voile.kinds.counts.release import ConjunctRelease, file_schema
 from voile.kinds.counts.terms import CHANGE, Promise, promise_for_delta, promise_for_rho
 from voile.kinds.counts.wish import DELTA, ConjunctWish, check_sizes
-from voile.kinds.descriptions import write_descriptions
 from voile.kinds.done import Done
 from voile.kinds.manifest import File, file_entry
+from voile.kinds.publishing import write_descriptions
 from voile.kinds.staging import Staging, place_for, removed_with
 from voile.kinds.views.wish import Wish, check_name, check_nulls, choose_schema
 from voile.noise import Key
@@ -151,7 +150,7 @@ def write_tables(
             for number, (some, counts) in enumerate(noisy(prepared, wish, manifest), start=1)
         ]
         manifest = manifest.model_copy(update={"files": files})
-        write_descriptions(staging.folder, manifest, describe_conjuncts)
+        write_descriptions(staging.folder, manifest)
         staging.commit()
     return ConjunctRelease.open(target)
 

@@ -20,11 +20,9 @@ from voile.engines import connect
 from voile.engines.parquet import write_part, write_table
 from voile.engines.table import Table
 from voile.errors import TableError, UsageError
-from voile.kinds.descriptions import write_descriptions
 from voile.kinds.done import Done
 from voile.kinds.manifest import File, file_entry
 from voile.kinds.perturbed.check import check_perturbed
-from voile.kinds.perturbed.describe import describe_local
 from voile.kinds.perturbed.manifest import (
     LocalManifest,
     LocalParameters,
@@ -36,6 +34,7 @@ from voile.kinds.perturbed.rare import without_rare
 from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.perturbed.specs import mechanism_of, schema_of
 from voile.kinds.perturbed.wish import PerturbWish, check_epsilon, noise_for
+from voile.kinds.publishing import write_descriptions
 from voile.kinds.staging import Staging, place_for, removed_with
 from voile.kinds.views.wish import Wish, check_name, check_nulls, choose_schema
 from voile.mechanisms.retention import ColumnNoise, Local, WholeRows
@@ -288,7 +287,7 @@ def write(
             attributes=schema.to_dict()["attributes"],
             files=parts,
         )
-        write_descriptions(staging.folder, manifest, describe_local)
+        write_descriptions(staging.folder, manifest)
         staging.commit()
     return LocalRelease.open(target)
 

@@ -13,20 +13,12 @@ from voile.engines import open_rows
 from voile.engines.history import write_history
 from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError, VoileError
-from voile.kinds.descriptions import write_descriptions
-from voile.kinds.manifest import (
-    HISTORY_FILES,
-    MANIFEST,
-    PARTIAL,
-    File,
-    SeriesPart,
-    ViewManifest,
-    file_entry,
-)
+from voile.kinds.manifest import MANIFEST, PARTIAL, File, file_entry
+from voile.kinds.publishing import write_descriptions
 from voile.kinds.release import Release
 from voile.kinds.staging import Staging, enclosing_release
-from voile.kinds.views.describe import describe
 from voile.kinds.views.ledger import Entry, Ledger, Terms, opened
+from voile.kinds.views.manifest import HISTORY_FILES, SeriesPart, ViewManifest
 from voile.kinds.views.release import ViewRelease
 from voile.kinds.views.series_terms import begin, resume
 from voile.kinds.views.steps import Prepared, Publication, key_of, manifest_of, told
@@ -245,9 +237,7 @@ def next_view(
         shown = open_rows([staging.folder / part.path for part in parts], prepared.schema).keys()
         history = history.with_view(shown)
         parts.append(written_history(staging.folder, prepared.schema, history))
-        write_descriptions(
-            staging.folder, described(prepared, wish, terms, mechanism, parts), describe
-        )
+        write_descriptions(staging.folder, described(prepared, wish, terms, mechanism, parts))
         planned = False
 
         def plan(written: Release) -> None:

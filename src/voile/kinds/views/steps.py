@@ -18,13 +18,13 @@ from voile.kinds.classes.wish import GROUPINGS, Grouping
 from voile.kinds.counts.release import ConjunctRelease
 from voile.kinds.counts.steps import count_table
 from voile.kinds.counts.wish import CONJUNCTS
-from voile.kinds.descriptions import write_descriptions
 from voile.kinds.done import Done
-from voile.kinds.manifest import File, Parameters, ViewManifest
+from voile.kinds.manifest import File
 from voile.kinds.options import check_options
+from voile.kinds.publishing import write_descriptions
 from voile.kinds.release import Release
 from voile.kinds.staging import Staging, place_for, removed_with
-from voile.kinds.views.describe import describe
+from voile.kinds.views.manifest import Parameters, ViewManifest
 from voile.kinds.views.noise_prior import is_learnt, noise_prior
 from voile.kinds.views.release import ViewRelease
 from voile.kinds.views.terms import disclosed, guarantee, parameters_of, promised
@@ -264,7 +264,7 @@ def write(prepared: Prepared, wish: Wish, target: Path, *, overwrite: bool) -> V
         manifest = manifest_of(
             prepared, wish, mechanism, parameters, parts, rows_are_public=tells_rows
         )
-        write_descriptions(staging.folder, manifest, describe)
+        write_descriptions(staging.folder, manifest)
         staging.commit()
     return ViewRelease.open(target)
 

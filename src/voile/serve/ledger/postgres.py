@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import psycopg
 
-    from voile.serve.ledger.tables import Run
+    from voile.serve.ledger.store import Run
 
     Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -145,7 +145,7 @@ def exists(url: str, server: str) -> bool:
         return has_tables(connection, schema)
 
 
-def begin(setting: Setting, fill: Work[None]) -> None:
+def begin_postgres(setting: Setting, fill: Work[None]) -> None:
     """Make the ledger's schema and its tables."""
     url, schema = str(setting.ledger), schema_of(setting.id)
     with failing(url), connect(url, schema) as connection, connection.transaction():
