@@ -30,7 +30,6 @@ from voile.recoding.units import Codes, Counts
 # Each column's lines are walked once in the order of their positions. What is left of the walk is a
 # candidate part, and its histogram changes by one line at a time.
 
-
 INFORMATION = 1
 """The cut that tells most about the sensitive attributes."""
 CERTAINTY = 2

@@ -23,7 +23,8 @@ from voile.recoding.units import Codes, Counts, Units
 from voile.schema.hierarchy import Levels
 
 # ---------------------------------------------------------------------- partitions
-# What Mondrian leaves: classes, the cuts that made them, and where new rows belong.
+# Classes, the cuts that made them, and where new rows belong. Cuts are kept as a tree, so that rows
+# which were not there when the table was cut find their class too.
 
 
 @dataclass(frozen=True, eq=False)

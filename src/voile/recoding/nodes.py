@@ -3,7 +3,8 @@
 Units lie in narrow columns: the positions of the quasi-identifiers, then the codes of the
 sensitive attributes. A unit's place in all columns is a line, and a node is a run of lines. Cutting
 a node moves lines, so that each node's lines stay together: every pass reads memory in order,
-however deep the node is.
+however deep the node is. Histograms are counted in a `Workspace`, which is made once for the whole
+tree.
 """
 
 from __future__ import annotations
