@@ -17,6 +17,7 @@ from voile.kinds.manifest import Manifest
 
 if TYPE_CHECKING:
     from voile.kinds.release import Release
+    from voile.options import Options
 
 M = TypeVar("M", bound=Manifest)
 
@@ -55,7 +56,7 @@ class Kind(ABC, Generic[M]):
 
     @property
     @abstractmethod
-    def options(self) -> Any:
+    def options(self) -> type[Options]:
         """The model of what a steward may ask for."""
 
     @property

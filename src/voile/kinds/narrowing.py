@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.errors import TableError
+from voile.errors import TableError, spelled
 from voile.schema import Attribute, Bins, Interval, Range, Values
 from voile.schema.attribute import interval
 from voile.schema.words import value_at
@@ -44,7 +44,7 @@ def narrowed(attribute: Attribute, codes: Codes) -> Narrowed:
         raise TableError(
             f"column {attribute.name!r} has {size:,} possible values, too many to leave out those "
             "of rows that are left out",
-            hint="declare its domain with --schema",
+            hint=f"declare its domain with {spelled('schema')}",
         )
     used = np.bincount(codes, minlength=size) > 0
     values = used[: attribute.domain.size]

@@ -58,7 +58,8 @@ def facts(found: LocalPlan) -> list[list[str]]:
     clients = found.clients
     if clients:
         told = (
-            f"for ±{found.wish.error:g} of a fraction at {found.wish.confidence:g}, any condition "
+            f"for ±{found.options.error:g} of a fraction at {found.options.confidence:g}, any "
+            "condition "
             f"on one column: {clients.normal:,} (normal), {clients.hoeffding:,} (Hoeffding), "
             f"{clients.theorem1:,} (Theorem 1 as printed)"
         )
@@ -105,9 +106,9 @@ def columns_view(found: LocalPlan) -> Any:
 
 def errors_view(found: LocalPlan) -> Any:
     headings = ["conditions", "standard error\nof a count", "of the\nfraction"]
-    headings.append(f"± at {found.wish.confidence:g}")
-    if found.wish.error is not None:
-        headings += [f"rows for\n±{found.wish.error:g}", "rows by\nHoeffding"]
+    headings.append(f"± at {found.options.confidence:g}")
+    if found.options.error is not None:
+        headings += [f"rows for\n±{found.options.error:g}", "rows by\nHoeffding"]
     rows = [error_row(error)[: len(headings)] for error in found.errors]
     return whole_numbers(
         headings,

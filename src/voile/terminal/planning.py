@@ -29,9 +29,9 @@ def show_plan(found: Foresight, *, as_json: bool) -> None:
     if as_json:
         return
     best = found.strongest
-    wishes = [best.smallest_posterior, best.largest_prior] if best else []
-    told = [found.ground.wish, *(candidate.wish for candidate in wishes if candidate)]
-    show_lines([found.command(wish) for wish in told])
+    candidates = [best.smallest_posterior, best.largest_prior] if best else []
+    told = [found.ground.options, *(candidate.options for candidate in candidates if candidate)]
+    show_lines([found.command(options) for options in told])
 
 
 def plan_view(found: Foresight) -> Any:
@@ -61,7 +61,7 @@ def facts(found: Foresight) -> list[list[str]]:
 
     p, m = found.promise, found.mechanism
     add_remove, swap = found.epsilon("add-remove"), found.epsilon("swap")
-    told = " (of the view; the release also tells n)" if found.ground.wish.tells_rows else ""
+    told = " (of the view; the release also tells n)" if found.ground.options.tells_rows else ""
     return [
         ["table", f"{found.rows:,} rows, {large(found.domain_size)} possible tuples"],
         ["promise", f"beliefs up to {p.prior:.3g} (k = {found.prior_factor:.4g}) stay below "
@@ -116,7 +116,7 @@ def curve_view(name: str, points: Sequence[CurvePoint], own: float) -> Any:
 
 
 def strongest_view(strongest: Strongest) -> Any:
-    """The two ends that the wished error allows."""
+    """The two ends that the requested error allows."""
     by_posterior, by_prior = strongest.least_errors
     rows = [
         row("smallest γ", strongest.smallest_posterior, by_posterior),

@@ -120,7 +120,7 @@ def _contours(alt: Any, points: tuple[PlanePoint, ...], x: Any, y: Any) -> list[
 
 
 def _position(alt: Any, plane: Plane) -> list[Any]:
-    """Where the table stands: the prior n/m of someone who knows its size, and the wish."""
+    """Where the table stands: the prior n/m of someone who knows its size, and the options."""
     density = float(plane.boundary.density)
     here = {"prior": plane.prior, "low": plane.posterior}
     size = alt.Chart(alt.InlineData(values=[{"prior": density}])).encode(x="prior:Q")

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from voile.evaluate.planning.expected import finite
+from voile.evaluate.planning.local_choice import largest, shortened
 from voile.evaluate.planning.local_error import (
     ClientsNeeded,
     Condition,
@@ -22,7 +23,7 @@ from voile.evaluate.planning.local_error import (
     worst_joint_variance,
 )
 from voile.evaluate.planning.local_measure import Measured
-from voile.evaluate.planning.local_wish import LocalWish, largest, shortened
+from voile.options.planning import LocalPlanOptions
 from voile.privacy.local import (
     amplification,
     belief_after,
@@ -66,7 +67,7 @@ class ColumnPlan:
     size: int
     retention: float
     alone: float | None
-    """The largest retention that the wish would allow if this were the only column."""
+    """The largest retention that the options would allow if this were the only column."""
     rows: int | None
 
     @property
@@ -103,7 +104,7 @@ class ConjunctionError:
     retentions: tuple[float, ...]
     """Of the columns; a plan tells of those that are retained least."""
     rows: int | None
-    wish: LocalWish
+    options: LocalPlanOptions
 
     @property
     def variance(self) -> float:
@@ -122,17 +123,17 @@ class ConjunctionError:
 
     @property
     def rows_needed(self) -> int | None:
-        """For the wished error, where the error is nearly normal."""
-        if self.wish.error is None:
+        """For the requested error, where the error is nearly normal."""
+        if self.options.error is None:
             return None
-        return rows_if_normal(self.variance, self.wish.error, self.wish.confidence)
+        return rows_if_normal(self.variance, self.options.error, self.options.confidence)
 
     @property
     def rows_hoeffding(self) -> int | None:
         """The same without that assumption."""
-        if self.wish.error is None:
+        if self.options.error is None:
             return None
-        return rows_by_hoeffding(self.retentions, self.wish.error, self.wish.confidence)
+        return rows_by_hoeffding(self.retentions, self.options.error, self.options.confidence)
 
     def to_dict(self) -> dict[str, Any]:
         share = self.share
@@ -141,7 +142,7 @@ class ConjunctionError:
             "factor": self.factor,
             "stderr": None if share is None or self.rows is None else share * self.rows,
             "share": share,
-            "margin": None if share is None else share * deviations(self.wish.confidence),
+            "margin": None if share is None else share * deviations(self.options.confidence),
             "rows_needed": self.rows_needed,
             "rows_hoeffding": self.rows_hoeffding,
         }
@@ -168,7 +169,7 @@ class LocalPoint:
 class LocalPlan:
     """What `voile plan --local` shows."""
 
-    wish: LocalWish
+    options: LocalPlanOptions
     schema: Schema
     rows: int | None
     retentions: tuple[float, ...]
@@ -195,25 +196,32 @@ class LocalPlan:
     def whole_row(self) -> float | None:
         """The retention of a single coin for the whole row that keeps the row's promise.
 
-        Of a wished retention, that is the row's ε. None where the wish is not about a whole row.
+        Of a requested retention, that is the row's ε. None where no whole row is asked about.
         """
-        wish, size, ratio = self.wish, self.schema.size, self.beliefs.ratio
-        if wish.is_by_error or wish.epsilon_column is not None or wish.s_breach or ratio is None:
+        options, size, ratio = self.options, self.schema.size, self.beliefs.ratio
+        if (
+            options.is_by_error
+            or options.epsilon_column is not None
+            or options.s_breach
+            or ratio is None
+        ):
             return None
-        alike = wish.retention is not None
-        found = retention_for_ratio(ratio, Fraction(1, size)) if alike else largest(wish, [size])[0]
+        alike = options.retention is not None
+        found = (
+            retention_for_ratio(ratio, Fraction(1, size)) if alike else largest(options, [size])[0]
+        )
         return shortened(found, math.floor)
 
     @property
     def errors(self) -> tuple[ConjunctionError, ...]:
-        return conjunction_errors(self.retentions, self.rows, self.wish)
+        return conjunction_errors(self.retentions, self.rows, self.options)
 
     @property
     def clients(self) -> ClientsNeeded | None:
-        """For the wished error of a condition on one column, the one that is retained least."""
-        if self.wish.error is None:
+        """For the requested error of a condition on one column, the one that is retained least."""
+        if self.options.error is None:
             return None
-        return clients_needed(min(self.retentions), self.wish.error, 1 - self.wish.confidence)
+        return clients_needed(min(self.retentions), self.options.error, 1 - self.options.confidence)
 
     def curve(self) -> tuple[LocalPoint, ...]:
         """The same for all columns alike at other retentions, and at the plan's own."""
@@ -225,12 +233,12 @@ class LocalPlan:
         ratio = row_amplification(amplification(retention, Fraction(1, size)) for size in sizes)
         alike = [retention] * len(sizes)
         return LocalPoint(
-            retention, Beliefs(ratio), conjunction_errors(alike, self.rows, self.wish)
+            retention, Beliefs(ratio), conjunction_errors(alike, self.rows, self.options)
         )
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "wish": self.wish.to_dict(),
+            "wish": self.options.to_dict(),
             "rows": self.rows,
             "columns": [column.to_dict() for column in self.columns],
             "epsilon": finite(self.beliefs.epsilon),
@@ -246,8 +254,8 @@ class LocalPlan:
 
 
 def conjunction_errors(
-    retentions: Sequence[float], rows: int | None, wish: LocalWish
+    retentions: Sequence[float], rows: int | None, options: LocalPlanOptions
 ) -> tuple[ConjunctionError, ...]:
     """Of the columns that are retained least, one and more."""
     least = tuple(sorted(retentions)[:MOST_CONDITIONS])
-    return tuple(ConjunctionError(least[:k], rows, wish) for k in range(1, len(least) + 1))
+    return tuple(ConjunctionError(least[:k], rows, options) for k in range(1, len(least) + 1))

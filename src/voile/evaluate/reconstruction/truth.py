@@ -17,7 +17,7 @@ from voile.engines.table import Table
 from voile.errors import QueryError, TableError, UsageError
 from voile.evaluate.reconstruction.server import Truth
 from voile.query import parse
-from voile.query.predicate import And, Atom, Expression, Predicate
+from voile.query.predicate import And, Atom, Predicate
 from voile.schema import Schema
 
 Codes = Mapping[str, npt.NDArray[np.int64]]
@@ -82,7 +82,7 @@ def known_by(column: str | None, keys: Any, before: int, count: int) -> list[str
 def held(where: Predicate, codes: Codes, view: PublicDomain, schema: Schema) -> Mask:
     """For which rows a condition holds: each part is looked up in its truth on the domain."""
     if isinstance(where, Atom):
-        (truth,) = view.domain.evaluate([Expression(where.sql, where.attributes)])
+        (truth,) = view.domain.evaluate([where])
         known = pc.fill_null(pc.cast(truth, pa.bool_()), False).to_numpy(zero_copy_only=False)
         if not where.attributes:
             return np.full(len(next(iter(codes.values()))), bool(known[0]))

@@ -9,6 +9,7 @@ from voile.kinds.kind import FrontierMethod, Kind
 
 if TYPE_CHECKING:
     from voile.kinds.classes.manifest import ClassManifest
+    from voile.kinds.classes.options import ClassOptions
     from voile.kinds.classes.release import ClassRelease
 
 
@@ -21,10 +22,10 @@ class Classes(Kind["ClassManifest"]):
     about = "classes of rows"
 
     @property
-    def options(self) -> Any:
-        from voile.kinds.classes.wish import GroupWish
+    def options(self) -> type[ClassOptions]:
+        from voile.kinds.classes.options import ClassOptions
 
-        return GroupWish
+        return ClassOptions
 
     @property
     def manifest(self) -> type[ClassManifest]:

@@ -17,7 +17,7 @@ from voile.engines.encode import codes as codes_of
 from voile.engines.parquet import arrow_schema
 from voile.engines.rows import ReleaseRows
 from voile.engines.table import Table
-from voile.errors import ReleaseError, UsageError
+from voile.errors import ReleaseError, UsageError, spelled
 from voile.estimate import Answer
 from voile.kinds.asked import Asked
 from voile.kinds.classes.files import Ranges, class_columns, shown_schema
@@ -92,16 +92,16 @@ class ClassRelease(Release):
         return self.rows + self.manifest.parameters.removed
 
     def domain_behind(self, table: Table) -> Schema:
+        from voile.kinds.classes.options import ClassOptions  # noqa: PLC0415
         from voile.kinds.classes.schema import grouping_schema  # noqa: PLC0415  (for measuring)
-        from voile.kinds.classes.wish import GroupWish  # noqa: PLC0415
 
         p = self.manifest.parameters
         if not p.removed:
             return self.schema
-        wish = GroupWish(
+        options = ClassOptions(
             qi=p.qi, sensitive=p.sensitive, insensitive=p.insensitive, nulls=self.manifest.nulls
         )
-        whole, _ = grouping_schema(table, wish)
+        whole, _ = grouping_schema(table, options)
         return Schema(tuple(whole[a.name] if a.public == "active" else a for a in self.schema))
 
     def loss_evidence(self, truth: Truth) -> LossEvidence:
@@ -283,7 +283,10 @@ class ClassRelease(Release):
 
     def _check_asked(self, asked: Asked) -> None:
         if asked.refine:
-            raise UsageError("a table of classes is not refined", hint="try --method entropy")
+            raise UsageError(
+                "a table of classes is not refined",
+                hint=f"try {spelled('method', 'entropy')}",
+            )
         checked_method(asked.method)
 
     def _answer(self, query: Query, view: ReleaseRows, asked: Asked) -> Answer:

@@ -8,6 +8,7 @@ from voile.kinds.kind import Kind
 
 if TYPE_CHECKING:
     from voile.kinds.counts.manifest import ConjunctManifest
+    from voile.kinds.counts.options import CountOptions
     from voile.kinds.counts.release import ConjunctRelease
 
 
@@ -20,10 +21,10 @@ class Counts(Kind["ConjunctManifest"]):
     about = "tables of counts"
 
     @property
-    def options(self) -> Any:
-        from voile.kinds.counts.wish import ConjunctWish
+    def options(self) -> type[CountOptions]:
+        from voile.kinds.counts.options import CountOptions
 
-        return ConjunctWish
+        return CountOptions
 
     @property
     def manifest(self) -> type[ConjunctManifest]:

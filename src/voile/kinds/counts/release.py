@@ -15,7 +15,7 @@ from voile.engines import open_rows
 from voile.engines.encode import codes as codes_of
 from voile.engines.parquet import arrow_schema
 from voile.engines.rows import ReleaseRows
-from voile.errors import ReleaseError, UsageError
+from voile.errors import ReleaseError, UsageError, spelled
 from voile.estimate import Answer
 from voile.kinds.asked import Asked
 from voile.kinds.counts.manifest import ConjunctManifest, table_file
@@ -99,7 +99,8 @@ class ConjunctRelease(Release):
     def _check_asked(self, asked: Asked) -> None:
         if asked.refine or asked.method is not None:
             raise UsageError(
-                "tables of counts are answered in one way", hint="leave out --refine and --method"
+                "tables of counts are answered in one way",
+                hint=f"leave out {spelled('refine', True)} and {spelled('method')}",
             )
 
     def _answer(self, query: Query, view: ReleaseRows, asked: Asked) -> Answer:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from voile.kinds.kind import FrontierMethod, Kind
 
 if TYPE_CHECKING:
     from voile.kinds.perturbed.manifest import LocalManifest
+    from voile.kinds.perturbed.options import PerturbOptions
     from voile.kinds.perturbed.release import LocalRelease
 
 
@@ -21,10 +22,10 @@ class PerturbedRows(Kind["LocalManifest"]):
     about = "perturbed rows"
 
     @property
-    def options(self) -> Any:
-        from voile.kinds.perturbed.wish import PerturbWish
+    def options(self) -> type[PerturbOptions]:
+        from voile.kinds.perturbed.options import PerturbOptions
 
-        return PerturbWish
+        return PerturbOptions
 
     @property
     def manifest(self) -> type[LocalManifest]:

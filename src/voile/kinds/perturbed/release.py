@@ -18,7 +18,7 @@ from voile.answering.local.source import LocalSource, Method
 from voile.answering.local.work import answer_local
 from voile.arrays import Floats
 from voile.engines.rows import ReleaseRows
-from voile.errors import ReleaseError, UsageError
+from voile.errors import ReleaseError, UsageError, spelled
 from voile.estimate import Answer
 from voile.kinds.asked import Asked
 from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
@@ -131,7 +131,8 @@ class LocalRelease(Release):
     def _check_asked(self, asked: Asked) -> None:
         if asked.refine:
             raise UsageError(
-                "a table perturbed row by row is not refined", hint="try --method em instead"
+                "a table perturbed row by row is not refined",
+                hint=f"try {spelled('method', 'em')} instead",
             )
         checked_method(asked.method)
 

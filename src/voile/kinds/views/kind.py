@@ -9,6 +9,7 @@ from voile.kinds.kind import FrontierMethod, Kind
 
 if TYPE_CHECKING:
     from voile.kinds.views.manifest import ViewManifest
+    from voile.kinds.views.options import ViewOptions
     from voile.kinds.views.release import ViewRelease
 
 
@@ -21,10 +22,10 @@ class Views(Kind["ViewManifest"]):
     about = "a noisy view"
 
     @property
-    def options(self) -> Any:
-        from voile.kinds.views.wish import Wish
+    def options(self) -> type[ViewOptions]:
+        from voile.kinds.views.options import ViewOptions
 
-        return Wish
+        return ViewOptions
 
     @property
     def manifest(self) -> type[ViewManifest]:

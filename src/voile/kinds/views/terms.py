@@ -15,11 +15,11 @@ ROWS, MARGINALS = "the number of", "how often each value of"
 """How such disclosures begin."""
 
 
-def promised(wished: DGamma, mechanism: Publishing) -> DGamma:
-    """What is promised for every tuple; with shaped noise that is less than was wished for."""
+def promised(requested: DGamma, mechanism: Publishing) -> DGamma:
+    """What is promised for every tuple; with shaped noise that is less than was asked for."""
     if not isinstance(mechanism, Shaped):
-        return wished
-    return promise_everywhere(wished, mechanism.likelihood_ratio())
+        return requested
+    return promise_everywhere(requested, mechanism.likelihood_ratio())
 
 
 def parameters_of(
