@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,8 @@ from voile.answering.axes import ClassAxis, DomainArrays, QueryParts
 from voile.answering.totals import ALL_GROUPS, ListedGroups
 from voile.arrays import Bools, Floats
 from voile.errors import QueryError
-from voile.query.predicate import And, Atom, Expression, Predicate, Term, atoms, both
+from voile.query.domain.inputs import all_hold, some_hold
+from voile.query.predicate import Atom, Expression, Predicate, Term, atoms, both, folded
 from voile.schema import Schema
 
 
@@ -54,11 +54,11 @@ class ClassFunctions:
     def truth(self, predicate: Predicate | None) -> Bools:
         if predicate is None:
             return np.ones([1] * len(self.axes), np.bool_)
-        if isinstance(predicate, Atom):
-            return np.asarray(self._at(self._domain.truth(predicate), predicate), np.bool_)
-        parts = [self.truth(part) for part in predicate.parts]
-        both_ = np.logical_and if isinstance(predicate, And) else np.logical_or
-        return reduce(both_, parts)
+
+        def holds(atom: Atom) -> Bools:
+            return np.asarray(self._at(self._domain.truth(atom), atom), np.bool_)
+
+        return folded(predicate, holds, all_hold, some_hold)
 
     def function(self, where: Predicate | None, term: Term) -> tuple[Floats, tuple[int, ...]]:
         """The term as a function of the classes, and the power of each phi beside it."""
