@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.answering.noisy.work import terms_needed
+from voile.answering.noisy.evidence import terms_needed
 from voile.answering.notes import bin_notes
-from voile.answering.totals import Groups
+from voile.answering.totals import ListedGroups
 from voile.arrays import Floats
 from voile.engines.lookups import Lookup, Summand, Sums, Tree, cells_of
 from voile.errors import QueryError, UsageError, did_you_mean
@@ -83,7 +83,7 @@ class Question:
     query: Query
     rows: RowSelection
     totals: tuple[QuestionTotal, ...]
-    groups: Groups
+    groups: ListedGroups
     """In the order of the query's groups."""
     where: Tree | None
     """Who counts, in WHERE and in a declared subset."""
@@ -293,12 +293,12 @@ def declared(sql: str, schema: Schema) -> Query:
     return parse(f"select count(*) from rows where {sql}", schema)
 
 
-def cells_digest(listed: Groups) -> str:
+def cells_digest(listed: ListedGroups) -> str:
     """Of the keys of all groups, in their order."""
     return digest([[str(part) for part in key] for key in listed.keys])
 
 
-def arranged(listed: Groups, order: list[int]) -> tuple[Groups, tuple[int, ...]]:
+def arranged(listed: ListedGroups, order: list[int]) -> tuple[ListedGroups, tuple[int, ...]]:
     """Groups in the order of the query, from those in the stored order; and where each is there."""
     if not order:
         return listed, (0,)
