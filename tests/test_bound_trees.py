@@ -11,7 +11,7 @@ from voile.engines import open_rows
 from voile.engines.duckdb.rendering import condition_sql, guarded
 from voile.engines.duckdb.sql import kind_of, value_type
 from voile.errors import QueryError
-from voile.query import Query, parse
+from voile.query import Predicate, Query, parse
 from voile.query.predicate import FALSE, TRUE, And, Or, as_node, atoms, folded, present
 from voile.query.text import read_back, written
 from voile.query.value_types import ValueKind
@@ -79,7 +79,7 @@ def test_conditions_without_parts_are_true_and_false() -> None:
 
 def test_folding_goes_from_the_leaves_up() -> None:
     a, b, c = (atom_of(f'"{name}"', (name,)) for name in "abc")
-    tree = And((a, Or((b, c))))
+    tree: Predicate = And((a, Or((b, c))))
     assert folded(tree, lambda atom: atom in (a, c), all, any)
     assert not folded(tree, lambda atom: atom == a, all, any)
     assert list(atoms(tree)) == [a, b, c]
