@@ -28,8 +28,8 @@ from voile.engines.duckdb.rendering import (
     sum_sql,
 )
 from voile.engines.encode import values_at
-from voile.engines.parquet import write_part
 from voile.estimate import Answer
+from voile.kinds.parquet import write_part
 from voile.query import DomainSums, parse
 from voile.query.formula import Total
 from voile.query.predicate import ROW, Expression, Predicate

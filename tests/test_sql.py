@@ -26,10 +26,10 @@ import voile
 from tests.sqlfiles import PEOPLE, TABLES, Case, as_table, cases, people, view_of
 from voile.answering import Source, answer
 from voile.engines import open_rows
-from voile.engines.parquet import write_part
 from voile.engines.rows import ReleaseRows
 from voile.errors import QueryError
 from voile.estimate import Answer, Estimate
+from voile.kinds.parquet import write_part
 from voile.mechanisms import AlphaBeta
 from voile.query import DomainSums, parse
 from voile.query.bind import Tables

@@ -23,13 +23,13 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from voile.engines import open_rows, read_all
-from voile.engines.parquet import arrow_schema
 from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError, VoileError
 from voile.estimate import Answer, checked_confidence
 from voile.kinds.asked import MEMORY, Asked
 from voile.kinds.kind import Kind
 from voile.kinds.manifest import FORMAT, MANIFEST, PARTIAL, VERSION, Manifest
+from voile.kinds.parquet import arrow_schema
 from voile.kinds.registry import KindError, kind_of
 from voile.kinds.roles import Roles
 from voile.query import DomainSums, parse

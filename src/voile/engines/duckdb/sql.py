@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from voile.engines.encode import SQL
 from voile.query.quoting import literal
 from voile.schema import Attribute, Bins, Interval, Kind, Range, Values
 
+SQL: dict[Kind, str] = {
+    "categorical": "VARCHAR",
+    "integer": "BIGINT",
+    "numeric": "DOUBLE",
+    "boolean": "BOOLEAN",
+    "date": "DATE",
+}
+"""The type that a kind of attribute has."""
 KINDS: dict[Kind, str] = {
     "categorical": "VARCHAR ENUM UUID",
     "integer": "TINYINT SMALLINT INTEGER BIGINT HUGEINT "

@@ -18,8 +18,8 @@ import pyarrow as pa
 import sqlglot
 
 from voile.engines.duckdb.sources import SOURCE, attach
-from voile.engines.duckdb.sql import first_line, kind_of, not_in_domain, off_grid
-from voile.engines.encode import OUTSIDE, SQL, clamped, codes
+from voile.engines.duckdb.sql import SQL, first_line, kind_of, not_in_domain, off_grid
+from voile.engines.encode import OUTSIDE, clamped, codes
 from voile.engines.table import CodedBatch, RowBatch, Table
 from voile.errors import SchemaError, TableError
 from voile.progress import Progress

@@ -23,10 +23,10 @@ from voile.answering import Source, answer
 from voile.answering.answer import Work
 from voile.arrays import Floats
 from voile.engines import open_rows
-from voile.engines.parquet import write_part
 from voile.errors import UsageError
 from voile.evaluate.planning.absolute_error import MEAN_OF_ABSOLUTE, expected_errors
 from voile.evaluate.workload import selection_counts
+from voile.kinds.parquet import write_part
 from voile.mechanisms import AlphaBeta
 from voile.query import DomainSums, parse
 from voile.query.formula import Formula, Total

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from voile.engines.parquet import ROW_GROUP, write_part
+from voile.kinds.parquet import ROW_GROUP, write_part
 from voile.mechanisms import AlphaBeta
 from voile.noise import Key
 from voile.schema import Keys, Schema, TupleIndex

@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 from voile.answering.classes.source import Box, ClassSource, Hidden, Method
 from voile.engines import open_rows
 from voile.engines.encode import codes as codes_of
-from voile.engines.parquet import arrow_schema
 from voile.engines.rows import ReleaseRows
 from voile.engines.table import Table
 from voile.errors import ReleaseError, UsageError, spelled
@@ -27,6 +26,7 @@ from voile.kinds.classes.manifest import (
     ClassManifest,
 )
 from voile.kinds.evaluation import LossEvidence, Truth
+from voile.kinds.parquet import arrow_schema
 from voile.kinds.release import Release
 from voile.kinds.roles import Roles
 from voile.privacy.guarantees.statements import Statement

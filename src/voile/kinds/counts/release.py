@@ -13,13 +13,13 @@ import pyarrow.parquet as pq
 from voile.answering.conjuncts.source import ConjunctSource, Tables
 from voile.engines import open_rows
 from voile.engines.encode import codes as codes_of
-from voile.engines.parquet import arrow_schema
 from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError, spelled
 from voile.estimate import Answer
 from voile.kinds.asked import Asked
 from voile.kinds.counts.manifest import ConjunctManifest, table_file
 from voile.kinds.counts.statements import conjunct_statements, conjuncts_not_promised
+from voile.kinds.parquet import arrow_schema
 from voile.kinds.release import Release
 from voile.privacy.guarantees.statements import Statement
 from voile.query.query import Query

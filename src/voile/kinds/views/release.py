@@ -19,17 +19,17 @@ from voile.answering import Model, Shape, Source, answer, explain
 from voile.arrays import Floats
 from voile.engines import open_rows
 from voile.engines.encode import codes as codes_of
-from voile.engines.history import history_schema
-from voile.engines.parquet import tuples
 from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, Bound
 from voile.kinds.asked import Asked
 from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
 from voile.kinds.manifest import MANIFEST, Manifest
+from voile.kinds.parquet import tuples
 from voile.kinds.release import Release
 from voile.kinds.views import refining
 from voile.kinds.views.histories import Histories, Name
+from voile.kinds.views.history_files import history_schema
 from voile.kinds.views.manifest import HISTORY_FILES, ViewManifest
 from voile.kinds.views.terms import (
     MARGINALS,
