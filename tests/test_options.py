@@ -26,7 +26,7 @@ from voile.kinds.counts.options import CountOptions
 from voile.kinds.perturbed.options import PerturbOptions
 from voile.kinds.registry import kinds
 from voile.kinds.views.options import ViewOptions
-from voile.options import Options
+from voile.options import Options, flag_of
 from voile.options.requirements import RequirementKeywords, RequirementOptions
 from voile.publishing import generalize, perturb, publish
 
@@ -40,7 +40,7 @@ FUNCTIONS = ("table", "method", "to", "overwrite", "progress", "apply", "reusabl
 
 def keywords(function: Any) -> dict[str, Any]:
     """The options of a function by keyword, those of its TypedDict too, with their types."""
-    hints, found = get_type_hints(function), {}
+    hints, found = get_type_hints(function), dict[str, Any]()
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
             (unpacked,) = hints[name].__args__
@@ -174,7 +174,7 @@ def test_both_front_ends_refuse_the_same_in_their_own_words(
 ) -> None:
     table = pa.table({"age": [1, 2, 3, 4] * 5, "town": ["a", "b"] * 10})
     with pytest.raises(VoileError) as refused:
-        {"publish": publish, "perturb": perturb}[command](table, **options)
+        getattr(voile, command)(table, **options)
     assert python in str(refused.value) and "--" not in str(refused.value)
     pacsv.write_csv(table, tmp_path / "t.csv")
     done = run(command, "t.csv", *flags, "-o", "r.voile", cwd=tmp_path, columns=300)
@@ -201,7 +201,7 @@ def test_options_are_frozen_and_changed_by_copies() -> None:
     options = ViewOptions(columns="age", prior=0.1)
     assert options.columns == ("age",)
     with pytest.raises(Exception, match="frozen"):
-        options.prior = 0.2  # type: ignore[misc]
+        options.prior = 0.2
     changed = options.but(prior=None, prior_factor=3.0)
     assert (changed.prior, changed.prior_factor, changed.columns) == (None, 3.0, ("age",))
     with pytest.raises(UsageError, match="did you mean 'prior'"):
@@ -224,7 +224,7 @@ def test_summaries_of_commands_are_the_first_words_of_their_help() -> None:
 def test_every_field_has_a_line_of_help() -> None:
     for kind in kinds():
         for name, field in kind.options.keywords().items():
-            assert options_reference.flag_of(field).help, (kind.name, name)
+            assert flag_of(field).help, (kind.name, name)
 
 
 def test_flags_are_listed_without_what_publishing_needs() -> None:

@@ -16,7 +16,8 @@ import typer
 import voile.cli
 from voile.cli.common import commands
 from voile.cli.groups import flat
-from voile.cli.program import HOMES, built, listed, name_of
+from voile.cli.listing import HOMES
+from voile.cli.program import built, listed, name_of
 
 HEAVY = {
     "altair", "cryptography", "duckdb", "fastapi", "numba", "numpy", "opt_einsum", "pandas",
@@ -98,9 +99,7 @@ def test_every_command_is_listed() -> None:
     known = {name_of(one) for one in commands.registered_commands}
     known |= {str(one.name) for one in commands.registered_groups}
     assert known == set(HOMES)
-    assert set(HOMES) == {
-        words.split()[0] for words in flat(typer.main.get_command(voile.cli.app))
-    }
+    assert set(HOMES) == {words.split()[0] for words in flat(typer.main.get_command(voile.cli.app))}
 
 
 def test_building_every_command_imports_nothing_heavy() -> None:
