@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -9,21 +10,26 @@ import typer
 
 from voile.cli.common import PLACES, JsonOpt, NullTextOpt, TableArg, commands, inode
 from voile.cli.flags import Given, with_flags
-from voile.kinds.classes.options import ClassOptions
-from voile.kinds.counts.options import CountOptions
-from voile.kinds.registry import foreign_kinds
-from voile.kinds.views.options import ViewOptions
+from voile.kinds.registry import kinds
 from voile.terminal import show
 from voile.terminal.progress import progress_bar
 from voile.terminal.publications import published_view
 
+PUBLISHED = [kind for kind in kinds() if kind.command == "publish"]
+
+
+def known_methods() -> str:
+    """Every method, with what it makes."""
+    return "; ".join(f"{listed(kind.methods)} ({kind.about})" for kind in PUBLISHED) + "."
+
+
+def listed(words: Sequence[str]) -> str:
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
 
 @commands.command()
 @with_flags(
-    ViewOptions,
-    ClassOptions,
-    CountOptions,
-    *(kind.options for kind in foreign_kinds()),
+    *(kind.options for kind in PUBLISHED),
     after={"null_text": "nulls", "overwrite": "name", "as_json": "simulate_seed"},
     last=("name", "simulate_seed"),
 )
@@ -34,13 +40,7 @@ def publish(
         Path | None,
         typer.Option("-o", "--output", help="The release's folder (NAME.voile if not given)."),
     ] = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            help="alphabeta (a noisy view); mondrian, anatomy, fulldomain, suppress, freeshape or "
-            "trivial (classes of rows); conjuncts (tables of counts)."
-        ),
-    ] = "alphabeta",
+    method: Annotated[str, typer.Option(help=known_methods())] = "alphabeta",
     null_text: NullTextOpt = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a release of that name.")

@@ -8,8 +8,8 @@ from voile.estimate import number
 from voile.terminal import say, table_of
 
 if TYPE_CHECKING:
-    from voile.asking.across import BudgetUse, MiningResult, TesterResult
-    from voile.asking.plan import MiningPlan
+    from voile.remote.across import BudgetUse, MiningResult, TesterResult
+    from voile.remote.plan import MiningPlan
 
 
 def say_plan(plan: MiningPlan) -> None:

@@ -26,7 +26,7 @@ from voile.engines.encode import codes as codes_of
 from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, Bound
-from voile.kinds.asked import Asked
+from voile.kinds.asked import QueryOptions
 from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
 from voile.kinds.manifest import MANIFEST, Manifest
 from voile.kinds.parquet import tuples
@@ -44,8 +44,8 @@ from voile.kinds.views.terms import (
     series_part,
 )
 from voile.mechanisms import AlphaBeta, Series, Shaped
-from voile.mechanisms.series import Scored
-from voile.privacy import DGamma, Told, not_promised, statements
+from voile.mechanisms.series import SeriesEstimator
+from voile.privacy import DGamma, Disclosures, not_promised, statements
 from voile.privacy.adversary import Evidence
 from voile.privacy.guarantees.statements import Statement
 from voile.privacy.planner import protected_priors
@@ -154,14 +154,14 @@ class ViewRelease(Release):
         rows = tuples(self.schema, self.mechanism.above_cap)
         return rows.append_column(SCORE, pa.array(score)).append_column(SPREAD, pa.array(spread))
 
-    def _check_asked(self, asked: Asked) -> None:
+    def _check_asked(self, asked: QueryOptions) -> None:
         if asked.method is not None:
             raise UsageError(
                 f"method {asked.method!r} is for rows that were perturbed one by one",
                 hint="leave it out: a view has one estimator",
             )
 
-    def _answer(self, query: Query, view: ReleaseRows, asked: Asked) -> Answer:
+    def _answer(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Answer:
         bound = self._bound(max(1e-12, round(1 - asked.confidence, 12)))
         source = self._source(view, asked, bound)
         if asked.refine:
@@ -172,7 +172,7 @@ class ViewRelease(Release):
         found = answer(query, source, asked.confidence, simultaneous=asked.simultaneous)
         return replace(found, notes=(*found.notes, self.histories.note(name)))
 
-    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> Explanation:
+    def _explain(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Explanation:
         source = self._source(view, asked)
         if self.histories is None:
             return explain(query, source, self._estimator)
@@ -233,7 +233,9 @@ class ViewRelease(Release):
             self._refining = refining.model(self.refine(), self.schema)
         return self._refining
 
-    def _source(self, view: ReleaseRows, asked: Asked, bound: Bound | None = None) -> ViewSource:
+    def _source(
+        self, view: ReleaseRows, asked: QueryOptions, bound: Bound | None = None
+    ) -> ViewSource:
         return ViewSource(
             engine=view,
             domain=self._sums(view, asked.memory, exact=asked.exact),
@@ -244,7 +246,7 @@ class ViewRelease(Release):
         )
 
     @property
-    def _estimator(self) -> AlphaBeta | Shaped | Scored:
+    def _estimator(self) -> AlphaBeta | Shaped | SeriesEstimator:
         """What estimates are made with; in a series the last view alone, if nothing is said."""
         if self.histories is not None:
             return self.histories.estimator("current")
@@ -370,10 +372,10 @@ class ViewRelease(Release):
         return super().foreign_attribute() or (self._view.outside() if self.histories else None)
 
 
-def told_exactly(manifest: ViewManifest) -> Told:
+def told_exactly(manifest: ViewManifest) -> Disclosures:
     """What the release tells exactly, outside of what it promises."""
     shape = manifest.parameters.noise_prior
-    return Told(
+    return Disclosures(
         rows=manifest.public_rows is not None,
         marginals=shape is not None and shape.learnt,
         edits=manifest.parameters.series is not None,

@@ -30,7 +30,7 @@ from voile.kinds.views.terms import parameters_of, series_part
 from voile.kinds.views.view import ViewWriter
 from voile.mechanisms import Series
 from voile.mechanisms.alphabeta import distinct, merged
-from voile.mechanisms.series import History
+from voile.mechanisms.series import SeriesHistory
 from voile.progress import Progress
 from voile.schema import Keys, Schema, TupleIndex
 from voile.units import counted
@@ -243,7 +243,9 @@ class NextView(WrittenDraft):
         self.prepared, self.options, self.target = prepared, options, target
         self.ledger, self.terms, self.number = ledger, terms, number
         index = TupleIndex(prepared.schema.sizes)
-        self.history = History.empty(index) if number == 1 else ledger.history(number - 1, index)
+        self.history = (
+            SeriesHistory.empty(index) if number == 1 else ledger.history(number - 1, index)
+        )
         self.mechanism = Series(terms.noise, number, len(self.history.keys), self.history.keys)
         check_size(self.mechanism, len(prepared.members), prepared.schema.size)
 
@@ -278,7 +280,7 @@ class NextView(WrittenDraft):
         return told(self.prepared, release, series)
 
 
-def written_history(folder: Path, schema: Schema, history: History) -> File:
+def written_history(folder: Path, schema: Schema, history: SeriesHistory) -> File:
     path = folder / HISTORY_FILES / "part-00000.parquet"
     path.parent.mkdir()
     rows = write_history(path, schema, history.keys, *history.texts())
