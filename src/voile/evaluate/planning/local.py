@@ -15,7 +15,13 @@ from voile.engines import connect
 from voile.engines.table import Nulls
 from voile.errors import TableError, UsageError, spelled
 from voile.evaluate.planning.foresight import FOR_THE_STEWARD
-from voile.evaluate.planning.local_choice import alone, choose
+from voile.evaluate.planning.local_choice import (
+    alone,
+    breach_of,
+    breach_of_sets,
+    check_promise,
+    choose,
+)
 from voile.evaluate.planning.local_measure import Sample, measure
 from voile.evaluate.planning.local_plan import PRIORS, LocalPlan
 from voile.kinds.domain import check_nulls, choose_schema, columns_option, read_schema
@@ -52,6 +58,7 @@ def plan_local(
     is measured on it. `options` are those of `LocalPlanOptions`.
     """
     asked = LocalPlanOptions(**options)
+    check_promise(asked)
     check_rows(rows)
     domain = DomainOptions(columns=columns, schema=schema, nulls=nulls)
     found = (
@@ -111,7 +118,7 @@ def of_table(
         rows=rows,
         retentions=retentions,
         notes=(FOR_THE_STEWARD, *notes),
-        measured=measure(Sample.of(keys, schema), retentions, asked.breach),
+        measured=measure(Sample.of(keys, schema), retentions, breach_of(asked)),
     )
     source = table if isinstance(table, str) else private.name
     return replace(found, command=perturb_command(source, found, domain, null_text))
@@ -127,7 +134,7 @@ def check_rows(rows: int | None) -> None:
 def remarks(found: LocalPlan) -> list[str]:
     """What should be known beside the numbers."""
     notes = []
-    if found.options.s_breach:
+    if breach_of_sets(found.options):
         notes.append(ONLY_IN_SETS)
     if found.options.is_by_error:
         notes.append(BY_ERROR_ALONE)

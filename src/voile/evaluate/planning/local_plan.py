@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from voile.evaluate.planning.expected import finite
-from voile.evaluate.planning.local_choice import largest, shortened
+from voile.evaluate.planning.local_choice import breach_of_sets, largest, shortened
 from voile.evaluate.planning.local_error import (
     ClientsNeeded,
     Condition,
@@ -202,7 +202,7 @@ class LocalPlan:
         if (
             options.is_by_error
             or options.epsilon_column is not None
-            or options.s_breach
+            or breach_of_sets(options)
             or ratio is None
         ):
             return None
