@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from voile.answering.columns import edge
 from voile.answering.local.estimator import deviation
-from voile.answering.local.joint import Joint
+from voile.answering.local.joint import JointCounts
 from voile.arrays import Floats
 
 Ends = tuple[Floats, Floats]
@@ -37,7 +37,7 @@ def bounded(estimates: Floats, ends: Ends) -> list[Bounded]:
     return [Bounded(*map(float, row)) for row in zip(estimates, low, high, strict=True)]
 
 
-def shares(counts: Joint, rows: int, miss: float) -> Ends:
+def shares(counts: JointCounts, rows: int, miss: float) -> Ends:
     """Counts as shares of all rows; shares are from 0 to 1, and so are the intervals."""
     off = counts.deviation(miss)
     low, high = (counts.unbiased - off) / rows, (counts.unbiased + off) / rows
@@ -45,7 +45,7 @@ def shares(counts: Joint, rows: int, miss: float) -> Ends:
 
 
 @np.errstate(all="ignore")
-def ratios(part: Joint, rest: Joint, whole: Joint, miss: float) -> Ends:
+def ratios(part: JointCounts, rest: JointCounts, whole: JointCounts, miss: float) -> Ends:
     """part/whole after Fieller, within [0, 1]; the rest is the whole less the part.
 
     θ is believable if (1−θ)·part − θ·rest, of which the truth is then 0, may be so far off. Where

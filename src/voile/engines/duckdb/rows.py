@@ -23,9 +23,8 @@ from voile.engines.duckdb.rendering import (
     key_sql,
     product_sql,
     sum_sql,
-    value_type,
 )
-from voile.engines.duckdb.sql import SQL, first_line, not_in_domain, off_grid
+from voile.engines.duckdb.sql import SQL, first_line, not_in_domain, off_grid, value_type
 from voile.engines.encode import codes, domain_array, values_at
 from voile.engines.rows import ReleaseRows, check_table_name
 from voile.errors import QueryError, ReleaseError

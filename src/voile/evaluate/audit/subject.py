@@ -15,7 +15,7 @@ import numpy as np
 
 from voile.errors import UsageError
 from voile.mechanisms import AlphaBeta, Publishing, Shaped
-from voile.mechanisms.series import History, Series
+from voile.mechanisms.series import Series, SeriesHistory
 from voile.noise import Key
 from voile.privacy import DGamma, Form, LikelihoodRatio, plan
 from voile.privacy.planner import plan_shaped
@@ -124,7 +124,7 @@ def series(
 
 def all_views(noise: SeriesNoise) -> Draw:
     def draw(index: TupleIndex, members: Keys, key: Key) -> list[Keys]:
-        history, found = History.empty(index), []
+        history, found = SeriesHistory.empty(index), []
         for number in range(1, noise.views + 1):
             mechanism = Series(noise, number, len(history.keys), history.keys)
             rows = mechanism.noise_rows(index, key, number, 0, index.sizes[0] * TUPLES)

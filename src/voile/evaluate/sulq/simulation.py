@@ -14,8 +14,8 @@ from voile.evaluate.sulq.walking import QUANTILES, Rare, Walks, led, steps_of, w
 from voile.noise import Key
 from voile.privacy.interactive.confidence import breach, check_promise, conf, walk, walk_bound
 from voile.privacy.interactive.laws import NoiseLaw, checked_kind, geometric_rate, noise_law
-from voile.privacy.interactive.losses import TOUCHING, Total, total_of
-from voile.privacy.interactive.promise import Needed, needed
+from voile.privacy.interactive.losses import TOUCHING, LossTotal, total_of
+from voile.privacy.interactive.promise import NoiseNeed, needed
 
 MEMBERSHIP = {"all": 1.0, "half": 0.5}
 """In how many of the questions the person is."""
@@ -137,7 +137,7 @@ class Simulation:
     """Walks with one noise, and beside them with another."""
 
     setup: Setup
-    needed: Needed
+    needed: NoiseNeed
     simulated: bool
     """Whether the coins came from a seed."""
     chosen: Outcome
@@ -202,7 +202,7 @@ def _share(seen: int, walkers: int) -> tuple[float, float, float]:
     return seen / walkers, low, high
 
 
-def _bounds(setup: Setup, variance: float, total: Total) -> Bounds:
+def _bounds(setup: Setup, variance: float, total: LossTotal) -> Bounds:
     delta, expected = setup.delta, as_normal(setup, variance)
     end = total.above(delta)
     return Bounds(

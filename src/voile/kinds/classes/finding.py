@@ -22,7 +22,7 @@ from voile.recoding.anatomy import anatomy
 from voile.recoding.free_shape import Questions, free_shape
 from voile.recoding.fulldomain import full_domain
 from voile.recoding.grouping import alike_as_one, check_classes, trivial
-from voile.recoding.mondrian import Partition, mondrian
+from voile.recoding.mondrian import MondrianPartition, mondrian
 from voile.recoding.populations import populations
 from voile.recoding.units import DENSE, units_of_rows
 from voile.schema import Schema
@@ -41,7 +41,7 @@ class Found:
     of_row: Codes
     """The unit of each row."""
     grouping: Grouping
-    partition: Partition | None = None
+    partition: MondrianPartition | None = None
     """mondrian: the cuts, by which new rows find their class."""
     chosen: dict[str, int] | None = None
     """fulldomain: the level of each column."""
