@@ -21,22 +21,24 @@ from voile.cli import app
 from voile.errors import PromiseError, TableError, UsageError, VoileError
 from voile.evaluate.planning import local_plot
 from voile.evaluate.planning.local import plan_local
-from voile.evaluate.planning.local_error import (
+from voile.evaluate.planning.local_measure import Cut, Sample, measure, tuple_beliefs
+from voile.evaluate.planning.local_options import (
     Condition,
+    LocalWish,
     clients_needed,
     conjunction_variance,
     count_variance,
     identity_variance,
     largest_variance,
+    parse_breach,
     reached_error,
     retention_needed,
     rows_by_hoeffding,
     rows_if_normal,
+    shortened,
     worst_joint_variance,
     worst_variance,
 )
-from voile.evaluate.planning.local_measure import Cut, Sample, measure, tuple_beliefs
-from voile.evaluate.planning.local_wish import LocalWish, parse_breach, shortened
 from voile.privacy.guarantees.beliefs import Breach, SBreach
 from voile.privacy.local import (
     amplification,

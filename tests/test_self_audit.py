@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from tests.sampling import FALSE_ALARM
 from voile.cli import app
 from voile.errors import UsageError
-from voile.evaluate.reconstruction.truth import read_ids
+from voile.evaluate.reconstruction.server import read_ids
 from voile.noise.halves import members, row_hashes
 from voile.privacy.interactive.laws import NoiseLaw, noise_law
 from voile.privacy.interactive.promise import needed
@@ -31,7 +31,7 @@ from voile.serve.ledger.base import LOST, Entry, Kept, Ledger
 from voile.serve.question import Asking
 from voile.serve.self_audit import Bound, SelfAudit, audit, rise_adaptive, self_audit
 from voile.serve.setting import Setting, Subset
-from voile.terminal.self_audit import self_audit_view
+from voile.terminal.audits import self_audit_view
 
 Row = tuple[str, int, str]
 SCHEMA = Schema((

@@ -243,7 +243,7 @@ def exposure(
 ) -> None:
     """Measure what a seen value tells: beliefs from the distribution that is reconstructed."""
     from voile.evaluate.exposure import exposure as measure
-    from voile.evaluate.planning.local_wish import parse_breach
+    from voile.evaluate.planning.local_options import parse_breach
     from voile.release import LocalRelease
 
     found = measure(LocalRelease.open(release), None if breach is None else parse_breach(breach))

@@ -17,8 +17,7 @@ from voile.cli.common import (
     split_names,
 )
 from voile.terminal import say, show
-from voile.terminal.local_planning import show_local_plan
-from voile.terminal.planning import boundary_view, show_plan
+from voile.terminal.planning import boundary_view, show_local_plan, show_plan
 
 FactorOpt = Annotated[
     float | None, typer.Option(help="k: protect beliefs up to d = k·n/m (10 if not given).")
@@ -131,12 +130,13 @@ def plan(
     as_json: JsonOpt = False,
 ) -> None:
     """Foresee a release before publishing: parameters, size, errors, or what an error allows."""
-    from voile.evaluate.planning import pictures, plot
+    from voile.evaluate import drawing
+    from voile.evaluate.planning import plot
     from voile.evaluate.planning.foresight import plan_table
 
     check_mode(context, local=local)
     if output:
-        pictures.check_picture(output, overwrite=overwrite)
+        drawing.check_picture(output, overwrite=overwrite)
     if local:
         plan_rows_at_clients(
             table,
@@ -218,7 +218,7 @@ def plan_rows_at_clients(
     """The plan of rows that are perturbed before they are sent."""
     from voile.evaluate.planning import local_plot
     from voile.evaluate.planning.local import plan_local
-    from voile.evaluate.planning.local_wish import parse_breach
+    from voile.evaluate.planning.local_options import parse_breach
 
     found = plan_local(
         table,
@@ -262,11 +262,11 @@ def boundary(
     as_json: JsonOpt = False,
 ) -> None:
     """Show which promises are possible, impossible or open for a table of this size."""
-    from voile.evaluate.planning import boundary_plot, pictures
-    from voile.evaluate.planning.boundary import boundary_of
+    from voile.evaluate import drawing
+    from voile.evaluate.planning.boundary import boundary_of, write
 
     if output:
-        pictures.check_picture(output, overwrite=overwrite)
+        drawing.check_picture(output, overwrite=overwrite)
     found = boundary_of(
         table,
         prior_factor=prior_factor,
@@ -278,7 +278,7 @@ def boundary(
         null_text=tuple(null_text or ()),
     )
     if output:
-        say(f"wrote {boundary_plot.write(found, output, overwrite=overwrite)}")
+        say(f"wrote {write(found, output, overwrite=overwrite)}")
     if not as_json:
         tell(found.notes)
     show(found.to_dict() if as_json else None, lambda: boundary_view(found))

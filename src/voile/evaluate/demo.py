@@ -14,9 +14,9 @@ from typing import Any
 from voile.engines.table import Table
 from voile.estimate import Answer, Estimate, number
 from voile.evaluate import answer_plot, plots
+from voile.evaluate.drawing import load_altair
 from voile.evaluate.frontier import Frontier, find_frontier
 from voile.evaluate.frontier.files import write_frontier
-from voile.evaluate.look import load_altair
 from voile.evaluate.selecting import selection_estimates, true_selections
 from voile.evaluate.workload import Selections, cumulative_error
 from voile.privacy.local import equal_shares

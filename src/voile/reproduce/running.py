@@ -20,9 +20,8 @@ from voile.journal import Journal, OtherJournalError
 from voile.progress import Silent
 from voile.publishing import Progress
 from voile.reproduce.figure import Figure, Part, Run
-from voile.reproduce.gallery import write_gallery
-from voile.reproduce.result import Reproduced
-from voile.reproduce.writing import as_json, check_folder, write_finding
+from voile.reproduce.verdict import Reproduced
+from voile.reproduce.writing import as_json, check_folder, write_finding, write_gallery
 
 KEPT = ".parts.jsonl"
 

@@ -20,8 +20,8 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from voile.arrays import Floats
-from voile.evaluate.reconstruction.ceiling import distance_squared
-from voile.evaluate.reconstruction.truth import read_ids
+from voile.evaluate.reconstruction.fitting import distance_squared
+from voile.evaluate.reconstruction.server import read_ids
 from voile.noise.halves import Hashes, members, row_hashes
 from voile.serve.ledger import open_ledger
 from voile.serve.ledger.base import Kept, Ledger

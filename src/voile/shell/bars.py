@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from voile.estimate import Answer, number
-from voile.evaluate.answer_drawing import BETWEEN, Bar, Panel, drawing
+from voile.evaluate.answer_plot import BETWEEN, Bar, Panel, drawing
 
 MOST_BARS = 50
 LONGEST_LABEL = 28

@@ -20,7 +20,7 @@ from voile.engines.view import NAME
 from voile.errors import UsageError, VoileError, did_you_mean
 from voile.estimate import checked_confidence, shown
 from voile.evaluate import answer_plot
-from voile.evaluate.look import FORMATS, load_altair
+from voile.evaluate.drawing import FORMATS, load_altair
 from voile.files import write_whole
 from voile.release import LocalRelease, ViewRelease
 from voile.release.local.release import checked_method

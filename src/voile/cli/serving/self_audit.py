@@ -22,7 +22,7 @@ def audit(
 ) -> None:
     """Bound what the answers so far told about each person, from the questions alone."""
     from voile.serve.self_audit import audit_folder
-    from voile.terminal.self_audit import self_audit_view
+    from voile.terminal.audits import self_audit_view
 
     found = audit_folder(folder, ids)
     show(found.to_dict() if as_json else None, lambda: self_audit_view(found))

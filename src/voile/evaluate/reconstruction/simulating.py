@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.errors import UsageError
-from voile.evaluate.reconstruction.ceiling import LAWS, ceiling
 from voile.evaluate.reconstruction.fitting import (
+    LAWS,
     NormalEquations,
+    ceiling,
     check_size,
     linear_program,
     signs_of,
