@@ -13,7 +13,7 @@ from typing import Any
 import duckdb
 import numpy as np
 
-from voile.engines.domain import Domain
+from voile.engines.duckdb.domain import Domain
 from voile.query.domain import DomainSums
 from voile.query.predicate import And, Atom, Or, Predicate, Term
 from voile.schema import Attribute, Range, Schema

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 from bench.adult import NAME
 from voile.arrays import Floats
+from voile.engines.duckdb.table import Table
 from voile.engines.encode import codes
-from voile.engines.table import Table
 from voile.evaluate.workload import selection_counts
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma, plan

@@ -11,8 +11,8 @@ import numpy as np
 
 from bench.adult import NAME
 from voile.arrays import Floats
+from voile.engines.duckdb.table import Table
 from voile.engines.encode import codes
-from voile.engines.table import Table
 from voile.evaluate.workload import Selections, selection_counts
 from voile.mechanisms import AlphaBeta, Shaped
 from voile.publishing import publish

@@ -16,8 +16,8 @@ import pyarrow as pa
 
 from voile.answering.classes.source import Box, ClassSource, Hidden, Method
 from voile.answering.classes.work import answer_classes
+from voile.engines.duckdb.rows import View
 from voile.engines.encode import values_at
-from voile.engines.view import View
 from voile.estimate import Answer
 from voile.query import DomainSums, parse
 from voile.schema import Schema

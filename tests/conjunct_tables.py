@@ -13,7 +13,7 @@ import numpy.typing as npt
 from voile.answering.conjuncts.joints import Cells
 from voile.answering.conjuncts.source import ConjunctSource, Tables
 from voile.answering.local.axes import Axis
-from voile.engines.view import View
+from voile.engines.duckdb.rows import View
 from voile.query import DomainSums
 from voile.schema import Schema
 

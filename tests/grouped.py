@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.recoding.grouping import Grouping, bounding
 from voile.recoding.units import Units
 from voile.schema.hierarchy import Levels

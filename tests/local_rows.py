@@ -19,9 +19,9 @@ from voile.answering.local.axes import Noise
 from voile.answering.local.source import LocalSource, Method
 from voile.answering.local.work import LocalWork, answer_local
 from voile.arrays import Floats
+from voile.engines.duckdb.rows import View
 from voile.engines.encode import values_at
 from voile.engines.parquet import write_part
-from voile.engines.view import View
 from voile.estimate import Answer
 from voile.query import DomainSums, parse
 from voile.query.formula import Total

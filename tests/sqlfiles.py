@@ -17,8 +17,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from voile.engines.duckdb.rows import View
 from voile.engines.parquet import write_part
-from voile.engines.view import View
 from voile.schema import Attribute, Bins, Range, Schema, TupleIndex, Values
 
 FOLDER = Path(__file__).resolve().parent / "sql"

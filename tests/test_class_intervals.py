@@ -20,7 +20,7 @@ from voile.answering.classes.entropy import fitted_boxes, fitted_buckets
 from voile.answering.classes.explain import explain_classes
 from voile.answering.classes.work import answer_classes
 from voile.arrays import Floats
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import QueryError
 from voile.privacy.requirements import K
 from voile.query import parse

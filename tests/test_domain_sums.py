@@ -22,7 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from voile.engines.domain import Domain
+from voile.engines.duckdb.domain import Domain
 from voile.engines.encode import ARROW
 from voile.errors import QueryError
 from voile.query.domain import DomainSums, Weights, component_sum, intervals

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import UsageError
 from voile.privacy import convert, parse_wish
 from voile.privacy.guarantees.beliefs import Amplification, Breach, SBreach

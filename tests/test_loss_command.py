@@ -68,7 +68,7 @@ def publish(kind: str, table: Path, folder: Path) -> Release:
 
 
 def large_populations(table: Path, release: Release) -> Populations:
-    from voile.engines.table import Table
+    from voile.engines.duckdb.table import Table
 
     codes, _ = Table(str(table)).columns_of_codes(release.schema, drop_nulls=False)
     levels = [default_levels(release.schema[name]) for name in QI]

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from tests.perturbed import perturbed
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import TableError, UsageError
 from voile.mining import ExactCounts, Limits, grow
 from voile.mining.report import Rows, beside

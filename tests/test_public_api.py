@@ -168,7 +168,7 @@ def test_papers_import_public_names_only(module: str) -> None:
 @pytest.mark.parametrize(
     "line",
     [
-        "from voile.engines.table import Table",
+        "from voile.engines.duckdb.table import Table",
         "from voile.privacy.planner import plan",
         "import voile.noise.kernels",
         "from voile.noise import kernels",

@@ -26,7 +26,7 @@ import voile
 from voile import datasets
 from voile.cli.common import split_names
 from voile.engines import parquet
-from voile.engines.view import View
+from voile.engines.duckdb.rows import View
 from voile.errors import PromiseError, ReleaseError, SchemaError, TableError, UsageError, VoileError
 from voile.mechanisms import AlphaBeta
 from voile.noise import Gaps

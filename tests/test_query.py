@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import voile
 from tests.sqlfiles import view_of
 from voile.answering.source import check
-from voile.engines.view import View
+from voile.engines.duckdb.rows import View
 from voile.errors import QueryError
 from voile.mechanisms import AlphaBeta
 from voile.query import DomainSums, Predicate, parse

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pytest
 
 from tests.answered import SCHEMA, Untouchable, asker_of, parts_of
-from voile.engines.counted import read_counted, write_counted
-from voile.engines.table import Table
+from voile.engines.duckdb.counted import read_counted, write_counted
+from voile.engines.duckdb.table import Table
 from voile.errors import QueryError, TableError, UsageError, VoileError
 from voile.noise.halves import id_hash, members, row_hashes
 from voile.schema import Schema

@@ -28,8 +28,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.postgres import SECRET
-from voile.engines.sources import SOURCE, attach, quote_identifier, quote_literal
-from voile.engines.table import Table
+from voile.engines.duckdb.sources import SOURCE, attach, quote_identifier, quote_literal
+from voile.engines.duckdb.table import Table
 from voile.errors import TableError, UsageError
 from voile.schema import Attribute, Schema, Values
 

@@ -24,8 +24,8 @@ import pytest
 import voile
 from tests.sqlfiles import PEOPLE, TABLES, Case, as_table, cases, people, view_of
 from voile.answering import Source, answer
+from voile.engines.duckdb.rows import View
 from voile.engines.parquet import write_part
-from voile.engines.view import View
 from voile.errors import QueryError
 from voile.estimate import Answer, Estimate
 from voile.mechanisms import AlphaBeta

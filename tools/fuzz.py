@@ -35,7 +35,7 @@ from sqlglot.errors import SqlglotError  # noqa: E402
 from tests.sqlfiles import TABLES, TINY, cases, people, view_of  # noqa: E402
 
 from voile.answering import Source, answer  # noqa: E402
-from voile.engines.view import View  # noqa: E402
+from voile.engines.duckdb.rows import View  # noqa: E402
 from voile.errors import VoileError  # noqa: E402
 from voile.mechanisms import AlphaBeta  # noqa: E402
 from voile.query import DomainSums, parse  # noqa: E402

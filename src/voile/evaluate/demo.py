@@ -11,7 +11,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.estimate import Answer, Estimate, number
 from voile.evaluate import answer_plot, plots
 from voile.evaluate.drawing import load_altair

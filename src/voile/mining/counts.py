@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.answering.local.joint import Joint
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import UsageError
 from voile.schema import Schema, TupleIndex
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.engines.table import Table, read_all
+from voile.engines.duckdb.table import Table, read_all
 from voile.errors import TableError
 from voile.mining.binning import UNKNOWN, shortened
 from voile.mining.counts import Counts, ExactCounts

@@ -20,9 +20,9 @@ from typing import Any, ClassVar, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from voile.engines.duckdb.rows import View
+from voile.engines.duckdb.table import read_all
 from voile.engines.parquet import arrow_schema
-from voile.engines.table import read_all
-from voile.engines.view import View
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, checked_confidence
 from voile.query import DomainSums, parse

@@ -14,10 +14,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from voile.engines.counted import read_counted, write_counted
+from voile.engines.duckdb.counted import read_counted, write_counted
+from voile.engines.duckdb.table import Progress, Table
 from voile.engines.lookups import Summand, Sums
 from voile.engines.parquet import sync
-from voile.engines.table import Progress, Table
 from voile.errors import UsageError
 from voile.privacy.interactive.promise import needed
 from voile.publishing.wish import Wish, choose_schema

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from voile.engines.counted import read_counted
+from voile.engines.duckdb.counted import read_counted
 from voile.errors import UsageError
 from voile.serve.asker import Asker
 from voile.serve.beginning import file_digest

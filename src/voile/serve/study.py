@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from voile.engines.counted import read_counted
+from voile.engines.duckdb.counted import read_counted
 from voile.estimate import checked_confidence
 from voile.noise import Key
 from voile.noise.whole import draw

@@ -21,8 +21,8 @@ import pyarrow.compute as pc
 import sqlglot
 
 from voile.arrays import Floats, Ints
+from voile.engines.duckdb.rows import View
 from voile.engines.lookups import half_away
-from voile.engines.view import View
 from voile.evaluate.reconstruction.fitting import distance_squared
 from voile.query.predicate import Expression, guarded
 from voile.schema import Schema

@@ -22,8 +22,8 @@ import pyarrow.compute as pc
 from voile.answering.source import KEYS, LARGEST, NUMBERS
 from voile.answering.totals import Groups, hashable, listing, possible
 from voile.arrays import Floats, Ints
+from voile.engines.duckdb.rows import View
 from voile.engines.lookups import Lookup, Tree
-from voile.engines.view import View
 from voile.errors import QueryError
 from voile.query.domain import DomainSums, GroupedSum
 from voile.query.predicate import Atom, Expression, Predicate, Term, wording

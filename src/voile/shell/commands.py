@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from rich.console import Console, Group
 from rich.markup import escape
 
-from voile.engines.table import read_all
-from voile.engines.view import NAME
+from voile.engines.duckdb.rows import NAME
+from voile.engines.duckdb.table import read_all
 from voile.errors import UsageError, VoileError, did_you_mean
 from voile.estimate import checked_confidence, shown
 from voile.evaluate import answer_plot

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from voile.terminal import table_of
 from voile.terminal.narrow import whole_numbers
-from voile.units import counted
+from voile.units import counted, rounded
 
 if TYPE_CHECKING:
     from voile.evaluate.attack.attacked import Attack
@@ -33,7 +33,7 @@ def loss_view(losses: Losses) -> Any:
     ]
     if losses.worst:
         rows = [
-            [escape(one.population), f"{one.rows:,}", four_digits(one.loss)] for one in losses.worst
+            [escape(one.population), f"{one.rows:,}", rounded(one.loss)] for one in losses.worst
         ]
         parts.append(table_of(["told worst", "rows", "loss"], rows))
     return Group(*parts)
@@ -41,24 +41,24 @@ def loss_view(losses: Losses) -> Any:
 
 def main_rows(losses: Losses) -> list[list[str]]:
     found = [
-        ["P_loss", four_digits(losses.p_loss),
-         f"worst belief about one person against the whole table; {four_digits(losses.p_loss_revealed)} "
-         "if all is told"],
+        ["P_loss", rounded(losses.p_loss),
+         "worst belief about one person against the whole table; "
+         f"{rounded(losses.p_loss_revealed)} if all is told"],
     ]  # fmt: skip
     if losses.p_loss_permitted is not None:
         found.append(
             [
                 "P_loss permitted",
-                four_digits(losses.p_loss_permitted),
+                rounded(losses.p_loss_permitted),
                 "the worst that could be shown",
             ]
         )
     if losses.u_loss is None or losses.u_loss_trivial is None:
         return [*found, ["U_loss", "–", f"no population has {losses.min_support:.3g} of the rows"]]
     found.append(
-        ["U_loss", four_digits(losses.u_loss),
+        ["U_loss", rounded(losses.u_loss),
          f"mean over {losses.populations:,} populations of {losses.min_support:.3g} of the rows or "
-         f"more; {four_digits(losses.u_loss_trivial)} if nothing is told"]
+         f"more; {rounded(losses.u_loss_trivial)} if nothing is told"]
     )  # fmt: skip
     return found
 
@@ -73,10 +73,10 @@ def other_rows(losses: Losses) -> list[list[str]]:
         )  # fmt: skip
     if (of := losses.classes) is not None:
         found += [
-            ["GenILoss", four_digits(of.gen_iloss), "width of ranges: 0 as in the table, 1 suppressed"],
-            ["precision", four_digits(of.precision), "height of values: 1 as in the table, 0 '*'"],
-            ["non-uniform entropy", four_digits(of.non_uniform_entropy), "what is open about values"],
-            ["KL", four_digits(of.kl), "from the table's joint distribution to what is implied"],
+            ["GenILoss", rounded(of.gen_iloss), "width of ranges: 0 as in the table, 1 suppressed"],
+            ["precision", rounded(of.precision), "height of values: 1 as in the table, 0 '*'"],
+            ["non-uniform entropy", rounded(of.non_uniform_entropy), "what is open about values"],
+            ["KL", rounded(of.kl), "from the table's joint distribution to what is implied"],
             ["discernibility", f"{of.discernibility:,}", "rows that look alike, summed over rows"],
             ["class size", f"{of.average_class_size:,.1f}",
              f"on average; {of.normalised_class_size:.3g} × the smallest"],
@@ -89,10 +89,6 @@ def other_rows(losses: Losses) -> list[list[str]]:
          "most frequent value"]
     )  # fmt: skip
     return found
-
-
-def four_digits(value: float) -> str:
-    return f"{value:.4g}"
 
 
 # --------------------------------------------------------------- what people see of a table's risk

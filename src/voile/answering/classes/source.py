@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from voile.engines.view import View
+from voile.engines.duckdb.rows import View
 from voile.query.domain import DomainSums
 from voile.recoding.grouping import Recode
 from voile.schema import Schema

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.arrays import Floats
-from voile.engines.view import View
+from voile.engines.duckdb.rows import View
 from voile.query.domain import DomainSums
 from voile.schema import Schema
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from voile.answering.local.axes import Noise
-from voile.engines.view import View
+from voile.engines.duckdb.rows import View
 from voile.query.domain import DomainSums
 from voile.schema import Schema
 

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from voile.answering.local.axes import Axis
 from voile.answering.local.tensors import shape_of
 from voile.arrays import Floats, Ints
+from voile.engines.duckdb.sources import quote_identifier
 from voile.engines.encode import codes
-from voile.engines.sources import quote_identifier
 from voile.errors import QueryError, ReleaseError
 from voile.query.predicate import guarded
 from voile.schema import Schema

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from voile.arrays import Floats
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import UsageError
 from voile.privacy.population import Pair, PairCounts, Population, product, tree
 from voile.release import ViewRelease

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import UsageError
 from voile.evaluate.losses import Populations, Told, jensen_shannon, populations
 from voile.evaluate.losses.blocks import Points

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from voile.arrays import Floats
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import TableError, UsageError
 from voile.evaluate.losses import class_measures
 from voile.evaluate.losses.accuracy import (

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import PromiseError, TableError
 from voile.evaluate.drawing import BLUE, INK, SOFT, VERMILION, load_altair, save, theme
 from voile.evaluate.planning.strongest import halved

@@ -16,8 +16,8 @@ import numpy as np
 from voile.answering import Source, answer
 from voile.answering.answer import Work
 from voile.arrays import Floats
+from voile.engines.duckdb.rows import View
 from voile.engines.parquet import write_part
-from voile.engines.view import View
 from voile.errors import UsageError
 from voile.evaluate.workload import selection_counts
 from voile.mechanisms import AlphaBeta

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from voile.engines.duckdb.table import Table
 from voile.engines.parquet import ROW_GROUP, write_part
-from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError
 from voile.evaluate.planning.expected import ExpectedError, Questions, Selections, Workload, finite
 from voile.evaluate.planning.strongest import (

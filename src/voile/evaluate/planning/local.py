@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from voile.engines.table import Nulls, Table
+from voile.engines.duckdb.table import Nulls, Table
 from voile.errors import TableError, UsageError
 from voile.evaluate.planning.expected import finite
 from voile.evaluate.planning.foresight import FOR_THE_STEWARD

@@ -17,8 +17,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voile.engines.table import Table
-from voile.engines.view import View
+from voile.engines.duckdb.rows import View
+from voile.engines.duckdb.table import Table
 from voile.errors import PromiseError, QueryError, TableError, UsageError
 from voile.evaluate.reconstruction.fitting import (
     MOST_ROWS,

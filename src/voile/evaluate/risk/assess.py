@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import UsageError, did_you_mean
 from voile.evaluate.risk.disclosure import (
     Cells,

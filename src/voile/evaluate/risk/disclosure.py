@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voile.arrays import Floats
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import TableError, UsageError
 from voile.privacy.requirements import Histograms, L, Requirement, Semantic, T
 from voile.recoding.units import Codes, Counts, Units

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from voile.evaluate.drawing import BLUE, GRID, INK, SOFT, VERMILION, load_altair, render, theme
 from voile.evaluate.risk.found import Risk, percent, words
 from voile.evaluate.risk.uniqueness import ASSUMPTION
-from voile.units import counted
+from voile.units import counted, rounded
 
 if TYPE_CHECKING:
     import altair as alt
@@ -82,14 +82,10 @@ def _of_values(risk: Risk) -> list[tuple[str, str]]:
     }
     several = len(risk.disclosures) > 1
     return [
-        (f"{name} [{d.attribute}]" if several else name, number(d.measured[key]))
+        (f"{name} [{d.attribute}]" if several else name, rounded(d.measured[key]))
         for d in risk.disclosures
         for name, key in names.items()
     ]
-
-
-def number(value: float) -> str:
-    return "∞" if value == float("inf") else f"{value:.4g}"
 
 
 def _found_again(risk: Risk) -> list[tuple[str, str]]:

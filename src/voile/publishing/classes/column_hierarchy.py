@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import SchemaError, UsageError
 from voile.hierarchies import (
     calendar,

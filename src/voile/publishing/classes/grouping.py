@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.progress import Progress, Silent
 from voile.publishing.classes.finding import find
 from voile.publishing.classes.reading import prepare

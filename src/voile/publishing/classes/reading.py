@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import TableError, UsageError
 from voile.hierarchies import default_levels, read_hierarchies
 from voile.hierarchies.stacking import stacked

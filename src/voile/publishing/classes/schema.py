@@ -7,7 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import TableError
 from voile.publishing.classes.wish import GroupWish
 from voile.publishing.wish import (

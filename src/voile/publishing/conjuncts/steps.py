@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 
 from voile import __version__
 from voile.answering.conjuncts.expected import Published, best_halves
+from voile.engines.duckdb.table import Table
 from voile.engines.parquet import ROW_GROUP, tuples
-from voile.engines.table import Table
 from voile.errors import TableError
 from voile.noise import Key
 from voile.noise.whole import drawn

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from voile.engines.table import Nulls
+from voile.engines.duckdb.table import Nulls
 from voile.errors import ReleaseError, UsageError
 from voile.mechanisms.retention import Local, Retention, WholeRows
 from voile.publishing.local.perturbing import Codes, write

@@ -16,8 +16,8 @@ import pyarrow.compute as pc
 
 from voile import __version__
 from voile.client import Spec
+from voile.engines.duckdb.table import Table
 from voile.engines.parquet import write_part, write_table
-from voile.engines.table import Table
 from voile.errors import TableError, UsageError
 from voile.mechanisms.retention import ColumnNoise, Local, WholeRows
 from voile.noise import Key

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from voile.engines.table import NULLS, Nulls
+from voile.engines.duckdb.table import NULLS, Nulls
 from voile.errors import PromiseError, UsageError, did_you_mean
 from voile.mechanisms.retention import ColumnNoise, Local, Replace, Retention, WholeRows
 from voile.publishing.options import check_options

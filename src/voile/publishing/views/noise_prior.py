@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import yaml
 
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import SchemaError, UsageError, did_you_mean
 from voile.schema import Keys, Schema, TupleIndex
 from voile.schema.attribute import Attribute, plain

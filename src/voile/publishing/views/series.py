@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from voile.engines.duckdb.rows import View
+from voile.engines.duckdb.table import Table
 from voile.engines.history import write_history
-from voile.engines.table import Table
-from voile.engines.view import View
 from voile.errors import PromiseError, UsageError, VoileError
 from voile.mechanisms import Series
 from voile.mechanisms.alphabeta import distinct, merged

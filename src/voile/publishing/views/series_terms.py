@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import PromiseError, SchemaError
 from voile.privacy.series import plan_series
 from voile.progress import Progress

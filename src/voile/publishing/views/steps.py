@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Literal, overload
 
 from voile import __version__
-from voile.engines.table import Table
+from voile.engines.duckdb.table import Table
 from voile.errors import TableError, UsageError, did_you_mean
 from voile.mechanisms import AlphaBeta, Publishing, Shaped
 from voile.mechanisms.alphabeta import as_set

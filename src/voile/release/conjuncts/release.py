@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from voile.answering.conjuncts.source import ConjunctSource, Tables
+from voile.engines.duckdb.rows import View
 from voile.engines.encode import codes as codes_of
 from voile.engines.parquet import arrow_schema
-from voile.engines.view import View
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer
 from voile.query.query import Query

@@ -16,7 +16,7 @@ from voile.answering.local.axes import Noise
 from voile.answering.local.joint import Joint, joint_counts
 from voile.answering.local.source import LocalSource, Method
 from voile.answering.local.work import answer_local
-from voile.engines.view import View
+from voile.engines.duckdb.rows import View
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer
 from voile.mechanisms.retention import OWN_VALUES, ColumnNoise, Local, WholeRows

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from voile.answering import Model
-from voile.engines.view import View
+from voile.engines.duckdb.rows import View
 from voile.errors import ReleaseError, UsageError
 from voile.mechanisms import AlphaBeta, Series, Shaped
 from voile.query.domain import Weights

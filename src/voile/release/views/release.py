@@ -17,9 +17,9 @@ import pyarrow as pa
 
 from voile.answering import Model, Shape, Source, answer, explain
 from voile.arrays import Floats
+from voile.engines.duckdb.rows import View
 from voile.engines.history import history_schema
 from voile.engines.parquet import tuples
-from voile.engines.view import View
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, Bound
 from voile.mechanisms import AlphaBeta, Series, Shaped

@@ -1,0 +1,1 @@
+"""DuckDB, embedded: the engine for one machine, and the only package that imports duckdb."""

@@ -1,0 +1,124 @@
+"""A private table that is counted and never shown: codes of the schema's domain, in a DuckDB file.
+
+Rows are of the domain only, so that what no tuple of it can do, no row does. Knows nothing of
+privacy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+
+from voile.engines.duckdb.sql import first_line
+from voile.engines.duckdb.table import Progress, Table
+from voile.engines.lookups import CodedRows
+from voile.errors import TableError, UsageError
+from voile.schema import Schema
+from voile.schema.index import code_type
+from voile.units import counted
+
+ROWS, TAKEN, PART = '"rows"', "taken", "part"
+MEMORY = "2GB"
+HASHED = "CAST('0x' || substr(sha256('voile row ' || who), 1, 16) AS UBIGINT)"
+"""As voile.noise.halves.id_hash."""
+READ_ONLY: dict[str, str | bool | int | float | list[str]] = {
+    "memory_limit": MEMORY,
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "enable_external_access": "false",
+    "lock_configuration": "true",
+}
+
+
+def write_counted(
+    path: Path,
+    table: Table,
+    schema: Schema,
+    *,
+    key: str | None = None,
+    per_key: int | None = None,
+    clamp: bool = False,
+    progress: Progress = lambda _: None,
+) -> tuple[int, int]:
+    """Take a table in: its rows' codes, and each row's public hash.
+
+    `key` names the column that rows are known by; with `per_key` only so many rows of each are
+    kept, else each must be there once. Returns how many rows were kept, and how many keys have any.
+    """
+    con = duckdb.connect(path, config={"memory_limit": MEMORY})
+    try:
+        columns = ", ".join(f"c{i} BIGINT" for i in range(len(schema.names)))
+        con.execute(f"CREATE TABLE {TAKEN} ({columns}, who UBIGINT)")
+        for part in parts(table, schema, key, clamp=clamp, progress=progress):
+            con.register(PART, part)
+            con.execute(f"INSERT INTO {TAKEN} SELECT * REPLACE ({HASHED} AS who) FROM {PART}")
+            con.unregister(PART)
+        counts = bound_rows(con, key, per_key)
+        con.execute("CHECKPOINT")
+        return counts
+    except duckdb.Error as error:
+        raise TableError(f"the table cannot be taken in: {first_line(error)}") from None
+    finally:
+        con.close()
+
+
+def parts(
+    table: Table, schema: Schema, key: str | None, *, clamp: bool, progress: Progress
+) -> Iterator[pa.Table]:
+    """Codes, a batch at a time, and whose they are; without a key a row is known by its number."""
+    done = 0
+    coded = table.coded(schema, drop_nulls=False, row_key=key, clamp=clamp, progress=progress)
+    for codes, keys in coded:
+        count = len(codes[0])
+        if key is not None and keys.null_count:
+            raise TableError(
+                f"column {key!r} says whose a row is, and is NULL in "
+                f"{counted(keys.null_count, 'row')}",
+                hint="leave such rows out, or name another column",
+            )
+        who = keys if key is not None else pa.array(np.arange(done, done + count)).cast(pa.string())
+        names = [f"c{i}" for i in range(len(codes))]
+        yield pa.table([*codes, who], [*names, "who"])
+        done += count
+
+
+def bound_rows(
+    con: duckdb.DuckDBPyConnection, key: str | None, per_key: int | None
+) -> tuple[int, int]:
+    """Keep at most `per_key` rows of a key, or refuse a key that is there twice."""
+    counted = f"SELECT count(*), count(DISTINCT who) FROM {TAKEN}"
+    total, keys = con.execute(counted).fetchall()[0]
+    if key is not None and per_key is None and keys < total:
+        raise TableError(
+            f"column {key!r} should tell rows apart, and {total - keys:,} of {total:,} rows repeat "
+            "an earlier one's",
+            hint=f"if people have several rows, say --person {key} --per-person N",
+        )
+    only = f"QUALIFY row_number() OVER (PARTITION BY who ORDER BY rowid) <= {per_key}"
+    con.execute(f"CREATE TABLE {ROWS} AS SELECT * FROM {TAKEN} {only if per_key else ''}")
+    con.execute(f"DROP TABLE {TAKEN}")
+    kept = con.execute(f"SELECT count(*) FROM {ROWS}").fetchall()[0][0]
+    return int(kept), int(keys)
+
+
+def read_counted(path: Path, schema: Schema) -> CodedRows:
+    """All rows, in the fewest bytes that their codes need."""
+    try:
+        with duckdb.connect(path, read_only=True, config=READ_ONLY) as con:
+            columns = {
+                attribute.name: con.execute(f"SELECT c{i} FROM {ROWS}")
+                .fetchnumpy()[f"c{i}"]
+                .astype(code_type(attribute.size))
+                for i, attribute in enumerate(schema)
+            }
+            hashes = con.execute(f"SELECT who FROM {ROWS}").fetchnumpy()["who"]
+    except duckdb.Error as error:
+        raise UsageError(
+            f"the table in {str(path)!r} cannot be opened: {first_line(error)}",
+            hint="restore it from a backup, or begin the server anew",
+        ) from None
+    return CodedRows(schema, columns, np.asarray(hashes, dtype=np.uint64))

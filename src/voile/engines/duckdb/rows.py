@@ -1,0 +1,307 @@
+"""A release's rows, counted with DuckDB behind locked doors."""
+
+from __future__ import annotations
+
+import glob
+import math
+import re
+from collections import OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+import duckdb
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from voile.engines.duckdb.domain import Domain
+from voile.engines.duckdb.sources import quote_identifier
+from voile.engines.duckdb.sql import first_line, literal, not_in_domain, off_grid
+from voile.engines.encode import SQL, codes, domain_array, values_at
+from voile.errors import QueryError, ReleaseError, UsageError
+from voile.query.predicate import ROW, Expression, guarded
+from voile.query.rows import HISTORY, SCORE, SPREAD, RowSums
+from voile.schema import Attribute, Bins, Interval, Range, Schema
+
+BinPoint = Literal["low", "middle", "high"]
+MOST_GROUPS = 10**6
+REMEMBERED, REMEMBERED_GROUPS = 256, 10_000
+"""Answers that are kept, and the most groups of one of them."""
+HISTOGRAMS = 8
+"""Histograms of all rows that are kept."""
+CHUNK = 2**20
+NAME = re.compile(r"[A-Za-z_]\w*")
+ROWS, SCORED = '"release rows"', '"scored rows"'
+BINS_CHECKED = 10**5
+"""Tuples on which a condition is tried at the ends of bins."""
+
+
+class View:
+    """The rows of a release, and its domain, behind a connection that can reach nothing else."""
+
+    def __init__(
+        self,
+        files: Sequence[Path],
+        schema: Schema,
+        scores: pa.Table | None = None,
+        beside: pa.Table | None = None,
+        *,
+        strict: bool = False,
+        memory: str = "",
+    ) -> None:
+        """Without files there are no rows, and still the domain, `strict` or not (see Domain).
+
+        `memory` bounds what DuckDB uses; what needs more fails.
+
+        `scores` gives each history of a tuple (see HISTORY) its score and spread.
+
+        `beside` are scored rows that are summed with those of the view, which score 1.
+        """
+        self.schema = schema
+        self.scored = scores is not None or beside is not None
+        self._summed = ROWS if beside is None else SCORED
+        self._con = duckdb.connect(
+            config={
+                "autoinstall_known_extensions": "false",
+                "autoload_known_extensions": "false",
+            }
+        )
+        # DuckDB takes every path for a pattern, and checks it before and after expanding it.
+        listed = ", ".join(literal(glob.escape(str(file))) for file in files)
+        allowed = ", ".join([*(literal(file) for file in files), listed])
+        columns = ", ".join(quote_identifier(name) for name in schema.names)
+        if memory:
+            self._con.execute(f"SET memory_limit = {literal(memory)}")
+            self._con.execute("SET temp_directory = ''")
+        self._con.execute(f"SET allowed_paths = [{allowed}]")
+        self._con.execute("SET enable_external_access = false")
+        # It would compute what several TRY have in common outside of them, where it fails.
+        self._con.execute("SET disabled_optimizers = 'common_subexpressions'")
+        self._con.execute("SET lock_configuration = true")
+        rows = f"read_parquet([{listed}])" if files else no_rows(schema)
+        if scores is not None:
+            self._keep("scores of histories", scores)
+            columns += f", {SCORE}, {SPREAD}"
+            rows += f' JOIN "scores of histories" USING ({HISTORY})'
+        self._con.execute(f"CREATE VIEW {ROWS} AS SELECT {columns} FROM {rows}")
+        if beside is not None:
+            self._keep("rows beside", beside)
+            self._con.execute(
+                f"CREATE VIEW {SCORED} AS SELECT *, 1.0 AS {SCORE}, 0.0 AS {SPREAD} FROM {ROWS} "
+                'UNION ALL BY NAME SELECT * FROM "rows beside"'
+            )
+        self.domain = Domain(self._con, schema, strict=strict)
+        self._answered: OrderedDict[str, RowSums] = OrderedDict()
+        self._histograms: OrderedDict[str, pa.Table] = OrderedDict()
+
+    def add_table(self, name: str, table: pa.Table) -> tuple[str, ...]:
+        """Put a table of the analyst's own beside the view; the names of its columns."""
+        if not NAME.fullmatch(name):
+            raise UsageError(
+                f"{name!r} is no name for a table", hint="use letters, digits and _: regions"
+            )
+        self._keep(name, table)
+        return tuple(table.column_names)
+
+    def _keep(self, name: str, table: pa.Table) -> None:
+        self._con.register("incoming", table)
+        self._con.execute(f"CREATE TABLE {quote_identifier(name)} AS SELECT * FROM incoming")
+        self._con.unregister("incoming")
+
+    def interrupt(self) -> None:
+        """End what another thread is computing here, with an error for that one."""
+        self._con.interrupt()
+
+    def types(self, expressions: Sequence[str]) -> list[str]:
+        """DuckDB's type of each expression of a row; what does not fit the table is refused."""
+        listed = ", ".join(f"({sql})" for sql in expressions)
+        try:
+            relation = self._con.sql(f'SELECT {listed} FROM {self._summed} AS "{ROW}" LIMIT 0')
+        except duckdb.Error as error:
+            if len(expressions) > 1:  # say which one
+                return [kind for sql in expressions for kind in self.types([sql])]
+            raise QueryError(
+                f"{expressions[0]} does not fit the table: {first_line(error)}"
+            ) from None
+        return [str(kind) for kind in relation.types]
+
+    def sums(self, where: str, keys: Sequence[str], sums: Sequence[str]) -> RowSums:
+        """Aggregates of the rows that pass, for each combination of keys that occurs.
+
+        The rows never change, so what was asked before is remembered.
+        """
+        listed = ", ".join([*keys, *sums])
+        grouped = f" GROUP BY {', '.join(str(1 + i) for i in range(len(keys)))}" if keys else ""
+        most = MOST_GROUPS + 1
+        rows = f'{self._summed} AS "{ROW}"'
+        sql = f"SELECT {listed} FROM {rows} WHERE {where}{grouped} LIMIT {most}"
+        if sql not in self._answered:
+            found = self._sums(sql, len(keys), len(sums))
+            if len(found.sums) > REMEMBERED_GROUPS:
+                return found
+            self._answered[sql] = found
+            if len(self._answered) > REMEMBERED:
+                self._answered.popitem(last=False)
+        self._answered.move_to_end(sql)
+        return self._answered[sql]
+
+    def _sums(self, sql: str, width: int, sums: int) -> RowSums:
+        try:
+            rows = self._con.execute(sql).fetchall()
+        except duckdb.Error as error:
+            raise unanswered(error) from None
+        if len(rows) > MOST_GROUPS:
+            raise QueryError(
+                f"GROUP BY makes more than {MOST_GROUPS:,} groups",
+                hint="group by fewer columns, or by coarser ones, as in floor(age / 10)",
+            )
+        found = [[math.nan if v is None else v for v in row[width:]] for row in rows]
+        numbers = np.array(found, dtype=np.float64).reshape(len(rows), sums)
+        return RowSums(tuple([row[i] for row in rows] for i in range(width)), numbers)
+
+    def histogram(self, keys: Sequence[str], sums: Sequence[str]) -> pa.Table:
+        """Aggregates of all rows by the keys that occur: k0, k1, … and s0, s1, …"""
+        named = [f"{key} AS k{i}" for i, key in enumerate(keys)]
+        named += [f"{total} AS s{i}" for i, total in enumerate(sums)]
+        grouped = f" GROUP BY {', '.join(f'k{i}' for i in range(len(keys)))}" if keys else ""
+        sql = f'SELECT {", ".join(named)} FROM {ROWS} AS "{ROW}"{grouped}'
+        if sql not in self._histograms:
+            try:
+                self._histograms[sql] = self._con.sql(sql).to_arrow_table()
+            except duckdb.Error as error:
+                raise unanswered(error) from None
+            if len(self._histograms) > HISTOGRAMS:
+                self._histograms.popitem(last=False)
+        return self._histograms[sql]
+
+    def codes(self) -> list[npt.NDArray[Any]]:
+        """Every row's place in each attribute's domain, a column at a time."""
+        found = []
+        for attribute in self.schema:
+            column = self._con.sql(f"SELECT {quote_identifier(attribute.name)} FROM {ROWS}")
+            whole = np.int32 if attribute.size < 2**31 else np.int64
+            parts = [codes(batch.column(0), attribute).astype(whole)
+                     for batch in column.to_arrow_reader(CHUNK)]  # fmt: skip
+            found.append(np.concatenate([np.empty(0, whole), *parts]))
+        return found
+
+    def counts(self, codes: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
+        """How many rows of the view are each of these tuples, given by the places of their values.
+
+        codes[j][i] is the place of tuple i in the domain of attribute j.
+        """
+        decoded = [values_at(a, c) for a, c in zip(self.schema, codes, strict=True)]
+        size = len(codes[0])
+        names = [f"v{j}" for j in range(len(decoded))]
+        asked = pa.table([np.arange(size), *decoded], ["place", *names])
+        same = " AND ".join(
+            f"r.{quote_identifier(a.name)} IS NOT DISTINCT FROM incoming.{name}"
+            for a, name in zip(self.schema, names, strict=True)
+        )
+        sql = f"SELECT place, count(*) AS n FROM incoming JOIN {ROWS} AS r ON {same} GROUP BY place"
+        found = self._with(asked, sql)
+        seen = np.zeros(size, dtype=np.int64)
+        seen[found["place"].to_numpy()] = found["n"].to_numpy()
+        return seen
+
+    # ------------------------------------------------------------------ its values
+
+    def outside(self) -> str | None:
+        """The first attribute that has a row with a value outside its domain, if any.
+
+        Each is asked about by itself: DuckDB takes long to plan many questions in one.
+        """
+        return next((a.name for a in self.schema if self._has_foreign(a)), None)
+
+    def _has_foreign(self, attribute: Attribute) -> bool:
+        try:
+            asked = f"SELECT EXISTS (SELECT 1 FROM {ROWS} WHERE {self._foreign(attribute)})"
+            return bool(self._con.execute(asked).fetchall()[0][0])
+        except duckdb.Error as error:
+            raise unreadable(error) from None
+
+    def _foreign(self, attribute: Attribute) -> str:
+        column = quote_identifier(attribute.name)
+        if isinstance(attribute.domain, Range):
+            foreign = not_in_domain(attribute, column)
+        elif isinstance(attribute.domain, Interval):
+            outside = not_in_domain(attribute, column)
+            foreign = f"({outside} OR {off_grid(attribute.domain, column)})"
+        else:
+            foreign = f"{column} NOT IN (SELECT v FROM {self._listed(attribute)} AS d(v) "
+            foreign += "WHERE v IS NOT NULL)"
+        # Of an empty list nothing is, not even NULL.
+        null = f"AND {column} IS NOT NULL" if attribute.null else f"OR {column} IS NULL"
+        return f"({foreign}) {null}"
+
+    def _listed(self, attribute: Attribute) -> str:
+        table = quote_identifier(f"values of {attribute.name}")
+        self._con.register("incoming", pa.table({"v": domain_array(attribute)}))
+        self._con.execute(f"CREATE OR REPLACE TABLE {table} AS SELECT * FROM incoming")
+        self._con.unregister("incoming")
+        return table
+
+    def cuts_a_bin(self, expression: Expression) -> bool:
+        """Whether an expression of binned attributes differs at the ends of a bin."""
+        read = [self.schema[name] for name in expression.attributes]
+        binned = any(isinstance(a.domain, Bins) for a in read)
+        if not binned or math.prod(a.size for a in read) > BINS_CHECKED:
+            return False
+        low, middle, high = (self._at(expression, read, point) for point in get_args(BinPoint))
+        return not (low.equals(middle) and middle.equals(high))
+
+    def _at(self, expression: Expression, read: list[Attribute], point: BinPoint) -> pa.Array:
+        """The expression on the product of the domains, with one point standing for each bin."""
+        shape = tuple(a.size for a in read)
+        codes = np.unravel_index(np.arange(math.prod(shape)), shape)
+        columns = [points(a, point).take(pa.array(c)) for a, c in zip(read, codes, strict=True)]
+        tuples = pa.table(columns, names=[a.name for a in read])
+        sql = f'SELECT {guarded(expression.sql)} AS v FROM incoming AS "{ROW}"'
+        return self._with(tuples, sql).column(0).combine_chunks()
+
+    def _with(self, incoming: pa.Table, sql: str) -> pa.Table:
+        """What SQL gives on a table that is there for this once, by the name of incoming."""
+        self._con.register("incoming", incoming)
+        try:
+            return self._con.sql(sql).to_arrow_table()
+        except duckdb.Error as error:
+            raise unanswered(error) from None
+        finally:
+            self._con.unregister("incoming")
+
+
+def points(attribute: Attribute, at: BinPoint) -> pa.Array:
+    """Every value of a domain, with the lowest, middle or highest point of each bin."""
+    if not isinstance(attribute.domain, Bins) or at == "middle":
+        return domain_array(attribute)
+    edges = attribute.domain.edges
+    highest = [*(math.nextafter(edge, -math.inf) for edge in edges[1:-1]), edges[-1]]
+    ends: list[float | None] = [*(edges[:-1] if at == "low" else highest)]
+    return pa.array([*ends, None] if attribute.null else ends, pa.float64())
+
+
+def unanswered(error: duckdb.Error) -> QueryError | ReleaseError:
+    """DuckDB's complaint about rows: what the query asks for, or a release that is broken."""
+    line = first_line(error)
+    if "More than one row returned by a subquery" in line:
+        return QueryError(
+            "a row of the release has more than one partner in a joined table, or a subquery "
+            "gives more than one row",
+            hint="make the table's keys unique, or ask with EXISTS or IN",
+        )
+    if isinstance(error, duckdb.IOException | duckdb.InvalidInputException):
+        return unreadable(error)
+    return QueryError(f"the query cannot be computed: {line}")
+
+
+def unreadable(error: duckdb.Error) -> ReleaseError:
+    return ReleaseError(
+        f"the release cannot be counted: {first_line(error)}", hint="try `voile verify`"
+    )
+
+
+def no_rows(schema: Schema) -> str:
+    """Columns of the schema's types, and no rows."""
+    listed = ", ".join(f"CAST(NULL AS {SQL[a.kind]}) AS {quote_identifier(a.name)}" for a in schema)
+    return f"(SELECT {listed} WHERE FALSE)"
