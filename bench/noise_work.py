@@ -20,10 +20,10 @@ from bench.adult import adult_schema, first_ages
 from bench.stages import profiled
 from voile.arrays import Words
 from voile.engines import parquet
+from voile.kinds.views.view import FILE_RANGES, RANGE_ROWS, ViewWriter
 from voile.mechanisms import AlphaBeta
 from voile.noise import Key
 from voile.progress import Silent
-from voile.publishing.views.view import FILE_RANGES, RANGE_ROWS, ViewWriter
 from voile.schema import Schema
 
 

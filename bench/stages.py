@@ -28,7 +28,7 @@ STAGES = {
     "decode: codes to columns": "voile.engines.parquet:Decoder.__call__",
     "Parquet write": "pyarrow.parquet:ParquetWriter.write_table",
     "Parquet close": "pyarrow.parquet:ParquetWriter.close",
-    "hash": "voile.release.manifest:sha256",
+    "hash": "voile.kinds.manifest:sha256",
 }
 """Stage to module:function. One that is no longer there is left out of the profile."""
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.errors import PromiseError
-from voile.noise.halves import members, row_hashes
+from voile.noise.keyed import members, row_hashes
 from voile.schema import Attribute, Schema, Values
 from voile.schema.attribute import Range
 

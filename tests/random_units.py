@@ -9,8 +9,7 @@ import numpy as np
 
 from voile.privacy.requirements import AlphaK, K, L, Requirement, Semantic, T
 from voile.recoding.grouping import bounding
-from voile.recoding.mondrian import Cuts
-from voile.recoding.partition import Partition
+from voile.recoding.mondrian import Cuts, Partition
 from voile.recoding.units import Units
 from voile.schema.hierarchy import Levels
 

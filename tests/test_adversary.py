@@ -21,14 +21,18 @@ from voile.privacy import DGamma, plan
 from voile.privacy.adversary import (
     Evidence,
     Joint,
+    Population,
+    best_edges,
     exclusive,
     independent,
     is_bounded,
     leaks,
     log_ratio,
+    mutual_information,
     normalised,
+    product,
+    tree,
 )
-from voile.privacy.population import Population, best_edges, mutual_information, product, tree
 
 A, Q = Fraction(3, 5), Fraction(1, 7)
 MECHANISMS = [AlphaBeta(float(A), float(Q), "multiset"), AlphaBeta(float(A), float(Q), "set")]

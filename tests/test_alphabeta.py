@@ -16,7 +16,7 @@ from tests.sampling import assert_fits, fits, proportion_at_least
 from voile.errors import TableError
 from voile.mechanisms import AlphaBeta
 from voile.mechanisms.alphabeta import as_set
-from voile.mechanisms.published_count import (
+from voile.mechanisms.deviation import (
     Binomial,
     NegativeBinomial,
     first_true,

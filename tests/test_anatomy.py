@@ -12,7 +12,7 @@ from voile.errors import PromiseError, UsageError
 from voile.noise import Key
 from voile.privacy.requirements import K, L, Requirement, Semantic, T
 from voile.recoding.anatomy import anatomy, deal
-from voile.recoding.joining import joined, trivial
+from voile.recoding.grouping import joined, trivial
 from voile.recoding.units import Units
 
 

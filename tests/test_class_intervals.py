@@ -25,7 +25,7 @@ from voile.errors import QueryError
 from voile.privacy.requirements import K
 from voile.query import parse
 from voile.recoding.mondrian import mondrian
-from voile.reconstruct.censored import spread_in_intervals
+from voile.reconstruct.ecological import spread_in_intervals
 from voile.schema import Attribute, Range, Schema, Values
 
 RECODES = ("generalize", "bucketize")

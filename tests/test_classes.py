@@ -13,12 +13,18 @@ import numpy as np
 import pytest
 
 from tests.tiny import Tiny, alphabeta, holds, no_s_breach, properties, retention, tables
-from voile.privacy.guarantees.beliefs import Dp, SBreach
+from voile.privacy.guarantees import (
+    KINDS,
+    Anonymity,
+    Closeness,
+    Diversity,
+    Dp,
+    Guarantee,
+    SBreach,
+    SemanticPrivacy,
+)
 from voile.privacy.guarantees.class_theorems import CLASS_THEOREMS
-from voile.privacy.guarantees.classes import Anonymity, Closeness, Diversity, Semantic
-from voile.privacy.guarantees.conversions import THEOREMS
-from voile.privacy.guarantees.kinds import KINDS, Guarantee
-from voile.privacy.guarantees.refusals import REFUSALS, Refusal, refusal
+from voile.privacy.guarantees.conversions import REFUSALS, THEOREMS, Refusal, refusal
 from voile.privacy.guarantees.theorems import Theorem
 
 Grouped = list[list[int]]
@@ -88,7 +94,7 @@ def made(name: str, value: float) -> Guarantee:
         "k": lambda: Anonymity(int(value)),
         "l": lambda: Diversity(max(1.0, value), word),  # type: ignore[arg-type]
         "t": lambda: Closeness(min(1.0, value), word),  # type: ignore[arg-type]
-        "semantic": lambda: Semantic(value, word),  # type: ignore[arg-type]
+        "semantic": lambda: SemanticPrivacy(value, word),  # type: ignore[arg-type]
     }
     return made[kind]()
 

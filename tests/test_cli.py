@@ -248,7 +248,7 @@ def test_a_signal_leaves_nothing_behind(number: signal.Signals, tmp_path: Path) 
 
 INTERRUPTED = """
 import os, signal, sys
-import voile.release.staging as staging
+import voile.kinds.staging as staging
 true, number = staging.Path.rename, int(sys.argv.pop(1))
 def rename(self, target):
     done = true(self, target)

@@ -22,19 +22,19 @@ from tests.sampling import FALSE_ALARM, assert_fits, fits
 from voile.cli import app
 from voile.engines.parquet import sha256
 from voile.errors import PromiseError, QueryError, ReleaseError, TableError, UsageError
+from voile.kinds.counts.counting import counted
+from voile.kinds.counts.manifest import ConjunctManifest, ConjunctParameters
+from voile.kinds.counts.release import file_schema
+from voile.kinds.counts.steps import count_table
+from voile.kinds.counts.terms import CHANGE, promise_for_delta, promise_for_rho
+from voile.kinds.counts.wish import check_sizes
+from voile.kinds.manifest import File
 from voile.noise import Key
-from voile.noise.splits import first_side
+from voile.noise.keyed import first_side
 from voile.privacy.interactive.laws import Change
 from voile.privacy.interactive.promise import breaches
 from voile.progress import Silent
-from voile.publishing.conjuncts.counting import counted
-from voile.publishing.conjuncts.steps import count_table
-from voile.publishing.conjuncts.wish import check_sizes
 from voile.release import ConjunctRelease
-from voile.release.conjuncts.manifest import ConjunctManifest, ConjunctParameters
-from voile.release.conjuncts.release import file_schema
-from voile.release.conjuncts.terms import CHANGE, promise_for_delta, promise_for_rho
-from voile.release.manifest import File
 
 SEED = 5
 
@@ -128,7 +128,7 @@ def test_counting_in_pieces_is_counting_at_once(monkeypatch: pytest.MonkeyPatch)
     codes = [rng.integers(0, size, 50) for size in sizes]
     sets = list(combinations(range(3), 2))
     whole = list(counted(codes, sizes, sets, 3, Key.from_seed(1), Silent()))
-    monkeypatch.setattr("voile.publishing.conjuncts.counting.MEMORY", 1)
+    monkeypatch.setattr("voile.kinds.counts.counting.MEMORY", 1)
     parts = list(counted(codes, sizes, sets, 3, Key.from_seed(1), Silent()))
     for a, b in zip(whole, parts, strict=True):
         np.testing.assert_array_equal(a, b)

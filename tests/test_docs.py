@@ -29,8 +29,8 @@ from tools import cli_reference
 from tests import running
 from tests.printed import not_printed
 from voile.cli import PANELS
-from voile.release.kinds import manifest_schema
-from voile.release.manifest import Manifest
+from voile.kinds.manifest import Manifest
+from voile.kinds.registry import manifest_schema
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCS = ROOT / "docs"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from voile.privacy.guarantees.kinds import KINDS
+from voile.privacy.guarantees import KINDS
 
 ROOT = Path(__file__).resolve().parent.parent
 MATHEMATICS = ROOT / "docs" / "mathematics"

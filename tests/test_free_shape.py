@@ -19,11 +19,10 @@ from tests.random_units import (
 from voile.evaluate.losses.utility_loss import u_loss
 from voile.privacy.divergence import jensen_shannon
 from voile.privacy.requirements import K, T
-from voile.recoding.free_shape import free_shape, paired
+from voile.recoding.free_shape import Questions, Scoring, free_shape, paired, values_and_pairs
 from voile.recoding.grouping import bounding, shown
 from voile.recoding.mondrian import mondrian
 from voile.recoding.populations import populations
-from voile.recoding.questions import Questions, Scoring, values_and_pairs
 from voile.recoding.units import Units
 
 

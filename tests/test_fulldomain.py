@@ -23,7 +23,7 @@ from voile.errors import PromiseError, UsageError
 from voile.hierarchies import read_hierarchies
 from voile.privacy.requirements import AlphaK, Histograms, K, L, Presence, Requirement, Semantic, T
 from voile.recoding.fulldomain import FullDomain, Suppressed, full_domain
-from voile.recoding.level_costs import Loss
+from voile.recoding.rollup import Loss
 from voile.recoding.units import Units, units_of_rows
 from voile.schema.hierarchy import Levels
 

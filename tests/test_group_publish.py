@@ -18,9 +18,9 @@ from typer.testing import CliRunner
 import voile
 from voile.cli import app
 from voile.errors import PromiseError, ReleaseError, TableError, UsageError, VoileError
-from voile.publishing.classes.generalizing import generalize
+from voile.kinds.classes.generalizing import generalize
+from voile.kinds.manifest import Manifest, file_entry
 from voile.release import ClassRelease
-from voile.release.manifest import Manifest, file_entry
 
 QI = ["age", "workclass", "education", "marital_status", "race", "sex"]
 ORACLE = json.loads((Path(__file__).parent / "oracle" / "frontier.json").read_text())
@@ -350,7 +350,7 @@ def test_a_hierarchy_of_the_numbers_that_occur_is_enough(tmp_path: Path) -> None
 
 def test_nothing_is_written_that_tells_rows_of_a_class_apart(monkeypatch: Any) -> None:
     """The last look: were ranges forgotten, or given to the wrong classes, nothing would leave."""
-    module = importlib.import_module("voile.publishing.classes.generalizing")
+    module = importlib.import_module("voile.kinds.classes.generalizing")
     monkeypatch.setattr(module, "texts_of", lambda *_: {})
     with pytest.raises(PromiseError, match="several values in one class"):
         generalize(people(), k=6, **ROLES)
@@ -485,7 +485,7 @@ def test_a_manifest_that_promises_more_than_it_measured_is_found(tmp_path: Path)
 
 
 def reseal(folder: Path, data: dict[str, Any]) -> None:
-    from voile.release.classes.manifest import ClassManifest
+    from voile.kinds.classes.manifest import ClassManifest
 
     manifest: Manifest = ClassManifest.model_validate(data)
     (folder / "manifest.json").write_text(manifest.sealed().text(), encoding="utf-8")

@@ -27,18 +27,19 @@ from tests.tiny import (
     retention,
 )
 from voile.privacy import DGamma, convert, parse_guarantee, parse_wish
-from voile.privacy.guarantees.belief_theorems import BELIEF_THEOREMS
-from voile.privacy.guarantees.beliefs import (
+from voile.privacy.guarantees import (
+    KINDS,
     Amplification,
     Breach,
     DeltaT,
     Dp,
+    Guarantee,
     Indistinguishable,
     Relative,
     SBreach,
+    label,
 )
-from voile.privacy.guarantees.kinds import KINDS, Guarantee, label
-from voile.privacy.guarantees.theorems import NothingFollows, Theorem
+from voile.privacy.guarantees.theorems import BELIEF_THEOREMS, NothingFollows, Theorem
 
 Mechanism = Tiny | Local
 D = 0.05

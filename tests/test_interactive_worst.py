@@ -13,9 +13,8 @@ from scipy.stats import binom, norm
 from voile.arrays import Floats
 from voile.privacy.interactive.confidence import variance_needed
 from voile.privacy.interactive.laws import KINDS, Change, NoiseLaw, noise_law
-from voile.privacy.interactive.losses import loss_total
+from voile.privacy.interactive.losses import FINE, PAIR, UNIT, Grid, loss_total
 from voile.privacy.interactive.promise import account, breaches, needed
-from voile.privacy.interactive.worst import FINE, PAIR, UNIT, Grid
 
 Listed = tuple[Floats, Floats]
 SETTINGS = [(1.0, 1e-6), (2.0, 0.01), (3.0, 1e-4), (0.5, 1e-3)]

@@ -19,13 +19,13 @@ import voile
 from tests.sampling import proportion_at_least
 from tests.test_series import histories
 from voile.errors import PromiseError, ReleaseError, SchemaError, UsageError
+from voile.kinds.manifest import MANIFEST, ViewManifest, file_entry
+from voile.kinds.staging import Staging
+from voile.kinds.views import series
+from voile.kinds.views.ledger import Ledger, opened
+from voile.kinds.views.series import differences
 from voile.mechanisms import Series
 from voile.publishing import Publication, publish_table
-from voile.publishing.views import series
-from voile.publishing.views.ledger import Ledger, opened
-from voile.publishing.views.series import differences
-from voile.release.manifest import MANIFEST, ViewManifest, file_entry
-from voile.release.staging import Staging
 from voile.schema import Schema, TupleIndex
 
 SCHEMA = Schema.from_dict(

@@ -36,8 +36,8 @@ from voile.answering.local.pure import is_pure
 from voile.answering.local.source import LocalSource
 from voile.answering.local.work import LocalWork, answer_local
 from voile.errors import QueryError, ReleaseError, VoileError
+from voile.kinds.perturbed.perturbing import write
 from voile.mechanisms.retention import ColumnNoise, Retention
-from voile.publishing.local.perturbing import write
 from voile.query import parse
 from voile.query.formula import Total
 from voile.release import LocalRelease

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from voile.engines.duckdb.table import Table
 from voile.errors import UsageError
 from voile.privacy import convert, parse_wish
-from voile.privacy.guarantees.beliefs import Amplification, Breach, SBreach
+from voile.privacy.guarantees import Amplification, Breach, SBreach
 from voile.privacy.guarantees.theorems import ratio_of
 from voile.privacy.local import (
     amplification,

@@ -19,11 +19,11 @@ from voile.evaluate.losses.other_kinds import told_by_rows, told_by_view
 from voile.evaluate.losses.posteriors import revealed, worst_divergence
 from voile.evaluate.losses.utility_loss import estimated
 from voile.hierarchies import default_levels
+from voile.kinds.classes.grouping import group_table
+from voile.kinds.perturbed.perturbing import perturb
+from voile.kinds.views.steps import publish_table
 from voile.privacy import LikelihoodRatio
 from voile.privacy.divergence import jensen_shannon
-from voile.publishing.classes.grouping import group_table
-from voile.publishing.local.perturbing import perturb
-from voile.publishing.views.steps import publish_table
 from voile.recoding.populations import Populations, populations
 from voile.release import LocalRelease, Release, ViewRelease
 

@@ -27,7 +27,7 @@ from voile.asking.needed import (
     expected_error,
     halves_needed,
 )
-from voile.noise.halves import members, row_hashes
+from voile.noise.keyed import members, row_hashes
 
 ORACLE = {
     one["id"].removeprefix("sulq8."): one["expected"]

@@ -10,7 +10,7 @@ import pytest
 
 from voile.reconstruct import Axis, Dense, em_steps, expected, maximum_likelihood
 from voile.reconstruct.axes import Transition
-from voile.reconstruct.stopped import mean_misfit, misfit, stopped_em
+from voile.reconstruct.maximum import mean_misfit, misfit, stopped_em
 
 
 def enumerated(x: tuple[int, ...], chances: list[list[Fraction]]) -> Fraction:

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from tests.sampling import assert_fits, fits
 from voile.noise import Bernoulli, Gaps, Key, Stream
-from voile.noise.bernoulli import Thresholds
-from voile.noise.gaps import digit_thresholds
+from voile.noise.gaps import Thresholds, digit_thresholds
 from voile.noise.kernels import WORD_DIGITS, walk
 
 

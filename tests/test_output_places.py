@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 import voile
 from voile.cli import app
 from voile.errors import UsageError
-from voile.release.staging import check_outside
+from voile.kinds.staging import check_outside
 
 
 def run(*arguments: object) -> Any:

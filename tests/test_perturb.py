@@ -26,21 +26,21 @@ from voile.engines.encode import codes, values_at
 from voile.errors import PromiseError, ReleaseError, SchemaError, TableError, UsageError, VoileError
 from voile.evaluate.exposure import exposure
 from voile.evaluate.workload import cumulative_error, selection_counts
-from voile.mechanisms.retention import ColumnNoise, Retention, WholeRows
-from voile.privacy.guarantees.beliefs import Breach
-from voile.publishing.local.combining import combine
-from voile.publishing.local.perturbing import perturb_table, write, write_collected
-from voile.publishing.local.rare import without_rare
-from voile.publishing.local.specs import (
+from voile.kinds.manifest import MANIFEST
+from voile.kinds.perturbed.combining import combine
+from voile.kinds.perturbed.manifest import LocalManifest
+from voile.kinds.perturbed.perturbing import perturb_table, write, write_collected
+from voile.kinds.perturbed.rare import without_rare
+from voile.kinds.perturbed.specs import (
     check_releasable,
     make_spec,
     mechanism_of,
     schema_of,
     spec_of,
 )
+from voile.mechanisms.retention import ColumnNoise, Retention, WholeRows
+from voile.privacy.guarantees import Breach
 from voile.release import LocalRelease, Release, ViewRelease, verify
-from voile.release.local.manifest import LocalManifest
-from voile.release.manifest import MANIFEST
 from voile.schema import Attribute, Bins, Interval, Range, Schema, TupleIndex, Values
 
 SMALL = Schema(
@@ -638,7 +638,7 @@ def test_the_local_epsilons_of_the_oracle() -> None:
 
 def test_writing_fails_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is released when verification fails."""
-    monkeypatch.setattr("voile.publishing.local.perturbing.local_guarantee",
+    monkeypatch.setattr("voile.kinds.perturbed.perturbing.local_guarantee",
                         wrong)  # fmt: skip
     with pytest.raises(ReleaseError, match="does not follow"):
         write([np.zeros(3, np.int64)], Schema((SMALL["sex"],)), Retention((ColumnNoise(2, 0.5),)),
@@ -647,7 +647,7 @@ def test_writing_fails_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def wrong(mechanism: Any, schema: Any, *, collected: bool) -> Any:
-    from voile.release.local.manifest import local_guarantee
+    from voile.kinds.perturbed.manifest import local_guarantee
 
     sound = local_guarantee(mechanism, schema, collected=collected)
     return sound.model_copy(update={"epsilon": 0.01})

@@ -39,7 +39,7 @@ from voile.evaluate.planning.local_options import (
     worst_joint_variance,
     worst_variance,
 )
-from voile.privacy.guarantees.beliefs import Breach, SBreach
+from voile.privacy.guarantees import Breach, SBreach
 from voile.privacy.local import (
     amplification,
     epsilon_of,

@@ -248,7 +248,7 @@ def test_notebooks_use_only_what_is_public(notebook: Path) -> None:
     "code",
     [
         "from voile.asking.needed import best_halves",
-        "from voile.privacy.local.breaches import row_bound",
+        "from voile.privacy.local.amplification import row_bound",
         "import voile.cli",
         "import voile\nvoile.privacy.planner.plan(1)",
         "import voile\nvoile.stranger('people.csv')",

@@ -28,12 +28,12 @@ from voile.cli.common import split_names
 from voile.engines import parquet
 from voile.engines.duckdb.rows import View
 from voile.errors import PromiseError, ReleaseError, SchemaError, TableError, UsageError, VoileError
+from voile.kinds.registry import manifest_schema
+from voile.kinds.views.view import check_noise
 from voile.mechanisms import AlphaBeta
 from voile.noise import Gaps
 from voile.publishing import publish_table
-from voile.publishing.views.view import check_noise
 from voile.release import ViewRelease
-from voile.release.kinds import manifest_schema
 from voile.schema import Attribute, Range, Schema, Values
 
 ADULT = "dataset:adult/boundary"
@@ -195,7 +195,7 @@ def test_secret_keys_differ_and_simulations_are_marked() -> None:
 
 def test_many_ranges_and_files_have_the_same_law(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = voile.publish(ADULT, simulate_seed=1)
-    monkeypatch.setattr("voile.publishing.views.view.RANGE_ROWS", 2**15)
+    monkeypatch.setattr("voile.kinds.views.view.RANGE_ROWS", 2**15)
     monkeypatch.setattr("voile.engines.parquet.ROW_GROUP", 1000)
     cut = voile.publish(ADULT, simulate_seed=1)
     assert len([f for f in cut.manifest.files if f.rows is not None]) > 5
@@ -266,7 +266,7 @@ def test_no_noise_answers_equal_sql_on_the_table(monkeypatch: pytest.MonkeyPatch
     """The whole pipeline with the coins removed is exact."""
     from voile.privacy import DGamma, Plan
 
-    monkeypatch.setattr("voile.publishing.views.steps.plan", lambda *_, **__: Plan(1.0, 0.0, 1.0))
+    monkeypatch.setattr("voile.kinds.views.steps.plan", lambda *_, **__: Plan(1.0, 0.0, 1.0))
     monkeypatch.setattr(DGamma, "kept_by", lambda *_: True)
     table = people()
     release = voile.publish(table, columns=["age", 'wei"rd näme', "smoker", "born"], prior=0.01)
@@ -782,7 +782,7 @@ def test_nothing_but_files_of_the_release_is_accepted(saved: Path) -> None:
 def test_what_appears_during_a_run_is_not_lost(
     adult: ViewRelease, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from voile.release import staging
+    from voile.kinds import staging
 
     target = tmp_path / "a.voile"
 

@@ -30,7 +30,7 @@ from voile.evaluate.reconstruction.fitting import (
 )
 from voile.evaluate.reconstruction.server import Truth, attack_server, known_truth
 from voile.evaluate.reconstruction.simulating import Attempt, Noise, simulate, spread_of
-from voile.noise.halves import members, row_hashes
+from voile.noise.keyed import members, row_hashes
 from voile.schema import Attribute, Schema, Values
 
 SURE = float(stats.norm.isf(FALSE_ALARM / 2))

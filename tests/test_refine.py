@@ -19,11 +19,9 @@ from voile.arrays import Floats
 from voile.errors import ReleaseError, UsageError
 from voile.evaluate.workload import Selections, selection_counts
 from voile.refine import ErrorModel, Mixture, Refinement, em, fit, load, refine, save
-from voile.refine.em import PSEUDO, Fitter, Known, shares
-from voile.refine.examine import Noise, non_negative
+from voile.refine.em import LARGEST, PSEUDO, Fitter, Known, Layout, Rows, shares
+from voile.refine.examine import Noise, batches, non_negative
 from voile.refine.mixture import average
-from voile.refine.probes import batches
-from voile.refine.rows import LARGEST, Layout, Rows
 
 Codes = list[npt.NDArray[np.int64]]
 

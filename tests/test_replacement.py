@@ -17,9 +17,20 @@ from hypothesis import strategies as st
 from tests.sampling import assert_fits, fits
 from voile.noise import Key, Stream
 from voile.noise import replacement as room
-from voile.noise.replacement import Replacement, coins, perturb, perturb_rows, resample, swap
-from voile.noise.replacement_kernels import keep_or_divide, keep_or_multiply, shuffle
-from voile.noise.shares import NARROW_BITS, WIDE_BITS, Drawer, Shares, cheapest_shares
+from voile.noise.kernels import keep_or_divide, keep_or_multiply, shuffle
+from voile.noise.replacement import (
+    NARROW_BITS,
+    WIDE_BITS,
+    Drawer,
+    Replacement,
+    Shares,
+    cheapest_shares,
+    coins,
+    perturb,
+    perturb_rows,
+    resample,
+    swap,
+)
 
 Codes = npt.NDArray[Any]
 ROWS = 400_000

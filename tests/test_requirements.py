@@ -19,8 +19,8 @@ import pytest
 from scipy.optimize import linprog
 
 from voile.errors import SchemaError, UsageError
-from voile.privacy.guarantees.classes import Anonymity, Closeness, Diversity
-from voile.privacy.guarantees.classes import Semantic as SemanticGuarantee
+from voile.privacy.guarantees import Anonymity, Closeness, Diversity
+from voile.privacy.guarantees import SemanticPrivacy as SemanticGuarantee
 from voile.privacy.requirements import (
     AlphaK,
     Histograms,
@@ -33,9 +33,9 @@ from voile.privacy.requirements import (
     requirement_from_dict,
     requirements_of,
 )
-from voile.privacy.requirements.closeness import earth_mover_hierarchical
 from voile.privacy.requirements.kernels import meets
 from voile.privacy.requirements.rules import rules_of
+from voile.privacy.requirements.sensitive import earth_mover_hierarchical
 
 TREE = ((0, 0, 1, 1, 2), (0, 0, 0, 0, 1))
 """Five values, in pairs and one alone, then four and one, then all: the height is 3."""

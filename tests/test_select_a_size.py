@@ -17,7 +17,7 @@ from tests.sampling import assert_fits, fits
 from voile.errors import TableError, UsageError, VoileError
 from voile.mechanisms.select_a_size import SelectASize
 from voile.noise import Key, Stream, select_a_size
-from voile.noise.basket_kernels import below, perturb_baskets
+from voile.noise.kernels import below, perturb_baskets
 from voile.noise.replacement import Replacement, perturb
 from voile.noise.select_a_size import BasketSampler, digits
 from voile.reconstruct import Axis, expected

@@ -21,7 +21,7 @@ from tests.sampling import FALSE_ALARM
 from voile.cli import app
 from voile.errors import UsageError
 from voile.evaluate.reconstruction.server import read_ids
-from voile.noise.halves import members, row_hashes
+from voile.noise.keyed import members, row_hashes
 from voile.privacy.interactive.laws import NoiseLaw, noise_law
 from voile.privacy.interactive.promise import needed
 from voile.schema import Attribute, Range, Schema, Values

@@ -18,12 +18,15 @@ import pytest
 
 from tests.sampling import assert_fits, fits, proportion_at_least
 from voile.errors import PromiseError, UsageError
-from voile.mechanisms.series import History, Series, read_texts
-from voile.mechanisms.series_estimate import Scored
-from voile.mechanisms.series_moments import Chain
-from voile.mechanisms.series_multiset import best_parts, increments
-from voile.mechanisms.series_score import Scores
-from voile.mechanisms.series_scores import best_weights, combined, single
+from voile.mechanisms.series import History, Scored, Scores, Series, read_texts
+from voile.mechanisms.series_scores import (
+    Chain,
+    best_parts,
+    best_weights,
+    combined,
+    increments,
+    single,
+)
 from voile.noise import Key
 from voile.privacy import DGamma, Form
 from voile.privacy.series import SeriesNoise, plan_series

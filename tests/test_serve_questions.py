@@ -16,7 +16,7 @@ from tests.answered import SCHEMA, Untouchable, asker_of, parts_of
 from voile.engines.duckdb.counted import read_counted, write_counted
 from voile.engines.duckdb.table import Table
 from voile.errors import QueryError, TableError, UsageError, VoileError
-from voile.noise.halves import id_hash, members, row_hashes
+from voile.noise.keyed import id_hash, members, row_hashes
 from voile.schema import Schema
 from voile.serve.asker import Asker
 from voile.serve.question import Asking

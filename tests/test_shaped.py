@@ -20,7 +20,7 @@ from voile.mechanisms import Shaped
 from voile.noise import Key
 from voile.noise.poisson import choice, even, exponentials, geometric, poisson
 from voile.privacy import DGamma
-from voile.privacy.shape import (
+from voile.privacy.planner import (
     plan_shaped,
     promise_everywhere,
     promise_where_likely,

@@ -18,8 +18,7 @@ from scipy import stats
 from tests.sampling import fits
 from voile.errors import UsageError
 from voile.noise import Key, whole
-from voile.noise.many_coins import below, many_coins
-from voile.noise.whole import System, draw, drawn
+from voile.noise.whole import System, below, draw, drawn, many_coins
 from voile.privacy.interactive.laws import Change, NoiseLaw, noise_law
 
 DRAWS = 40_000
@@ -129,7 +128,7 @@ def test_undecided_proposals_go_the_exact_way(monkeypatch: pytest.MonkeyPatch) -
     """With floats that decide nothing, decimals alone give the same draws."""
     law = NoiseLaw("binomial", 2**16)
     quick = many_coins(2**16, law.log_pmf, 300, Key.from_seed(2).stream("x"))
-    monkeypatch.setattr("voile.noise.many_coins.MARGIN", 3.0)
+    monkeypatch.setattr("voile.noise.whole.MARGIN", 3.0)
     slow = many_coins(2**16, law.log_pmf, 300, Key.from_seed(2).stream("x"))
     assert len(slow) == len(quick) == 300
     # other bits are used, so that the draws differ; their law does not

@@ -15,16 +15,16 @@ from itertools import combinations, product
 import numpy as np
 
 from voile.privacy.guarantee import DGamma
-from voile.privacy.guarantees.beliefs import (
+from voile.privacy.guarantees import (
     Amplification,
     Breach,
     DeltaT,
     Dp,
+    Guarantee,
     Indistinguishable,
     Relative,
     SBreach,
 )
-from voile.privacy.guarantees.kinds import Guarantee
 
 Law = list[Fraction]
 """The chance of each view."""

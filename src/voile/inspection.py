@@ -10,10 +10,10 @@ from typing import Any
 
 from voile.engines.duckdb.table import Nulls, Table
 from voile.errors import PromiseError, VoileError
+from voile.kinds.views.wish import Wish, check_domain, promise_for
 from voile.mechanisms import AlphaBeta
 from voile.privacy import plan
 from voile.privacy.boundary import Boundary
-from voile.publishing.wish import Wish, check_domain, promise_for
 from voile.schema.attribute import plain
 from voile.schema.infer import ColumnProfile, infer_attribute
 

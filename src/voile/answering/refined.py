@@ -26,7 +26,7 @@ from voile.arrays import Floats
 from voile.query.formula import Formula, Total
 from voile.query.predicate import Term
 from voile.refine import ErrorModel
-from voile.refine.error import terms as error_terms
+from voile.refine.mixture import terms as error_terms
 
 COVERS = (
     "the statistic of the table that was published, at about the stated confidence: the error is "

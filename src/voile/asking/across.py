@@ -22,7 +22,7 @@ from voile.asking.plan import TOGETHER, Plan, Side, knows_sizes, planned
 from voile.asking.servers import Asked, Replied, Subset
 from voile.errors import TableError, VoileError
 from voile.estimate import checked_confidence
-from voile.noise.halves import members, row_hashes
+from voile.noise.keyed import members, row_hashes
 
 Progress = Callable[[int, int], None]
 SURPRISE = 1e-6

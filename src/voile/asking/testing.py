@@ -13,7 +13,7 @@ from voile.asking.mined import Share, Tested
 from voile.asking.plan import Plan, Side, knows_sizes
 from voile.asking.servers import Replied
 from voile.errors import UsageError
-from voile.noise.halves import members, row_hashes
+from voile.noise.keyed import members, row_hashes
 
 
 @dataclass(frozen=True, eq=False)

@@ -61,7 +61,7 @@ def attack(
     from voile.evaluate.attack.page import page
     from voile.evaluate.attack.population_fit import is_release
     from voile.files import write_whole
-    from voile.release import ViewRelease
+    from voile.kinds.views.release import ViewRelease
     from voile.terminal.evaluation import attack_view
 
     opened = ViewRelease.open(release)

@@ -120,7 +120,7 @@ def run(store: Path, spec: Spec | None, how: Serving, *, as_json: bool) -> None:
 
 def read_spec(path: Path | None) -> Spec | None:
     from voile.client import Spec
-    from voile.publishing.local.specs import check_releasable
+    from voile.kinds.perturbed.specs import check_releasable
 
     if path is None:
         return None

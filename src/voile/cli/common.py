@@ -81,7 +81,7 @@ def own_tables(given: list[str] | None) -> dict[str, str]:
 def check_output(path: Path, release: Path, *, overwrite: bool) -> None:
     """Refuse before any work is done: a release is sealed, and files are not lost by accident."""
     from voile.errors import UsageError
-    from voile.release.staging import check_outside
+    from voile.kinds.staging import check_outside
 
     if path.resolve().is_relative_to(release.resolve()):
         raise UsageError(f"{str(path)!r} is inside the release", hint="write it elsewhere")

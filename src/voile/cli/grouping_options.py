@@ -108,9 +108,9 @@ def check_belong(context: typer.Context, method: str) -> tuple[str, ...]:
     """Refuse options that the method knows nothing of; the names of those of grouping."""
     from voile.cli.counting_options import COUNTING
     from voile.errors import UsageError, did_you_mean
-    from voile.publishing.classes.wish import GROUPINGS
-    from voile.publishing.conjuncts.wish import CONJUNCTS
-    from voile.publishing.wish import METHODS
+    from voile.kinds.classes.wish import GROUPINGS
+    from voile.kinds.counts.wish import CONJUNCTS
+    from voile.kinds.views.wish import METHODS
 
     known = [*METHODS, *GROUPINGS, *CONJUNCTS]
     if method not in known:

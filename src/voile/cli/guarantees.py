@@ -11,10 +11,10 @@ from voile.terminal import say, show
 from voile.terminal.guarantees import consequences_view, conversion_view, statements_view
 
 if TYPE_CHECKING:
+    from voile.kinds.manifest import ViewManifest
+    from voile.kinds.release import Release
     from voile.privacy import Told
     from voile.privacy.guarantees.statements import Statement
-    from voile.release import Release
-    from voile.release.manifest import ViewManifest
 
 
 @commands.command()
@@ -51,7 +51,7 @@ def guarantees(
     as_json: JsonOpt = False,
 ) -> None:
     """List all that a release promises, against whom, and what it does not."""
-    from voile.release import Release
+    from voile.kinds.release import Release
 
     opened = Release.open(release)
     simulated = opened.manifest.simulated
@@ -67,11 +67,14 @@ def guarantees(
 
 def promised(opened: Release) -> tuple[list[Statement], list[Statement]]:
     """What a release keeps, and what it must not be taken to keep."""
+    from voile.kinds.classes.release import ClassRelease
+    from voile.kinds.counts.release import ConjunctRelease
+    from voile.kinds.counts.statements import conjunct_statements, conjuncts_not_promised
+    from voile.kinds.perturbed.release import LocalRelease
+    from voile.kinds.views.release import ViewRelease
     from voile.privacy import not_promised, statements
     from voile.privacy.local import local_statements, locally_not_promised
-    from voile.privacy.requirements.statements import class_statements, classes_not_promised
-    from voile.release import ClassRelease, ConjunctRelease, LocalRelease, ViewRelease
-    from voile.release.conjuncts.statements import conjunct_statements, conjuncts_not_promised
+    from voile.privacy.requirements.requirement import class_statements, classes_not_promised
 
     simulated = opened.manifest.simulated
     if isinstance(opened, LocalRelease):
@@ -95,8 +98,8 @@ def promised(opened: Release) -> tuple[list[Statement], list[Statement]]:
 
 def told(manifest: ViewManifest) -> Told:
     """What the release tells exactly, outside of what it promises."""
+    from voile.kinds.views.terms import MARGINALS, ROWS
     from voile.privacy import Told
-    from voile.release.terms import MARGINALS, ROWS
 
     shape = manifest.parameters.noise_prior
     return Told(

@@ -57,12 +57,12 @@ def hierarchy(
     import shlex
 
     import voile
-    from voile.publishing.classes.column_hierarchy import (
+    from voile.kinds.classes.column_hierarchy import (
         HierarchyWish,
         check_target,
         column_hierarchy,
     )
-    from voile.release.staging import check_outside
+    from voile.kinds.staging import check_outside
     from voile.terminal.hierarchy import hierarchy_view
 
     wish = HierarchyWish(

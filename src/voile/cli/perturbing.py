@@ -90,7 +90,7 @@ def perturb(
 ) -> None:
     """Perturb every row of a table on its own, so that nobody need be trusted with it."""
     import voile
-    from voile.publishing import perturb_table
+    from voile.kinds.perturbed.perturbing import perturb_table
 
     source = voile.read(table, null_text=tuple(null_text or ()))
     target = output or Path(f"{source.name}.voile")
@@ -136,7 +136,7 @@ def spec(
 ) -> None:
     """Write what clients need to perturb their own rows: a survey's public parameters."""
     from voile.files import write_whole
-    from voile.publishing.local.specs import make_spec
+    from voile.kinds.perturbed.specs import make_spec
 
     found = make_spec(
         codebook,
@@ -173,7 +173,7 @@ def combine(
     as_json: JsonOpt = False,
 ) -> None:
     """Put together parts that their owners perturbed: more rows, or more columns by a row key."""
-    from voile.publishing.local.combining import combine as put_together
+    from voile.kinds.perturbed.combining import combine as put_together
 
     PLACES.append((output, inode(output)))
     done = put_together(parts, output, name=name, overwrite=overwrite)
@@ -182,7 +182,7 @@ def combine(
 
 def spec_notes(found: Any) -> list[str]:
     """What those who ask should know before they do."""
-    from voile.publishing.local.perturbing import little_promised
+    from voile.kinds.perturbed.perturbing import little_promised
 
     public = ", ".join(found.public)
     told = [f"public, sent as they are: {public}"] if public else []
@@ -244,7 +244,7 @@ def exposure(
     """Measure what a seen value tells: beliefs from the distribution that is reconstructed."""
     from voile.evaluate.exposure import exposure as measure
     from voile.evaluate.planning.local_options import parse_breach
-    from voile.release import LocalRelease
+    from voile.kinds.perturbed.release import LocalRelease
 
     found = measure(LocalRelease.open(release), None if breach is None else parse_breach(breach))
     show(found.to_dict() if as_json else None, lambda: exposure_view(found))

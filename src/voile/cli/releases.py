@@ -81,7 +81,8 @@ def query(
     as_json: JsonOpt = False,
 ) -> None:
     """Estimate what the SQL would give on the original table."""
-    from voile.release import Release, ViewRelease
+    from voile.kinds.release import Release
+    from voile.kinds.views.release import ViewRelease
 
     found = Release.open(release)
     if output:
@@ -105,7 +106,7 @@ def query(
 @commands.command()
 def refine(release: ReleaseArg, as_json: JsonOpt = False) -> None:
     """Fit the model that --refine weighs estimates against, and keep it beside the release."""
-    from voile.release import ViewRelease
+    from voile.kinds.views.release import ViewRelease
 
     found = ViewRelease.open(release)
     with fitting_progress() as progress:

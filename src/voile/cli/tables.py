@@ -93,7 +93,7 @@ def schema(
 ) -> None:
     """Write an editable codebook of the table's columns: values, ranges, bins."""
     import voile
-    from voile.release.staging import check_outside
+    from voile.kinds.staging import check_outside
 
     refuse_table(output, table)
     check_outside(output)
@@ -216,11 +216,11 @@ def publish(
 ) -> None:
     """Turn a private table into a release that keeps a promise."""
     import voile
-    from voile.publishing import publish_table
-    from voile.publishing.classes.grouping import group_table
-    from voile.publishing.classes.wish import GROUPINGS
-    from voile.publishing.conjuncts.steps import count_table
-    from voile.publishing.conjuncts.wish import CONJUNCTS
+    from voile.kinds.classes.grouping import group_table
+    from voile.kinds.classes.wish import GROUPINGS
+    from voile.kinds.counts.steps import count_table
+    from voile.kinds.counts.wish import CONJUNCTS
+    from voile.kinds.views.steps import publish_table
 
     own = check_belong(context, method)
     source = voile.read(table, null_text=tuple(null_text or ()))

@@ -9,8 +9,8 @@ from typing import Any
 from voile.client import Spec
 from voile.collect.snapshot import snapshot
 from voile.errors import TableError, UsageError
-from voile.publishing.local.perturbing import warnings, write_collected
-from voile.release import LocalRelease
+from voile.kinds.perturbed.perturbing import warnings, write_collected
+from voile.kinds.perturbed.release import LocalRelease
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from voile.collect.app import Limits, make_app
 from voile.collect.store import opened
 from voile.collect.writer import Writer
 from voile.errors import UsageError, VoileError
-from voile.publishing.local.specs import check_releasable
+from voile.kinds.perturbed.specs import check_releasable
 from voile.web.address import Address, bound, check_proxy
 from voile.web.rate import Buckets, Rate
 from voile.web.server import Server, settings

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.arrays import Bools, Floats, Ints
-from voile.noise.halves import Hashes
+from voile.noise.keyed import Hashes
 from voile.schema import Schema
 
 BLOCK = 2**17

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from voile.estimate.estimate import Estimate
-from voile.estimate.words import jsonable
+from voile.estimate.estimate import Estimate, jsonable
 
 
 @dataclass(frozen=True)

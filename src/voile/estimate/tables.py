@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rich.markup import escape
 from rich.table import Table
 
-from voile.estimate.estimate import Estimate
-from voile.estimate.words import number, shown
+from voile.estimate.estimate import Estimate, number, shown
 
 if TYPE_CHECKING:
     from voile.estimate.answer import Answer

@@ -19,9 +19,12 @@ from voile.evaluate.frontier import Frontier, find_frontier
 from voile.evaluate.frontier.files import write_frontier
 from voile.evaluate.selecting import selection_estimates, true_selections
 from voile.evaluate.workload import Selections, cumulative_error
+from voile.kinds.perturbed.perturbing import perturb_table
+from voile.kinds.perturbed.release import LocalRelease
+from voile.kinds.views.release import ViewRelease
+from voile.kinds.views.steps import publish_table
 from voile.privacy.local import equal_shares
-from voile.publishing import Progress, perturb_table, publish_table
-from voile.release import LocalRelease, ViewRelease
+from voile.progress import Progress
 from voile.schema.attribute import plain
 
 TABLE = "dataset:adult/boundary"

@@ -18,7 +18,7 @@ import numpy as np
 from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.files import write_whole
-from voile.release.staging import check_outside
+from voile.kinds.staging import check_outside
 
 if TYPE_CHECKING:
     import altair as alt

@@ -22,10 +22,10 @@ from voile.evaluate.planning.local_measure import (
     MeasuredSet,
     measured_set,
 )
+from voile.kinds.perturbed.release import LocalRelease
 from voile.mechanisms.retention import ColumnNoise, WholeRows
-from voile.privacy.guarantees.beliefs import Breach
+from voile.privacy.guarantees import Breach
 from voile.privacy.local import cell_beliefs, worst_breach
-from voile.release import LocalRelease
 
 MOST_VALUES = 2000
 """Columns with more values are not measured value by value."""

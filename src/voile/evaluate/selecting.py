@@ -9,8 +9,9 @@ from voile.engines.duckdb.table import Table
 from voile.engines.encode import codes
 from voile.errors import UsageError
 from voile.evaluate.workload import Selections, selection_counts
+from voile.kinds.perturbed.release import LocalRelease
+from voile.kinds.views.release import ViewRelease
 from voile.mechanisms import AlphaBeta
-from voile.release import LocalRelease, ViewRelease
 from voile.schema import Schema, TupleIndex
 
 __all__ = ["selection_estimates", "true_selections"]

@@ -1,18 +1,18 @@
 """Hierarchies: read and written as files, built from a domain, suggested by counts."""
 
-from voile.hierarchies.csvfile import (
+from voile.hierarchies.files import (
     hierarchy_from_csv,
+    hierarchy_options,
     hierarchy_to_csv,
+    mapped,
+    read_hierarchies,
     read_hierarchy,
+    read_mapping,
     write_hierarchy,
 )
-from voile.hierarchies.dates import calendar
-from voile.hierarchies.given import hierarchy_options, read_hierarchies
-from voile.hierarchies.mapping import mapped, read_mapping
-from voile.hierarchies.numbers import equal_depth, equal_width, multiples
+from voile.hierarchies.numbers import calendar, default_levels, equal_depth, equal_width, multiples
+from voile.hierarchies.stacking import masked, prefixes
 from voile.hierarchies.suggest import suggested
-from voile.hierarchies.texts import masked, prefixes
-from voile.hierarchies.usual import default_levels
 from voile.schema.hierarchy import Hierarchy, Levels
 
 __all__ = [

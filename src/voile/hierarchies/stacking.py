@@ -1,17 +1,19 @@
-"""From a partition of the values for each level to Levels."""
+"""From a partition of the values for each level to Levels; hierarchies of texts and codes."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from voile.errors import UsageError
-from voile.schema import Attribute
+from voile.schema import Attribute, Range
+from voile.schema.attribute import ordinal
 from voile.schema.hierarchy import EVERYTHING, Levels, Nodes
-from voile.schema.words import NULL, value_words
+from voile.schema.words import NULL, in_words, value_words
 
 MOST_VALUES = 20_000_000
 
@@ -86,3 +88,83 @@ def renumbered(groups: npt.NDArray[np.generic]) -> tuple[npt.NDArray[np.generic]
     """The groups that occur, in increasing order, and for each value the number of its group."""
     found, numbers = np.unique(groups, return_inverse=True)
     return found, numbers.astype(np.int64)
+
+
+# ---------------------------------------------------------------------- texts and codes
+# Hierarchies of texts and codes: characters hidden one after the other, or prefixes kept.
+
+
+Side = Literal["left", "right"]
+Texts = npt.NDArray[Any]
+
+LONGEST = 64
+"""Texts longer than this would make a level for each character: prefixes suit them better."""
+
+
+def masked(attribute: Attribute, side: str = "right") -> Levels:
+    """12345 → 1234* → 123** → … → '*': one more character hidden at each level.
+
+    All values have the same number of stars at a level, so that it does not tell their length.
+    """
+    if side not in get_args(Side):
+        raise UsageError(f"--mask {side!r} is not known", hint="--mask right or --mask left")
+    texts = texts_of(attribute)
+    length = longest(texts)
+    if length > LONGEST:
+        raise UsageError(
+            f"values of {attribute.name!r} have up to {length} characters: too many levels",
+            hint="--prefixes 6,4,2",
+        )
+    kept = range(length - 1, 0, -1)
+    if side == "right":
+        levels = (partition(texts.astype(f"U{n}"), "", EVERYTHING * (length - n)) for n in kept)
+    else:
+        levels = (partition(endings(texts, n), EVERYTHING * (length - n), "") for n in kept)
+    return stacked(attribute, levels)
+
+
+def prefixes(attribute: Attribute, lengths: Sequence[int]) -> Levels:
+    """The first so many characters, fewer at each level: 75011 → 750* → 75*."""
+    for length in lengths:
+        if length < 1:
+            raise UsageError(f"a prefix has no {length} characters", hint="--prefixes 3,2,1")
+    if not lengths or list(lengths) != sorted(set(lengths), reverse=True):
+        given = ",".join(map(str, lengths))
+        raise UsageError(
+            f"--prefixes {given} do not get shorter", hint="give the longest first: 3,2,1"
+        )
+    texts = texts_of(attribute)
+    return stacked(attribute, (partition(texts.astype(f"U{n}"), "", EVERYTHING) for n in lengths))
+
+
+def texts_of(attribute: Attribute) -> Texts:
+    """The values in words, without NULL; whole numbers of a range by arithmetic."""
+    domain = attribute.domain
+    if attribute.kind not in ("categorical", "integer"):
+        raise UsageError(
+            f"{attribute.name!r} is of kind {attribute.kind}: its characters are no categories",
+            hint="use --dates for dates, --multiples or --equal-width for numbers",
+        )
+    check_values(attribute)
+    if isinstance(domain, Range):
+        return (np.arange(domain.size, dtype=np.int64) + ordinal(domain.low)).astype(np.str_)
+    return np.array([in_words(value) for value in domain], dtype=np.str_)
+
+
+def longest(texts: Texts) -> int:
+    return int(np.strings.str_len(texts).max())
+
+
+def endings(texts: Texts, number: int) -> Texts:
+    """The last so many characters of each text."""
+    characters = texts.view(np.uint32).reshape(len(texts), -1)
+    places = np.strings.str_len(texts)[:, None] - number + np.arange(number)
+    found = np.take_along_axis(characters, np.maximum(places, 0), axis=1)
+    found[places < 0] = 0
+    return found.view(f"U{number}").reshape(len(texts))
+
+
+def partition(parts: Texts, before: str, after: str) -> Partition:
+    """Values with the same part together."""
+    found, numbers = renumbered(parts)
+    return Partition(numbers, [f"{before}{str(part).lstrip(chr(0))}{after}" for part in found])

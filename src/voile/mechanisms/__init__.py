@@ -5,8 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from voile.mechanisms.alphabeta import AlphaBeta
-from voile.mechanisms.publishing import Publishing
+from voile.mechanisms.alphabeta import AlphaBeta, Publishing
 from voile.mechanisms.series import Series
 from voile.mechanisms.shaped import Shaped
 

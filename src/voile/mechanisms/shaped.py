@@ -33,7 +33,7 @@ from voile.mechanisms.deviation import Coins, geometric_scale
 from voile.noise import Key, Stream
 from voile.noise.poisson import choice, even, geometric, poisson, uniforms
 from voile.privacy import Form, LikelihoodRatio
-from voile.privacy.shape import MOST_LISTED
+from voile.privacy.planner import MOST_LISTED
 from voile.query.domain import Weights
 from voile.schema import Keys, TupleIndex
 from voile.schema.index import Codes

@@ -1,12 +1,18 @@
-"""Compiled loops of the gap walk. See gaps.py for what they compute and why."""
+"""Compiled loops of the samplers. The modules that call them say what they compute and why."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from voile.arrays import Words
 from voile.compiled import compiled
+
+# ---------------------------------------------------------------------- gaps
+# Compiled loops of the gap walk. See gaps.py for what they compute and why.
+
 
 ONE = np.uint64(1)
 WORD_DIGITS = 63
@@ -48,3 +54,161 @@ def walk(
         # A step may leave the last word full: the next addition carries it over.
         at[words - 1] += np.uint64(step)
     return gaps.shape[1], True
+
+
+# ---------------------------------------------------------------------- retention replacement
+
+
+Codes = npt.NDArray[Any]
+HalfWords = npt.NDArray[np.uint32]
+
+HALF = np.uint64(32)
+LOW = np.uint64(2**32 - 1)
+
+
+@compiled
+def keep_or_divide(words: Words, numbers: Words, codes: Codes, out: Codes) -> int:
+    """Codes where a word is below `kept`, else the number of its share; how many are undecided.
+
+    `numbers` are by how much words are shifted, kept, limit, share. Words from `limit` on are
+    undecided; what is written for them is to be written over.
+    """
+    undecided = 0
+    shift, kept, limit, share = numbers[0], numbers[1], numbers[2], numbers[3]
+    for row in range(codes.size):
+        word = words[row] >> shift
+        if word < kept:
+            out[row] = codes[row]
+        else:
+            out[row] = (word - kept) // share
+        if word >= limit:
+            undecided += 1
+    return undecided
+
+
+@compiled
+def keep_or_multiply(words: HalfWords, numbers: Words, codes: Codes, out: Codes) -> int:
+    """The same for 32-bit words without a branch, so that it runs on vectors.
+
+    `numbers` are by how much words are shifted, kept, limit, factor, places.
+    """
+    undecided = np.uint64(0)
+    shift, kept, limit = numbers[0], numbers[1], numbers[2]
+    factor, places = numbers[3] & LOW, numbers[4]
+    for row in range(codes.size):
+        word = np.uint64(words[row]) >> shift
+        fresh = (((word - kept) & LOW) * factor) >> places
+        out[row] = np.uint64(codes[row]) if word < kept else fresh
+        undecided += np.uint64(word >= limit)
+    return int(undecided)
+
+
+@compiled
+def shuffle(values: Codes, left: int, words: HalfWords) -> int:
+    """Fisher and Yates, in place, on the first `left` values; how many are left at the end.
+
+    A place below `left` is the upper half of word·left. Those words whose lower half is below
+    2³² mod left are passed over: then each place has ⌊2³²/left⌋ words. It ends when all but one
+    value have their place, or when the words do.
+    """
+    for at in range(words.size):
+        if left <= 1:
+            break
+        bound = np.uint64(left)
+        product = np.uint64(words[at]) * bound
+        low = product & LOW
+        if low < bound and low < (LOW - bound + np.uint64(1)) % bound:
+            continue
+        place = product >> HALF
+        left -= 1
+        values[left], values[place] = values[place], values[left]
+    return left
+
+
+# ---------------------------------------------------------------------- select-a-size
+# Compiled loop of select-a-size. See select_a_size.py for what it draws.
+
+
+Bits = npt.NDArray[np.uint8]
+
+DIGITS = 4
+"""Half words of a number that an insertion is decided by: 128 bits."""
+
+
+@compiled
+def below(words: HalfWords, at: int, bound: HalfWords) -> tuple[bool, int]:
+    """Whether the number that starts at a word is below a bound, and where the next one starts.
+
+    Words are read only as far as they are needed: after the first digit that differs, the rest
+    would not matter.
+    """
+    for digit in range(DIGITS):
+        word = words[at]
+        at += 1
+        if word != bound[digit]:
+            return word < bound[digit], at
+    return False, at
+
+
+@compiled
+def kept_number(words: HalfWords, at: int, bounds: HalfWords, last: int) -> int:
+    """How many items to keep: the first number whose bound is above the digits, at most `last`."""
+    for number in range(last):
+        for digit in range(bounds.shape[1]):
+            word = words[at + digit]
+            if word < bounds[number, digit]:
+                return number
+            if word > bounds[number, digit]:
+                break
+    return last
+
+
+@compiled
+def perturb_baskets(
+    baskets: Bits,
+    out: Bits,
+    row: int,
+    bounds: HalfWords,
+    last: npt.NDArray[np.int64],
+    insert: HalfWords,
+    words: HalfWords,
+) -> tuple[int, int]:
+    """Perturb baskets from a row on; returns the first that is not done, and the words used.
+
+    When the words end within a basket, it is to be done again from its first word on, with more
+    words behind: so it tosses the same coins.
+    """
+    at = 0
+    many = bounds.shape[2]
+    while row < baskets.shape[0]:
+        start = at
+        size = 0
+        for item in range(baskets.shape[1]):
+            size += int(baskets[row, item])
+        if at + many > words.size:
+            return row, start
+        keep = kept_number(words, at, bounds[size], last[size])
+        at += many
+        for item in range(baskets.shape[1]):
+            if at + DIGITS > words.size:
+                return row, start
+            if baskets[row, item] == 0:
+                inserted, at = below(words, at, insert)
+                out[row, item] = inserted
+                continue
+            # Of `size` items that are left, `keep` are still to be kept: this one with chance
+            # keep/size. Its number below `size` is drawn as in replacement_kernels.shuffle.
+            bound = np.uint64(size)
+            product = np.uint64(words[at]) * bound
+            at += 1
+            while product & LOW < bound and product & LOW < (LOW - bound + np.uint64(1)) % bound:
+                if at == words.size:
+                    return row, start
+                product = np.uint64(words[at]) * bound
+                at += 1
+            kept = int(np.int64(product >> HALF) < keep)
+            out[row, item] = kept
+            keep -= kept
+            size -= 1
+        row += 1
+    return row, at

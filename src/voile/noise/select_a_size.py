@@ -20,7 +20,7 @@ from itertools import accumulate, pairwise
 import numpy as np
 import numpy.typing as npt
 
-from voile.noise.basket_kernels import DIGITS, perturb_baskets
+from voile.noise.kernels import DIGITS, perturb_baskets
 from voile.noise.keyed import Stream
 
 Bits = npt.NDArray[np.uint8]

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Callable
+from decimal import Context, Decimal, localcontext
 from functools import cache
 from typing import Any, Protocol
 
@@ -16,10 +18,107 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 
-from voile.arrays import Floats, Ints, Words
+from voile.arrays import Bools, Floats, Ints, Words
 from voile.errors import UsageError
 from voile.noise.keyed import Key, Stream
-from voile.noise.many_coins import Source, many_coins
+
+# ---------------------------------------------------------------------- very many coins
+# The number of heads of very many fair coins, exactly and without tossing each.
+#
+# A proposal is a sign, a block i with chance 2⁻⁽ⁱ⁺¹⁾ and a place j in it, uniform among m > √R; it
+# stands for x = i·m + j or for −1 − i·m − j. It is taken with chance 2ⁱ·C(R, R/2 + x)/C(R, R/2),
+# which is at most 2ⁱ·exp(−i²) ≤ 1. So what is taken has the binomial law, but for what lies beyond
+# i = 63, which is 128 standard deviations away. Whether a uniform u is below that chance is decided
+# in floats where they can tell, else in decimals of 90 digits with 256 further bits of u.
+
+
+MARGIN = 1e-9
+"""Floats tell logarithms of chances apart that differ by more; they err by less than 10⁻¹⁰."""
+FURTHER = 256
+"""Bits of u beyond the first 64, for the few that floats cannot decide."""
+BERNOULLI = ((1, 6), (-1, 30), (1, 42), (-1, 30), (5, 66), (-691, 2730), (7, 6), (-3617, 510),
+             (43867, 798), (-174611, 330))  # fmt: skip
+"""B₂, B₄, …, B₂₀, for Stirling's series."""
+
+
+class Source(Protocol):
+    """Uniform 64-bit words."""
+
+    def words(self, count: int) -> Words: ...
+
+
+def many_coins(coins: int, log_pmf: Callable[[Ints], Floats], count: int, source: Source) -> Ints:
+    """Heads less half the coins, for an even number of at least 2¹⁶ coins.
+
+    `log_pmf` is the law's own, good to MARGIN/4 as far as its centre is 100 above.
+    """
+    found: list[Ints] = []
+    missing = count
+    while missing > 0:
+        taken = _taken(coins, log_pmf, 4 * missing + 16, source)[:missing]
+        found.append(taken)
+        missing -= len(taken)
+    return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
+
+
+def _taken(coins: int, log_pmf: Callable[[Ints], Floats], tries: int, source: Source) -> Ints:
+    """Those of so many proposals that are taken."""
+    x, block = _proposed(math.isqrt(coins) + 1, source.words(2 * tries))
+    u = source.words(len(x))
+    chance = block * math.log(2) + log_pmf(x) - log_pmf(np.zeros(1, dtype=np.int64))
+    taken, unsure = _decided(chance, u)
+    for i in np.flatnonzero(unsure):
+        further = int.from_bytes(source.words(FURTHER // 64).tobytes(), "little")
+        taken[i] = below((int(u[i]) << FURTHER) | further, int(block[i]), coins // 2, int(x[i]))
+    return x[taken]
+
+
+def _proposed(width: int, words: Words) -> tuple[Ints, Ints]:
+    """Values, and their blocks. A word's first bit is the sign; its next zeros count blocks."""
+    first, second = words.reshape(2, -1)
+    signed = (first & np.uint64(1)).astype(np.bool_)
+    zeros = first >> np.uint64(1)
+    block = np.bitwise_count((zeros & (~zeros + np.uint64(1))) - np.uint64(1)).astype(np.int64)
+    place = second & np.uint64((1 << width.bit_length()) - 1)
+    here = (place < np.uint64(width)) & (zeros != 0)
+    x = block * width + place.astype(np.int64)
+    return np.where(signed, -1 - x, x)[here], block[here]
+
+
+def _decided(chance: Floats, u: Words) -> tuple[Bools, Bools]:
+    """Which of these u/2⁶⁴ are surely below e^chance, and for which floats cannot tell."""
+    whole = u.astype(np.float64)
+    with np.errstate(divide="ignore"):
+        low = np.log(whole) - 64 * math.log(2)
+    high = np.log(whole + 2) - 64 * math.log(2)
+    sure = high + MARGIN < chance
+    return sure, ~sure & (low - MARGIN < chance)
+
+
+def below(u: int, block: int, half: int, x: int) -> bool:
+    """Whether u/2³²⁰ < 2^block · C(2·half, half + x)/C(2·half, half), in decimals of 90 digits."""
+    if abs(x) > half // 2:
+        return False  # the chance is below 2⁻³²⁰, and u as good as never is
+    with localcontext(Context(prec=90)):
+        chance = 2 * _log_factorial(half) - _log_factorial(half + x) - _log_factorial(half - x)
+        return u == 0 or Decimal(u).ln() - (64 + FURTHER) * Decimal(2).ln() < (
+            block * Decimal(2).ln() + chance
+        )
+
+
+def _log_factorial(n: int) -> Decimal:
+    """ln n! less ln √(2π), by Stirling's series; for n ≥ 2¹⁴ good to 10⁻⁷⁰."""
+    z = Decimal(n)
+    series = sum(
+        (Decimal(top) / (bottom * 2 * k * (2 * k - 1)) / z ** (2 * k - 1)
+         for k, (top, bottom) in enumerate(BERNOULLI, 1)),
+        Decimal(0),
+    )  # fmt: skip
+    return z * z.ln() - z + z.ln() / 2 + series
+
+
+# ---------------------------------------------------------------------- draws
+
 
 BATCH = 2**18
 """Words of random bits that are counted at once."""

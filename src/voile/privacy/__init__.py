@@ -1,11 +1,9 @@
 """Promises, adversaries and the parameters that keep a promise."""
 
 from voile.privacy.guarantee import ADVERSARIES, Adversary, DGamma, LikelihoodRatio
+from voile.privacy.guarantees import KINDS, Guarantee, parse_guarantee, parse_wish, spelled
 from voile.privacy.guarantees.conversions import Conversion, consequences, convert
-from voile.privacy.guarantees.denials import not_promised
-from voile.privacy.guarantees.kinds import KINDS, Guarantee
-from voile.privacy.guarantees.spelling import parse_guarantee, parse_wish, spelled
-from voile.privacy.guarantees.statements import Statement, Told, statements
+from voile.privacy.guarantees.statements import Statement, Told, not_promised, statements
 from voile.privacy.planner import Form, Plan, plan
 
 __all__ = [

@@ -13,8 +13,117 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal, get_args
 
-from voile.errors import PromiseError, UsageError
-from voile.privacy.wording import chance
+from voile.errors import PromiseError, UsageError, did_you_mean
+
+# ---------------------------------------------------------------------- numbers as people read them
+# Numbers in promises as people read them.
+
+
+NEARLY_SURE = 0.99
+"""Above this a bound on a belief says next to nothing."""
+
+
+def chance(value: float, digits: int = 3) -> str:
+    """A probability with so many digits, or more: what is below 1 is never written as 1."""
+    if not NEARLY_SURE < value < 1:
+        return f"{value:.{digits}g}"
+    places = max(digits, math.ceil(-math.log10(1 - value)) + 1)
+    return f"{value:.{places}f}".rstrip("0")
+
+
+def after(prior: float, epsilon: float) -> float:
+    """What a belief may become within ε: odds rise by e^ε at most."""
+    return 0.0 if prior == 0 else 1 / (1 + (1 - prior) / prior * math.exp(-epsilon))
+
+
+# ---------------------------------------------------------------------- parameters
+# What a guarantee's parameter may be, said once for the parser, the classes and the messages.
+
+
+Value = float | int | str | None
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number between two ends; an end belongs to the range only where it says so."""
+
+    low: float
+    high: float = math.inf
+    with_low: bool = False
+    with_high: bool = False
+    whole: bool = False
+    word: str | None = None
+    """A word that may stand for 'no limit', such as any; its value is None."""
+
+    def check(self, name: str, value: Value, where: str = "") -> None:
+        if value is None and self.word:
+            return
+        if not isinstance(value, int | float) or not self._holds(value):
+            shown = f"{value:g}" if isinstance(value, float) else repr(value)
+            raise UsageError(f"{name} = {shown} {self.words}{where}", hint=self.hint(name))
+
+    def _holds(self, value: float) -> bool:
+        if not math.isfinite(value) or (self.whole and value != int(value)):
+            return False
+        above = value >= self.low if self.with_low else value > self.low
+        return above and (value <= self.high if self.with_high else value < self.high)
+
+    @property
+    def words(self) -> str:
+        number = "must be a whole number" if self.whole else "must be a number"
+        least = "at least" if self.with_low else "above"
+        if math.isinf(self.high):
+            return f"{number} {least} {self.low:g}"
+        most = "at most" if self.with_high else "below"
+        return f"{number} {least} {self.low:g} and {most} {self.high:g}"
+
+    def hint(self, name: str) -> str:
+        inside = self.low + 1 if self.high > self.low + 1 else (self.low + self.high) / 2
+        example = f"e.g. {name}={inside:g}"
+        return f"{example}, or {name}={self.word}" if self.word else example
+
+    def read(self, name: str, text: str, where: str) -> Value:
+        """The value that a text means; `where` is its place, for the message."""
+        if text == self.word:
+            return None
+        try:
+            value = int(text) if self.whole else float(text)
+        except ValueError:
+            raise UsageError(
+                f"{name} = {text!r} {self.words}{where}", hint=self.hint(name)
+            ) from None
+        self.check(name, value, where)
+        return value
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of a few words."""
+
+    options: tuple[str, ...]
+
+    def check(self, name: str, value: Value, where: str = "") -> None:
+        if value not in self.options:
+            raise UsageError(
+                f"{name} = {value!r} is not known{where}",
+                hint=did_you_mean(str(value), list(self.options)),
+            )
+
+    def read(self, name: str, text: str, where: str) -> Value:
+        self.check(name, text, where)
+        return text
+
+
+Parameter = Number | Choice
+
+PROBABILITY = Number(0, 1)
+LARGEST_EPSILON = 10_000.0
+LOG_RATIO = Number(0, LARGEST_EPSILON, with_low=True, with_high=True)
+"""ε and δ: logarithms of a ratio. Beyond the largest nothing is promised that could be felt."""
+
+
+# ---------------------------------------------------------------------- (d, γ)
+
 
 Adversary = Literal["independent", "exclusive"]
 """Against whom a (d, γ) promise is made."""

@@ -15,9 +15,7 @@ from voile.errors import PromiseError, UsageError
 from voile.noise import Stream
 from voile.noise.replacement import swap
 from voile.privacy.requirements import Requirement
-from voile.recoding.grouping import Grouping, bounding
-from voile.recoding.joining import joined
-from voile.recoding.refusing import check_whole
+from voile.recoding.grouping import Grouping, bounding, check_whole, joined
 from voile.recoding.units import Codes, Counts, Units
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
-from voile.privacy.requirements import Histograms
+from voile.errors import PromiseError
+from voile.privacy.requirements import Histograms, Requirement
 from voile.recoding.units import Codes, Counts, Units
 
 Recode = Literal["generalize", "bucketize"]
@@ -97,3 +99,74 @@ def cells_by_class(classes: Codes, codes: Codes, weights: Counts) -> tuple[Codes
     rows = np.add.reduceat(weights[order], np.flatnonzero(new))
     found = ordered[:, new]
     return np.ascontiguousarray(found[1:]), found[0], rows
+
+
+# ---------------------------------------------------------------------- refusals
+# What no grouping can keep is refused before anything is grouped.
+
+
+def check_whole(units: Units, requirements: Sequence[Requirement]) -> None:
+    """Refuse if not even the class of all rows meets the requirements."""
+    if not units.rows:
+        raise PromiseError("there are no rows to group", hint="give a table that has rows")
+    whole = units.histograms(np.zeros(len(units.weights), dtype=np.int32), 1)
+    for requirement in requirements:
+        if not requirement.met(whole)[0]:
+            has = requirement.worst(requirement.measured(whole))
+            raise PromiseError(
+                f"{requirement.spelling} is more than the whole table has: {has:.6g} "
+                f"in one class of all {units.rows:,} rows",
+                hint="no grouping can meet it; ask for less",
+            )
+
+
+def check_classes(units: Units, grouping: Grouping, requirements: Sequence[Requirement]) -> None:
+    """Refuse a grouping of which any class fails: the last look, by the vectorised checks."""
+    histograms = grouping.histograms(units)
+    for requirement in requirements:
+        wrong = np.flatnonzero(~requirement.met(histograms))
+        if len(wrong):
+            has = float(requirement.measured(histograms)[wrong[0]])
+            raise PromiseError(
+                f"class {wrong[0]} of {grouping.number:,} has {has:.6g}, "
+                f"which does not meet {requirement.spelling}",
+                hint="ask for less, or group by --method mondrian",
+            )
+
+
+# ---------------------------------------------------------------------- joining classes
+# Joining classes that do not meet the requirements until they do.
+
+
+def joined(
+    units: Units, classes: Codes, number: int, requirements: Sequence[Requirement]
+) -> tuple[Codes, int]:
+    """Join those that fail in pairs, again and again; refuse if one class of all is left.
+
+    The class of all rows meets the requirements (else PromiseError), so this ends. A class that
+    fails alone is joined with one that does not.
+    """
+    while number > 1 and requirements:
+        histograms = units.histograms(classes, number)
+        fails = np.zeros(number, dtype=np.bool_)
+        for requirement in requirements:
+            fails |= ~requirement.met(histograms)
+        wrong = np.flatnonzero(fails)
+        if not len(wrong):
+            break
+        into = np.arange(number)
+        if len(wrong) == 1:
+            into[wrong[0]] = (wrong[0] + 1) % number
+        else:
+            into[wrong[1::2]] = wrong[: len(wrong) // 2 * 2 : 2]
+        kept, place = np.unique(into, return_inverse=True)
+        classes, number = place.astype(np.int32)[classes], len(kept)
+    return classes, number
+
+
+def trivial(units: Units, requirements: Sequence[Requirement] = ()) -> Grouping:
+    """One class of all rows: nothing but the distribution of the sensitive values is told."""
+    check_whole(units, requirements)
+    grouping = bounding(units, np.zeros(len(units.weights), dtype=np.int32), 1)
+    check_classes(units, grouping, requirements)
+    return grouping

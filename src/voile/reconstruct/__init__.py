@@ -11,13 +11,9 @@ censored         how values are spread that are known to lie in intervals
 ecological       who has which record, where only those of whole groups are known
 """
 
-from voile.reconstruct.axes import Axis, Dense, Transition
-from voile.reconstruct.condition import condition_number
-from voile.reconstruct.likelihood import em_steps, em_until
-from voile.reconstruct.linear import expectation, expected, invert, unbiased
-from voile.reconstruct.maximum import Fit, maximum_likelihood
-from voile.reconstruct.simplex import project
-from voile.reconstruct.stopped import stopped_em
+from voile.reconstruct.axes import Axis, Dense, Transition, condition_number
+from voile.reconstruct.linear import expectation, expected, invert, project, unbiased
+from voile.reconstruct.maximum import Fit, em_steps, em_until, maximum_likelihood, stopped_em
 
 __all__ = [
     "Axis",

@@ -1,14 +1,4 @@
-"""The constrained maximum of the likelihood, reached by Newton steps in EM's own metric.
-
-Maximising L over x ≥ 0 with Σx = n is the same as maximising L(x) − Σx over x ≥ 0: the solution
-has the total n by itself. From x, with the slope g and H = A·D·Aᵀ, the change d solves
-
-    (H + λ/x)·d = g − 1      over the cells that are not held at 0,
-
-and x + d is cut off at 0. With H = 0 and λ = 1 this is d = x·(g−1), a step of EM; with λ = 0 it is
-Newton's. λ goes down with the gap: careful steps first, almost Newton's at the end. The system is
-solved by conjugate gradients scaled by x, where its eigenvalues lie between λ and about 1+λ.
-"""
+"""Maximum likelihood: plain EM, Newton steps in EM's own metric, and EM that stops in time."""
 
 from __future__ import annotations
 
@@ -20,9 +10,125 @@ import numpy.typing as npt
 
 from voile.arrays import Floats
 from voile.errors import QueryError, UsageError
-from voile.reconstruct.axes import Transition, dot, tensor
-from voile.reconstruct.likelihood import Seen
-from voile.reconstruct.linear import invert
+from voile.reconstruct.axes import Axis, Transition, dot, tensor
+from voile.reconstruct.linear import EXPECTATION, EXPECTED, invert, plan
+
+# ---------------------------------------------------------------------- likelihood and plain EM
+# The likelihood of what was seen, and plain EM, which climbs it as the paper does.
+#
+# If x rows are truly in each class, w = xA of them are expected to be seen in each, and the seen
+# counts y have the log-likelihood L(x) = Σ y·log(w/n), up to a constant. Its slope is
+# g = A(y/w), and Bayes' rule applied to every row, x·g, is a step of EM: it keeps the total n and
+# never lowers L. For every x, (max L − L(x))/n ≤ max g − 1: the gap.
+
+
+class Seen:
+    """The seen counts y, and the ways between true counts and them. Tensors are flat here."""
+
+    def __init__(self, y: npt.ArrayLike, axes: Sequence[Transition]) -> None:
+        counts = tensor(y, axes)
+        if not (np.isfinite(counts).all() and counts.min() >= 0):
+            wrong = counts[~(np.isfinite(counts) & (counts >= 0))][0]
+            raise UsageError(
+                f"a cell was seen {wrong:g} times",
+                hint="counts of rows are finite and not negative",
+            )
+        self.shape = counts.shape
+        self.y: Floats = counts.reshape(-1)
+        self.rows = float(self.y.sum())
+        self.some = np.flatnonzero(self.y)
+        self._there = plan(axes, EXPECTED)
+        self._back = plan(axes, EXPECTATION)
+        self._unseen = (self.y == 0).astype(np.float64)
+        """Added to divisors, so that 0 seen of 0 expected is 0."""
+        if not self.expected(np.ones_like(self.y))[self.some].all():
+            raise UsageError(
+                "rows were seen in classes where none can be",
+                hint="the transition does not belong to these counts",
+            )
+
+    def expected(self, x: Floats) -> Floats:
+        """w = xA."""
+        w = x.copy()
+        self._there.carry(w)
+        return w
+
+    def slope(self, w: Floats) -> Floats:
+        """g = A(y/w); cells that were not seen count as nothing, whatever was expected."""
+        g: Floats = w + self._unseen
+        np.divide(self.y, g, out=g)
+        self._back.carry(g)
+        return g
+
+    def curvature(self, w: Floats) -> Floats:
+        """D = y/w²: minus the second derivative of L is A·D·Aᵀ."""
+        d: Floats = w + self._unseen
+        d *= d
+        np.divide(self.y, d, out=d)
+        return d
+
+    def bend(self, v: Floats, curvature: Floats) -> None:
+        """v becomes A·D·Aᵀv, in place."""
+        self._there.carry(v)
+        v *= curvature
+        self._back.carry(v)
+
+    def log_likelihood(self, w: Floats) -> float:
+        """L per row."""
+        if self.rows == 0:
+            return 0.0
+        return dot(self.y[self.some], np.log(w[self.some] / self.rows)) / self.rows
+
+    def rise(self, before: Floats, after: Floats) -> float:
+        """By how much L per row rises, exact where hardly anything changes; −∞ if it is lost."""
+        old, new = before[self.some], after[self.some]
+        if new.size and not new.min() > 0:
+            return -np.inf
+        return dot(self.y[self.some], np.log1p((new - old) / old)) / self.rows
+
+
+def em_steps(
+    y: npt.ArrayLike, axes: Sequence[Transition], steps: int, start: npt.ArrayLike | None = None
+) -> Floats:
+    """`steps` steps of EM, from the seen counts themselves unless told otherwise."""
+    seen = Seen(y, axes)
+    x = seen.y.copy() if start is None else tensor(start, axes).reshape(-1)
+    for _ in range(steps):
+        x *= seen.slope(seen.expected(x))
+    return x.reshape(seen.shape)
+
+
+def em_until(y: npt.ArrayLike, axes: Sequence[Transition], tolerance: float) -> tuple[Floats, int]:
+    """EM from the seen counts until a step moves less than `tolerance` of the rows; its steps.
+
+    The paper stops when 'consecutive iterates do not differ much'. That says nothing about how far
+    the maximum is; this is here to be compared with.
+    """
+    if not tolerance > 0:
+        raise UsageError(f"EM never stops at {tolerance:g}", hint="a tolerance is above 0")
+    seen = Seen(y, axes)
+    x = seen.y
+    steps, moved = 0, np.inf
+    while moved >= tolerance * seen.rows and seen.rows > 0:
+        after = x * seen.slope(seen.expected(x))
+        moved = float(np.abs(after - x).sum())
+        x, steps = after, steps + 1
+    return x.reshape(seen.shape).copy(), steps
+
+
+# ---------------------------------------------------------------------- the maximum
+# The constrained maximum of the likelihood, reached by Newton steps in EM's own metric.
+#
+# Maximising L over x ≥ 0 with Σx = n is the same as maximising L(x) − Σx over x ≥ 0: the solution
+# has the total n by itself. From x, with the slope g and H = A·D·Aᵀ, the change d solves
+#
+#     (H + λ/x)·d = g − 1      over the cells that are not held at 0,
+#
+# and x + d is cut off at 0. With H = 0 and λ = 1 this is d = x·(g−1), a step of EM; with λ = 0 it
+# is Newton's. λ goes down with the gap: careful steps first, almost Newton's at the end. The
+# system is solved by conjugate gradients scaled by x, where its eigenvalues lie between λ and
+# about 1+λ.
+
 
 FIRST = 10
 """Steps of plain EM before the first of Newton's."""
@@ -210,3 +316,65 @@ def uphill(seen: Seen, point: Point, step: Step) -> Point | None:
             return Point(x, w, seen.slope(w))
         length /= 2
     return None
+
+
+# ---------------------------------------------------------------------- EM stopped early
+# EM stopped where the seen counts are explained as well as the truth would explain them.
+#
+# The most likely counts explain noise too: over many small cells they are spiky, some far too
+# large and many 0. The truth does not fit what was seen perfectly. Given true counts x, cell v is
+# seen a sum of independent coins with mean w_v = (xA)_v and variance w_v − Σ_c x_c·A[c,v]², so that
+# Pearson's misfit Σ (y−w)²/w has the mean Σ_v (1 − Σ_c x_c·A[c,v]²/w_v). EM begins with the seen
+# counts, which are too even, and lowers the misfit; it ends at the first x whose misfit is no more
+# than this mean. (Morozov's discrepancy principle.)
+
+
+MOST_STEPS = 2000
+
+
+def stopped_em(
+    y: npt.ArrayLike, axes: Sequence[Transition], *, most_steps: int = MOST_STEPS
+) -> Fit:
+    """The first step of EM that is as plausible as the truth.
+
+    Where noise has put the seen counts out of reach of all true ones, no step is; then the
+    likelihood cannot rise by what half the mean misfit is worth, or the maximum is taken.
+    """
+    seen = Seen(y, axes)
+    x = seen.y.copy()
+    for step in range(most_steps):
+        w = seen.expected(x)
+        slope = seen.slope(w)
+        gap = float(slope.max()) - 1 if seen.rows else 0.0
+        mean = mean_misfit(x.reshape(seen.shape), w, axes)
+        if misfit(seen.y, w) <= mean or 2 * seen.rows * gap <= mean:
+            return Fit(x.reshape(seen.shape), step, gap, seen.log_likelihood(w))
+        x *= slope
+    return maximum_likelihood(y, axes)
+
+
+def misfit(y: Floats, w: Floats) -> float:
+    """Pearson's Σ (y−w)²/w; where nothing is expected, nothing is seen."""
+    some = w > 0
+    return float(((y[some] - w[some]) ** 2 / w[some]).sum())
+
+
+def mean_misfit(x: Floats, w: Floats, axes: Sequence[Transition]) -> float:
+    """What the misfit is on average if x is the truth and w = xA."""
+    squares = x
+    for place, axis in enumerate(axes):
+        squares = carry_squares(squares, axis, place)
+    some = w > 0
+    return float((1 - squares.reshape(-1)[some] / w[some]).sum())
+
+
+def carry_squares(x: Floats, axis: Transition, place: int) -> Floats:
+    """Σ_c x_c·A[c,v]² along one axis."""
+    if not isinstance(axis, Axis):
+        squares = axis.matrix() ** 2
+        return np.moveaxis(np.tensordot(x, squares, axes=(place, 0)), -1, place)
+    p, shape = axis.retention, [1] * x.ndim
+    shape[place] = axis.classes
+    drawn = (1 - p) * axis.masses.reshape(shape)
+    carried: Floats = p * (p + 2 * drawn) * x + drawn**2 * x.sum(axis=place, keepdims=True)
+    return carried

@@ -8,9 +8,8 @@ error            combining the model's count with the plain one
 fit, storage     all of it, and its file beside the release
 """
 
-from voile.refine.error import ErrorModel
 from voile.refine.fit import Refinement, refine
-from voile.refine.mixture import Mixture
+from voile.refine.mixture import ErrorModel, Mixture
 from voile.refine.storage import load, save
 
 __all__ = ["ErrorModel", "Mixture", "Refinement", "load", "refine", "save"]

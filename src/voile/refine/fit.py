@@ -10,19 +10,160 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from voile.refine.choice import Choice, choose, ensemble
-from voile.refine.coins import Coins
-from voile.refine.em import CHUNKS, Fitter, Known
-from voile.refine.error import ErrorModel
+from voile.arrays import Floats
+from voile.refine.em import CHUNKS, Coins, Fitter, Known, Layout, Rows, checked
 from voile.refine.examine import CAUTION, Noise, Residuals, law, residuals
-from voile.refine.mixture import Mixture
-from voile.refine.rows import Layout, Rows, checked
+from voile.refine.mixture import ErrorModel, Mixture, average
+
+# ---------------------------------------------------------------------- the number of components
+# How many components, and how many steps of EM: what predicts rows that the fit has not seen.
+#
+# A fifth of the rows is held out by coin. K is doubled as long as the held-out rows become more
+# likely by more than the standard error of that gain, and EM stops where they no longer gain at all
+# (stopping early regularises). The truth is not asked.
+#
+# A fit is the average of a few fits from different random starts: the average of mixtures is a
+# mixture, never less likely than its members are on average, and free of what one start happened to
+# find.
+
+
+HELD_OUT = 0.2
+STARTS = 4
+"""Fits that are averaged."""
+TRIALS = 2
+"""Fits that are averaged while choosing, to save time; the same starts."""
+BLOCK = 10
+"""Steps of EM between looks at the held-out rows."""
+MOST_BLOCKS = 40
+MOST_WORK = 2_000_000_000
+"""Steps times rows times components of one start: some seconds. A few blocks are always done."""
+FEWEST_BLOCKS = 3
+PATIENCE = 8
+"""Blocks without gain after which EM stops: it may cross a plateau first."""
+FALL = 5.0
+"""A fall of the held-out rows' log-likelihood that is no plateau: they are e⁵ times less likely."""
+SURE = 8
+"""From this K on, one doubling without gain is the last."""
+MOST_COMPONENTS = 256
+MOST_NUMBERS = 2**22
+"""Components times cells: what the tables of one start may hold."""
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One K: `held_out` is the mean of log λ over the held-out rows, `gain` over the K before."""
+
+    components: int
+    steps: int
+    held_out: float
+    gain: float
+    gain_error: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Choice:
+    components: int
+    steps: int
+    trials: tuple[Trial, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "components": self.components,
+            "steps": self.steps,
+            "trials": [asdict(trial) for trial in self.trials],
+        }
+
+
+def choose(
+    fitter: Fitter, rows: Rows, seed: int, tell: Callable[[float], None] = lambda _: None
+) -> Choice:
+    """Double K while the held-out rows become more likely."""
+    held = Coins.HELD_OUT.thrown(seed).random(len(rows)) < HELD_OUT
+    train, test = rows.where(~held, 1 - HELD_OUT), rows.where(held, HELD_OUT)
+    alone = fitter.independent(train)
+    base = [table[0] for table in alone.tables]
+    best = fitter.log_densities(test, alone)
+    chosen = Trial(1, 0, mean(best), 0.0, 0.0, 0.0)
+    trials = [chosen]
+    for components in candidates(rows):
+        tell(len(trials) / (len(trials) + 2))
+        began = time.monotonic()
+        steps, found = climb(fitter, train, test, base, components, seed)
+        gain, error = paired(found, best)
+        trial = Trial(components, steps, mean(found), gain, error, time.monotonic() - began)
+        trials.append(trial)
+        if gain > error:
+            chosen, best = trial, found
+        elif components >= SURE:
+            break
+    return Choice(chosen.components, chosen.steps, tuple(trials))
+
+
+def candidates(rows: Rows) -> list[int]:
+    """2, 4, 8, …: no more components than rows, nor than memory is meant for."""
+    most = min(MOST_COMPONENTS, len(rows), MOST_NUMBERS // max(1, rows.layout.cells))
+    return [2**i for i in range(1, max(1, most).bit_length())] if rows.layout.groups else []
+
+
+def climb(
+    fitter: Fitter, train: Rows, test: Rows, base: Sequence[Floats], components: int, seed: int
+) -> tuple[int, Floats]:
+    """EM until the held-out rows no longer gain: the number of steps, and log λ of each."""
+    fits = [fitter.start(base, components, seed, number) for number in range(TRIALS)]
+    steps, best, most = 0, np.full(len(test), -math.inf), -math.inf
+    for block in range(1, blocks(train, components) + 1):
+        fits = [fitter.run(train, fit, base, BLOCK) for fit in fits]
+        found = fitter.log_densities(test, average(fits))
+        total = float(found.sum())
+        if total > most or not steps:
+            steps, best, most = block * BLOCK, found, total
+        elif total < most - FALL or block * BLOCK - steps >= PATIENCE * BLOCK:
+            break
+    return steps, best
+
+
+def blocks(rows: Rows, components: int) -> int:
+    """How long EM may run: until it has converged, where that can be afforded."""
+    affordable = MOST_WORK // max(1, len(rows) * components * BLOCK)
+    return min(MOST_BLOCKS, max(FEWEST_BLOCKS, affordable))
+
+
+def ensemble(fitter: Fitter, rows: Rows, choice: Choice, seed: int) -> Mixture:
+    """The fit that was chosen, to these rows."""
+    alone = fitter.independent(rows)
+    if choice.components == 1:
+        return alone
+    base = [table[0] for table in alone.tables]
+    starts = min(STARTS, max(1, 2 * MOST_NUMBERS // (choice.components * rows.layout.cells)))
+    return average(
+        [
+            fitter.run(rows, fitter.start(base, choice.components, seed, i), base, choice.steps)
+            for i in range(starts)
+        ]
+    )
+
+
+def paired(new: Floats, old: Floats) -> tuple[float, float]:
+    """Mean gain per row, and its standard error: rows come and go as in a Poisson process."""
+    if not len(new):
+        return 0.0, 0.0
+    difference = new - old
+    return mean(difference), float(np.sqrt((difference**2).sum())) / len(new)
+
+
+def mean(values: Floats) -> float:
+    return float(values.mean()) if len(values) else 0.0
+
+
+# ---------------------------------------------------------------------- the fit
+
 
 MOST_ROWS = 2_000_000
 """Rows that are fitted to; of a larger view, a sample."""

@@ -16,10 +16,9 @@ import numpy.typing as npt
 
 from voile.errors import ReleaseError
 from voile.files import write_whole
-from voile.refine.error import ErrorModel
+from voile.refine.em import LARGEST
 from voile.refine.fit import Refinement
-from voile.refine.mixture import Mixture
-from voile.refine.rows import LARGEST
+from voile.refine.mixture import ErrorModel, Mixture
 
 FORMAT = 1
 UNREADABLE = (

@@ -17,8 +17,7 @@ from typing import Any
 from voile.errors import UsageError
 from voile.evaluate.frontier.running import check_jobs
 from voile.journal import Journal, OtherJournalError
-from voile.progress import Silent
-from voile.publishing import Progress
+from voile.progress import Progress, Silent
 from voile.reproduce.figure import Figure, Part, Run
 from voile.reproduce.verdict import Reproduced
 from voile.reproduce.writing import as_json, check_folder, write_finding, write_gallery

@@ -14,7 +14,7 @@ from voile import __version__
 from voile.errors import UsageError
 from voile.evaluate.drawing import load_altair, render, theme
 from voile.files import write_whole
-from voile.release.staging import check_outside
+from voile.kinds.staging import check_outside
 from voile.reproduce.catalogue import FIGURES
 from voile.reproduce.figure import Columns, Figure, Finding, Run
 from voile.reproduce.verdict import Reproduced, sign

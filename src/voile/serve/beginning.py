@@ -19,8 +19,8 @@ from voile.engines.duckdb.table import Progress, Table
 from voile.engines.lookups import Summand, Sums
 from voile.engines.parquet import sync
 from voile.errors import UsageError
+from voile.kinds.views.wish import Wish, choose_schema
 from voile.privacy.interactive.promise import needed
-from voile.publishing.wish import Wish, choose_schema
 from voile.schema import Schema
 from voile.serve.ledger import begin_ledger
 from voile.serve.ledger.postgres import check_url

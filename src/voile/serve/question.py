@@ -23,7 +23,7 @@ from voile.answering.totals import Groups
 from voile.arrays import Floats
 from voile.engines.lookups import Joined, Lookup, Summand, Sums, Tree, cells_of
 from voile.errors import QueryError, UsageError, did_you_mean
-from voile.noise.halves import half_mask
+from voile.noise.keyed import half_mask
 from voile.privacy.interactive.laws import Change, NoiseLaw, noise_law
 from voile.query import parse
 from voile.query.domain import GroupedSum

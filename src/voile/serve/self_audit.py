@@ -22,7 +22,7 @@ from scipy.special import ndtr, ndtri
 from voile.arrays import Floats
 from voile.evaluate.reconstruction.fitting import distance_squared
 from voile.evaluate.reconstruction.server import read_ids
-from voile.noise.halves import Hashes, members, row_hashes
+from voile.noise.keyed import Hashes, members, row_hashes
 from voile.serve.ledger import open_ledger
 from voile.serve.ledger.base import Kept, Ledger
 from voile.serve.question import Asking, declared

@@ -22,8 +22,8 @@ from voile.estimate import checked_confidence, shown
 from voile.evaluate import answer_plot
 from voile.evaluate.drawing import FORMATS, load_altair
 from voile.files import write_whole
-from voile.release import LocalRelease, ViewRelease
-from voile.release.local.release import checked_method
+from voile.kinds.perturbed.release import LocalRelease, checked_method
+from voile.kinds.views.release import ViewRelease
 from voile.schema import Attribute, Bins, Interval, Range
 from voile.schema.schema import summary
 from voile.shell.bars import print_bars

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from voile.release import Release
+from voile.kinds.release import Release
 from voile.shell.commands import bring, perform
 from voile.shell.session import Leave, Session
 from voile.shell.statements import split, statements

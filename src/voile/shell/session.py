@@ -14,7 +14,7 @@ from rich.console import Console
 
 from voile.errors import UsageError
 from voile.estimate import Answer
-from voile.release import Release
+from voile.kinds.release import Release
 from voile.terminal import say, show
 from voile.terminal.answers import explanation_view
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from voile.terminal import table_of
 
 if TYPE_CHECKING:
-    from voile.publishing.conjuncts.steps import Counted
+    from voile.kinds.counts.steps import Counted
 
 
 def counted_view(done: Counted) -> Any:

@@ -290,7 +290,7 @@ def mark(belief: Belief) -> str:
 
 
 def summary(attack: Attack, shown: int) -> list[str]:
-    from voile.privacy.wording import chance
+    from voile.privacy.guarantee import chance
 
     tally, promise = attack.tally, attack.promise
     rest = f" ({tally.tuples - shown:,} not shown)" if tally.tuples > shown else ""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from voile.terminal import table_of
 
 if TYPE_CHECKING:
-    from voile.publishing.classes.generalizing import Generalized
-    from voile.publishing.classes.grouping import Grouped
+    from voile.kinds.classes.generalizing import Generalized
+    from voile.kinds.classes.grouping import Grouped
 
 
 def grouped_view(done: Grouped) -> Any:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 from voile.terminal.narrow import table_or_list
 
 if TYPE_CHECKING:
+    from voile.privacy.guarantees import Guarantee
     from voile.privacy.guarantees.conversions import Consequences, Conversion
-    from voile.privacy.guarantees.kinds import Guarantee
     from voile.privacy.guarantees.statements import Statement
 
 
@@ -18,7 +18,7 @@ def conversion_view(found: Conversion) -> Any:
     from rich.markup import escape
 
     from voile.privacy import spelled
-    from voile.privacy.wording import chance
+    from voile.privacy.guarantee import chance
 
     parts: list[Any] = [
         escape(spelled(found.source, digits=6)),
@@ -132,7 +132,7 @@ def denied_view(denied: list[Statement]) -> Any:
 
 def short(data: dict[str, Any]) -> str:
     """A guarantee's data as text, without the adversary, which has its own column."""
-    from voile.privacy.wording import chance
+    from voile.privacy.guarantee import chance
 
     given = ",\n  ".join(
         f"{name}={chance(value, 6)}" if isinstance(value, float) else f"{name}={value}"

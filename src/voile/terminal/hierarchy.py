@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from voile.publishing.classes.column_hierarchy import ColumnHierarchy
+    from voile.kinds.classes.column_hierarchy import ColumnHierarchy
 
 MOST_CHILDREN = 60
 """Of one node; the rest are counted."""

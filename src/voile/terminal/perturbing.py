@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from voile.evaluate.exposure import Exposure
-    from voile.publishing import Perturbation
-    from voile.publishing.local.combining import Combination
-    from voile.release.local.manifest import LocalManifest
+    from voile.kinds.perturbed.combining import Combination
+    from voile.kinds.perturbed.manifest import LocalManifest
+    from voile.kinds.perturbed.perturbing import Perturbation
 
 MOST_COLUMNS = 30
 

@@ -58,7 +58,7 @@ def plan_view(found: Foresight) -> Any:
 
 
 def facts(found: Foresight) -> list[list[str]]:
-    from voile.privacy.wording import chance
+    from voile.privacy.guarantee import chance
     from voile.schema.schema import large
 
     p, m = found.promise, found.mechanism
@@ -160,7 +160,7 @@ def boundary_view(plane: Plane) -> Any:
 
 
 def short(value: float | None) -> str:
-    from voile.privacy.wording import chance
+    from voile.privacy.guarantee import chance
 
     return "–" if value is None else chance(value)
 
@@ -222,7 +222,7 @@ def local_facts(found: LocalPlan) -> list[list[str]]:
 
 
 def becomes(beliefs: Beliefs) -> str:
-    from voile.privacy.wording import chance
+    from voile.privacy.guarantee import chance
 
     return "a belief of " + ", of ".join(
         f"{pair['before']:g} may become {chance(pair['after'])}" for pair in beliefs.to_list()
@@ -232,7 +232,7 @@ def becomes(beliefs: Beliefs) -> str:
 def columns_view(found: LocalPlan) -> Any:
     from rich.markup import escape
 
-    from voile.privacy.wording import chance
+    from voile.privacy.guarantee import chance
 
     headings = ["column", "values", "retention", "alone", "ε", "0.1 →", "± value", "± half"]
     rows = [
@@ -291,7 +291,7 @@ def measured_views(measured: Measured) -> list[Any]:
     """Sets of values as one hears of them, then values as the server sees them."""
     from rich.markup import escape
 
-    from voile.privacy.wording import chance
+    from voile.privacy.guarantee import chance
 
     headings = ["measured\nin the table", "largest\ns", "median\ns", "cell", "before", "after"]
     judged = any(one.exact_retention is not None for one in measured.sets)
@@ -312,7 +312,7 @@ def measured_views(measured: Measured) -> list[Any]:
 def set_row(one: MeasuredSet) -> list[str]:
     from rich.markup import escape
 
-    from voile.privacy.wording import chance
+    from voile.privacy.guarantee import chance
 
     after = f"[red]{chance(one.after)}[/red]" if one.breached else chance(one.after)
     found = [chance(one.before), after] if one.cell else ["–", "–"]

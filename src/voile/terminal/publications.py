@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from voile.inspection import Inspection
-    from voile.publishing import Publication
+    from voile.kinds.views.steps import Publication
 from voile.terminal import table_of
 from voile.units import counted
 
@@ -48,7 +48,7 @@ def values_text(distinct: int, size: int | None) -> str:
 def facts(found: Inspection) -> list[str]:
     from rich.markup import escape
 
-    from voile.publishing.wish import columns_option
+    from voile.kinds.views.wish import columns_option
     from voile.schema.schema import large
 
     data = found.to_dict()

@@ -8,12 +8,11 @@ from voile.answering.classes.pairs import MOST_FITTED, Fitted, pairs_of
 from voile.answering.classes.source import ClassSource, Codes
 from voile.arrays import Floats, Ints
 from voile.errors import QueryError
-from voile.reconstruct.censored import spread_in_intervals
-from voile.reconstruct.ecological import Groups, hand_out
+from voile.reconstruct.ecological import Groups, hand_out, spread_in_intervals
 
 
 def fitted_boxes(source: ClassSource) -> dict[str, Floats]:
-    """For each generalized column, how likely each position is; see reconstruct/censored.py."""
+    """For each generalized column, how likely each position is; see reconstruct/ecological.py."""
     if "boxes" not in source.kept:
         rows = np.bincount(source.of_row, minlength=source.classes).astype(np.float64)
         source.kept["boxes"] = {

@@ -17,7 +17,7 @@ from voile.answering.local.states import MOST_STATES
 from voile.arrays import Floats, Ints
 from voile.errors import QueryError
 from voile.reconstruct import Axis, invert, maximum_likelihood
-from voile.reconstruct.stopped import stopped_em
+from voile.reconstruct.maximum import stopped_em
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,7 +24,7 @@ from voile.units import counted
 ROWS, TAKEN, PART = '"rows"', "taken", "part"
 MEMORY = "2GB"
 HASHED = "CAST('0x' || substr(sha256('voile row ' || who), 1, 16) AS UBIGINT)"
-"""As voile.noise.halves.id_hash."""
+"""As voile.noise.keyed.id_hash."""
 READ_ONLY: dict[str, str | bool | int | float | list[str]] = {
     "memory_limit": MEMORY,
     "autoinstall_known_extensions": "false",

@@ -8,8 +8,8 @@ from typing import Any
 
 from voile.evaluate.attack.beliefs import KINDS, Belief, Person, Tally
 from voile.evaluate.attack.exposure import Exposures, exposures
+from voile.kinds.views.release import ViewRelease
 from voile.privacy import DGamma
-from voile.release import ViewRelease
 
 
 @dataclass(frozen=True)

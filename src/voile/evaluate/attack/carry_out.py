@@ -20,8 +20,8 @@ from voile.evaluate.attack.judging import Case, Judged
 from voile.evaluate.attack.population_fit import is_release
 from voile.evaluate.attack.priors import Prior, choose_prior, row_weights, target_chances
 from voile.evaluate.attack.targets import MOST_CANDIDATES, Targets, read_targets
+from voile.kinds.views.release import ViewRelease
 from voile.privacy.adversary import Evidence, Exclusive, Independent
-from voile.release import ViewRelease
 
 
 def attack(

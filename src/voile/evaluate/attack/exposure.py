@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from voile.evaluate.attack.beliefs import Belief, Guess, Person, promised
 from voile.privacy import DGamma
-from voile.privacy.wording import chance
+from voile.privacy.guarantee import chance
 
 SURE = 0.95
 """The belief from which on an adversary is all but sure."""

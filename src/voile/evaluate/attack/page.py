@@ -11,7 +11,7 @@ from voile.evaluate.attack.attacked import Attack
 from voile.evaluate.attack.beliefs import Belief, Person, Tally
 from voile.evaluate.attack.plot import picture
 from voile.privacy import DGamma
-from voile.privacy.wording import chance
+from voile.privacy.guarantee import chance
 
 SHOWN = 40
 

@@ -10,9 +10,9 @@ import numpy as np
 from voile.arrays import Floats
 from voile.engines.duckdb.table import Table
 from voile.errors import UsageError
-from voile.privacy.population import Pair, PairCounts, Population, product, tree
-from voile.release import ViewRelease
-from voile.release.manifest import MANIFEST
+from voile.kinds.manifest import MANIFEST
+from voile.kinds.views.release import ViewRelease
+from voile.privacy.adversary import Pair, PairCounts, Population, product, tree
 from voile.schema import Schema, TupleIndex
 
 MOST_CELLS = 10**7

@@ -27,9 +27,9 @@ from voile.evaluate.attack.targets import (
     read_texts,
     tuples_of,
 )
+from voile.kinds.views.release import ViewRelease
 from voile.privacy import DGamma
-from voile.privacy.population import Population
-from voile.release import ViewRelease
+from voile.privacy.adversary import Population
 from voile.schema import Schema, TupleIndex
 
 Codes = Sequence[npt.NDArray[Any]]

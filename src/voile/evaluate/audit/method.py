@@ -21,8 +21,8 @@ from voile.mechanisms import AlphaBeta, Publishing, Shaped
 from voile.mechanisms.series import History, Series
 from voile.noise import Key
 from voile.privacy import ADVERSARIES, DGamma, Form, LikelihoodRatio, plan
+from voile.privacy.planner import plan_shaped
 from voile.privacy.series import SeriesNoise, plan_series
-from voile.privacy.shape import plan_shaped
 from voile.schema import Keys, TupleIndex
 from voile.schema.product import Product, whole_parts
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from voile.publishing.wish import columns_option
+from voile.kinds.views.wish import columns_option
 
 if TYPE_CHECKING:
     from voile.evaluate.frontier.subject import Subject

@@ -11,7 +11,7 @@ from voile.evaluate.frontier.page import page
 from voile.evaluate.frontier.result import Frontier
 from voile.evaluate.frontier.running import KEPT
 from voile.files import write_whole
-from voile.release.staging import check_outside
+from voile.kinds.staging import check_outside
 
 POINTS, PICTURE, PAGE = "points.csv", "frontier.png", "frontier.html"
 

@@ -15,8 +15,8 @@ from voile.evaluate.frontier.point import Point
 from voile.evaluate.frontier.portfolio import Candidate
 from voile.evaluate.frontier.subject import Subject
 from voile.evaluate.losses import Told, p_loss, told_by, u_loss
+from voile.kinds.classes.finding import find
 from voile.privacy.requirements import Histograms
-from voile.publishing.classes.finding import find
 from voile.recoding import Recode, Shown, shown
 from voile.recoding.units import Codes
 

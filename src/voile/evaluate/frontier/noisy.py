@@ -29,8 +29,9 @@ from voile.evaluate.losses.blocks import Told
 from voile.evaluate.losses.other_kinds import told_by_rows, told_by_view
 from voile.evaluate.losses.posteriors import Posterior, row_posterior, view_posterior
 from voile.evaluate.losses.utility_loss import estimated, mean_divergence
-from voile.publishing import perturb_table, publish_table
-from voile.publishing.wish import Wish, choose_schema
+from voile.kinds.perturbed.perturbing import perturb_table
+from voile.kinds.views.steps import publish_table
+from voile.kinds.views.wish import Wish, choose_schema
 from voile.schema import Attribute, Schema
 
 SEED = 0

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from voile.errors import UsageError, did_you_mean
-from voile.privacy.guarantees.parameters import LOG_RATIO, PROBABILITY, Number
+from voile.privacy.guarantee import LOG_RATIO, PROBABILITY, Number
 from voile.recoding import Recode
 
 BOTH: tuple[Recode, ...] = ("generalize", "bucketize")

@@ -17,12 +17,12 @@ from voile.errors import UsageError
 from voile.evaluate.losses import Populations, Told, jensen_shannon, populations
 from voile.evaluate.losses.blocks import Points
 from voile.hierarchies import default_levels
+from voile.kinds.classes.finding import units_for
+from voile.kinds.classes.reading import Prepared, orders_for, prepare
+from voile.kinds.classes.wish import GroupWish
 from voile.privacy.divergence import shares
 from voile.privacy.requirements import requirements_of
 from voile.progress import Progress, Silent
-from voile.publishing.classes.finding import units_for
-from voile.publishing.classes.reading import Prepared, orders_for, prepare
-from voile.publishing.classes.wish import GroupWish
 from voile.recoding import Units
 from voile.schema.hierarchy import Levels
 

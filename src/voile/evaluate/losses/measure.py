@@ -34,10 +34,14 @@ from voile.evaluate.losses.privacy_loss import p_loss
 from voile.evaluate.losses.queries import MOST_VALUES, check_queries, relative_error, workload
 from voile.evaluate.losses.truth import Truth, columns_asked, levels_of, read_truth
 from voile.evaluate.losses.utility_loss import estimated, mean_divergence, population_losses
+from voile.kinds.classes.release import ClassRelease
+from voile.kinds.counts.release import ConjunctRelease
+from voile.kinds.perturbed.release import LocalRelease
+from voile.kinds.release import Release
+from voile.kinds.views.release import ViewRelease
 from voile.recoding.grouping import Shown
 from voile.recoding.populations import Populations, populations
 from voile.recoding.units import Codes, Counts
-from voile.release import ClassRelease, ConjunctRelease, LocalRelease, Release, ViewRelease
 from voile.schema.hierarchy import Levels
 
 WORST = 5

@@ -13,10 +13,11 @@ import numpy.typing as npt
 
 from voile.arrays import Floats
 from voile.evaluate.losses.blocks import Points, Products, Told, Undone
+from voile.kinds.perturbed.release import LocalRelease
+from voile.kinds.views.release import ViewRelease
 from voile.mechanisms import AlphaBeta, Shaped
 from voile.mechanisms.retention import ColumnNoise, WholeRows
 from voile.recoding.units import Codes
-from voile.release import LocalRelease, ViewRelease
 from voile.schema import Schema, TupleIndex
 
 

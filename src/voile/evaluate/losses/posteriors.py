@@ -22,11 +22,12 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.arrays import Floats
+from voile.kinds.perturbed.release import LocalRelease
+from voile.kinds.views.release import ViewRelease
 from voile.mechanisms.retention import WholeRows
 from voile.privacy import LikelihoodRatio
 from voile.privacy.divergence import jensen_shannon, shares
 from voile.recoding.units import Codes
-from voile.release import LocalRelease, ViewRelease
 
 ALL_SUBSETS = 16
 """Up to so many sensitive values every subset of them is tried."""

@@ -16,11 +16,13 @@ from voile.errors import TableError, UsageError, did_you_mean
 from voile.evaluate.losses.blocks import Points, Told
 from voile.evaluate.losses.other_kinds import points
 from voile.hierarchies import default_levels, read_hierarchies
+from voile.kinds.classes.release import ClassRelease
+from voile.kinds.classes.schema import grouping_schema
+from voile.kinds.classes.wish import GroupWish
+from voile.kinds.release import Release
+from voile.kinds.views.release import ViewRelease
 from voile.privacy.divergence import shares
-from voile.publishing.classes.schema import grouping_schema
-from voile.publishing.classes.wish import GroupWish
 from voile.recoding.units import Codes, Counts
-from voile.release import ClassRelease, Release, ViewRelease
 from voile.schema import Schema
 from voile.schema.hierarchy import Levels
 

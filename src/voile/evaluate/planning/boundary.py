@@ -17,11 +17,11 @@ from voile.engines.duckdb.table import Table
 from voile.errors import PromiseError, TableError
 from voile.evaluate.drawing import BLUE, INK, SOFT, VERMILION, load_altair, save, theme
 from voile.evaluate.planning.strongest import halved
+from voile.kinds.views.steps import wish_for
+from voile.kinds.views.wish import PRIOR_FACTOR, check_domain, check_nulls, choose_schema
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma, plan
 from voile.privacy.boundary import Boundary
-from voile.publishing.views.steps import wish_for
-from voile.publishing.wish import PRIOR_FACTOR, check_domain, check_nulls, choose_schema
 from voile.schema.schema import large
 
 if TYPE_CHECKING:

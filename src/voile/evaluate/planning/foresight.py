@@ -24,13 +24,13 @@ from voile.evaluate.planning.strongest import (
     limits,
     strongest,
 )
+from voile.kinds.views.steps import prepare, wish_for
+from voile.kinds.views.wish import PRIOR_FACTOR, Wish, columns_option, weak_prior
 from voile.mechanisms import AlphaBeta
 from voile.noise import Key
 from voile.privacy import DGamma
 from voile.privacy.boundary import ARBITRARY, Limit
 from voile.progress import Silent
-from voile.publishing.views.steps import prepare, wish_for
-from voile.publishing.wish import PRIOR_FACTOR, Wish, columns_option, weak_prior
 from voile.schema import Keys, Schema, TupleIndex
 
 SAMPLE = 2**16

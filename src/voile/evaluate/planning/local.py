@@ -32,6 +32,8 @@ from voile.evaluate.planning.local_options import (
     shortened,
     worst_joint_variance,
 )
+from voile.kinds.views.wish import Wish, check_nulls, choose_schema, columns_option, read_schema
+from voile.privacy.guarantee import NEARLY_SURE, chance
 from voile.privacy.local import (
     amplification,
     belief_after,
@@ -39,8 +41,6 @@ from voile.privacy.local import (
     retention_for_ratio,
     row_amplification,
 )
-from voile.privacy.wording import NEARLY_SURE, chance
-from voile.publishing.wish import Wish, check_nulls, choose_schema, columns_option, read_schema
 from voile.schema import Schema
 
 PRIORS = (0.01, 0.1, 0.5)

@@ -17,7 +17,7 @@ import numpy as np
 
 from voile.arrays import Floats
 from voile.engines.encode import values_at
-from voile.privacy.guarantees.beliefs import Breach
+from voile.privacy.guarantees import Breach
 from voile.privacy.local import (
     WorstBreach,
     known_prior_retention,

@@ -19,7 +19,7 @@ import numpy as np
 
 from voile.arrays import Floats
 from voile.errors import PromiseError, UsageError
-from voile.privacy.guarantees.beliefs import Breach, Dp, SBreach
+from voile.privacy.guarantees import Breach, Dp, SBreach
 from voile.privacy.guarantees.theorems import ratio_of
 from voile.privacy.local import (
     amplification,

@@ -17,11 +17,11 @@ from typing import Any
 
 from voile.errors import PromiseError, UsageError
 from voile.evaluate.planning.expected import Workload
+from voile.kinds.views.steps import Prepared
+from voile.kinds.views.wish import Wish, check_size, promise_for
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma, plan
 from voile.privacy.boundary import Boundary, Limit, limit_on_error, limit_on_linking
-from voile.publishing.views.steps import Prepared
-from voile.publishing.wish import Wish, check_size, promise_for
 
 WEAKEST_POSTERIOR = 0.999
 """A promise with a larger γ promises nothing worth the name."""

@@ -28,7 +28,7 @@ from voile.evaluate.reconstruction.fitting import (
     linear_program,
     normal_ceiling,
 )
-from voile.noise.halves import Hashes, members, row_hashes
+from voile.noise.keyed import Hashes, members, row_hashes
 from voile.query import parse
 from voile.query.predicate import And, Atom, Expression, Predicate
 from voile.schema import Schema

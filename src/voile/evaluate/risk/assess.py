@@ -22,9 +22,9 @@ from voile.evaluate.risk.disclosure import (
 )
 from voile.evaluate.risk.found import Risk
 from voile.evaluate.risk.uniqueness import feasible, unique_sets, uniqueness
-from voile.privacy.guarantees.parameters import Number
+from voile.kinds.manifest import MANIFEST
+from voile.privacy.guarantee import Number
 from voile.release import ClassRelease
-from voile.release.manifest import MANIFEST
 from voile.units import counted
 
 SUPPRESSED_ROWS = ("count", "leave-out")

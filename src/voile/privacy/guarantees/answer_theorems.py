@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from voile.privacy.guarantees.answers import ApproximateDp, NoisyAnswers, Zcdp
-from voile.privacy.guarantees.beliefs import DeltaT, Dp
+from voile.privacy.guarantees import ApproximateDp, DeltaT, Dp, NoisyAnswers, Zcdp
 from voile.privacy.guarantees.theorems import NothingFollows, Theorem, Wanted, chosen, within_reason
 from voile.privacy.interactive.laws import geometric_rate
 from voile.privacy.interactive.promise import account, breaches

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from voile.privacy.guarantees.classes import Anonymity, Closeness, Diversity, Semantic
+from voile.privacy.guarantees import Anonymity, Closeness, Diversity, SemanticPrivacy
 from voile.privacy.guarantees.theorems import Theorem, Wanted
 
 LN2 = math.log(2)
@@ -26,18 +26,18 @@ def to_anonymity(source: Diversity, _: Wanted) -> Anonymity:
     return Anonymity(math.ceil(source.l))
 
 
-def to_ignored(source: Semantic, _: Wanted) -> Semantic:
-    return Semantic(source.delta, "ignored")
+def to_ignored(source: SemanticPrivacy, _: Wanted) -> SemanticPrivacy:
+    return SemanticPrivacy(source.delta, "ignored")
 
 
-def to_variational(source: Semantic, _: Wanted) -> Closeness:
+def to_variational(source: SemanticPrivacy, _: Wanted) -> Closeness:
     """Shares have quotients in [e^−δ, e^δ], or in [0, e^δ]; the worst has only the two ends."""
     if source.absent == "forbidden":
         return Closeness(up(math.tanh(source.delta / 2)), "variational")
     return Closeness(up(-math.expm1(-source.delta)), "variational")
 
 
-def to_divergence(source: Semantic, _: Wanted) -> Closeness:
+def to_divergence(source: SemanticPrivacy, _: Wanted) -> Closeness:
     """The divergence is a convex function of the quotient, so the same worst case is its own."""
     delta = source.delta
     if source.absent == "forbidden":

@@ -18,7 +18,7 @@ from scipy.special import log_ndtr, ndtr
 from voile.errors import PromiseError, UsageError
 from voile.privacy.interactive.confidence import variance_needed, walk
 from voile.privacy.interactive.laws import Change, Kind, checked_kind, geometric_rate
-from voile.privacy.interactive.worst import Grid, Worst, sums
+from voile.privacy.interactive.losses import Grid, Worst, sums
 
 CLOSE = 1e-4
 """V is found to this relative error, on the side of more noise."""

@@ -4,7 +4,7 @@ Each column j is retained with chance p_j, else replaced by a draw from the publ
 docs/mathematics, "Promises of local perturbation".
 """
 
-from voile.privacy.guarantees.beliefs import Breach, SBreach
+from voile.privacy.guarantees import Breach, SBreach
 from voile.privacy.local.amplification import (
     Chance,
     amplification,
@@ -13,40 +13,37 @@ from voile.privacy.local.amplification import (
     epsilon_of,
     equal_shares,
     exp_down,
-    largest_along,
-    local_epsilon,
-    local_promise,
-    prevents,
-    retention_for_ratio,
-    row_amplification,
-)
-from voile.privacy.local.breaches import (
     first_breach,
     identity_retention,
     joint_bound,
     joint_retention,
+    largest_along,
     largest_rho1,
     least_relative_prior,
+    local_epsilon,
+    local_promise,
+    local_statements,
+    locally_not_promised,
+    prevents,
     relative_prior_bound,
     retention_against,
+    retention_for_ratio,
+    row_amplification,
     row_bound,
     row_retention,
 )
 from voile.privacy.local.posteriors import (
+    RareValues,
+    RelativePriors,
     WorstBreach,
     belief_in,
     cell_beliefs,
     known_prior_retention,
     perturbed,
-    worst_breach,
-)
-from voile.privacy.local.priors import (
-    RareValues,
-    RelativePriors,
     rare_values,
     relative_priors,
+    worst_breach,
 )
-from voile.privacy.local.statements import local_statements, locally_not_promised
 
 __all__ = [
     "Breach", "Chance", "RareValues", "RelativePriors", "SBreach", "WorstBreach",

@@ -10,8 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.arrays import Floats
-from voile.privacy.requirements.closeness import T, Tree, overall_shares
-from voile.privacy.requirements.diversity import L
 from voile.privacy.requirements.kernels import (
     AT_LEAST_ROWS,
     DISTINCT,
@@ -27,9 +25,8 @@ from voile.privacy.requirements.kernels import (
     SEMANTIC_IGNORED,
     VARIATIONAL,
 )
-from voile.privacy.requirements.requirement import SLACK, Counts, Requirement
-from voile.privacy.requirements.semantic import Semantic
-from voile.privacy.requirements.sizes import AlphaK, K, Presence
+from voile.privacy.requirements.requirement import SLACK, AlphaK, Counts, K, Presence, Requirement
+from voile.privacy.requirements.sensitive import L, Semantic, T, Tree, overall_shares
 
 MEASURE_CODES = {
     "frequency": FREQUENCY,

@@ -1,0 +1,1 @@
+"""One folder for each kind of release, and what all kinds share."""

@@ -1,0 +1,233 @@
+"""Finding classes: the rows of a table as units, and the method that groups them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.errors import PromiseError, UsageError
+from voile.hierarchies import default_levels
+from voile.kinds.classes.reading import Prepared
+from voile.kinds.classes.schema import as_table
+from voile.kinds.classes.wish import GroupWish
+from voile.noise import Key
+from voile.privacy.requirements import L
+from voile.recoding import Grouping, Units
+from voile.recoding.anatomy import anatomy
+from voile.recoding.free_shape import Questions, free_shape
+from voile.recoding.fulldomain import Suppressed, full_domain
+from voile.recoding.grouping import alike_as_one, check_classes, trivial
+from voile.recoding.mondrian import Cuts, Partition, mondrian
+from voile.recoding.populations import populations
+from voile.recoding.rollup import Loss
+from voile.recoding.units import DENSE, units_of_rows
+from voile.schema import Schema
+from voile.schema.words import value_words
+
+Codes = npt.NDArray[Any]
+LARGE = 0.05
+"""The share of the rows from which on a population is one that free shapes care for."""
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """Classes of rows."""
+
+    units: Units
+    of_row: Codes
+    """The unit of each row."""
+    grouping: Grouping
+    partition: Partition | None = None
+    """mondrian: the cuts, by which new rows find their class."""
+    chosen: dict[str, int] | None = None
+    """fulldomain: the level of each column."""
+    shown: npt.NDArray[np.bool_] | None = None
+    """(classes,): those that are shown; all where it is None."""
+
+    @property
+    def classes(self) -> Codes:
+        """The class of each row."""
+        return self.grouping.classes[self.of_row]
+
+
+def find(prepared: Prepared, wish: GroupWish) -> Found:
+    """Classes that meet every requirement, by the method that was asked for."""
+    methods: dict[str, Callable[[Prepared, GroupWish], Found]] = {
+        "mondrian": by_cuts,
+        "anatomy": by_dealing,
+        "fulldomain": by_levels,
+        "suppress": by_levels,
+        "freeshape": by_shape,
+        "trivial": in_one,
+    }
+    check_mixture(prepared, wish)
+    return methods[wish.method](prepared, wish)
+
+
+def check_mixture(prepared: Prepared, wish: GroupWish) -> None:
+    """People with equal quasi-identifiers may lie in several buckets: theirs is the mixture."""
+    divided = wish.relaxed or wish.method in ("anatomy", "freeshape")
+    open_ = [r.spelling for r in prepared.requirements if not r.monotone]
+    if divided and wish.recoded == "bucketize" and open_:
+        raise PromiseError(
+            f"{open_[0]} may hold in every bucket and not in a mixture of buckets, which is what "
+            "is told of people with equal quasi-identifiers",
+            hint="use strict cuts (--method mondrian), or --absent forbidden",
+        )
+
+
+def by_cuts(prepared: Prepared, wish: GroupWish) -> Found:
+    units, of_row = units_for(prepared, wish, each=wish.relaxed or too_many(prepared, wish))
+    if wish.presence is not None:
+        units = with_population(units, prepared.schema, prepared.orders, wish)
+    tree = wish.cuts == "hierarchy"
+    levels = [prepared.levels.get(name) for name in wish.qi] if tree else None
+    cuts = wish.cuts if wish.cuts in ("information", "certainty") else "median"
+    cut = mondrian(
+        units, prepared.requirements, relaxed=wish.relaxed, cuts=cast(Cuts, cuts), levels=levels
+    )
+    if wish.relaxed and wish.recoded == "generalize":
+        together = alike_as_one(cut.grouping)
+        check_classes(units, together, prepared.requirements)
+        return Found(units, of_row, together, partition=cut)
+    if wish.presence is None:
+        return Found(units, of_row, cut.grouping, partition=cut)
+    # Whoever has the public table counts its rows in the range that is shown: it must be the whole
+    # region, in which they were counted here, and not the smallest range around the rows.
+    regions = cut.regions
+    shown = Grouping(cut.grouping.classes, regions.low, regions.high)
+    return Found(units, of_row, shown, partition=cut)
+
+
+def too_many(prepared: Prepared, wish: GroupWish) -> bool:
+    """Whether finding rows that are alike would take longer than cutting them one by one."""
+    names = [*wish.qi, *wish.sensitive]
+    return math.prod(prepared.schema[name].size for name in names) > DENSE
+
+
+def by_dealing(prepared: Prepared, wish: GroupWish) -> Found:
+    """Anatomy's buckets, for the strictest ℓ-diversity by frequency that was asked for."""
+    asked = [r for r in prepared.requirements if isinstance(r, L) and r.measure == "frequency"]
+    if not asked:
+        raise UsageError("Anatomy makes buckets of ℓ rows", hint="say --l 4")
+    strictest = max(asked, key=lambda r: r.l)
+    units, of_row = units_for(prepared, wish, each=True)
+    key = Key.fresh() if wish.simulate_seed is None else Key.from_seed(wish.simulate_seed)
+    sensitive = prepared.schema[wish.sensitive[strictest.attribute]]
+    buckets = anatomy(
+        units,
+        strictest.l,
+        key.stream("anatomy"),
+        attribute=strictest.attribute,
+        requirements=prepared.requirements,
+        labels=value_words(sensitive),
+    )
+    return Found(units, of_row, buckets)
+
+
+def by_shape(prepared: Prepared, wish: GroupWish) -> Found:
+    """Buckets that tell as much as they can about the large populations of the table."""
+    units, of_row = units_for(prepared, wish, each=True)
+    return Found(units, of_row, free_shape(units, prepared.requirements, large(prepared, wish)))
+
+
+def large(prepared: Prepared, wish: GroupWish) -> Questions:
+    """What `voile loss` asks of a release: populations of a twentieth of the rows or more."""
+    schema = prepared.schema
+    levels = [prepared.levels.get(name) or default_levels(schema[name]) for name in wish.qi]
+    codes = np.stack([prepared.codes[name].astype(np.int32) for name in wish.qi])
+    asked = populations(codes, levels, math.ceil(LARGE * prepared.used), one_value(codes))
+    return Questions(asked.atoms_of(codes), asked.starts, asked.members)
+
+
+def one_value(codes: Codes) -> npt.NDArray[np.int64]:
+    """Which populations are large does not depend on what is sensitive."""
+    return np.ones((codes.shape[1], 1), dtype=np.int64)
+
+
+def by_levels(prepared: Prepared, wish: GroupWish) -> Found:
+    """Every column at one level of its hierarchy; rows that would fail are left out."""
+    units, of_row = units_for(replace(prepared, orders={}), wish)
+    if wish.presence is not None:
+        units = with_population(units, prepared.schema, {}, wish)
+    best = full_domain(
+        units,
+        [prepared.levels[name] for name in wish.qi],
+        prepared.requirements,
+        suppression=wish.suppression,
+        loss=cast(Loss, wish.loss or "ncp"),
+        suppressed=cast(Suppressed, wish.suppressed or "removed"),
+    )
+    shown = None if best.shown.all() else best.shown
+    chosen = dict(zip(wish.qi, map(int, best.levels), strict=True))
+    return Found(best.units, of_row, best.grouping, chosen=chosen, shown=shown)
+
+
+def in_one(prepared: Prepared, wish: GroupWish) -> Found:
+    """All rows as one class, whose quasi-identifiers tell nothing."""
+    units, of_row = units_for(prepared, wish)
+    if wish.presence is not None:
+        units = with_population(units, prepared.schema, prepared.orders, wish)
+    return Found(units, of_row, trivial(units, prepared.requirements))
+
+
+def places(order: Codes | None, codes: Codes) -> Codes:
+    """Codes of the schema as positions in a column's order."""
+    if order is None:
+        return codes
+    place = np.empty(len(order), dtype=np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    return place[codes]
+
+
+def units_for(prepared: Prepared, wish: GroupWish, *, each: bool = False) -> tuple[Units, Codes]:
+    """The rows as units, `each` on its own or those that are alike as one; and which is whose."""
+    schema, codes = prepared.schema, prepared.codes
+    qi = [places(prepared.orders.get(name), codes[name]) for name in wish.qi]
+    sizes = [schema[name].size for name in wish.qi]
+    sensitive = [codes[name] for name in wish.sensitive]
+    sensitive_sizes = [schema[name].size for name in wish.sensitive]
+    if not each:
+        return units_of_rows(qi, sizes, sensitive, sensitive_sizes)
+    rows = prepared.used
+    units = Units(
+        codes=np.array(qi, dtype=np.int32).reshape(len(qi), rows),
+        sizes=tuple(sizes),
+        sensitive=np.array(sensitive, dtype=np.int32).reshape(len(sensitive), rows),
+        sensitive_sizes=tuple(sensitive_sizes),
+        weights=np.ones(rows, dtype=np.int64),
+    )
+    return units, np.arange(rows, dtype=np.int32)
+
+
+def with_population(
+    units: Units, schema: Schema, orders: Mapping[str, Codes], wish: GroupWish
+) -> Units:
+    """The same units, and those of a public table, which count as population only."""
+    table = as_table(wish.population)
+    table.check_columns(list(wish.qi))
+    coded, _ = table.columns_of_codes(schema.select(wish.qi), drop_nulls=wish.nulls == "drop")
+    qi = [places(orders.get(name), code) for name, code in zip(wish.qi, coded, strict=True)]
+    public, _ = units_of_rows(qi, units.sizes, [], [])
+    if public.rows < units.rows:
+        raise PromiseError(
+            f"the public table has {public.rows:,} rows, fewer than the {units.rows:,} that are "
+            "to be published",
+            hint="--population names a table that holds everybody, also those of the table",
+        )
+    number = len(public.weights)
+    nobody = np.zeros(number, dtype=np.int64)
+    return replace(
+        units,
+        codes=np.ascontiguousarray(np.hstack([units.codes, public.codes])),
+        sensitive=np.ascontiguousarray(
+            np.hstack([units.sensitive, np.zeros((len(units.sensitive), number), np.int32)])
+        ),
+        weights=np.concatenate([units.weights, nobody]),
+        population=np.concatenate([np.zeros(len(units.weights), np.int64), public.weights]),
+    )

@@ -1,0 +1,399 @@
+"""A table with coarser values, as a table: for those who want no release around it."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pacsv
+import pyarrow.parquet as pq
+
+from voile.engines.duckdb.table import Table
+from voile.errors import PromiseError, UsageError
+from voile.files import write_whole
+from voile.kinds.classes.finding import Found, find, units_for
+from voile.kinds.classes.reading import Prepared, prepare, prepared_with
+from voile.kinds.classes.recoding_file import Recoding, Texts, read_recoding, recoding_of
+from voile.kinds.classes.wish import GroupWish, check_roles
+from voile.kinds.classes.writing import showing
+from voile.kinds.staging import check_outside
+from voile.privacy.requirements import Histograms, Requirement
+from voile.progress import Progress, Silent
+from voile.recoding.labels import labels
+from voile.schema import TupleIndex
+from voile.schema.words import value_words
+from voile.units import counted
+
+Codes = npt.NDArray[Any]
+RANGES = {"voile": "ranges"}
+"""By which columns that were made coarser are known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Generalized:
+    """A table whose quasi-identifiers were made coarser, and what its classes have."""
+
+    table: pa.Table
+    """The columns as they were, in their order, but for identifiers; ranges as texts."""
+    classes: int
+    requirements: dict[str, float]
+    """What was asked for, as it was measured."""
+    rows_in: int
+    recoding: Recoding | None
+    notes: tuple[str, ...]
+    positions: npt.NDArray[np.int64]
+    """The row of the table that was given which each row is. Never publish it."""
+    in_order: bool
+    """Whether rows are in the order that they had."""
+
+    def to_pandas(self) -> Any:
+        return self.table.to_pandas()
+
+    def like(self, frame: Any) -> Any:
+        """The same as a data frame of the library that the table came from, with its types.
+
+        pandas' index is left out, unless rows are in their order: it may name people, or tell
+        which row is whose. Categories that no row has any more are left out, too.
+        """
+        library = type(frame).__module__.partition(".")[0]
+        changed = [n for n in self.table.column_names if self.table.field(n).metadata]
+        if library == "pandas":
+            found = frame.iloc[self.positions][self.table.column_names].copy()
+            for name in changed:
+                found[name] = self.table.column(name).to_numpy(zero_copy_only=False)
+            for name in found.columns:
+                if found[name].dtype.name == "category":
+                    found[name] = found[name].cat.remove_unused_categories()
+            return found if self.in_order else found.reset_index(drop=True)
+        if library == "polars":
+            import polars  # noqa: PLC0415  (an optional package)
+
+            picked = frame[self.positions.tolist()].select(self.table.column_names)
+            texts: dict[str, Any] = {n: polars.from_arrow(self.table.column(n)) for n in changed}
+            return picked.with_columns(**texts)
+        return self.table
+
+    def write(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """To a CSV or Parquet file, in one step."""
+        target, buffer = Path(path), io.BytesIO()
+        plain = self.table.replace_schema_metadata(None)
+        check_file(target, overwrite=overwrite)
+        if target.suffix.lower() == ".csv":
+            pacsv.write_csv(plain, buffer)
+        else:
+            pq.write_table(plain, buffer, compression="zstd")
+        return write_whole(target, buffer.getvalue(), overwrite=overwrite)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "rows_in": self.rows_in,
+            "rows_out": self.table.num_rows,
+            "classes": self.classes,
+            "requirements": self.requirements,
+            "notes": list(self.notes),
+        }
+
+
+def generalize(
+    table: Any,
+    qi: Any = (),
+    sensitive: Any = (),
+    *,
+    apply: Any = None,
+    reusable: bool = False,
+    keep_order: bool = False,
+    progress: Progress | None = None,
+    **wish: Any,
+) -> Generalized:
+    """Make the quasi-identifiers of a table coarser until every class meets what is asked.
+
+    `wish` are the options of GroupWish: k, l, t, …, method, hierarchies, insensitive, identifiers.
+    `apply` is a saved recoding (or its file) that is applied instead; what it promised is checked
+    anew on these rows. `reusable` shows the regions between cuts, which new rows can be given to,
+    not the smallest ranges. Rows are sorted by class unless `keep_order`: their order may tell.
+    """
+    source = table if isinstance(table, Table) else Table(table)
+    given = {"qi": listed(qi), "sensitive": listed(sensitive), **wish}
+    if apply is not None:
+        recoding = apply if isinstance(apply, Recoding) else read_recoding(apply)
+        made = applied(source, recoding, given)
+    else:
+        made = fitted(source, GroupWish.of(given), progress or Silent(), reusable=reusable)
+    return assembled(made, len(source), keep_order=keep_order)
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """Rows that were given classes."""
+
+    qi: Sequence[str]
+    rows: pa.Table
+    positions: npt.NDArray[np.int64]
+    classes: Codes
+    texts: Texts
+    kept: npt.NDArray[np.bool_]
+    """The rows that are shown."""
+    measured: dict[str, float]
+    recoding: Recoding | None
+    notes: tuple[str, ...]
+
+
+def fitted(source: Table, wish: GroupWish, progress: Progress, *, reusable: bool) -> Made:
+    if wish.recoded == "bucketize":
+        raise UsageError(
+            "buckets are two tables, and no table with coarser values",
+            hint="use `voile publish`, which writes both, or --method mondrian",
+        )
+    check_roles(source, wish)
+    rows, positions = source.rows(in_order(source, wish), drop_nulls=wish.nulls == "drop")
+    cut = replace(wish, insensitive=(), identifiers=())  # those need no domain
+    prepared = prepare(source.of(rows.select(cut.listed)), cut, progress)
+    found = find(prepared, wish)
+    recoding = recoding_of(prepared, found, wish) if reusable else None
+    if recoding is None:
+        texts = texts_of(source, prepared, found, wish)
+    else:
+        _, texts = recoding.applied(prepared.codes)
+    classes = found.classes
+    kept = np.ones(len(classes), bool) if found.shown is None else found.shown[classes]
+    has = measured(prepared.requirements, showing(found).histograms, wish)
+    coarse = as_measured(source, prepared, wish)
+    notes = (*prepared.notes, *(f"{name} is shown as it was measured" for name in coarse))
+    shown = {**texts, **coarse}
+    return Made(wish.qi, rows, positions, classes, shown, kept, has, recoding, notes)
+
+
+def in_order(source: Table, wish: GroupWish) -> list[str]:
+    """The columns that are shown, in the table's order."""
+    return [name for name in source.columns if name in set(wish.listed)]
+
+
+def applied(source: Table, recoding: Recoding, given: Mapping[str, Any]) -> Made:
+    """A saved recoding on new rows. Those whose class fails are left out, if that is allowed."""
+    file, allowed = recoding.file, {"insensitive", "identifiers", "suppression", "name"}
+    if other := [name for name, value in given.items() if value and name not in allowed]:
+        raise UsageError(
+            f"{other[0]!r} is part of the saved recoding",
+            hint="with --apply only --insensitive, --identifiers and --suppression may be given",
+        )
+    most = float(given.get("suppression") or 0)
+    roles = GroupWish(
+        qi=file.qi,
+        sensitive=file.sensitive,
+        insensitive=given.get("insensitive") or file.insensitive,
+        identifiers=given.get("identifiers")
+        or [name for name in file.identifiers if name in source.columns],
+        nulls=file.nulls,
+    )
+    check_roles(source, roles)
+    rows, positions = source.rows(in_order(source, roles), drop_nulls=roles.nulls == "drop")
+    prepared = prepared_with(source.of(rows), recoding.schema, recoding.requirements, roles)
+    classes, texts = recoding.applied(prepared.codes)
+    kept, histograms = without_failing(prepared, classes, roles, most)
+    has = measured(prepared.requirements, histograms, roles)
+    texts |= as_measured(source, prepared, roles)
+    return Made(roles.qi, rows, positions, classes, texts, kept, has, recoding, ())
+
+
+def without_failing(
+    prepared: Prepared, classes: Codes, wish: GroupWish, most: float
+) -> tuple[npt.NDArray[np.bool_], Histograms]:
+    """Which rows may be shown: again and again without the classes that fail, as those count."""
+    units, _ = units_for(prepared, wish, each=True)
+    number = int(classes.max(initial=-1)) + 1
+    kept = np.ones(len(classes), dtype=bool)
+    while True:
+        histograms = replace(units, weights=kept.astype(np.int64)).histograms(classes, number)
+        failing = np.zeros(number, dtype=bool)
+        for requirement in prepared.requirements:
+            failing |= ~requirement.met(histograms) & (histograms.rows > 0)
+        gone = len(kept) - int(kept.sum()) + int(histograms.rows[failing].sum())
+        if failing.any() and gone > most * len(kept):
+            asked = " and ".join(requirement.spelling for requirement in prepared.requirements)
+            raise PromiseError(
+                f"{gone:,} of the {len(kept):,} rows are in classes that do not meet {asked}, and "
+                f"at most {most:.3g} of them may be left out",
+                hint=f"--suppression {min(gone / len(kept) + 0.005, 0.99):.2f} would do; or fit a "
+                "recoding to these rows",
+            )
+        if not failing.any():
+            there = histograms.rows > 0
+            counts = tuple(c[there] for c in histograms.counts)
+            return kept, Histograms(histograms.rows[there], counts, histograms.overall)
+        kept &= ~failing[classes]
+
+
+def measured(
+    requirements: Sequence[Requirement], histograms: Histograms, wish: GroupWish
+) -> dict[str, float]:
+    """What the classes that are shown have; all of them meet what is asked, or nothing leaves."""
+    found = {}
+    for requirement in requirements:
+        if not requirement.met(histograms).all():
+            raise PromiseError(
+                f"a class does not meet {requirement.spelling}",
+                hint="nothing was written; please report it",
+            )
+        number = requirement.attribute
+        several = number is not None and len(wish.sensitive) > 1
+        name = f"{requirement.kind}:{wish.sensitive[number or 0]}" if several else requirement.kind
+        found[name] = requirement.worst(requirement.measured(histograms))
+    return found
+
+
+def texts_of(table: Table, prepared: Prepared, found: Found, wish: GroupWish) -> Texts:
+    """What each class shows of quasi-identifiers, but for those that are shown as they are.
+
+    A column is, where no class has a range of it and its values were not rounded or cut before: a
+    class is then of one value. In bins, it would be of one bin.
+    """
+    grouping, texts = found.grouping, {}
+    for j, name in enumerate(wish.qi):
+        open_ = (grouping.low[:, j] < grouping.high[:, j]).any()
+        if open_ or not table.holds(prepared.schema[name]):
+            shown = labels(
+                prepared.schema[name],
+                prepared.levels.get(name),
+                prepared.orders.get(name),
+                grouping.low[:, j],
+                grouping.high[:, j],
+            )
+            texts[name] = (shown.texts, shown.of_class[found.classes])
+    return texts
+
+
+def as_measured(table: Table, prepared: Prepared, wish: GroupWish) -> Texts:
+    """Sensitive attributes that something is asked of, where coarser values were measured."""
+    asked = {r.attribute for r in prepared.requirements if r.attribute is not None}
+    texts = {}
+    for name in (wish.sensitive[number] for number in sorted(asked)):
+        attribute = prepared.schema[name]
+        if not table.holds(attribute):
+            used, which = np.unique(prepared.codes[name], return_inverse=True)
+            words = value_words(attribute)
+            texts[name] = (tuple(words[int(code)] for code in used), which.astype(np.int32))
+    return texts
+
+
+def assembled(made: Made, rows_in: int, *, keep_order: bool) -> Generalized:
+    """The table with its ranges, in the order that was asked for."""
+    coded, fields = {}, []
+    for field in made.rows.schema:
+        if field.name in made.texts:
+            texts, which = made.texts[field.name]
+            values = pa.array(texts, pa.string())
+            coded[field.name] = pa.DictionaryArray.from_arrays(pa.array(which), values)
+            fields.append(pa.field(field.name, pa.string(), metadata=RANGES))
+        else:  # moved about as numbers, which is quicker than as texts
+            coded[field.name] = encoded(made.rows.column(field.name))
+            fields.append(field)
+    check_shown(made, coded)
+    order = np.flatnonzero(made.kept)
+    if not keep_order:
+        others = [ranks(column) for name, column in coded.items() if name not in made.texts]
+        columns = [c[order] for c in (made.classes.astype(np.int64), *others)]
+        keys = TupleIndex([int(c.max(initial=0)) + 1 for c in columns]).encode(columns)
+        order = order[np.argsort(keys, kind="stable")]
+    picked = pa.array(order)
+    shown = [
+        column.take(picked).cast(field.type)
+        for column, field in zip(coded.values(), fields, strict=True)
+    ]
+    table = pa.table(shown, schema=pa.schema(fields))
+    left = int(len(made.kept) - made.kept.sum())
+    notes = made.notes
+    if left:
+        notes = (
+            *notes,
+            f"{counted(left, 'row', 'were')} left out, for no class could hold them",
+        )
+    return Generalized(
+        table,
+        int(np.count_nonzero(np.bincount(made.classes[made.kept]))),
+        made.measured,
+        rows_in,
+        made.recoding,
+        notes,
+        made.positions[order],
+        keep_order,
+    )
+
+
+def check_shown(made: Made, coded: Mapping[str, pa.DictionaryArray]) -> None:
+    """Requirements were measured on classes: what is written must not tell more apart than those.
+
+    Every quasi-identifier shows one value in each class, and no two classes look alike.
+    """
+    number = int(made.classes.max(initial=-1)) + 1
+    shows = np.empty((number, len(made.qi)), dtype=np.int64)
+    for j, name in enumerate(made.qi):
+        values = coded[name].indices.fill_null(-1).to_numpy()
+        shows[made.classes, j] = values
+        if not np.array_equal(shows[made.classes, j], values):
+            raise PromiseError(
+                f"column {name!r} would show several values in one class",
+                hint="nothing was written; please report it",
+            )
+    there = shows[np.bincount(made.classes[made.kept], minlength=number) > 0]
+    if len(np.unique(there, axis=0)) < len(there):
+        raise PromiseError(
+            "two classes would look alike", hint="nothing was written; please report it"
+        )
+
+
+def encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    whole = column.combine_chunks()
+    return whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
+
+
+def ranks(coded: pa.DictionaryArray) -> Codes:
+    """The place of each value among the different ones of a column, NULL first."""
+    place = np.empty(len(coded.dictionary) + 1, dtype=np.int64)
+    place[pc.sort_indices(coded.dictionary).to_numpy()] = np.arange(1, len(place))
+    place[-1] = 0
+    found: Codes = place[coded.indices.fill_null(len(coded.dictionary)).to_numpy()]
+    return found
+
+
+def check_file(path: Path, *, overwrite: bool) -> None:
+    """Refuse before any work is done."""
+    if path.suffix.lower() not in (".csv", ".parquet"):
+        raise UsageError(f"{str(path)!r} is neither a .csv nor a .parquet file", hint="name it so")
+    if path.exists() and not overwrite:
+        raise UsageError(
+            f"{str(path)!r} exists already", hint="choose another name, or pass --overwrite"
+        )
+    if not path.absolute().parent.is_dir():
+        raise UsageError(
+            f"there is no folder {str(path.absolute().parent)!r}", hint="make it first"
+        )
+
+
+def check_places(table: str, output: Path, save: Path | None, *, overwrite: bool) -> None:
+    """The table itself is never written to, nor a release, nor one file twice."""
+    for path in filter(None, (output, save)):
+        source = Path(table)
+        if path.exists() and source.exists() and path.samefile(source):
+            raise UsageError(f"{str(path)!r} is the table itself", hint="name another file")
+        check_outside(path)
+    if save is None:
+        return
+    if save.resolve() == output.resolve():
+        raise UsageError(
+            f"{str(save)!r} is to hold the table and the recoding", hint="name two files"
+        )
+    if save.exists() and not overwrite:
+        raise UsageError(
+            f"{str(save)!r} exists already", hint="choose another name, or pass --overwrite"
+        )
+
+
+def listed(names: Any) -> list[str]:
+    return [names] if isinstance(names, str) else list(names)

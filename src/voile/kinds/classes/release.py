@@ -1,0 +1,308 @@
+"""Rows that were grouped into classes, and what can be counted from them."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from voile.answering.classes.source import Box, ClassSource, Hidden, Method
+from voile.engines.duckdb.rows import View
+from voile.engines.encode import codes as codes_of
+from voile.engines.parquet import arrow_schema
+from voile.errors import ReleaseError, UsageError
+from voile.estimate import Answer
+from voile.kinds.asked import Asked
+from voile.kinds.classes.describe import describe_classes
+from voile.kinds.classes.files import Ranges, class_columns, shown_schema
+from voile.kinds.classes.manifest import (
+    CLASS_FILES,
+    SENSITIVE_FILES,
+    ClassManifest,
+)
+from voile.kinds.release import Release
+from voile.privacy.requirements import Histograms, Requirement
+from voile.query.query import Query
+from voile.recoding import Shown
+from voile.recoding.grouping import cells_by_class
+from voile.schema import Schema
+
+Codes = npt.NDArray[np.int32]
+METHODS: tuple[str, ...] = get_args(Method)
+
+
+class ClassRelease(Release):
+    """A table of which rows that are alike were made a class."""
+
+    kind = "a table of classes"
+    instead = "`voile risk` and `voile loss` measure it; `voile query` counts from it"
+    manifest: ClassManifest
+
+    @property
+    def rows(self) -> int:
+        return self.manifest.rows
+
+    @property
+    def qi(self) -> list[str]:
+        return self.manifest.parameters.qi
+
+    @property
+    def sensitive(self) -> list[str]:
+        return self.manifest.parameters.sensitive
+
+    @property
+    def requirements(self) -> list[Requirement]:
+        return self.manifest.requirements
+
+    def describe(self) -> str:
+        return describe_classes(self.manifest)
+
+    # ------------------------------------------------------------------ its files
+
+    def columns_of(self, path: str) -> Any:
+        if path.startswith(CLASS_FILES):
+            return class_columns(self.manifest)
+        if path.startswith(SENSITIVE_FILES):
+            names = self.manifest.parameters.sensitive
+            listed = arrow_schema(
+                Schema((self.manifest.class_attribute, *self.schema.select(names)))
+            )
+            rows = pa.field(self.manifest.rows_column, pa.int64(), nullable=False)
+            return pa.schema([*listed, rows])
+        return arrow_schema(self.shown_schema)
+
+    def counts_rows(self, path: str) -> bool:
+        return not path.startswith((CLASS_FILES, SENSITIVE_FILES))
+
+    @cached_property
+    def shown_schema(self) -> Schema:
+        """The columns of data/: the class, and what is shown of the table's columns."""
+        return shown_schema(self.manifest, {n: r.texts for n, r in self.ranges.items()})
+
+    @cached_property
+    def ranges(self) -> dict[str, Ranges]:
+        """What is shown of generalized columns, by name."""
+        if not self.manifest.generalized:
+            return {}
+        table = self._class_table
+        numbers = table.column(0).to_numpy()
+        if not np.array_equal(numbers, np.arange(self.manifest.parameters.classes)):
+            raise ReleaseError("classes/ does not list every class once, in order")
+        found = {}
+        for name in self.manifest.generalized:
+            shown = table.column(name).combine_chunks().dictionary_encode()
+            low, high = (table.column(n).to_numpy() for n in self.manifest.end_columns(name))
+            texts = tuple(shown.dictionary.to_pylist())
+            found[name] = Ranges(texts, shown.indices.to_numpy(), low, high)
+        return found
+
+    @cached_property
+    def _class_table(self) -> Any:
+        """Every class of a generalized release: its rows, its ranges in words and in places."""
+        return pq.read_table(self._parquet(CLASS_FILES)[0], partitioning=None)
+
+    @property
+    def stated_rows(self) -> npt.NDArray[np.int64]:
+        """Rows of every class, as classes/ says."""
+        found: npt.NDArray[np.int64] = self._class_table.column(
+            self.manifest.rows_column
+        ).to_numpy()
+        return found
+
+    @cached_property
+    def shown_codes(self) -> dict[str, Codes]:
+        """Every row's class, and its place in what each column shows."""
+        view = View(self._parts, self.shown_schema)
+        return dict(zip(self.shown_schema.names, view.codes(), strict=True))
+
+    @property
+    def of_row(self) -> Codes:
+        """The class of every row."""
+        return self.shown_codes[self.manifest.parameters.class_column]
+
+    @cached_property
+    def known(self) -> dict[str, Codes]:
+        """Columns that are shown as they are, as codes of the schema."""
+        coded = self.shown_codes
+        column, hidden = self.manifest.parameters.class_column, self.manifest.generalized
+        return {name: code for name, code in coded.items() if name != column and name not in hidden}
+
+    @cached_property
+    def hidden(self) -> Hidden | None:
+        """The sensitive records of every class, where it is not told whose they are."""
+        p = self.manifest.parameters
+        if p.recode == "generalize":
+            return None
+        tables = [pq.read_table(f, partitioning=None) for f in self._parquet(SENSITIVE_FILES)]
+        table = pa.concat_tables(tables).combine_chunks()
+        return Hidden(
+            of_class=table.column(p.class_column).to_numpy().astype(np.int32),
+            codes={
+                name: codes_of(table.column(name).combine_chunks(), self.schema[name]).astype(
+                    np.int32
+                )
+                for name in p.sensitive
+            },
+            rows=table.column(self.manifest.rows_column).to_numpy(),
+        )
+
+    def order(self, name: str) -> Codes:
+        """The codes of a column in its order: position → code."""
+        listed = self.manifest.parameters.orders.get(name)
+        return np.array(
+            np.arange(self.schema[name].size) if listed is None else listed, dtype=np.int32
+        )
+
+    # ------------------------------------------------------------------ what it shows, as numbers
+
+    @cached_property
+    def histograms(self) -> Histograms:
+        """Rows and sensitive values of every class."""
+        p, number = self.manifest.parameters, self.manifest.parameters.classes
+        rows = np.bincount(self.of_row, minlength=number)
+        if (hidden := self.hidden) is None:
+            classes, weights = self.of_row, None
+            columns = [self.known[name] for name in p.sensitive]
+        else:
+            classes, weights = hidden.of_class, hidden.rows
+            columns = [hidden.codes[name] for name in p.sensitive]
+        counts = tuple(
+            np.bincount(classes.astype(np.int64) * size + codes, weights, number * size)
+            .astype(np.int64)
+            .reshape(number, size)
+            for codes, size in zip(
+                columns, (self.schema[name].size for name in p.sensitive), strict=True
+            )
+        )
+        population = None
+        if p.population:
+            population = self._class_table.column(self.manifest.population_column).to_numpy()
+        return Histograms(rows, counts, tuple(c.sum(axis=0) for c in counts), population)
+
+    @cached_property
+    def places(self) -> dict[str, Codes]:
+        """Quasi-identifiers that are shown as they are, as positions in their order, by row."""
+        found = {}
+        for name in self.qi:
+            if name in self.known:
+                place = np.empty(self.schema[name].size, dtype=np.int32)
+                place[self.order(name)] = np.arange(len(place), dtype=np.int32)
+                found[name] = place[self.known[name]]
+        return found
+
+    def boxes(self) -> tuple[Codes, Codes]:
+        """(classes, quasi-identifiers): the first and last position of every class."""
+        number = self.manifest.parameters.classes
+        low = np.empty((number, len(self.qi)), dtype=np.int32)
+        high = np.empty_like(low)
+        starts = np.searchsorted(self.of_row, np.arange(number))  # rows are in order of class
+        for j, name in enumerate(self.qi):
+            if name in self.ranges:
+                low[:, j], high[:, j] = self.ranges[name].low, self.ranges[name].high
+            else:
+                low[:, j] = np.minimum.reduceat(self.places[name], starts)
+                high[:, j] = np.maximum.reduceat(self.places[name], starts)
+        return low, high
+
+    def shown(self) -> Shown:
+        """For measuring losses: positions are those of `order`."""
+        p = self.manifest.parameters
+        low, high = self.boxes()
+        sizes = tuple(self.schema[name].size for name in p.qi)
+        if p.recode == "generalize":
+            return Shown(p.recode, sizes, low, high, self.histograms)
+        places = np.stack([self.places[name] for name in p.qi])
+        return Shown(
+            p.recode, sizes, low, high, self.histograms,
+            *cells_by_class(self.of_row, places, np.ones(self.rows, dtype=np.int64)),
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------ checking it
+
+    def foreign_attribute(self) -> str | None:
+        return View(self._parts, self.shown_schema).outside()
+
+    def check_terms(self) -> None:
+        from voile.kinds.classes.checks import check_grouped  # noqa: PLC0415  (of this class)
+
+        check_grouped(self)
+
+    # ------------------------------------------------------------------ counting from it
+
+    def _check_asked(self, asked: Asked) -> None:
+        if asked.refine:
+            raise UsageError("a table of classes is not refined", hint="try --method entropy")
+        checked_method(asked.method)
+
+    def _answer(self, query: Query, view: View, asked: Asked) -> Answer:
+        from voile.answering.classes.work import answer_classes  # noqa: PLC0415
+
+        return answer_classes(
+            query, self._source(view, asked), asked.confidence, simultaneous=asked.simultaneous
+        )
+
+    def _explain(self, query: Query, view: View, asked: Asked) -> dict[str, Any]:
+        from voile.answering.classes.explain import explain_classes  # noqa: PLC0415
+
+        return explain_classes(query, self._source(view, asked))
+
+    def _opened_view(self, which: str = "current") -> View:  # noqa: ARG002
+        return View([], self.schema)  # its rows are ranges: only the domain can be asked
+
+    def _source(self, view: View, asked: Asked) -> ClassSource:
+        p = self.manifest.parameters
+        return ClassSource(
+            engine=view,
+            domain=self._sums(view, asked.memory, exact=True),
+            schema=self.schema,
+            rows=self.rows,
+            recode=p.recode,
+            classes=p.classes,
+            of_row=self.of_row,
+            known=self.known,
+            boxes={n: Box(self.order(n), r.low, r.high) for n, r in self.ranges.items()},
+            hidden=self.hidden,
+            removed=p.removed,
+            method=checked_method(asked.method),
+            kept=self._kept,
+        )
+
+    @cached_property
+    def _kept(self) -> dict[str, Any]:
+        """What was fitted once is kept as long as the release is open."""
+        return {}
+
+    # ------------------------------------------------------------------ its rows
+
+    def to_arrow(self) -> Any:
+        """The rows as they are shown; if bucketized, with their class, by which `hidden_to_arrow`
+        has the sensitive values."""
+        wanted, p = arrow_schema(self.shown_schema), self.manifest.parameters
+        tables = [pq.read_table(part, partitioning=None).cast(wanted) for part in self._parts]
+        rows = pa.concat_tables(tables)
+        return rows if p.recode == "bucketize" else rows.drop_columns([p.class_column])
+
+    def hidden_to_arrow(self) -> Any:
+        """Bucketized: how many rows of each class have which sensitive values."""
+        if self.hidden is None:
+            raise UsageError("rows are generalized: nothing is hidden", hint="use to_arrow()")
+        tables = [pq.read_table(f, partitioning=None) for f in self._parquet(SENSITIVE_FILES)]
+        return pa.concat_tables(tables)
+
+    @property
+    def files(self) -> list[Path]:
+        return self._parts
+
+
+def checked_method(method: str | None) -> Method:
+    for known in get_args(Method):
+        if method == known:
+            return known  # type: ignore[no-any-return]
+    if method is None:
+        return "uniform"
+    raise UsageError(f"method {method!r} is not known", hint=f"use {' or '.join(METHODS)}")

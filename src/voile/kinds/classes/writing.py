@@ -1,0 +1,280 @@
+"""Writing classes: what is shown of each row, the boxes, and the sensitive values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from voile import __version__
+from voile.engines.parquet import arrow_schema, tuples, write_part
+from voile.kinds.classes.describe import describe_classes
+from voile.kinds.classes.files import class_columns, shown_schema
+from voile.kinds.classes.finding import Found
+from voile.kinds.classes.manifest import (
+    CLASS_FILES,
+    SENSITIVE_FILES,
+    ClassGuarantee,
+    ClassManifest,
+    ClassParameters,
+    Required,
+    class_column,
+    grouped_disclosed,
+)
+from voile.kinds.classes.reading import Prepared, by_frequency
+from voile.kinds.classes.release import ClassRelease
+from voile.kinds.classes.wish import GroupWish
+from voile.kinds.descriptions import write_descriptions
+from voile.kinds.manifest import File, file_entry
+from voile.kinds.narrowing import moved_box, without_removed
+from voile.kinds.staging import Staging
+from voile.privacy.requirements import Histograms, Requirement
+from voile.recoding.grouping import cells_by_class
+from voile.recoding.labels import Labels, labels
+from voile.schema import TupleIndex
+
+Codes = npt.NDArray[Any]
+FILE_ROWS = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class Showing:
+    """The classes that are shown, numbered anew, and the rows that are in them."""
+
+    of_row: Codes
+    """The class of each shown row."""
+    rows: npt.NDArray[np.bool_] | None
+    """Which rows are shown; all where it is None."""
+    low: Codes
+    high: Codes
+    histograms: Histograms
+
+    def pick(self, codes: Codes) -> Codes:
+        return codes if self.rows is None else codes[self.rows]
+
+
+def showing(found: Found) -> Showing:
+    grouping, histograms = found.grouping, found.grouping.histograms(found.units)
+    if found.shown is None:
+        return Showing(found.classes, None, grouping.low, grouping.high, histograms)
+    kept = found.shown
+    number = np.cumsum(kept) - 1
+    rows = kept[found.classes]
+    counts = tuple(c[kept] for c in histograms.counts)
+    population = histograms.population
+    return Showing(
+        number[found.classes[rows]].astype(np.int32),
+        rows,
+        grouping.low[kept],
+        grouping.high[kept],
+        Histograms(
+            histograms.rows[kept],
+            counts,
+            tuple(c.sum(axis=0) for c in counts),
+            None if population is None else population[kept],
+        ),
+    )
+
+
+def write_classes(
+    prepared: Prepared, found: Found, wish: GroupWish, target: Path, *, overwrite: bool
+) -> ClassRelease:
+    """Write beside, verify, put in place. Rows are sorted: their order tells nothing."""
+    shown, removed = showing(found), 0
+    if shown.rows is not None:
+        removed = prepared.used - len(shown.of_row)
+        prepared, shown = in_what_is_shown(prepared, shown, wish)
+    ranges = {} if wish.recoded == "bucketize" else ranges_of(prepared, shown, wish)
+    parameters = parameters_of(prepared, found, shown, wish, ranges, removed)
+    with Staging(target, overwrite=overwrite) as staging:
+        manifest = manifest_of(prepared, shown, wish, parameters)
+        files = [*write_rows(staging.folder, manifest, prepared, shown, ranges)]
+        if wish.recoded == "bucketize":
+            files.append(write_sensitive(staging.folder, manifest, prepared, shown))
+        else:
+            files.append(write_boxes(staging.folder, manifest, shown, ranges, wish))
+        manifest = manifest.model_copy(update={"files": files})
+        write_descriptions(staging.folder, manifest, describe_classes)
+        staging.commit()
+    return ClassRelease.open(target)
+
+
+def in_what_is_shown(
+    prepared: Prepared, shown: Showing, wish: GroupWish
+) -> tuple[Prepared, Showing]:
+    """The same without values that only the rows that were left out have."""
+    assert shown.rows is not None  # noqa: S101
+    less, found = without_removed(prepared, shown.rows)
+    low, high = shown.low.copy(), shown.high.copy()
+    for j, name in enumerate(wish.qi):
+        order = prepared.orders.get(name)
+        low[:, j], high[:, j] = moved_box(found[name], order, low[:, j], high[:, j])
+    of = shown.histograms
+    kept = [found[name].kept for name in wish.sensitive]
+    counts = tuple(c if k.all() else c[:, k] for c, k in zip(of.counts, kept, strict=True))
+    overall = tuple(c if k.all() else c[k] for c, k in zip(of.overall, kept, strict=True))
+    histograms = replace(of, counts=counts, overall=overall)
+    return less, Showing(shown.of_row, None, low, high, histograms)
+
+
+def ranges_of(prepared: Prepared, shown: Showing, wish: GroupWish) -> dict[str, Labels]:
+    """What is shown of the quasi-identifiers that some class has a range of."""
+    return {
+        name: labels(
+            prepared.schema[name],
+            prepared.levels.get(name),
+            prepared.orders.get(name),
+            shown.low[:, j],
+            shown.high[:, j],
+        )
+        for j, name in enumerate(wish.qi)
+        if (shown.low[:, j] < shown.high[:, j]).any()
+    }
+
+
+def parameters_of(
+    prepared: Prepared,
+    found: Found,
+    shown: Showing,
+    wish: GroupWish,
+    ranges: Mapping[str, Labels],
+    removed: int,
+) -> ClassParameters:
+    generalized = wish.recoded == "generalize"
+    mondrian = wish.method == "mondrian"
+    return ClassParameters(
+        recode=wish.recoded,
+        qi=list(wish.qi),
+        sensitive=list(wish.sensitive),
+        insensitive=list(wish.insensitive),
+        exact=[name for name in wish.qi if generalized and name not in ranges],
+        classes=len(shown.low),
+        class_column=class_column(prepared.schema.names),
+        orders={name: order.tolist() for name, order in prepared.orders.items()},
+        by_frequency=by_frequency(prepared.schema, prepared.levels, wish),
+        groups={
+            name: {text: list(ends) for text, ends in range_.groups.items()}
+            for name, range_ in ranges.items()
+            if range_.groups
+        },
+        cuts=(wish.cuts or "median") if mondrian else None,
+        relaxed=wish.relaxed,
+        levels=found.chosen,
+        population=shown.histograms.population is not None,
+        removed=removed,
+    )
+
+
+def manifest_of(
+    prepared: Prepared, shown: Showing, wish: GroupWish, parameters: ClassParameters
+) -> ClassManifest:
+    schema = prepared.schema
+    return ClassManifest(
+        voile=__version__,
+        name=prepared.name,
+        method=wish.method,
+        parameters=parameters,
+        guarantee=ClassGuarantee(
+            requirements=[
+                required(requirement, shown.histograms, wish)
+                for requirement in prepared.requirements
+            ],
+            unit="the classes that are shown, in which every person of the table has one row",
+        ),
+        simulated=wish.simulate_seed is not None,
+        nulls=wish.nulls,
+        disclosed=grouped_disclosed(schema, parameters, wish.nulls),
+        public_rows=len(shown.of_row),
+        rows=len(shown.of_row),
+        domain_size=str(schema.size),
+        attributes=schema.to_dict()["attributes"],
+        files=[],
+    )
+
+
+def required(requirement: Requirement, histograms: Histograms, wish: GroupWish) -> Required:
+    number = requirement.attribute
+    return Required(
+        requirement=requirement.to_dict(),
+        attribute=None if number is None else wish.sensitive[number],
+        measured=requirement.worst(requirement.measured(histograms)),
+    )
+
+
+def write_rows(
+    folder: Path,
+    manifest: ClassManifest,
+    prepared: Prepared,
+    shown: Showing,
+    ranges: Mapping[str, Labels],
+) -> list[File]:
+    """The rows in the order of their classes, in files of a few million."""
+    schema = shown_schema(manifest, {name: found.texts for name, found in ranges.items()})
+    codes: list[Codes] = [shown.of_row]
+    for name in schema.names[1:]:
+        if name in ranges:
+            codes.append(ranges[name].of_class[shown.of_row])
+        else:
+            codes.append(shown.pick(prepared.codes[name]))
+    keys = TupleIndex(schema.sizes).encode(codes)
+    keys.sort()
+    (folder / "data").mkdir()
+    files = []
+    for number, start in enumerate(range(0, len(keys), FILE_ROWS)):
+        path = folder / "data" / f"part-{number:05d}.parquet"
+        rows = write_part(path, schema, iter([keys[start : start + FILE_ROWS]]))
+        files.append(file_entry(folder, path, rows))
+    return files
+
+
+def write_boxes(
+    folder: Path,
+    manifest: ClassManifest,
+    shown: Showing,
+    ranges: Mapping[str, Labels],
+    wish: GroupWish,
+) -> File:
+    """Each class with its rows and, of every generalized column, its range in words and places."""
+    columns: list[Any] = [np.arange(len(shown.low), dtype=np.int64), shown.histograms.rows]
+    if shown.histograms.population is not None:
+        columns.append(shown.histograms.population)
+    for name, found in ranges.items():
+        j = list(wish.qi).index(name)
+        columns.append(pa.array(found.texts).take(pa.array(found.of_class)))
+        columns += [shown.low[:, j], shown.high[:, j]]
+    table = pa.table(columns, schema=class_columns(manifest))
+    return written(folder, CLASS_FILES, table)
+
+
+def write_sensitive(
+    folder: Path, manifest: ClassManifest, prepared: Prepared, shown: Showing
+) -> File:
+    """How many rows of each class have which sensitive values."""
+    names = manifest.parameters.sensitive
+    codes = np.stack([shown.pick(prepared.codes[name]).astype(np.int32) for name in names])
+    found, classes, rows = cells_by_class(
+        shown.of_row, codes, np.ones(len(shown.of_row), dtype=np.int64)
+    )
+    part = prepared.schema.select(names)
+    table = tuples(part, list(found)).add_column(
+        0,
+        pa.field(manifest.parameters.class_column, pa.int64(), nullable=False),
+        [classes.astype(np.int64)],
+    )
+    counted = pa.field(manifest.rows_column, pa.int64(), nullable=False)
+    table = table.append_column(counted, [rows])
+    wanted = [table.schema.field(0), *arrow_schema(part), counted]
+    return written(folder, SENSITIVE_FILES, table.cast(pa.schema(wanted)))
+
+
+def written(folder: Path, where: str, table: pa.Table) -> File:
+    (folder / where).mkdir()
+    path = folder / where / "part-00000.parquet"
+    pq.write_table(table, path, compression="zstd", store_schema=False)
+    return file_entry(folder, path, int(table.num_rows))

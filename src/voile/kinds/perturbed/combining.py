@@ -1,0 +1,193 @@
+"""Parts of a table, each perturbed by its owner, put together at the server.
+
+Parts with the same columns are stacked. Parts with different columns of the same people are joined
+by the key of their rows, which the combined release does not have any more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from voile.engines.duckdb.table import Nulls
+from voile.errors import ReleaseError, UsageError
+from voile.kinds.perturbed.perturbing import Codes, write
+from voile.kinds.perturbed.release import LocalRelease
+from voile.kinds.staging import check_target
+from voile.kinds.views.wish import check_name
+from voile.mechanisms.retention import Local, Retention, WholeRows
+from voile.schema import Schema
+
+FEWEST = 2
+
+
+@dataclass(frozen=True)
+class Combination:
+    """A combined release, and what became of the parts' rows."""
+
+    release: LocalRelease
+    joined_by: str | None
+    rows_in: list[int]
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        manifest = self.release.manifest
+        return {
+            "release": str(self.release.path),
+            "joined_by": self.joined_by,
+            "rows_in": self.rows_in,
+            "rows_out": manifest.rows,
+            "columns": self.release.schema.names,
+            "guarantee": manifest.guarantee.model_dump(),
+            "simulated": manifest.simulated,
+            "notes": list(self.notes),
+        }
+
+
+def combine(
+    parts: Sequence[str | Path | LocalRelease],
+    to: str | Path,
+    *,
+    name: str | None = None,
+    overwrite: bool = False,
+) -> Combination:
+    """Stack parts that have the same columns, or join those that have the same row key."""
+    if len(parts) < FEWEST:
+        raise UsageError("there is nothing to combine", hint="name two releases or more")
+    check_target(Path(to), overwrite=overwrite)
+    opened = [p if isinstance(p, LocalRelease) else LocalRelease.open(p) for p in parts]
+    check_apart(opened)
+    called = name or opened[0].name
+    check_name(called)
+    keys = {part.manifest.parameters.row_key for part in opened}
+    if len(keys) > 1:
+        shown = ", ".join("none" if key is None else key for key in sorted(keys, key=str))
+        raise UsageError(
+            f"the parts have different row keys: {shown}",
+            hint="perturb all of them with the same --row-key, or all without",
+        )
+    (key,) = keys
+    found = stacked(opened) if key is None else joined(opened, key)
+    release = write(
+        found.codes,
+        found.schema,
+        found.mechanism,
+        Path(to),
+        name=called,
+        nulls=nulls_of(opened),
+        simulated=any(part.manifest.simulated for part in opened),
+        collected=all(part.manifest.parameters.collected for part in opened),
+        suppressed_below=suppressed_in(opened),
+        overwrite=overwrite,
+    )
+    return Combination(release, key, [part.rows for part in opened], found.notes)
+
+
+def nulls_of(parts: Sequence[LocalRelease]) -> Nulls:
+    """What was done with NULLs in any part."""
+    done = {part.manifest.nulls for part in parts}
+    return next(word for word in ("drop", "as-value", "error") if word in done)
+
+
+def suppressed_in(parts: Sequence[LocalRelease]) -> int | None:
+    """The least of the limits, where some part has one."""
+    limits = [part.manifest.parameters.suppressed_below for part in parts]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+@dataclass(frozen=True)
+class Together:
+    schema: Schema
+    mechanism: Local
+    codes: list[Codes]
+    notes: tuple[str, ...] = ()
+
+
+def check_apart(parts: Sequence[LocalRelease]) -> None:
+    digests = [part.manifest.digest for part in parts]
+    if len(set(digests)) < len(digests):
+        raise UsageError("one part is named twice", hint="name each release once")
+
+
+def stacked(parts: Sequence[LocalRelease]) -> Together:
+    """Horizontally partitioned: more people, the same columns."""
+    first = parts[0]
+    for part in parts[1:]:
+        if part.manifest.attributes != first.manifest.attributes:
+            raise UsageError(
+                f"{str(part.path)!r} and {str(first.path)!r} have different columns or domains",
+                hint="perturb all parts with the same codebook; parts with other columns of the "
+                "same people need --row-key",
+            )
+        if part.manifest.parameters.columns != first.manifest.parameters.columns or (
+            part.manifest.parameters.joint != first.manifest.parameters.joint
+        ):
+            raise UsageError(
+                f"{str(part.path)!r} and {str(first.path)!r} were perturbed differently",
+                hint="perturb all parts with the same retention and replacement",
+            )
+    if not first.mechanism.local:
+        raise UsageError(
+            "parts whose replacements are their own values cannot be stacked: each part has its "
+            "own distribution",
+            hint="use --replace uniform, or a declared distribution, in all of them",
+        )
+    pieces = [part.codes() for part in parts]
+    columns = [np.concatenate([piece[j] for piece in pieces]) for j in range(len(pieces[0]))]
+    return Together(first.schema, first.mechanism, columns)
+
+
+def joined(parts: Sequence[LocalRelease], key: str) -> Together:
+    """Vertically partitioned: the same people, more columns."""
+    names = [name for part in parts for name in part.schema.names]
+    if len({n.casefold() for n in names}) < len(names):
+        twice = next(n for n in names if names.count(n) > 1)
+        raise UsageError(f"column {twice!r} is in two parts", hint="leave it out of one of them")
+    schema = Schema(tuple(a for part in parts for a in part.schema))
+    noise = []
+    for part in parts:
+        if isinstance(part.mechanism, WholeRows):
+            raise UsageError(
+                f"{part.name!r} was perturbed by whole rows, and cannot be joined",
+                hint="perturb its columns one by one",
+            )
+        noise += list(part.mechanism.columns)
+    keyed = [keys_of(part, key) for part in parts]
+    table = pa.table({"key": keyed[0], "row0": np.arange(len(keyed[0]))})
+    for i, keys in enumerate(keyed[1:], start=1):
+        other = pa.table({"key": keys, f"row{i}": np.arange(len(keys))})
+        table = table.join(other, "key", join_type="inner")
+    if not len(table):
+        raise UsageError(
+            f"no value of {key!r} is in all parts", hint="the parts must use the same keys"
+        )
+    columns: list[Codes] = []
+    for i, part in enumerate(parts):
+        rows = table[f"row{i}"].to_numpy()
+        columns += [column[rows] for column in part.codes()]
+    for part, keys in zip(parts, keyed, strict=True):
+        if len(keys) > len(table) and not part.mechanism.local:
+            raise UsageError(
+                f"{len(keys) - len(table):,} rows of {str(part.path)!r} have no partner, and its "
+                "replacements are its own values: the distribution of those is not known any more",
+                hint="use --replace uniform there, or parts with the same people",
+            )
+    lost = len(pa.chunked_array(keyed).unique()) - len(table)
+    notes = (f"{lost:,} keys are not in all parts: their rows were left out",) if lost else ()
+    return Together(schema, Retention(tuple(noise)), columns, notes)
+
+
+def keys_of(part: LocalRelease, key: str) -> pa.Array:
+    keys = pa.chunked_array(
+        [c for file in part.files for c in pq.read_table(file, columns=[key])[key].chunks],
+        pa.string(),
+    ).combine_chunks()
+    if len(keys.unique()) < len(keys):
+        raise ReleaseError(f"{part.name!r}: {key!r} repeats itself", hint="try `voile verify`")
+    return keys

@@ -1,0 +1,317 @@
+"""From rows to a release of perturbed rows: perturb, sort, verify, put in place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from voile import __version__
+from voile.client import Spec
+from voile.engines.duckdb.table import Table
+from voile.engines.parquet import write_part, write_table
+from voile.errors import TableError, UsageError
+from voile.kinds.descriptions import write_descriptions
+from voile.kinds.done import Done
+from voile.kinds.manifest import File, file_entry
+from voile.kinds.perturbed.check import check_perturbed
+from voile.kinds.perturbed.describe import describe_local
+from voile.kinds.perturbed.manifest import (
+    LocalManifest,
+    LocalParameters,
+    columns_of,
+    local_guarantee,
+    locally_disclosed,
+)
+from voile.kinds.perturbed.rare import without_rare
+from voile.kinds.perturbed.release import LocalRelease
+from voile.kinds.perturbed.specs import mechanism_of, schema_of
+from voile.kinds.perturbed.wish import PerturbWish, check_epsilon, noise_for
+from voile.kinds.staging import Staging, place_for, removed_with
+from voile.kinds.views.wish import Wish, check_name, check_nulls, choose_schema
+from voile.mechanisms.retention import ColumnNoise, Local, WholeRows
+from voile.noise import Key
+from voile.privacy.guarantee import NEARLY_SURE, after, chance
+from voile.progress import Progress, Silent
+from voile.schema import Schema, TupleIndex
+from voile.schema.index import code_type
+
+Codes = npt.NDArray[Any]
+FILE_ROWS = 2**22
+THREADS = 2
+
+
+@dataclass(frozen=True)
+class Perturbation(Done):
+    """A table that was perturbed."""
+
+    release: LocalRelease
+
+
+def perturb(
+    table: Any,
+    retention: float | Mapping[str, float] | Mapping[str | None, float],
+    replace: Any = "uniform",
+    columns: Sequence[str] | None = None,
+    simulate_seed: int | None = None,
+    **more: Any,
+) -> LocalRelease:
+    """Perturb every row of a table on its own: a path, a data frame, or what `voile.read` gave.
+
+    `retention` is the chance that a value is kept, for all columns or by name (others stay as they
+    are). `replace` says where other values come from: uniform, identity or swap, for all or by
+    name, or a distribution. `more` are the other options of PerturbWish: schema, nulls, name,
+    whole_rows, row_key, suppress_below, most_epsilon; and `to`, the release's folder.
+    """
+    wish = {
+        "retention": retention,
+        "replace": replace,
+        "columns": columns,
+        "simulate_seed": simulate_seed,
+    }
+    return perturb_table(table, **wish, **more).release
+
+
+def perturb_table(
+    table: Any,
+    *,
+    to: str | Path | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **wish: Any,
+) -> Perturbation:
+    """Perturb and tell the holder about it. `to` names the release's folder."""
+    asked = PerturbWish.of(wish)
+    with place_for(to, overwrite=overwrite) as target:
+        source = table if isinstance(table, Table) else Table(table)
+        done = perturbed(source, asked, target, overwrite=overwrite, progress=progress or Silent())
+    if to is None:
+        removed_with(done.release)
+    return done
+
+
+def perturbed(
+    table: Table, wish: PerturbWish, target: Path, *, overwrite: bool, progress: Progress
+) -> Perturbation:
+    rows = len(table)
+    if not rows:
+        raise TableError("the table has no rows to perturb", hint="see `voile inspect TABLE`")
+    name = wish.name or table.name
+    check_name(name)
+    schema, notes = schema_for(table, wish)
+    progress.start("reading", rows)
+    codes, keys = table.columns_of_codes(
+        schema, drop_nulls=wish.nulls == "drop", row_key=wish.row_key, progress=progress.advance
+    )
+    if not len(codes[0]):
+        raise TableError(
+            "no row is without NULLs", hint="use --nulls as-value, or leave columns out"
+        )
+    check_keys(keys, wish.row_key)
+    mechanism = noise_for(schema, wish)
+    check_epsilon(mechanism, schema, wish)
+    kept = without_rare(schema, codes, mechanism, wish.suppress_below)
+    schema, codes, mechanism = kept.schema, kept.codes, kept.mechanism
+    key = Key.fresh() if wish.simulate_seed is None else Key.from_seed(wish.simulate_seed)
+    progress.start("perturbing", len(codes))
+    shown = shuffled(mechanism, schema, codes, key, progress)
+    check_perturbed(mechanism, schema, codes, shown)
+    release = write(
+        shown,
+        schema,
+        mechanism,
+        target,
+        name=name,
+        nulls=wish.nulls,
+        simulated=wish.simulate_seed is not None,
+        suppressed_below=wish.suppress_below,
+        row_key=wish.row_key,
+        keys=keys,
+        overwrite=overwrite,
+    )
+    dropped = rows - len(codes[0])
+    told = (*notes, *kept.notes, *warnings(mechanism, schema, wish.row_key))
+    return Perturbation(release, rows, dropped, told)
+
+
+def schema_for(table: Table, wish: PerturbWish) -> tuple[Schema, list[str]]:
+    """The public domain: the declared one, or what the chosen columns hold."""
+    columns = wish.columns
+    if wish.row_key is not None:
+        table.check_columns([wish.row_key])
+        if columns is None and wish.schema is None:
+            columns = [c for c in table.columns if c != wish.row_key]
+    schema, notes = choose_schema(
+        table, Wish(columns=columns, schema=wish.schema, nulls=wish.nulls)
+    )
+    if wish.row_key in schema.names:
+        raise UsageError(
+            f"{wish.row_key!r} is the key of the rows and a column of the table",
+            hint="leave it out of --columns or of the codebook",
+        )
+    check_nulls(table, schema, wish.nulls)
+    return schema, notes
+
+
+def check_keys(keys: pa.Array | None, name: str | None) -> None:
+    if keys is None:
+        return
+    if keys.null_count:
+        raise TableError(f"row key {name!r} has NULLs", hint="every row needs a key")
+    if len(keys.unique()) < len(keys):
+        raise TableError(f"row key {name!r} repeats itself", hint="each row needs its own key")
+
+
+def warnings(mechanism: Local, schema: Schema, row_key: str | None) -> list[str]:
+    """What the holder should know before the release leaves."""
+    found = little_promised(mechanism.epsilon())
+    if row_key is not None:
+        found.append(f"this part tells {row_key} of every row: combine it, and do not publish it")
+    if isinstance(mechanism, WholeRows):
+        return found
+    public = [
+        name
+        for name, column in zip(schema.names, mechanism.columns, strict=True)
+        if column.public and column.size > 1
+    ]
+    if public:
+        found.append(f"public, told of every row as it is: {', '.join(public)}")
+    return found
+
+
+def little_promised(epsilon: float) -> list[str]:
+    """A warning where a belief may come near to certainty."""
+    believed = after(0.1, epsilon)
+    if believed <= NEARLY_SURE or not math.isfinite(epsilon):
+        return []
+    return [
+        f"ε = {epsilon:.4g} promises next to nothing: a belief of 0.1 may become "
+        f"{chance(believed)}; `voile plan --local` finds retentions that promise more"
+    ]
+
+
+def shuffled(
+    mechanism: Local, schema: Schema, codes: list[Codes], key: Key, progress: Progress
+) -> list[Codes]:
+    """Every column perturbed, several at a time."""
+    if isinstance(mechanism, WholeRows):
+        found = mechanism.perturb(codes, key.stream("rows"))
+        progress.advance(len(codes))
+        return found
+
+    def one(item: tuple[str, ColumnNoise, Codes]) -> Codes:
+        name, column, values = item
+        done = column.perturb(values, key.stream(f"column {name}"))
+        progress.advance(1)
+        return done
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(one, zip(schema.names, mechanism.columns, codes, strict=True)))
+
+
+# ---------------------------------------------------------------------- writing
+
+
+def write_collected(
+    batches: Iterator[list[Codes]], spec: Spec, target: Path, *, overwrite: bool
+) -> LocalRelease:
+    """A release of rows that clients have perturbed, as lists of their codes by column."""
+    schema = schema_of(spec)
+    narrow = [code_type(size) for size in schema.sizes]
+    found = [[c.astype(kind) for c, kind in zip(b, narrow, strict=True)] for b in batches]
+    codes = [np.concatenate([batch[j] for batch in found]) for j in range(len(narrow))]
+    nulls = "as-value" if any(a.null for a in schema) else "error"
+    return write(
+        codes,
+        schema,
+        mechanism_of(spec, schema),
+        target,
+        name=spec.name or "collected rows",
+        nulls=nulls,
+        collected=True,
+        overwrite=overwrite,
+    )
+
+
+def write(
+    codes: list[Codes],
+    schema: Schema,
+    mechanism: Local,
+    target: Path,
+    *,
+    name: str,
+    nulls: Any,
+    simulated: bool = False,
+    collected: bool = False,
+    suppressed_below: int | None = None,
+    row_key: str | None = None,
+    keys: pa.Array | None = None,
+    overwrite: bool,
+) -> LocalRelease:
+    """Write beside, verify, put in place. Rows are sorted: their order tells nothing."""
+    whole = isinstance(mechanism, WholeRows)
+    parameters = LocalParameters(
+        columns=columns_of(mechanism, schema),
+        joint=mechanism.retention if isinstance(mechanism, WholeRows) else None,
+        collected=collected,
+        suppressed_below=suppressed_below,
+        row_key=row_key,
+    )
+    with Staging(target, overwrite=overwrite) as staging:
+        (staging.folder / "data").mkdir()
+        parts = (
+            write_sorted(staging.folder, schema, codes)
+            if keys is None or row_key is None
+            else write_keyed(staging.folder, schema, codes, row_key, keys)
+        )
+        manifest = LocalManifest(
+            voile=__version__,
+            name=name,
+            method="frapp" if whole else "retention",
+            parameters=parameters,
+            guarantee=local_guarantee(mechanism, schema, collected=collected),
+            simulated=simulated,
+            nulls=nulls,
+            disclosed=locally_disclosed(schema, parameters, mechanism, nulls),
+            public_rows=len(codes[0]),
+            rows=len(codes[0]),
+            domain_size=str(schema.size),
+            attributes=schema.to_dict()["attributes"],
+            files=parts,
+        )
+        write_descriptions(staging.folder, manifest, describe_local)
+        staging.commit()
+    return LocalRelease.open(target)
+
+
+def write_sorted(folder: Path, schema: Schema, codes: list[Codes]) -> list[File]:
+    """The rows in the order of the domain, in files of a few million."""
+    keys = TupleIndex(schema.sizes).encode(codes)
+    keys.sort()
+    parts = [keys[start : start + FILE_ROWS] for start in range(0, max(1, len(keys)), FILE_ROWS)]
+
+    def one(item: tuple[int, Codes]) -> File:
+        number, some = item
+        path = folder / "data" / f"part-{number:05d}.parquet"
+        return file_entry(folder, path, write_part(path, schema, iter([some])))
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return list(pool.map(one, enumerate(parts)))
+
+
+def write_keyed(
+    folder: Path, schema: Schema, codes: list[Codes], name: str, keys: pa.Array
+) -> list[File]:
+    """One part of a table, in the order of its keys."""
+    order = pc.sort_indices(keys).to_numpy()
+    path = folder / "data" / "part-00000.parquet"
+    rows = write_table(path, schema, [c[order] for c in codes], name, keys.take(pa.array(order)))
+    return [file_entry(folder, path, rows)]

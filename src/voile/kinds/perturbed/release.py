@@ -1,0 +1,181 @@
+"""Rows that were perturbed one by one, and what is reconstructed from them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from voile.answering.local.axes import Noise
+from voile.answering.local.joint import Joint, joint_counts
+from voile.answering.local.source import LocalSource, Method
+from voile.answering.local.work import answer_local
+from voile.engines.duckdb.rows import View
+from voile.errors import ReleaseError, UsageError
+from voile.estimate import Answer
+from voile.kinds.asked import Asked
+from voile.kinds.perturbed.describe import describe_local
+from voile.kinds.perturbed.manifest import (
+    LocalManifest,
+    columns_of,
+    local_guarantee,
+    locally_disclosed,
+)
+from voile.kinds.release import Release
+from voile.mechanisms.retention import OWN_VALUES, ColumnNoise, Local, WholeRows
+from voile.query.query import Query
+from voile.schema import Interval
+
+FINE = 10_000
+"""Steps of an interval from which on nobody need be told of them."""
+METHODS: tuple[str, ...] = get_args(Method)
+
+
+class LocalRelease(Release):
+    """A table of which every row was perturbed on its own."""
+
+    kind = "a table perturbed row by row"
+    instead = (
+        "`voile exposure` measures what its rows tell; `voile query --method em` constrains counts"
+    )
+    manifest: LocalManifest
+
+    @cached_property
+    def mechanism(self) -> Local:
+        return self.manifest.mechanism
+
+    @property
+    def rows(self) -> int:
+        return self.manifest.rows
+
+    def column_ratios(self) -> dict[str, Fraction | None]:
+        """How much a value of each column can change the chance of what is seen of it."""
+        if isinstance(self.mechanism, WholeRows):
+            return {}
+        columns = zip(self.schema.names, self.mechanism.columns, strict=True)
+        return {name: column.ratio() for name, column in columns}
+
+    def describe(self) -> str:
+        return describe_local(self.manifest)
+
+    def check_terms(self) -> None:
+        manifest, mechanism = self.manifest, self.mechanism
+        terms = manifest.parameters
+        if terms.collected and not mechanism.local:
+            raise ReleaseError("manifest.json: nobody can swap values alone")
+        if terms.columns != columns_of(mechanism, self.schema):
+            raise ReleaseError("manifest.json: the parameters contradict each other")
+        if manifest.guarantee != local_guarantee(mechanism, self.schema, collected=terms.collected):
+            raise ReleaseError("manifest.json: the guarantee does not follow from the parameters")
+        if manifest.disclosed != locally_disclosed(self.schema, terms, mechanism, manifest.nulls):
+            raise ReleaseError("manifest.json does not say all that the release discloses")
+        if manifest.public_rows != manifest.rows:
+            raise ReleaseError("manifest.json: a perturbed table has as many rows as it had")
+
+    def columns_of(self, path: str) -> Any:
+        columns, key = super().columns_of(path), self.manifest.parameters.row_key
+        return columns if key is None else columns.insert(0, pa.field(key, pa.string()))
+
+    # ------------------------------------------------------------------ counting from it
+
+    def _check_asked(self, asked: Asked) -> None:
+        if asked.refine:
+            raise UsageError(
+                "a table perturbed row by row is not refined", hint="try --method em instead"
+            )
+        checked_method(asked.method)
+
+    def _answer(self, query: Query, view: View, asked: Asked) -> Answer:
+        return answer_local(
+            query, self._source(view, asked), asked.confidence, simultaneous=asked.simultaneous
+        )
+
+    def _explain(self, query: Query, view: View, asked: Asked) -> dict[str, Any]:
+        from voile.answering.local.explain import explain_local  # noqa: PLC0415
+
+        return explain_local(query, self._source(view, asked))
+
+    def _source(self, view: View, asked: Asked) -> LocalSource:
+        mechanism = self.mechanism
+        joint = mechanism.retention if isinstance(mechanism, WholeRows) else None
+        return LocalSource(
+            engine=view,
+            domain=self._sums(view, asked.memory, exact=True),
+            schema=self.schema,
+            rows=self.manifest.rows,
+            noise=self._noise,
+            joint=joint,
+            method=checked_method(asked.method),
+            remarks=self._remarks,
+        )
+
+    @cached_property
+    def _remarks(self) -> dict[str, str]:
+        """What was done to columns before, which no answer can undo."""
+        least, parts = self.manifest.parameters.suppressed_below, self.manifest.parameters.columns
+        found = {
+            name: f"values of {name} that fewer than {least} rows have are NULL, and not counted"
+            for name, part in parts.items()
+            if least is not None and part.replace in OWN_VALUES and part.retention < 1
+        }
+        coarse = (a for a in self.schema if isinstance(a.domain, Interval) and a.size < FINE)
+        return found | {
+            a.name: f"{a.name} is known in steps of {a.domain.step:g}"
+            for a in coarse
+            if isinstance(a.domain, Interval)
+        }
+
+    @cached_property
+    def _noise(self) -> dict[str, Noise]:
+        if isinstance(self.mechanism, WholeRows):
+            return {}
+        return {
+            name: noise_of(column)
+            for name, column in zip(self.schema.names, self.mechanism.columns, strict=True)
+        }
+
+    def joint_counts(self, cells: Mapping[str, npt.NDArray[np.int64]], method: str = "em") -> Joint:
+        """Estimated counts over the product of classes of columns, and how far they may be off.
+
+        cells[name][code] is the class (0, 1, …) of each value of that column's domain. Method
+        'stopped' is EM ended where it fits as well as the truth would: see reconstruct/maximum.py.
+        """
+        asked = "stopped" if method == "stopped" else checked_method(method)
+        for name in cells:
+            self.schema[name]  # refused where there is no such attribute
+        joint = self.mechanism.retention if isinstance(self.mechanism, WholeRows) else None
+        return joint_counts(self._codes, cells, self._noise, self.rows, asked, joint)
+
+    @cached_property
+    def _codes(self) -> dict[str, npt.NDArray[Any]]:
+        return dict(zip(self.schema.names, self.codes(), strict=True))
+
+    def codes(self) -> list[npt.NDArray[Any]]:
+        """Every row's place in each attribute's domain, a column at a time."""
+        return self._view.codes()
+
+    @property
+    def files(self) -> list[Path]:
+        """The Parquet files with its rows."""
+        return self._parts
+
+
+def noise_of(column: ColumnNoise) -> Noise:
+    own = not column.local
+    masses = None if column.parts is None else column.masses()
+    return Noise(column.retention, masses, own=own, permuted=column.replace == "swap")
+
+
+def checked_method(method: str | None) -> Method:
+    for known in get_args(Method):
+        if method == known:
+            return known  # type: ignore[no-any-return]
+    if method is None:
+        return "inversion"
+    raise UsageError(f"method {method!r} is not known", hint=f"use {' or '.join(METHODS)}")

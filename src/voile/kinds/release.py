@@ -1,0 +1,297 @@
+"""A release: all that leaves the house, in one folder that describes itself.
+
+NAME.voile/
+  manifest.json      what it is, what is promised, the public domain, a hash of every file
+  datapackage.json   the same columns for tools that know Frictionless data packages
+  README.md          how to read it and to count from it without Voile
+  data/part-*.parquet
+  history/part-*.parquet   in a series: every tuple that its views have shown, and how often
+"""
+
+from __future__ import annotations
+
+import html
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from voile.engines.duckdb.rows import View
+from voile.engines.duckdb.table import read_all
+from voile.engines.parquet import arrow_schema
+from voile.errors import ReleaseError, UsageError
+from voile.estimate import Answer, checked_confidence
+from voile.kinds.asked import MEMORY, Asked
+from voile.kinds.manifest import HISTORY_FILES, MANIFEST, PARTIAL, Manifest
+from voile.query import DomainSums, parse
+from voile.query.bind import Tables
+from voile.query.query import Query
+from voile.schema import Keys, Schema, TupleIndex
+from voile.units import byte_count
+
+SMALLEST_MEMORY = 2**24
+
+
+class Release(ABC):
+    """What was published, with what is promised about it; estimates come from `query`."""
+
+    kind: ClassVar[str] = "a release"
+    instead: ClassVar[str] = ""
+    """What to do with it where something else was asked for."""
+    manifest: Manifest
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        self.path = path
+        self.manifest = manifest
+        self._beside: tuple[Any, View, Tables] | None = None
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """Open a release: reads its manifest and checks that its files are there, whole.
+
+        Reads data only; nothing in a release is ever executed. `verify` checks every byte.
+        """
+        folder = Path(path)
+        if not folder.is_dir():
+            raise UsageError(f"there is no release {str(path)!r}", hint="a release is a folder")
+        if PARTIAL in folder.resolve().name:
+            raise ReleaseError(
+                f"{str(path)!r} was left by a run that did not finish", hint="delete it"
+            )
+        return cls.read(folder)
+
+    @classmethod
+    def read(cls, folder: Path) -> Self:
+        """Read a folder that may not be in its place yet."""
+        from voile.kinds.registry import (  # noqa: PLC0415  (they are made from this class)
+            KINDS,
+            read_manifest,
+        )
+
+        try:
+            raw = (folder / MANIFEST).read_bytes()
+        except OSError:
+            raise ReleaseError(
+                f"{str(folder)!r} has no manifest.json: not a release, or one that is incomplete",
+                hint="name the folder that voile publish, perturb or combine wrote",
+            ) from None
+        manifest = read_manifest(raw)
+        for file in manifest.files:
+            check_inside(file.path)
+            found = folder / file.path
+            inside = found.resolve().is_relative_to(folder.resolve())
+            if not found.is_file() or found.is_symlink() or not inside:
+                raise ReleaseError(f"{file.path} is missing from {str(folder)!r}")
+            if found.stat().st_size != file.bytes:
+                raise ReleaseError(f"{file.path} was changed: it does not have {file.bytes} bytes")
+        release = KINDS[type(manifest)](folder, manifest)
+        if not isinstance(release, cls):
+            raise UsageError(
+                f"{str(folder)!r} is {release.kind}, and this is for {cls.kind}",
+                hint=release.instead,
+            )
+        return release
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> Self:
+        """Copy to a folder of that name: written beside, verified, then renamed into place."""
+        from voile.kinds.staging import copy  # noqa: PLC0415  (it opens what it has written)
+
+        copy(self, Path(path), overwrite=overwrite)
+        return self.open(path)
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    def name(self) -> str:
+        """What the table is called in SQL."""
+        return self.manifest.name
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The public domain: the columns and the values that they may have."""
+        return self.manifest.schema_
+
+    @abstractmethod
+    def describe(self) -> str:
+        """In plain words: what is promised, against whom, what not, and how to count from it."""
+
+    @abstractmethod
+    def check_terms(self) -> None:
+        """Recompute, from the parameters as they are written down, all that is promised."""
+
+    # ------------------------------------------------------------------ counting from it
+
+    def query(
+        self,
+        sql: str,
+        confidence: float = 0.95,
+        *,
+        tables: Mapping[str, object] | None = None,
+        simultaneous: bool = False,
+        refine: bool = False,
+        method: str | None = None,
+        memory: int | str = MEMORY,
+        exact: bool = False,
+    ) -> Answer:
+        """Estimate what the SQL would give on the original table.
+
+        `tables` are tables of your own that the SQL may look things up in, by name: files or
+        data frames. `simultaneous` makes the intervals of all groups hold at once. `refine` weighs
+        each estimate against a model of the table (see `refine`). `method` chooses how rows that
+        were perturbed one by one are reconstructed: inversion or em. `memory` (bytes, or 4GB) is
+        what counting the domain may use; what needs more is estimated from a sample of the domain,
+        whose error is included, or refused with `exact`.
+        """
+        asked = Asked(
+            checked_confidence(confidence),
+            tables or {},
+            simultaneous,
+            refine,
+            method,
+            memory,
+            exact,
+        )
+        self._check_asked(asked)
+        view, columns = self._with_tables(asked.tables)
+        return self._answer(parse(sql, self.schema, columns), view, asked)
+
+    def explain(
+        self,
+        sql: str,
+        *,
+        tables: Mapping[str, object] | None = None,
+        memory: int | str = MEMORY,
+        exact: bool = False,
+    ) -> dict[str, Any]:
+        """How the estimate comes about: what was counted, how the domain was, the arithmetic."""
+        asked = Asked(tables=tables or {}, memory=memory, exact=exact)
+        view, columns = self._with_tables(asked.tables)
+        return self._explain(parse(sql, self.schema, columns), view, asked)
+
+    @abstractmethod
+    def _check_asked(self, asked: Asked) -> None:
+        """Refuse ways of answering that this kind of release does not have."""
+
+    @abstractmethod
+    def _answer(self, query: Query, view: View, asked: Asked) -> Answer: ...
+
+    @abstractmethod
+    def _explain(self, query: Query, view: View, asked: Asked) -> dict[str, Any]: ...
+
+    @cached_property
+    def _view(self) -> View:
+        return self._opened_view()
+
+    def _opened_view(self, which: str = "current") -> View:  # noqa: ARG002  (for series)
+        return View(self._parts, self.schema)
+
+    @property
+    def _parts(self) -> list[Path]:
+        return self._parquet("data/")
+
+    def _parquet(self, folder: str) -> list[Path]:
+        return [
+            (self.path / f.path).resolve()
+            for f in self.manifest.files
+            if f.path.endswith(".parquet") and f.path.startswith(folder)
+        ]
+
+    def _sums(self, view: View, amount: int | str, *, exact: bool) -> DomainSums:
+        """Kept for as long as the view, so that what was computed once is remembered."""
+        memory = byte_count(amount)
+        if memory < SMALLEST_MEMORY:
+            raise UsageError(f"{memory:,} bytes of memory are too few", hint="give at least 16MB")
+        found: dict[tuple[int, bool], DomainSums] = view.__dict__.setdefault("sums_kept", {})
+        key = (memory, exact)
+        if key not in found:
+            found[key] = DomainSums(self.schema, view.domain, memory=memory, exact=exact)
+        return found[key]
+
+    def _with_tables(
+        self, tables: Mapping[str, object], which: str = "current"
+    ) -> tuple[View, Tables]:
+        """The view beside the analyst's tables, and the columns of those."""
+        if not isinstance(tables, Mapping) or not all(isinstance(name, str) for name in tables):
+            raise UsageError("tables are given by name", hint='tables={"regions": frame}')
+        if not tables:
+            return (self._view if which == "current" else self._opened_view(which)), {}
+        if len({name.lower() for name in tables}) < len(tables):
+            raise UsageError(
+                f"two tables have one name: {', '.join(tables)}",
+                hint="SQL does not tell upper case from lower case",
+            )
+        files = fingerprint(tables)
+        key = files and (which, *files)
+        if key is None or self._beside is None or self._beside[0] != key:
+            view = self._opened_view(which)
+            columns = {name: view.add_table(name, read_all(t)) for name, t in tables.items()}
+            self._beside = (key, view, columns)
+        return self._beside[1], self._beside[2]
+
+    # ------------------------------------------------------------------ its rows
+
+    def columns_of(self, path: str) -> Any:  # noqa: ARG002  (for those that have others)
+        """The Arrow schema that one of its Parquet files must have."""
+        return arrow_schema(self.schema)
+
+    def counts_rows(self, path: str) -> bool:
+        """Whether the rows of that file are counted as rows of the release."""
+        return not path.startswith(HISTORY_FILES)
+
+    def foreign_attribute(self) -> str | None:
+        """An attribute with values outside its domain, which no sound release has."""
+        return View(self._parts, self.schema).outside()
+
+    def keys(self) -> Keys:
+        """The rows of the view by their places in the domain, in order."""
+        view = View(self._parts, self.schema)
+        return TupleIndex(self.schema.sizes).encode(view.codes())
+
+    def to_arrow(self) -> Any:
+        """The rows that were published, noise and all, as an Arrow table."""
+        wanted = arrow_schema(self.schema)
+        tables = [pq.read_table(part, partitioning=None).cast(wanted) for part in self._parts]
+        return pa.concat_tables(tables) if tables else wanted.empty_table()
+
+    def to_pandas(self) -> Any:
+        """The published rows as a pandas DataFrame; needs pandas."""
+        return self.to_arrow().to_pandas()
+
+    def to_polars(self) -> Any:
+        """The published rows as a polars DataFrame; needs polars."""
+        import polars  # noqa: PLC0415  (an optional package)
+
+        return polars.from_arrow(self.to_arrow())
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name!r}, {self.manifest.rows:,} rows)"
+
+    def __rich__(self) -> Any:
+        from rich.markdown import Markdown  # noqa: PLC0415  (only when printed)
+
+        return Markdown(self.describe())
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(self.describe())}</pre>{self.schema._repr_html_()}"
+
+
+def fingerprint(tables: Mapping[str, object]) -> Any:
+    """By which files are known to be unchanged; None for objects, which may change unseen."""
+    found = []
+    for name, table in tables.items():
+        file = Path(table) if isinstance(table, str | Path) else None
+        if file is None or not file.is_file():
+            return None
+        state = file.stat()
+        found.append((name, str(file.resolve()), state.st_mtime_ns, state.st_size))
+    return tuple(found)
+
+
+def check_inside(path: str) -> None:
+    """A manifest names files inside its folder, never elsewhere."""
+    if Path(path).is_absolute() or ".." in Path(path).parts or "\\" in path:
+        raise ReleaseError(f"manifest.json names a file outside the release: {path!r}")

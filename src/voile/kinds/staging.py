@@ -1,0 +1,159 @@
+"""Writing a release: beside its place, verified, then renamed into it."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from voile.engines.parquet import sync
+from voile.errors import UsageError, VoileError
+from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, PARTIAL
+from voile.kinds.release import Release
+from voile.kinds.verification import check, check_files
+
+PUBLIC = 0o755
+"""The rights of a release: all may read it. Until then it has those of a temporary folder."""
+
+
+def check_target(target: Path, *, overwrite: bool) -> None:
+    """Refuse what would lose something or could not be opened afterwards."""
+    if not target.name:
+        raise UsageError("no release was named", hint="such as people.voile")
+    if PARTIAL in target.name:
+        raise UsageError(f"a release cannot be called {target.name!r}", hint="choose another name")
+    if target.is_symlink():
+        raise UsageError(f"{str(target)!r} is a link", hint="name the folder itself")
+    if target.exists() and not overwrite:
+        raise UsageError(
+            f"{str(target)!r} exists already", hint="choose another name, or pass --overwrite"
+        )
+    if target.exists():
+        check_is_release(target)
+    check_outside(target)
+    if not target.absolute().parent.is_dir():
+        raise UsageError(
+            f"there is no folder {str(target.absolute().parent)!r}", hint="make it first"
+        )
+
+
+def check_outside(path: Path) -> None:
+    """Refuse to write into a release: it is sealed, and whoever gets it would get this too."""
+    if (outer := enclosing_release(path)) is not None:
+        raise UsageError(
+            f"{str(path)!r} is inside the release {str(outer)!r}, which would not be sound "
+            "any more",
+            hint="choose a place beside it",
+        )
+
+
+def enclosing_release(path: Path) -> Path | None:
+    """The release that a path lies in, whatever state it is in."""
+    for folder in path.resolve().parents:
+        if all((folder / name).is_file() for name in (MANIFEST, DATA_PACKAGE)):
+            return folder
+    return None
+
+
+def check_is_release(target: Path) -> None:
+    """Only a release, and nothing that someone has put into it, may be replaced."""
+    try:
+        check_files(Release.open(target))
+    except VoileError as reason:
+        raise UsageError(
+            f"{str(target)!r} is not replaced, for it is not a sound release: {reason.message}",
+            hint="choose another name, or move it away",
+        ) from None
+
+
+class Staging:
+    """A folder beside the target that becomes the target, or nothing."""
+
+    def __init__(self, target: Path, *, overwrite: bool = False) -> None:
+        check_target(target, overwrite=overwrite)
+        self.target = target.absolute()
+        self._overwrite = overwrite
+
+    def __enter__(self) -> Staging:
+        parent = self.target.parent
+        try:
+            made = tempfile.mkdtemp(prefix=f".{self.target.name[:100]}{PARTIAL}", dir=parent)
+        except OSError as error:
+            raise UsageError(
+                f"cannot write to {str(parent)!r}: {error.strerror}", hint="choose another folder"
+            ) from None
+        self.folder = Path(made)
+        return self
+
+    def commit(self, before: Callable[[Release], None] | None = None) -> None:
+        """Verify what was written and put it in place.
+
+        `before` is called when all is written and sound. Until it has returned, and the folder
+        is in its place, nobody but its owner can look into it.
+        """
+        written = Release.read(self.folder)
+        check(written)
+        for path in [*self.folder.rglob("*"), self.folder]:
+            sync(path)
+        # The target may have changed since the start.
+        check_target(self.target, overwrite=self._overwrite)
+        if before:
+            before(written)
+        if self.target.exists():
+            self._replace()
+        else:
+            self.folder.rename(self.target)  # fails if something appeared just now
+            self.target.chmod(PUBLIC)
+        sync(self.target)
+        sync(self.target.parent)
+
+    def _replace(self) -> None:
+        """Put the new release in the place of the old one, which is kept until that is done."""
+        aside = self.folder.with_name(self.folder.name.replace(PARTIAL, ".replaced-"))
+        self.target.rename(aside)
+        try:
+            self.folder.rename(self.target)
+        except BaseException:
+            if self.unseen:
+                aside.rename(self.target)
+            raise
+        self.target.chmod(PUBLIC)
+        shutil.rmtree(aside, ignore_errors=True)
+
+    @property
+    def unseen(self) -> bool:
+        """Whether what was written has not been put in place."""
+        return self.folder.exists()
+
+    def __exit__(self, *_: object) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@contextmanager
+def place_for(to: str | Path | None, *, overwrite: bool) -> Iterator[Path]:
+    """The named target, if it may be used, or a temporary one that goes if nothing comes of it."""
+    if to is not None:
+        check_target(Path(to), overwrite=overwrite)  # before any work is done
+        yield Path(to)
+        return
+    home = Path(tempfile.mkdtemp(prefix="voile-"))
+    try:
+        yield home / "release.voile"
+    except BaseException:
+        shutil.rmtree(home, ignore_errors=True)
+        raise
+
+
+def removed_with(release: Release) -> None:
+    """Let the temporary folder of a release go when the release does."""
+    weakref.finalize(release, shutil.rmtree, release.path.parent, ignore_errors=True)
+
+
+def copy(release: Release, target: Path, *, overwrite: bool) -> Release:
+    with Staging(target, overwrite=overwrite) as staging:
+        shutil.copytree(release.path, staging.folder, dirs_exist_ok=True)
+        staging.commit()
+    return Release.open(target)

@@ -1,0 +1,230 @@
+"""A release in plain words, for people who must decide whether to trust or to use it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+
+from voile.kinds.manifest import Manifest, ViewManifest
+from voile.kinds.views.terms import reached
+from voile.mechanisms import AlphaBeta, Series, Shaped
+from voile.mechanisms.series_scores import single
+from voile.schema.schema import large
+from voile.units import counted
+
+NOT_PROMISED = """\
+- Nothing is promised to people about whom more was known beforehand than the prior above.
+- Less, where the number of rows is told exactly, to someone who is nearly sure of all but a few \
+records: they can count, and the rest is a list of which so many are real.
+- Nothing about facts that hold for a whole group: the release exists to show those.
+- Nothing against someone who knows how records hang together (brothers, a household): \
+two related records tell more than one (Theorem 6.1)."""
+ONE_RELEASE = """
+- Nothing about this table and a second release of it together: each release spends its own."""
+ONE_SERIES = """
+- Nothing about this series and another release of the same people together: each spends its own.
+- Nothing about when a record came or went, to someone who knows that it was there at some time."""
+
+COMBINES = {
+    "multiset": "combines all views where the table was declared never to change.",
+    "set": "combines all views where it was declared how much may change.",
+}
+
+
+def describe(manifest: ViewManifest) -> str:
+    return page(
+        manifest,
+        what=f"A noisy view of a private table: {counted(manifest.rows, 'row')}, real records and "
+        "noise mixed.",
+        promised=[
+            manifest.promise.explain(),
+            f"The promise is about {manifest.guarantee.unit}.",
+            *_series(manifest),
+            *_likely(manifest),
+            *_weak(manifest),
+            *_linked(manifest),
+            *_epsilon(manifest),
+        ],
+        not_promised=[
+            NOT_PROMISED + (ONE_RELEASE if manifest.parameters.series is None else ONE_SERIES)
+        ],
+        counting=counting(manifest.mechanism),
+    )
+
+
+def page(
+    manifest: Manifest,
+    *,
+    what: str,
+    promised: Sequence[str],
+    not_promised: Sequence[str],
+    counting: Sequence[str],
+    before: Sequence[str] = (),
+) -> str:
+    """The page of any kind of release, from what is particular to it."""
+    lines = [f"# {manifest.name}", ""]
+    if manifest.simulated:
+        lines += ["**Simulation: made from a chosen seed. It protects nobody.**", ""]
+    lines += [
+        f"{what} {len(manifest.attributes)} attributes, "
+        f"{large(int(manifest.domain_size))} possible tuples.",
+        "",
+        "## What is promised",
+        *promised,
+        "",
+        "## What is not promised",
+        *not_promised,
+        "",
+        "## What the release tells exactly",
+        *(f"- {d.what}: {d.why}" for d in manifest.disclosed),
+        *(["- nothing beyond the promise"] if not manifest.disclosed else []),
+        "",
+        *before,
+        "## How to count from it without Voile",
+        *counting,
+        "",
+        f"NULLs in the table: {null_words(manifest)}. Written by Voile {manifest.voile}.",
+    ]
+    return "\n".join(lines)
+
+
+def _series(manifest: ViewManifest) -> list[str]:
+    series = manifest.parameters.series
+    if series is None:
+        return []
+    return [
+        f"This is view {series.view} of at most {series.views} of the series {series.name}. The "
+        "promise holds for all of its views together, "
+        + (
+            "and the table was declared never to change."
+            if series.changes_at_most == 0
+            else "whatever rows come and go in between."
+        )
+        + f" The views so far take a belief of {manifest.promise.prior:.3g} to at most "
+        f"{series.posterior:.3g}.",
+        *_edits(manifest),
+    ]
+
+
+def _edits(manifest: ViewManifest) -> list[str]:
+    """What an edited row is worth to someone who knows that it is the same person's."""
+    mechanism, series = manifest.mechanism, manifest.parameters.series
+    assert isinstance(mechanism, Series) and series is not None  # noqa: S101
+    if series.changes_at_most == 0:
+        return []
+    most = reached(manifest.promise, mechanism.noise.followed())
+    return [
+        "To edit a row is to remove a record and to add another; each has the promise, the two "
+        "together do not. Someone who follows one person's row through an edit before every view "
+        f"may come to believe in it with up to {most:.3g} after all {series.views} views."
+    ]
+
+
+def _likely(manifest: ViewManifest) -> list[str]:
+    if manifest.guarantee.likely is None:
+        return []
+    return [
+        "Noise has a shape: more of it where records are likely. There "
+        f"{manifest.guarantee.likely}."
+    ]
+
+
+def _weak(manifest: ViewManifest) -> list[str]:
+    if Fraction(manifest.promise.prior) * int(manifest.domain_size) >= 1:
+        return []
+    return [
+        "**A weak promise**: someone who knows that a person is in the table, and nothing else, "
+        "believes more than the prior already, and is promised against nothing."
+    ]
+
+
+def _linked(manifest: ViewManifest) -> list[str]:
+    promise = manifest.promise
+    if promise.adversary == "exclusive":
+        return []
+    reached = float(manifest.mechanism.likelihood_ratio().linked_posterior(promise.prior))
+    return [
+        f"Someone with such a list, who gives each entry at most {promise.prior:.3g}, may come to "
+        f"believe in one of them with up to {reached:.3g}. Against them, publish with "
+        "--adversary exclusive."
+    ]
+
+
+def _epsilon(manifest: ViewManifest) -> list[str]:
+    e = manifest.guarantee.epsilon
+    parts = [
+        f"{e.add_remove:.4g} for adding or removing a record" if e.add_remove is not None else "",
+        f"{e.swap:.4g} for exchanging one" if e.swap is not None else "",
+    ]
+    if not any(parts):
+        return []
+    return [
+        "In differential privacy's terms, between tables that agree in what is told exactly: ε = "
+        + ", ".join(part for part in parts if part)
+        + "."
+    ]
+
+
+def null_words(manifest: Manifest) -> str:
+    return {
+        "error": "refused, except where the schema has NULL as a value",
+        "drop": "rows with one were left out",
+        "as-value": "kept, as one more value of their attribute",
+    }[manifest.nulls]
+
+
+def counting(mechanism: AlphaBeta | Shaped | Series) -> list[str]:
+    if isinstance(mechanism, Shaped):
+        return counting_shaped(mechanism)
+    if isinstance(mechanism, Series):
+        return counting_series(mechanism)
+    return [
+        "Count the rows of data/*.parquet that satisfy your condition: n_V. Count the tuples of "
+        "the domain (every combination of the values listed in manifest.json) that satisfy it: "
+        "n_D. Then",
+        "",
+        f"    estimate = (n_V - {mechanism.noise_mean!r} * n_D) / {mechanism.excess!r}",
+        f"    standard error = sqrt({_variance(mechanism)}) / {mechanism.excess!r}",
+        "",
+        "where x is the estimate, or 0 if that is negative.",
+    ]
+
+
+def counting_shaped(mechanism: Shaped) -> list[str]:
+    a = mechanism.retention
+    return [
+        "Count the rows of data/*.parquet that satisfy your condition: n_V. For each tuple t of "
+        "the domain that satisfies it, multiply the chances of its values (the parts in "
+        "manifest.json divided by 2**32; 1/size for an attribute without parts): s(t). Then",
+        "",
+        f"    mu(t) = {mechanism.floor!r} + min({mechanism.strength!r} * s(t), {mechanism.cap!r})",
+        f"    estimate = (n_V - sum of mu(t)) / {a!r}",
+        f"    standard error = sqrt({a * (1 - a)!r} * x + sum of mu(t) * (1 + mu(t))) / {a!r}",
+        "",
+        "where x is the estimate, or 0 if that is negative.",
+    ]
+
+
+def counting_series(mechanism: Series) -> list[str]:
+    scores = single(mechanism.noise, mechanism.view_number)
+    fresh, again = mechanism.on_unseen, mechanism.on_seen
+    return [
+        "Take the rows of history/*.parquet that satisfy your condition. In voile_history are a "
+        "tuple's counts in all views of the series; y is the last of them. A tuple is seen if one "
+        "of the others is not 0. Count the tuples of the domain (every combination of the values "
+        "listed in manifest.json) that satisfy the condition: n_D. Add up, over the rows,",
+        "",
+        f"    seen     (y - {again.noise_mean!r}) / {again.excess!r} + {-scores.empty!r}",
+        f"    unseen   y / {fresh.excess!r}",
+        "",
+        f"    estimate = sum - {-scores.empty!r} * n_D",
+        "",
+        "That is from the last view alone, whatever happened to the table in between. Voile "
+        + COMBINES[mechanism.form],
+    ]
+
+
+def _variance(mechanism: AlphaBeta) -> str:
+    kept = mechanism.retention * (1 - mechanism.retention)
+    cells = "n_D" if mechanism.form == "multiset" else "(n_D - x)"
+    return f"{kept!r} * x + {mechanism.noise_variance!r} * {cells}"

@@ -1,0 +1,138 @@
+"""What a view of a series has beside its rows: the histories of tuples, and what they score."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from voile.engines.history import history_counts, read_history
+from voile.errors import ReleaseError
+from voile.mechanisms import Series
+from voile.mechanisms.series import Counts, History, Scored, read_texts
+from voile.mechanisms.series_scores import combined, single
+from voile.query.rows import HISTORY, SCORE, SPREAD
+from voile.schema import Schema, TupleIndex
+
+Name = Literal["current", "combined"]
+
+
+class Histories:
+    """The tuples that the views of a series have shown, and two estimators that read them."""
+
+    def __init__(
+        self, files: Sequence[Path], schema: Schema, mechanism: Series, changes: int | None
+    ) -> None:
+        self.files = list(files)
+        self._schema = schema
+        self._mechanism = mechanism
+        self._changes = changes
+
+    @property
+    def view(self) -> int:
+        return self._mechanism.view_number
+
+    @cached_property
+    def texts(self) -> list[str]:
+        return self._listed[0]
+
+    @cached_property
+    def _listed(self) -> tuple[list[str], Counts, npt.NDArray[np.int64]]:
+        """The different histories, as texts and counts, and how many tuples have each."""
+        try:
+            texts, tuples = history_counts(self.files)
+            return texts, read_texts(texts, self.view), np.array(tuples, np.int64)
+        except ValueError as error:
+            raise broken(error) from None
+
+    @cached_property
+    def history(self) -> History:
+        try:
+            keys, texts, which = read_history(self.files, self._schema)
+            return History(keys, read_texts(texts, self.view)[which])
+        except ValueError as error:
+            raise broken(error) from None
+
+    def of(self, codes: Sequence[npt.NDArray[Any]]) -> Counts:
+        """The histories of tuples, given by the places of their values."""
+        wanted = TupleIndex(self._schema.sizes).encode(codes)
+        known = self.history
+        places = np.searchsorted(known.keys, wanted)
+        found = np.zeros((len(wanted), self.view), np.uint32)
+        inside = places < len(known.keys)
+        inside[inside] = known.keys[places[inside]] == wanted[inside]
+        found[inside] = known.counts[places[inside]]
+        return found
+
+    # ------------------------------------------------------------------ estimators
+
+    def estimator(self, name: Name) -> Scored:
+        return self._current if name == "current" else self._combined
+
+    @cached_property
+    def _current(self) -> Scored:
+        noise = self._mechanism.noise
+        return Scored(single(noise, self.view), noise.retention)
+
+    @cached_property
+    def _combined(self) -> Scored:
+        """All views together, where it is known how much may have changed.
+
+        In the multiset form only if nothing may: how far several equal records that come and go
+        take it from the truth is not known.
+        """
+        noise = self._mechanism.noise
+        assert self._changes is not None  # noqa: S101
+        changes = self._changes * (self.view - 1)
+        return Scored(combined(noise, self.view), noise.retention, changes)
+
+    def best(self, tuples: float) -> Name:
+        """The estimator with the smaller error for a count over so many tuples of D.
+
+        By public numbers alone: what the views show has no say in it.
+        """
+        of_changes = self._mechanism.form == "set" or self._changes == 0
+        if self._changes is None or self.view == 1 or not of_changes:
+            return "current"
+        alone = self._mechanism.noise.single_variance(self.view) * tuples
+        together = self._combined.scores.noise_variance * tuples + self._combined.drift**2
+        return "combined" if together < alone else "current"
+
+    def scores(self, name: Name) -> Any:
+        """The score and the spread of every history that occurs."""
+        texts, counts, _ = self._listed
+        scores = self.estimator(name).scores
+        value, spread = scores.of(counts)
+        return pa.table(
+            {
+                HISTORY: pa.array(texts, pa.string()),
+                SCORE: pa.array(value - scores.empty, pa.float64()),
+                SPREAD: pa.array(spread, pa.float64()),
+            }
+        )
+
+    def records(self, size: int) -> float:
+        """About how many records the table has."""
+        _, counts, tuples = self._listed
+        scores = self.estimator(self.best(float(size))).scores
+        return float(tuples @ (scores.of(counts)[0] - scores.empty)) + scores.empty * float(size)
+
+    def note(self, name: Name) -> str:
+        """Which views an answer is from, and what its interval allows for."""
+        if name == "current":
+            return f"from view {self.view} of the series alone"
+        drift = self._combined.drift
+        allowed = f"; changes between them are allowed for by ± {drift:.3g}" if drift else ""
+        return f"from all {self.view} views of the series together{allowed}"
+
+
+def broken(reason: ValueError) -> ReleaseError:
+    return ReleaseError(
+        f"history/: {reason}",
+        hint="the release was damaged, or was not written by Voile; ask for it again",
+    )

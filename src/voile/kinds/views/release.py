@@ -1,0 +1,304 @@
+"""A view of a private table: records kept by chance, and noise from the whole domain."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from voile.answering import Model, Shape, Source, answer, explain
+from voile.arrays import Floats
+from voile.engines.duckdb.rows import View
+from voile.engines.history import history_schema
+from voile.engines.parquet import tuples
+from voile.errors import ReleaseError, UsageError
+from voile.estimate import Answer, Bound
+from voile.kinds.asked import Asked
+from voile.kinds.manifest import HISTORY_FILES, MANIFEST, Manifest, ViewManifest
+from voile.kinds.release import Release
+from voile.kinds.views import refining
+from voile.kinds.views.describe import describe
+from voile.kinds.views.histories import Histories, Name
+from voile.kinds.views.terms import disclosed, guarantee, parameters_of, series_part
+from voile.mechanisms import AlphaBeta, Series, Shaped
+from voile.mechanisms.series import Scored
+from voile.privacy import DGamma
+from voile.privacy.adversary import Evidence
+from voile.privacy.planner import protected_priors
+from voile.query import DomainSums
+from voile.query.bind import Tables
+from voile.query.predicate import Term
+from voile.query.query import Query
+from voile.query.rows import SCORE, SPREAD
+from voile.refine import Refinement
+from voile.refine import storage as refinement_file
+
+
+class ViewRelease(Release):
+    """A published view with what is promised about it."""
+
+    kind = "a noisy view of a table"
+    instead = "`voile attack` tells what it gives away; `voile query --refine` sharpens answers"
+    manifest: ViewManifest
+
+    def __init__(self, path: Path, manifest: Manifest) -> None:
+        super().__init__(path, manifest)
+        self._refinement: Refinement | None = None
+        self._refining: Model | None = None
+
+    # ------------------------------------------------------------------ what it is
+
+    @cached_property
+    def mechanism(self) -> AlphaBeta | Shaped | Series:
+        return self.manifest.mechanism
+
+    @property
+    def promise(self) -> DGamma:
+        return self.manifest.promise
+
+    def describe(self) -> str:
+        return describe(self.manifest)
+
+    def check_terms(self) -> None:
+        manifest = self.manifest
+        promise, mechanism = manifest.promise, manifest.mechanism
+        if not promise.kept_by(mechanism.likelihood_ratio()):
+            raise ReleaseError(
+                f"retention {mechanism.retention} and this noise do not keep "
+                f"d = {promise.prior:.6g}, γ = {promise.posterior:.6g}",
+                hint="nothing should be published with these parameters",
+            )
+        public = manifest.public_rows is not None
+        terms = manifest.parameters
+        series = terms.series
+        if series is not None:
+            assert isinstance(mechanism, Series)  # noqa: S101
+            series = series_part(series, mechanism, promise)
+        if manifest.guarantee != guarantee(promise, mechanism, terms, rows_are_public=public):
+            raise ReleaseError("manifest.json: the guarantee does not follow from the parameters")
+        learnt = terms.noise_prior is not None and terms.noise_prior.learnt
+        if terms != parameters_of(
+            mechanism, self.schema, distinct=terms.distinct, learnt=learnt, series=series
+        ):
+            raise ReleaseError("manifest.json: the parameters contradict each other")
+        told = disclosed(self.schema, manifest.parameters, rows_are_public=public)
+        if manifest.disclosed != told:
+            raise ReleaseError("manifest.json does not say all that the release discloses")
+
+    # ------------------------------------------------------------------ counting from it
+
+    @cached_property
+    def _combined_view(self) -> View:
+        return self._opened_view("combined")
+
+    def _opened_view(self, which: str = "current") -> View:
+        if self.histories is not None:
+            scores = self.histories.scores("combined" if which == "combined" else "current")
+            return View(self.histories.files, self.schema, scores=scores)
+        return View(self._parts, self.schema, beside=self._above_cap)
+
+    @cached_property
+    def histories(self) -> Histories | None:
+        """Where the release is a view of a series: what its views have shown."""
+        if not isinstance(self.mechanism, Series):
+            return None
+        series = self.manifest.parameters.series
+        changes = None if series is None else series.changes_at_most
+        return Histories(self._parquet(HISTORY_FILES), self.schema, self.mechanism, changes)
+
+    @cached_property
+    def _above_cap(self) -> Any:
+        """Tuples whose shaped noise is capped, as scored rows."""
+        if not isinstance(self.mechanism, Shaped):
+            return None
+        score, spread = self.mechanism.scores_above()
+        rows = tuples(self.schema, self.mechanism.above_cap)
+        return rows.append_column(SCORE, pa.array(score)).append_column(SPREAD, pa.array(spread))
+
+    def _check_asked(self, asked: Asked) -> None:
+        if asked.method is not None:
+            raise UsageError(
+                f"method {asked.method!r} is for rows that were perturbed one by one",
+                hint="leave it out: a view has one estimator",
+            )
+
+    def _answer(self, query: Query, view: View, asked: Asked) -> Answer:
+        bound = self._bound(max(1e-12, round(1 - asked.confidence, 12)))
+        source = self._source(view, asked, bound)
+        if asked.refine:
+            source = replace(source, model=self._model())
+        if self.histories is None:
+            return answer(query, source, asked.confidence, simultaneous=asked.simultaneous)
+        source, name = self._of_series(query, source, asked.tables)
+        found = answer(query, source, asked.confidence, simultaneous=asked.simultaneous)
+        return replace(found, notes=(*found.notes, self.histories.note(name)))
+
+    def _explain(self, query: Query, view: View, asked: Asked) -> dict[str, Any]:
+        source = self._source(view, asked)
+        if self.histories is None:
+            return explain(query, source, self._estimator)
+        source, name = self._of_series(query, source, asked.tables)
+        return explain(query, source, self.histories.estimator(name))
+
+    def _of_series(
+        self, query: Query, source: Source, tables: Mapping[str, object]
+    ) -> tuple[Source, Name]:
+        """Answer from the last view of the series or from all, by the tuples that a group has."""
+        assert self.histories is not None  # noqa: S101
+        term = Term(query.predicate)
+        (everyone,), (grouped,) = (source.domain.sums([term], by) for by in ((), query.groups))
+        groups = math.prod(len(keys) for keys in grouped.keys)
+        name = self.histories.best(float(everyone.total) / max(1, groups))
+        view, _ = self._with_tables(tables, name)
+        source = replace(source, engine=view, mechanism=self.histories.estimator(name))
+        # The bound for every query is about the last view alone.
+        return (replace(source, bound=None) if name == "combined" else source), name
+
+    # ------------------------------------------------------------------ refining
+
+    def refine(
+        self,
+        progress: Callable[[str, float], None] | None = None,
+        *,
+        replace_broken: bool = False,
+    ) -> Refinement:
+        """A model of the table, fitted to this release alone: no more is told about anybody.
+
+        Fitted once, then kept in a file beside the release. `progress` is told what is being done
+        and how much of it is. `replace_broken` fits anew where the file is broken or stale.
+        """
+        if self._refinement is None:
+            path, digest = self.refinement_path, self._digest
+            found = refining.kept(path, digest, self.schema, replace_broken=replace_broken)
+            if found is None:
+                rows = self.manifest.public_rows
+                found = refining.fit(
+                    self.mechanism, lambda: self._view, self.schema, rows, progress
+                )
+                with suppress(OSError, UsageError):  # a folder that cannot be written to
+                    refinement_file.save(found, path, of=digest)
+            self._refinement = found
+        return self._refinement
+
+    @property
+    def refinement_path(self) -> Path:
+        folder = self.path.resolve()
+        return folder.with_name(f"{folder.name}.refined.npz")
+
+    @cached_property
+    def _digest(self) -> str:
+        return hashlib.sha256((self.path / MANIFEST).read_bytes()).hexdigest()
+
+    def _model(self) -> Model:
+        if self._refining is None:
+            self._refining = refining.model(self.refine(), self.schema)
+        return self._refining
+
+    def _source(self, view: View, asked: Asked, bound: Bound | None = None) -> Source:
+        return Source(
+            engine=view,
+            domain=self._sums(view, asked.memory, exact=asked.exact),
+            mechanism=self._estimator,
+            rows=self.manifest.public_rows,
+            bound=bound,
+            shape=self._shape,
+        )
+
+    @property
+    def _estimator(self) -> AlphaBeta | Shaped | Scored:
+        """What estimates are made with; in a series the last view alone, if nothing is said."""
+        if self.histories is not None:
+            return self.histories.estimator("current")
+        assert not isinstance(self.mechanism, Series)  # noqa: S101
+        return self.mechanism
+
+    @cached_property
+    def _shape(self) -> Shape | None:
+        if isinstance(self.mechanism, Shaped):
+            return Shape(*self.mechanism.noise_weights(self.schema.names))
+        return None
+
+    def _sums(self, view: View, amount: int | str, *, exact: bool) -> DomainSums:
+        # A sample of the domain seldom meets the few tuples that have most of a shaped noise.
+        return super()._sums(view, amount, exact=exact or isinstance(self.mechanism, Shaped))
+
+    def _with_tables(
+        self, tables: Mapping[str, object], which: str = "current"
+    ) -> tuple[View, Tables]:
+        if not tables and which == "combined":
+            return self._combined_view, {}
+        return super()._with_tables(tables, which)
+
+    def _bound(self, epsilon: float) -> Bound:
+        return self.mechanism.utility(self.likely_rows, self.schema.size, epsilon)
+
+    # ------------------------------------------------------------------ attacking it
+
+    def protected_priors(self, codes: Sequence[npt.NDArray[Any]]) -> Floats:
+        """The largest belief in each of these tuples that the promise covers."""
+        mechanism, promise = self.mechanism, self.promise
+        if not isinstance(mechanism, Shaped):
+            return np.full(len(codes[0]), promise.prior)
+        return protected_priors(promise, mechanism.retention, mechanism.noise_mean(codes))
+
+    def seen(self, codes: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
+        """How often the view shows each of these tuples, given by the places of their values.
+
+        In a series there is a column for each of its views.
+        """
+        if self.histories is not None:
+            return self.histories.of(codes).astype(np.int64)
+        return self._view.counts(codes)
+
+    def evidence(
+        self,
+        codes: Sequence[npt.NDArray[Any]],
+        seen: npt.NDArray[np.int64] | None = None,
+        *,
+        since: int = 1,
+    ) -> Evidence:
+        """ln P(what the view shows of each tuple | the table holds so many records of it).
+
+        All that an attack asks of a release: see privacy/adversary.py. `seen` saves looking the
+        tuples up again. In a series it is about all of its views so far; the records came before
+        view `since` and stayed.
+        """
+        counts = self.seen(codes) if seen is None else seen
+        mechanism = self.mechanism
+        views = mechanism.view_number if isinstance(mechanism, Series) else 1
+        if not 1 <= since <= views:
+            raise UsageError(
+                f"a record cannot be in the table since view {since}",
+                hint=f"name a view from 1 to {views}" if views > 1 else "there is one view",
+            )
+        if isinstance(mechanism, Series):
+            return lambda records: mechanism.log_likelihood(counts, records, codes, since=since)
+        return lambda records: mechanism.log_likelihood(counts, records, codes)
+
+    @property
+    def likely_rows(self) -> int:
+        """The table's number of rows: the public one, or what the view lets one think."""
+        rows = self.manifest.public_rows
+        if rows is None and self.histories is not None:
+            return max(1, round(self.histories.records(self.schema.size)))
+        if rows is None:
+            assert not isinstance(self.mechanism, Series)  # noqa: S101
+            rows = max(1, round(self.mechanism.records(self.manifest.rows, self.schema.size)))
+        return rows
+
+    def columns_of(self, path: str) -> Any:
+        if self.histories is not None and path.startswith(HISTORY_FILES):
+            return history_schema(self.schema)
+        return super().columns_of(path)
+
+    def foreign_attribute(self) -> str | None:
+        return super().foreign_attribute() or (self._view.outside() if self.histories else None)

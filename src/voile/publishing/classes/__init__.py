@@ -1,3 +1,0 @@
-"""Classes of rows: reading, finding, writing."""
-
-from __future__ import annotations

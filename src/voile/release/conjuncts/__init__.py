@@ -1,3 +1,0 @@
-"""Tables of counts."""
-
-from __future__ import annotations
