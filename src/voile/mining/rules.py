@@ -18,6 +18,7 @@ from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.mining.binning import Binning, binning
 from voile.mining.counts import Counts, checked_method, chosen_columns
+from voile.records import Record
 
 Ends = tuple[Floats, Floats]
 """The lower and the upper ends of intervals."""
@@ -138,7 +139,7 @@ class RuleLimits:
 
 
 @dataclass(frozen=True)
-class AssociationRule:
+class AssociationRule(Record):
     """Rows that meet `conditions` meet `consequent`, with this confidence."""
 
     conditions: tuple[str, ...]
@@ -148,16 +149,6 @@ class AssociationRule:
     support: Bounded
     confidence: Bounded
     lift: Bounded
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "conditions": list(self.conditions),
-            "consequent": self.consequent,
-            "text": self.text,
-            "support": self.support.to_dict(),
-            "confidence": self.confidence.to_dict(),
-            "lift": self.lift.to_dict(),
-        }
 
 
 @dataclass(frozen=True)

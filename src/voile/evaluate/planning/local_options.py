@@ -31,6 +31,7 @@ from voile.privacy.local import (
     row_amplification,
     row_retention,
 )
+from voile.records import Record
 
 
 @dataclass(frozen=True)
@@ -114,7 +115,7 @@ def identity_variance(retention: float, fraction: float) -> float:
 
 
 @dataclass(frozen=True)
-class ClientsNeeded:
+class ClientsNeeded(Record):
     """How many rows make a fraction's error at most so large, with so small a chance of more."""
 
     theorem1: int
@@ -123,9 +124,6 @@ class ClientsNeeded:
     """ln(2/δ)/(2(pε)²): enough for every table and every condition on one column."""
     normal: int
     """z²·v/ε² with the exact variance v: right for so many rows that a sum of coins is normal."""
-
-    def to_dict(self) -> dict[str, int]:
-        return {"theorem1": self.theorem1, "hoeffding": self.hoeffding, "normal": self.normal}
 
 
 def clients_needed(

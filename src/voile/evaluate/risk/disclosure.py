@@ -16,6 +16,7 @@ from voile.engines.duckdb.table import Table
 from voile.errors import TableError, UsageError
 from voile.privacy.requirements import Histograms, L, Requirement, Semantic, T
 from voile.recoding.units import Codes, Counts, Units
+from voile.records import Record
 
 LARGEST_KEY = 2**62
 
@@ -160,7 +161,7 @@ def keys_of(codes: Codes, sizes: Sequence[int]) -> npt.NDArray[np.int64]:
 
 
 @dataclass(frozen=True, eq=False)
-class Reidentification:
+class Reidentification(Record):
     """The chance of each class's rows to be told apart, and what it comes to.
 
     With `among` as the class sizes of the table itself this is the prosecutor, who knows that the
@@ -171,6 +172,8 @@ class Reidentification:
     """(classes,): 1 divided by the people that a row of the class may be."""
     rows: Counts
     threshold: float
+
+    json_keys = ("largest", "average", "above_threshold=above")
 
     @property
     def largest(self) -> float:
@@ -197,13 +200,6 @@ class Reidentification:
         shares = rows[::-1].cumsum()[::-1] / rows.sum()
         return [(float(c), float(s)) for c, s in zip(chances, shares, strict=True)]
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "largest": self.largest,
-            "average": self.average,
-            "above_threshold": self.above,
-        }
-
 
 def prosecutor(cells: Cells, threshold: float) -> Reidentification:
     """Someone who knows that the person is in the table."""
@@ -221,14 +217,11 @@ def journalist(cells: Cells, threshold: float) -> Reidentification | None:
 
 
 @dataclass(frozen=True)
-class Presence:
+class Presence(Record):
     """The least and the largest share of the population's people of a class that are in ours."""
 
     low: float
     high: float
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"low": self.low, "high": self.high}
 
 
 def presence(cells: Cells) -> Presence | None:

@@ -21,6 +21,7 @@ from scipy.special import expit, gammaln
 
 from voile.arrays import Floats
 from voile.evaluate.risk.disclosure import Cells, keys_of
+from voile.records import Record
 
 Counts = npt.NDArray[np.int64]
 
@@ -137,7 +138,7 @@ MOST_WORK = 2e10
 
 
 @dataclass(frozen=True)
-class UniqueSet:
+class UniqueSet(Record):
     """What one set of columns does."""
 
     columns: tuple[str, ...]
@@ -146,21 +147,15 @@ class UniqueSet:
     minimal: int
     """Of those, rows that no smaller part of it singles out."""
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"columns": list(self.columns), "rows": self.rows, "minimal": self.minimal}
-
 
 @dataclass(frozen=True)
-class Contribution:
+class Contribution(Record):
     """What one column does: the minimal sets that it is in."""
 
     column: str
     minimal: int
     share: float
     """Of the scores of all rows, what comes from sets with this column."""
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"column": self.column, "minimal": self.minimal, "share": self.share}
 
 
 @dataclass(frozen=True, eq=False)
