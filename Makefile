@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 STAMP := .venv/.ready
+# Tests start many processes: compiled modules are kept, whatever the environment says.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: setup demo test check fuzz bench docs lock clean
 

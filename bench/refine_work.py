@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from bench.adult import NAME
 from voile.arrays import Floats
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
 from voile.engines.encode import codes
 from voile.evaluate.workload import selection_counts
 from voile.mechanisms import AlphaBeta
@@ -118,7 +118,7 @@ def adult(
 
 
 def adult_case(retention: float | None, seed: int, prior_factor: float) -> Case:
-    table = Table(NAME)
+    table = connect(NAME)
     release = publish(
         table,
         prior_factor=prior_factor,

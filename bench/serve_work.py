@@ -22,7 +22,7 @@ from concurrent.futures import ThreadPoolExecutor
 import duckdb
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
-from voile.web.address import Address, bound
+from voile.web.server import Address, bound
 from voile.web.server import Server, settings
 
 table = duckdb.connect(sys.argv[1], read_only=True)

@@ -11,7 +11,7 @@ import numpy as np
 
 from bench.adult import NAME
 from voile.arrays import Floats
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
 from voile.engines.encode import codes
 from voile.evaluate.workload import Selections, selection_counts
 from voile.mechanisms import AlphaBeta, Shaped
@@ -24,7 +24,7 @@ LIMITS = (0, 1, 100, 500, 1000)
 
 def errors(*, seeds: Sequence[int], **wish: Any) -> dict[str, Any]:
     """Mean |error| over the selections with at least so many rows, over the seeds."""
-    table = Table(NAME)
+    table = connect(NAME)
     found = []
     for seed in seeds:
         release = publish(table, simulate_seed=seed, **wish)

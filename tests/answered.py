@@ -11,9 +11,9 @@ import numpy as np
 
 from voile.engines.lookups import CodedRows, Sums
 from voile.schema import Schema
-from voile.serve.asker import Asker
-from voile.serve.beginning import begin
+from voile.serve.creation import begin
 from voile.serve.opened import opened
+from voile.serve.query_service import QueryService
 from voile.serve.question import Question
 
 SCHEMA: dict[str, Any] = {
@@ -40,12 +40,12 @@ class Untouchable:
 @contextmanager
 def asker_of(
     folder: Path, table: object, *, noiseless: bool = False, **options: Any
-) -> Iterator[Asker]:
+) -> Iterator[QueryService]:
     """A server's inside, without a network."""
     begin(folder, table, **({"queries": 500, "delta": 1.0} | options))
     with opened(folder) as found:
         if noiseless:
-            yield Asker(found.setting, found._rows, found.ledger, no_noise)
+            yield QueryService(found.setting, found._rows, found.ledger, no_noise)
         else:
             yield found
 

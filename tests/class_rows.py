@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from voile.answering.classes.source import Box, ClassSource, Hidden, Method
 from voile.answering.classes.work import answer_classes
-from voile.engines.duckdb.rows import View
+from voile.engines import open_domain
 from voile.engines.encode import values_at
+from voile.engines.rows import PublicDomain
 from voile.estimate import Answer
 from voile.query import DomainSums, parse
 from voile.schema import Schema
@@ -38,8 +39,8 @@ class Grouped:
     kept: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
-    def view(self) -> View:
-        return View([], self.schema)
+    def view(self) -> PublicDomain:
+        return open_domain(self.schema)
 
     @cached_property
     def order(self) -> Whole:

@@ -16,10 +16,10 @@ import numpy as np
 
 from tests.processes import Listening, place_of, started
 from voile.client import Spec, Submission
-from voile.collect.app import Limits, make_app
+from voile.collect.server import RequestLimits, make_app
 from voile.collect.store import DATABASE, opened
 from voile.collect.writer import Writer
-from voile.web.rate import Buckets, Rate
+from voile.web.limits import Rate, RateLimiter
 
 SURVEY: dict[str, Any] = {
     "format": "voile-perturbation",
@@ -100,7 +100,7 @@ class Answer:
 def application(
     folder: Path,
     *,
-    limits: Limits | None = None,
+    limits: RequestLimits | None = None,
     rate: Rate = GENEROUS,
     origins: tuple[str, ...] = (),
     **options: Any,
@@ -109,7 +109,7 @@ def application(
     with opened(folder, survey(), **options) as store:
         writer = Writer(store)
         try:
-            yield make_app(writer, Buckets(rate), limits=limits, origins=origins)
+            yield make_app(writer, RateLimiter(rate), limits=limits, origins=origins)
         finally:
             writer.close()
 

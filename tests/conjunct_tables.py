@@ -13,7 +13,7 @@ import numpy.typing as npt
 from voile.answering.conjuncts.joints import Cells
 from voile.answering.conjuncts.source import ConjunctSource, Tables
 from voile.answering.local.axes import Axis
-from voile.engines.duckdb.rows import View
+from voile.engines import open_domain
 from voile.query import DomainSums
 from voile.schema import Schema
 
@@ -67,7 +67,7 @@ def tables_of(
 
 
 def source_of(tables: Tables) -> ConjunctSource:
-    view = View([], tables.schema)
+    view = open_domain(tables.schema)
     return ConjunctSource(view, DomainSums(tables.schema, view.domain), tables.schema, tables)
 
 

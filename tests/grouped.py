@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
 from voile.recoding.grouping import Grouping, bounding
 from voile.recoding.units import Units
 from voile.schema.hierarchy import Levels
@@ -68,7 +68,7 @@ def frontier_oracle() -> dict[str, Any]:
 @cache
 def adult() -> tuple[Units, tuple[Levels, ...], tuple[npt.NDArray[np.int32], ...]]:
     """The 45,222 rows in the oracle's orders, hierarchies over the schema's codes, the orders."""
-    table = Table("dataset:adult/frontier")
+    table = connect("dataset:adult/frontier")
     schema = table.infer([*QI, SENSITIVE], "error")
     codes, _ = table.columns_of_codes(schema, drop_nulls=False)
     orders = frontier_oracle()["value_orders"]["R1"]

@@ -19,7 +19,7 @@ from voile.answering.local.axes import Noise
 from voile.answering.local.source import LocalSource, Method
 from voile.answering.local.work import LocalWork, answer_local
 from voile.arrays import Floats
-from voile.engines.duckdb.rows import View
+from voile.engines import open_rows
 from voile.engines.encode import values_at
 from voile.engines.parquet import write_part
 from voile.estimate import Answer
@@ -45,7 +45,7 @@ class EachRow:
         self.codes = np.array(list(itertools.product(*(range(size) for size in schema.sizes))))
         path = folder / "all.parquet"
         write_part(path, schema, [TupleIndex(schema.sizes).encode(list(self.codes.T))])
-        view = View([path], schema)
+        view = open_rows([path], schema)
         self.domain, self.types = view.domain, view.types
         self.number = 0
         self.truth = duckdb.connect()
@@ -225,7 +225,7 @@ class InMemory:
         path = folder / "none.parquet"
         index = TupleIndex(schema.sizes)
         write_part(path, schema, [index.encode([np.zeros(1, np.int64)] * len(schema.names))])
-        self._view = View([path], schema)
+        self._view = open_rows([path], schema)
         self.domain, self.types = self._view.domain, self._view.types
         self.cuts_a_bin = self._view.cuts_a_bin
         self._con = duckdb.connect(config={"threads": 1})

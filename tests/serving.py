@@ -18,12 +18,11 @@ from tests.collecting import Answer, one
 from tests.collecting import ask as send
 from tests.processes import Listening, place_of, started
 from voile.serve.app import make_app
-from voile.serve.asker import Asker
-from voile.serve.beginning import begin
+from voile.serve.creation import begin
 from voile.serve.opened import opened
+from voile.serve.query_service import QueryService
 from voile.serve.setting import Setting
-from voile.web.pool import Pool
-from voile.web.rate import Rate
+from voile.web.limits import Rate, WorkPool
 
 GENEROUS = Rate(1e6, 10**6)
 CITIES = ["Aachen", "Bergen", "Cork", "Delft"]
@@ -63,7 +62,7 @@ def begun(folder: Path, *, seed: int = 1, queries: int = 100, **options: Any) ->
 class Served:
     """A server without a network, and whom it knows."""
 
-    asker: Asker
+    service: QueryService
     app: Any
     analyst: str
     admin: str
@@ -108,12 +107,12 @@ class Served:
 @contextmanager
 def served(folder: Path, *, rate: Rate = GENEROUS, threads: int = 8) -> Iterator[Served]:
     """The server of a folder that was begun, an analyst (anna) and an admin (olga)."""
-    with opened(folder) as asker:
-        pool = Pool(threads, 500)
+    with opened(folder) as service:
+        pool = WorkPool(threads, 500)
         try:
-            analyst, _ = asker.ledger.issue("anna")
-            admin, _ = asker.ledger.issue("olga", role="admin")
-            yield Served(asker, make_app(asker, rate, pool), analyst, admin)
+            analyst, _ = service.ledger.issue("anna")
+            admin, _ = service.ledger.issue("olga", role="admin")
+            yield Served(service, make_app(service, rate, pool), analyst, admin)
         finally:
             pool.close()
 

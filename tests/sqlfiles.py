@@ -17,8 +17,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from voile.engines.duckdb.rows import View
+from voile.engines import open_rows
 from voile.engines.parquet import write_part
+from voile.engines.rows import ReleaseRows
 from voile.schema import Attribute, Bins, Range, Schema, TupleIndex, Values
 
 FOLDER = Path(__file__).resolve().parent / "sql"
@@ -163,7 +164,7 @@ def as_table(schema: Schema, rows: list[tuple[object, ...]]) -> pa.Table:
     return pa.table(columns)
 
 
-def view_of(schema: Schema, rows: list[tuple[object, ...]], folder: Path) -> View:
+def view_of(schema: Schema, rows: list[tuple[object, ...]], folder: Path) -> ReleaseRows:
     """A view that holds exactly the given rows, written and read as a release's is."""
     places = [{value: i for i, value in enumerate(attribute)} for attribute in schema]
     codes = [
@@ -172,4 +173,4 @@ def view_of(schema: Schema, rows: list[tuple[object, ...]], folder: Path) -> Vie
     ]
     path = folder / "part.parquet"
     write_part(path, schema, [np.sort(TupleIndex(schema.sizes).encode(codes))])
-    return View([path], schema)
+    return open_rows([path], schema)

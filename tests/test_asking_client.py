@@ -23,7 +23,7 @@ from typer.testing import CliRunner
 
 import voile
 from voile.asking.client import Cost, Reply, Server, ServerError, connect, read_subset
-from voile.asking.connection import NOT_VALID, Address, plain
+from voile.asking.connection import NOT_VALID, ServerAddress, plain
 from voile.cli import app
 from voile.errors import PromiseError, QueryError, UsageError, VoileError
 from voile.estimate import Estimate
@@ -311,10 +311,10 @@ def test_wrong_addresses_are_refused(url: str, words: str) -> None:
 
 
 def test_another_machine_is_asked_without_tls_only_if_told() -> None:
-    assert Address.read("http://10.0.0.1:8420", insecure=True).port == 8420
+    assert ServerAddress.read("http://10.0.0.1:8420", insecure=True).port == 8420
     for local in ("http://localhost:1", "http://127.0.0.1", "http://[::1]:1"):
-        assert not Address.read(local).secure
-    assert Address.read("https://a.org/voile/").prefix == "/voile"
+        assert not ServerAddress.read(local).secure
+    assert ServerAddress.read("https://a.org/voile/").prefix == "/voile"
 
 
 @pytest.mark.parametrize("token", ["", "a b", "a\r\nHost: b", "ä", "\x00"])

@@ -20,7 +20,7 @@ from voile.answering.classes.entropy import fitted_boxes, fitted_buckets
 from voile.answering.classes.explain import explain_classes
 from voile.answering.classes.work import answer_classes
 from voile.arrays import Floats
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
 from voile.errors import QueryError
 from voile.privacy.requirements import K
 from voile.query import parse
@@ -435,7 +435,7 @@ def test_a_count_is_quick() -> None:
 def adult_in_classes() -> tuple[Schema, dict[str, Grouped]]:
     """Mondrian's classes of at least 100 rows, generalized and bucketized."""
     units, _, orders = adult()
-    schema = Table("dataset:adult/frontier").infer([*QI, SENSITIVE], "error")
+    schema = connect("dataset:adult/frontier").infer([*QI, SENSITIVE], "error")
     codes = [order[places] for order, places in zip(orders, units.codes, strict=True)]
     whole = np.stack([*codes, units.sensitive[0]]).astype(np.int64)
     classes = mondrian(units, [K(100)]).grouping.classes.astype(np.int64)

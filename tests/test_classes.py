@@ -13,13 +13,13 @@ import numpy as np
 import pytest
 
 from tests.tiny import Tiny, alphabeta, holds, no_s_breach, properties, retention, tables
+from voile.privacy.guarantee import Guarantee
 from voile.privacy.guarantees import (
     KINDS,
     Anonymity,
     Closeness,
     Diversity,
     Dp,
-    Guarantee,
     SBreach,
     SemanticPrivacy,
 )

@@ -17,8 +17,8 @@ from scipy import stats
 from tests.make_vectors import AGES, GRADES, PAY, SEX, SMOKES, TUPLE, column, spec_of
 from tests.sampling import assert_fits, fits
 from voile.client import Column, Draws, Spec, perturb, perturb_batch, prior_posterior
-from voile.client import draws as draws_module
-from voile.client.draws import threshold
+from voile.client import perturbation as draws_module
+from voile.client.perturbation import threshold
 from voile.errors import UsageError
 
 

@@ -24,8 +24,8 @@ from tests.collecting import (
 )
 from voile.client import Spec, read_submission
 from voile.collect import Writer, opened
-from voile.collect.app import Limits, make_app
-from voile.web.rate import Buckets
+from voile.collect.server import RequestLimits, make_app
+from voile.web.limits import RateLimiter
 
 A, B = "0a" * 16, "0b" * 16
 GOOD = [40, 12.5, "Male"]
@@ -83,7 +83,7 @@ def test_an_id_with_other_values_is_refused_and_the_first_stays(tmp_path: Path, 
 
 def test_an_empty_submission_or_one_too_long_is_refused_whole(tmp_path: Path) -> None:
     spec, generator = survey(), np.random.default_rng(2)
-    with application(tmp_path / "store", limits=Limits(rows=5)) as app:
+    with application(tmp_path / "store", limits=RequestLimits(rows=5)) as app:
         body, _ = some_submission(spec, 6, generator)
         assert one(ask(app, "POST", "/v1/rows", body)).status == 400
         body, _ = some_submission(spec, 5, generator)
@@ -103,7 +103,7 @@ def test_many_requests_share_one_commit(tmp_path: Path) -> None:
 
         store.add = counted  # type: ignore[method-assign]
         writer = Writer(store)
-        made = make_app(writer, Buckets(GENEROUS))
+        made = make_app(writer, RateLimiter(GENEROUS))
         bodies = [some_submission(spec, 2, generator)[0] for _ in range(200)]
         answers = together(*(ask(made, "POST", "/v1/rows", body) for body in bodies))
         writer.close()
@@ -138,7 +138,7 @@ WRONG: list[tuple[str, dict[str, Any], int, str]] = [
 def test_what_is_wrong_is_told(
     tmp_path: Path, request_: dict[str, Any], status: int, told: str
 ) -> None:
-    with application(tmp_path / "store", limits=Limits(bytes=2048)) as app:
+    with application(tmp_path / "store", limits=RequestLimits(bytes=2048)) as app:
         given = {"body": payload(survey(), [A], [GOOD])} | request_
         answer = one(ask(app, "POST", "/v1/rows", **given))
     assert answer.status == status
@@ -167,7 +167,7 @@ def test_a_refusal_does_not_repeat_what_was_sent(app: Any) -> None:
 
 
 def test_a_body_that_does_not_come_is_given_up(tmp_path: Path) -> None:
-    with application(tmp_path / "store", limits=Limits(seconds=0.05)) as app:
+    with application(tmp_path / "store", limits=RequestLimits(seconds=0.05)) as app:
 
         async def slow() -> Any:
             async def nothing() -> Any:
@@ -193,7 +193,7 @@ def test_bodies_together_are_bounded(tmp_path: Path) -> None:
     """While two bodies are half-way that fill the bound, a third is asked to come later."""
     spec, generator = survey(), np.random.default_rng(4)
     bodies = [some_submission(spec, 10, generator)[0] for _ in range(3)]
-    limits = Limits(bytes_together=len(bodies[0]) + len(bodies[1]))
+    limits = RequestLimits(bytes_together=len(bodies[0]) + len(bodies[1]))
     with application(tmp_path / "store", limits=limits) as app:
 
         async def run() -> list[int]:
@@ -251,7 +251,7 @@ def test_a_fault_of_ours_is_503_and_tells_nothing(tmp_path: Path) -> None:
             raise RuntimeError(f"a payload's content: {submissions}")
 
         store.add = broken  # type: ignore[method-assign]
-        made = make_app(writer, Buckets(GENEROUS), note=told.append)
+        made = make_app(writer, RateLimiter(GENEROUS), note=told.append)
         answer = one(ask(made, "POST", "/v1/rows", payload(survey(), [A], [GOOD])))
         assert answer.status == 503
         assert told == ["a request failed: RuntimeError"]

@@ -160,7 +160,7 @@ def fill(folder: Path, rows: int) -> None:
 KILLED = """
 import os, pathlib, signal, sys
 from voile.collect.releasing import release_collected
-from voile.collect.snapshot import Snapshot
+from voile.collect.store import Snapshot
 
 store, target, moment = sys.argv[1:]
 batches, rename = Snapshot.batches, pathlib.Path.rename

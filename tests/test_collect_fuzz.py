@@ -18,7 +18,7 @@ from tests.collecting import SURVEY, application, ask, some_submission, stored, 
 from voile.client import Spec, Submission, read_submission
 from voile.collect import Added, opened
 from voile.errors import UsageError
-from voile.web.refusal import RefusalError
+from voile.web.limits import RefusalError
 
 PARSED = 96_000
 ASKED = 4_000

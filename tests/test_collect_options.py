@@ -21,12 +21,10 @@ from voile.cli import app as command_line
 from voile.cli.collecting import check_installed
 from voile.client import Spec
 from voile.collect import opened
-from voile.collect.app import Limits
-from voile.collect.serving import check_origins
+from voile.collect.server import RequestLimits, check_origins
 from voile.errors import UsageError
-from voile.web.address import Address, bound, check_proxy
-from voile.web.rate import Buckets, Rate, party
-from voile.web.server import settings
+from voile.web.limits import Rate, RateLimiter, party
+from voile.web.server import Address, bound, check_proxy, settings
 
 # ---------------------------------------------------------------------- rates
 
@@ -34,7 +32,7 @@ from voile.web.server import settings
 def test_a_bucket_fills_at_its_rate() -> None:
     """Against exact arithmetic: over t seconds at most burst + rate·t requests pass."""
     now = [0.0]
-    buckets = Buckets(Rate(2.0, 3), clock=lambda: now[0])
+    buckets = RateLimiter(Rate(2.0, 3), clock=lambda: now[0])
     assert [buckets.wait("10.0.0.1") for _ in range(3)] == [0.0] * 3
     assert buckets.wait("10.0.0.1") == pytest.approx(0.5)
     assert buckets.wait("10.0.0.2") == 0.0  # others are not affected
@@ -54,7 +52,7 @@ def test_a_bucket_fills_at_its_rate() -> None:
 
 
 def test_memory_of_addresses_is_bounded() -> None:
-    buckets = Buckets(Rate(1.0, 1), clock=lambda: 0.0, addresses=100)
+    buckets = RateLimiter(Rate(1.0, 1), clock=lambda: 0.0, addresses=100)
     for number in range(1000):
         assert buckets.wait(f"10.0.{number // 256}.{number % 256}") == 0.0
     assert len(buckets) == 100
@@ -143,9 +141,9 @@ def test_public_addresses_are_refused_unless_asked_for() -> None:
 
 def test_limits_proxies_and_origins_are_checked() -> None:
     with pytest.raises(UsageError, match="--most-rows 0"):
-        Limits(rows=0)
+        RequestLimits(rows=0)
     with pytest.raises(UsageError, match="--most-bytes 10"):
-        Limits(bytes=10)
+        RequestLimits(bytes=10)
     with pytest.raises(UsageError, match="--proxy 'nginx'"):
         check_proxy("nginx")
     check_proxy("::1")

@@ -28,13 +28,11 @@ from tests.collecting import (
 )
 from voile.client import Spec
 from voile.collect import Added, Writer, opened, snapshot
-from voile.collect.app import make_app
-from voile.collect.layout import Layout
 from voile.collect.releasing import release_collected
-from voile.collect.store import DATABASE
+from voile.collect.server import make_app
+from voile.collect.store import DATABASE, RowLayout
 from voile.errors import TableError, UsageError
-from voile.web.rate import Buckets
-from voile.web.refusal import RefusalError
+from voile.web.limits import RateLimiter, RefusalError
 
 A, B = "0a" * 16, "0b" * 16
 GOOD = [40, 12.5, "Male"]
@@ -88,7 +86,7 @@ def test_after_an_error_of_the_disk_nothing_more_is_taken(tmp_path: Path) -> Non
         with pytest.raises(RefusalError, match="the store does not work"):
             store.add([codes_submission([bytes(16)], [[1, 2, 0]])])
         writer = Writer(store)
-        made = make_app(writer, Buckets(GENEROUS))
+        made = make_app(writer, RateLimiter(GENEROUS))
         assert one(ask(made, "GET", "/v1/health")).status == 503
         writer.close()
 
@@ -212,7 +210,7 @@ def test_codes_survive_packing(sizes: tuple[int, ...]) -> None:
     codes = np.stack([generator.integers(0, size, 1000) for size in sizes], axis=1)
     codes[0] = 0
     codes[1] = np.array(sizes) - 1
-    layout = Layout(sizes)
+    layout = RowLayout(sizes)
     packed = layout.pack(codes)
     assert len(packed) == 1000 * layout.width
     assert (np.stack(layout.unpack(packed), axis=1) == codes).all()
@@ -220,7 +218,7 @@ def test_codes_survive_packing(sizes: tuple[int, ...]) -> None:
 
 def test_a_code_outside_its_domain_means_a_damaged_store() -> None:
     with pytest.raises(TableError, match="column 2 holds a code outside 0 … 2"):
-        Layout((2, 3)).unpack(bytes([1, 2, 0, 3]))
+        RowLayout((2, 3)).unpack(bytes([1, 2, 0, 3]))
 
 
 def test_batches_come_in_the_order_of_ids_whatever_came_first(tmp_path: Path) -> None:

@@ -27,17 +27,16 @@ from tests.tiny import (
     retention,
 )
 from voile.privacy import DGamma, convert, parse_guarantee, parse_wish
+from voile.privacy.guarantee import Guarantee
 from voile.privacy.guarantees import (
     KINDS,
     Amplification,
     Breach,
     DeltaT,
     Dp,
-    Guarantee,
     Indistinguishable,
     Relative,
     SBreach,
-    label,
 )
 from voile.privacy.guarantees.theorems import BELIEF_THEOREMS, NothingFollows, Theorem
 
@@ -91,7 +90,7 @@ def stronger(guarantee: Guarantee) -> Guarantee:
     """The same with a claim that is a thousandth stronger."""
     data = guarantee.to_dict()
     name = KINDS[data.pop("kind")].claims[0]
-    return KINDS[guarantee.kind].make(**{**data, name: data[name] * 0.999})
+    return type(guarantee).of({**data, name: data[name] * 0.999})
 
 
 def mechanisms() -> Iterator[Mechanism]:
@@ -156,7 +155,7 @@ def test_a_theorem_about_beliefs_holds_on_every_mechanism(theorem: Theorem) -> N
     tried = 0
     for mechanism in ALL:
         for premise, conclusion in applies(theorem, mechanism):
-            assert label(conclusion) == theorem.target
+            assert conclusion.label == theorem.target
             assert holds(premise, mechanism)
             assert holds(conclusion, mechanism), (premise, conclusion)
             tried += 1

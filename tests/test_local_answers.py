@@ -306,7 +306,7 @@ def unperturbed(
     def found(name: str, how: str) -> tuple[Exact, LocalSource]:
         table, count = setting(name)
         return table, LocalSource(
-            table.source.engine,  # type: ignore[arg-type]
+            table.source.engine,
             table.source.domain,
             table.schema,
             count,

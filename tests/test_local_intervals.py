@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from scipy import stats
 
@@ -400,9 +401,10 @@ def test_stated_variances_are_the_oracles_on_average(key: str, tmp_path: Path) -
 
 @pytest.fixture(scope="module")
 def adult(tmp_path_factory: pytest.TempPathFactory) -> tuple[InMemory, tuple[Any, ...]]:
-    columns = "age, fnlwgt as fnl, hours_per_week as hrs, education_num as edu"
-    source = voile.read("dataset:adult")
-    rows = source._con.sql(f"select {columns} from source where split = 'train'").to_arrow_table()
+    columns = {"age": "age", "fnlwgt": "fnl", "hours_per_week": "hrs", "education_num": "edu"}
+    every, _ = voile.read("dataset:adult").rows([*columns, "split"])
+    train = every.filter(pc.equal(every["split"], "train"))
+    rows = train.select(list(columns)).rename_columns(list(columns.values()))
     codes = tuple(
         codes_of(rows[a.name].combine_chunks().cast("double" if a.name == "fnl" else "int64"), a)
         for a in ADULT

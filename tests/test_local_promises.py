@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
 from voile.errors import UsageError
 from voile.privacy import convert, parse_wish
 from voile.privacy.guarantees import Amplification, Breach, SBreach
@@ -70,7 +70,7 @@ def oracle() -> dict[str, dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def adult() -> dict[str, Any]:
-    rows = Table("dataset:adult/olap").run(f"select {', '.join(OLAP)} from adult")
+    rows = connect("dataset:adult/olap").run(f"select {', '.join(OLAP)} from adult")
     columns = np.array(rows, dtype=np.float64).T
     return dict(zip(DOMAINS, columns, strict=True))
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.running import voile
+from voile.engines import connect
 from voile.errors import VoileError
 from voile.evaluate.losses.measure import losses
 from voile.evaluate.losses.other_kinds import told_by_rows, told_by_view
@@ -68,9 +69,7 @@ def publish(kind: str, table: Path, folder: Path) -> Release:
 
 
 def large_populations(table: Path, release: Release) -> Populations:
-    from voile.engines.duckdb.table import Table
-
-    codes, _ = Table(str(table)).columns_of_codes(release.schema, drop_nulls=False)
+    codes, _ = connect(str(table)).columns_of_codes(release.schema, drop_nulls=False)
     levels = [default_levels(release.schema[name]) for name in QI]
     values = np.eye(4, dtype=np.int64)[codes[2]]
     return populations(np.stack(codes[:2]).astype(np.int32), levels, 40, values)

@@ -25,7 +25,7 @@ from voile.asking import mine
 from voile.asking.client import Server
 from voile.cli import app
 from voile.errors import VoileError
-from voile.serve.beginning import begin
+from voile.serve.creation import begin
 from voile.serve.steward import ledger_of
 
 ROWS = 4000

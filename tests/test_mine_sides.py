@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 from voile.arrays import Floats
-from voile.asking.classes import Products, products
-from voile.asking.sides import read
+from voile.asking.sides import SideProducts, products, read_expression
 from voile.errors import QueryError, UsageError, VoileError
 from voile.schema import Attribute, Schema, Values
 from voile.schema.attribute import Range
@@ -30,8 +29,8 @@ C = Schema((boolean("rich"),))
 SERVERS = {"A": A, "B": B, "C": C}
 
 
-def taken(text: str) -> Products:
-    return products(read(text, SERVERS))
+def taken(text: str) -> SideProducts:
+    return products(read_expression(text, SERVERS))
 
 
 def counts(text: str) -> tuple[int, int]:
@@ -98,7 +97,7 @@ def truth(text: str) -> Floats:
 def test_the_form_is_the_function_on_every_pair_of_rows(seed: int) -> None:
     rng = np.random.default_rng(seed)
     text = random_expression(rng, 3)
-    expression = read(text, SERVERS)
+    expression = read_expression(text, SERVERS)
     found = products(expression)
     names = (*expression.sides, "A", "B")
     sides = names[:2] if len(expression.sides) == 2 else ("A", "B")
@@ -124,7 +123,7 @@ def test_the_form_is_the_function_on_every_pair_of_rows(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(60, 120))
 def test_as_few_counts_as_classes(seed: int) -> None:
     """r classes of one side need r − 1 counts there and no more than r on the other."""
-    expression = read(random_expression(np.random.default_rng(seed), 3), SERVERS)
+    expression = read_expression(random_expression(np.random.default_rng(seed), 3), SERVERS)
     if expression.sides != ("A", "B"):
         return
     table = truth(expression.text)
@@ -217,9 +216,9 @@ def test_refusals_say_what_and_where(text: str, words: str) -> None:
 
 
 def test_a_value_that_does_not_occur_is_remarked() -> None:
-    found = read("A.sex = 'fm' and B.cancer", SERVERS)
+    found = read_expression("A.sex = 'fm' and B.cancer", SERVERS)
     assert "A: sex has no value 'fm'" in found.remarks[0]
-    assert not read("A.sex = 'f' and B.cancer", SERVERS).remarks
+    assert not read_expression("A.sex = 'f' and B.cancer", SERVERS).remarks
 
 
 def test_alternating_conditions_are_bounded() -> None:

@@ -19,13 +19,19 @@ from tests.mining_servers import adult
 from tests.sampling import proportion_at_least
 from voile.arrays import Floats
 from voile.asking import implication
-from voile.asking.covariance import Counts, Form, combined
-from voile.asking.implication import Ratio, cut, fieller, implied, possible
-from voile.asking.needed import (
+from voile.asking.implication import (
+    BilinearForm,
+    NoisyCounts,
+    UncertainRatio,
     best_halves,
+    combined,
     covariance_error,
+    cut,
     expected_error,
+    fieller,
     halves_needed,
+    implied,
+    possible,
 )
 from voile.noise.keyed import members, row_hashes
 
@@ -35,8 +41,8 @@ ORACLE = {
         (Path(__file__).parent / "oracle" / "olap_sulq.json").read_text(encoding="utf-8")
     )["checks"]
 }
-AND = Form(0, np.zeros(1), np.zeros(1), np.ones((1, 1)))
-XOR = Form(0, np.ones(1), np.ones(1), np.full((1, 1), -2.0))
+AND = BilinearForm(0, np.zeros(1), np.zeros(1), np.ones((1, 1)))
+XOR = BilinearForm(0, np.ones(1), np.ones(1), np.full((1, 1), -2.0))
 CLASSES = (np.array([[0.0, 1.0]]), np.array([[0.0, 1.0]]))
 N = 32561
 
@@ -60,12 +66,12 @@ class Bivariate:
         self.totals = columns.sum(axis=1)
         self.rng = np.random.default_rng(seed)
 
-    def counts(self, halves: int, variance: float) -> tuple[Counts, Counts, Floats]:
+    def counts(self, halves: int, variance: float) -> tuple[NoisyCounts, NoisyCounts, Floats]:
         drawn = self.means + self.rng.normal(size=(halves, 3)) @ self.root.T
         noise = self.rng.normal(0, math.sqrt(variance), size=(halves + 1, 2))
         seen = drawn[:, :2] + noise[1:]
         total = self.totals[:2] + noise[0]
-        left, right = (Counts(total[i : i + 1], seen[:, i : i + 1], variance) for i in (0, 1))
+        left, right = (NoisyCounts(total[i : i + 1], seen[:, i : i + 1], variance) for i in (0, 1))
         return left, right, drawn[:, 2]
 
 
@@ -85,7 +91,9 @@ def test_over_all_halves_the_covariance_is_exactly_the_conjunction(seed: int, si
     halves = all_halves(rows)
     sizes = halves.sum(axis=1).astype(float)
     left, right = (
-        Counts(np.array([float(x.sum())]), (halves & x).sum(axis=1).astype(float)[:, None], 0.0)
+        NoisyCounts(
+            np.array([float(x.sum())]), (halves & x).sum(axis=1).astype(float)[:, None], 0.0
+        )
         for x in (a, b)
     )
     found = combined(AND, left, right, rows, sizes if sized else None)
@@ -245,7 +253,7 @@ def test_what_is_possible_is_what_tables_of_twelve_people_have() -> None:
 
 
 def test_a_cut_interval_keeps_what_shares_within_their_errors_allow() -> None:
-    rng, wide = np.random.default_rng(3), Ratio(0.0, 1.0, -math.inf, math.inf)
+    rng, wide = np.random.default_rng(3), UncertainRatio(0.0, 1.0, -math.inf, math.inf)
     for a, b, error in rng.uniform([0.05, 0.05, 0.001], [0.95, 0.95, 0.04], (200, 3)):
         ends = cut(wide, (a, error), (b, error), 2.0)
         exact = cut(wide, (a, 0.0), (b, 0.0), 2.0)
@@ -253,7 +261,7 @@ def test_a_cut_interval_keeps_what_shares_within_their_errors_allow() -> None:
         for one, other in itertools.product(np.linspace(-2, 2, 5) * error, repeat=2):
             low, high = possible(*np.clip([a + one, b + other], 0, 1))
             assert ends.low <= low + 1e-12 and high - 1e-12 <= ends.high
-    far = cut(Ratio(-0.45, 0.3, -1.0, 0.11), (0.25, 0.0), (0.196, 0.0), 2.0)
+    far = cut(UncertainRatio(-0.45, 0.3, -1.0, 0.11), (0.25, 0.0), (0.196, 0.0), 2.0)
     assert (far.value, far.low, far.high) == pytest.approx((-0.196, -0.196, 0.11))
 
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.perturbed import perturbed
 from tests.test_mining_tree import ADULT, NUMBERS
-from voile.engines.duckdb.table import read_all
+from voile.engines import read_all
 from voile.errors import UsageError
 from voile.mining import ExactCounts, Limits, ReleaseTree, grow
 

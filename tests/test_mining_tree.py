@@ -14,7 +14,7 @@ import pyarrow as pa
 import pytest
 
 from tests.perturbed import perturbed
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
 from voile.errors import TableError, UsageError
 from voile.mining import ExactCounts, Limits, grow
 from voile.mining.report import Rows, beside
@@ -252,7 +252,7 @@ def test_rows_without_a_column_of_the_tree_are_refused(adult: ExactCounts) -> No
 
 def test_rules_are_sql_that_counts_the_leaf(adult: ExactCounts) -> None:
     tree = grow(adult, "salary", limits=Limits(depth=4))
-    table = Table("dataset:adult/train")
+    table = connect("dataset:adult/train")
     assert len(tree.rules()) > 8
     for rule in tree.rules():
         assert table.count(" AND ".join(rule.conditions)) == rule.rows

@@ -25,8 +25,7 @@ import pytest
 import voile
 from voile import datasets
 from voile.cli.common import split_names
-from voile.engines import parquet
-from voile.engines.duckdb.rows import View
+from voile.engines import open_rows, parquet
 from voile.errors import PromiseError, ReleaseError, SchemaError, TableError, UsageError, VoileError
 from voile.kinds.registry import manifest_schema
 from voile.kinds.views.view import check_noise
@@ -689,14 +688,14 @@ def test_a_value_outside_its_domain_is_found_in_any_column(tmp_path: Path, null:
     schema = voile.read(table).infer(table.column_names, "as-value")
     file = tmp_path / "rows.parquet"
     pq.write_table(table, file)
-    assert View([file], schema).outside() is None
+    assert open_rows([file], schema).outside() is None
     foreign = (7, "d", None if not null else "", 3.14, day, "something")
     for name, value in zip(table.column_names, foreign, strict=True):
         if name == "smoker" and null:
             continue  # both booleans and NULL are in the domain
         row = pa.Table.from_pylist([table.to_pylist()[0] | {name: value}], table.schema)
         pq.write_table(pa.concat_tables([table, row]), file)
-        assert View([file], schema).outside() == name
+        assert open_rows([file], schema).outside() == name
 
 
 def test_a_column_of_nulls_alone_is_published(tmp_path: Path) -> None:

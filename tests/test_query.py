@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 import voile
 from tests.sqlfiles import view_of
 from voile.answering.source import check
-from voile.engines.duckdb.rows import View
+from voile.engines.duckdb.rows import DuckRows
+from voile.engines.rows import ReleaseRows
 from voile.errors import QueryError
 from voile.mechanisms import AlphaBeta
 from voile.query import DomainSums, Predicate, parse
@@ -39,11 +40,11 @@ VIEW_OF_TABLE_1D = [
 ]  # fmt: skip
 
 
-def domain_count(predicate: Predicate | None, schema: Schema, view: View) -> int | float:
+def domain_count(predicate: Predicate | None, schema: Schema, view: ReleaseRows) -> int | float:
     return DomainSums(schema, view.domain).sums([Term(predicate)])[0].total
 
 
-def rows_counted(where: str, view: View) -> int:
+def rows_counted(where: str, view: ReleaseRows) -> int:
     return int(view.sums(where, [], ["count(*)"]).sums[0, 0])
 
 
@@ -155,6 +156,7 @@ def test_a_comparison_of_too_many_values_is_sampled_or_refused(tmp_path: Path) -
 
 def test_the_connection_reaches_nothing_but_the_release(tmp_path: Path) -> None:
     view = view_of(SCORES, list(VIEW_OF_TABLE_1D), tmp_path)
+    assert isinstance(view, DuckRows)
     (tmp_path / "secret.csv").write_text("a\n1\n")
     for sql in (
         f"select count(*) from read_csv('{tmp_path}/secret.csv')",
@@ -247,7 +249,7 @@ def numbers_schema(size: int, count: int) -> Schema:
     return Schema(tuple(Attribute(c, "integer", Range(1, size)) for c in names))
 
 
-def counted(where: str, schema: Schema, view: View) -> int | float:
+def counted(where: str, schema: Schema, view: ReleaseRows) -> int | float:
     return domain_count(
         parse(f"select count(*) from t where {where}", schema).predicate, schema, view
     )
@@ -332,7 +334,9 @@ predicates = st.recursive(
 
 
 @pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[View, duckdb.DuckDBPyConnection]:
+def small(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> tuple[ReleaseRows, duckdb.DuckDBPyConnection]:
     rng = np.random.default_rng(0)
     every = list(product(*SMALL))
     rows = [every[i] for i in rng.integers(0, len(every), 500)]
@@ -347,7 +351,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> tuple[View, duckdb.DuckDB
 @settings(max_examples=400)
 @given(predicate=predicates)
 def test_counts_equal_brute_force(
-    small: tuple[View, duckdb.DuckDBPyConnection], predicate: str
+    small: tuple[ReleaseRows, duckdb.DuckDBPyConnection], predicate: str
 ) -> None:
     """Any nested predicate: the same count as DuckDB on the listed domain and on the rows."""
     view, con = small

@@ -357,14 +357,14 @@ def test_the_real_thing_in_one_process(
     tmp_path: Path, delta: float, eta: float, *, weak: bool
 ) -> None:
     """A steward tests two settings on the same table: one far too weak, one as promised."""
-    from voile.serve.asker import Asker
-    from voile.serve.beginning import begin
+    from voile.serve.creation import begin
     from voile.serve.ledger.base import ExhaustedError
     from voile.serve.opened import opened
+    from voile.serve.query_service import QueryService
 
     class InProcess:
-        def __init__(self, asker: Asker) -> None:
-            self._asker = asker
+        def __init__(self, service: QueryService) -> None:
+            self._asker = service
 
         def about(self) -> dict[str, Any]:
             return self._asker.setting.to_public()
@@ -385,10 +385,10 @@ def test_the_real_thing_in_one_process(
     table.write_text("person,state\n" + "\n".join(lines) + "\n")
     begin(tmp_path / "server", str(table), queries=250, delta=delta, eta=eta, id_column="person",
           name="people")  # fmt: skip
-    with opened(tmp_path / "server") as asker:
-        found = attack(InProcess(asker), "state = 'ill'", "all", method="lsq", table=str(table),
+    with opened(tmp_path / "server") as service:
+        found = attack(InProcess(service), "state = 'ill'", "all", method="lsq", table=str(table),
                        ids=None)  # fmt: skip
-        assert len(asker.ledger.entries()) == 250
+        assert len(service.ledger.entries()) == 250
     assert (found.questions, found.remaining) == (250, 0)
     assert found.recovered is not None
     assert found.ceiling is not None

@@ -10,7 +10,7 @@ import pytest
 
 import voile
 from voile.answering.refined import adding_up
-from voile.engines.duckdb.table import read_all
+from voile.engines import read_all
 from voile.query import DomainSums, parse
 from voile.query.predicate import Term
 from voile.release import ViewRelease

@@ -25,13 +25,13 @@ from voile.noise.keyed import members, row_hashes
 from voile.privacy.interactive.laws import NoiseLaw, noise_law
 from voile.privacy.interactive.promise import needed
 from voile.schema import Attribute, Range, Schema, Values
-from voile.serve import told_apart
-from voile.serve.asker import Asker
+from voile.serve import distances
 from voile.serve.ledger.base import LOST, Entry, Kept, Ledger
-from voile.serve.question import Asking
-from voile.serve.self_audit import Bound, SelfAudit, audit, rise_adaptive, self_audit
+from voile.serve.query_service import QueryService
+from voile.serve.question import QuestionReader
+from voile.serve.self_audit import ExposureBound, SelfAudit, audit, rise_adaptive, self_audit
 from voile.serve.setting import Setting, Subset
-from voile.terminal.audits import self_audit_view
+from voile.terminal.serving import self_audit_view
 
 Row = tuple[str, int, str]
 SCHEMA = Schema((
@@ -82,8 +82,8 @@ class Remembered:
 
 
 @lru_cache(maxsize=8)
-def reader_of(how: Setting) -> Asking:
-    return Asking(how)
+def reader_of(how: Setting) -> QuestionReader:
+    return QuestionReader(how)
 
 
 def asked(
@@ -219,7 +219,7 @@ def test_large_domains_are_bounded_and_never_below_the_exact(
     exact = audited(how, asked(how, questions))
     for name in ("MOST_TUPLES", "MOST_SEEN"):
         with monkeypatch.context() as patch:
-            patch.setattr(told_apart, name, 4)
+            patch.setattr(distances, name, 4)
             rough = audited(how, asked(how, questions))
         assert not rough.exact
         assert exact.worst.squared <= rough.worst.squared <= exact.planned.squared + 1e-9
@@ -249,8 +249,8 @@ def test_no_row_is_looked_at() -> None:
 
     how = setting()
     ledger = asked(how, [(sql, "all") for sql in QUESTIONS])
-    asker = Asker(how, Guarded(), cast(Ledger, ledger))
-    found = self_audit(asker)
+    service = QueryService(how, Guarded(), cast(Ledger, ledger))
+    found = self_audit(service)
     assert found["answers"] == len(QUESTIONS)
     json.dumps(found, allow_nan=False)
 
@@ -322,7 +322,7 @@ def test_the_adaptive_bound_holds_for_those_who_stop_at_their_best(noise: str) -
     bounds = [rise_adaptive((t + 1) * square, eta, planned) for t in range(queries)]
     most = stats.binom.isf(FALSE_ALARM, RUNS, eta)
     assert (heights > np.array(bounds)).any(axis=1).sum() <= most
-    fixed = [Bound((t + 1) * square, 1.0, eta, planned).rise for t in range(queries)]
+    fixed = [ExposureBound((t + 1) * square, 1.0, eta, planned).rise for t in range(queries)]
     assert (heights > np.array(fixed)).any(axis=1).sum() > most  # which does not hold for these
 
 
@@ -331,7 +331,7 @@ def test_adaptive_bounds_grow_with_distance_and_stay_near_the_others() -> None:
     rises = [rise_adaptive(float(s), 1e-6, 0.0424) for s in squares]
     assert (np.diff(rises) > 0).all()
     for square, rise in zip(squares, rises, strict=True):
-        fixed = Bound(float(square), 1.0, 1e-6, 0.0424).rise
+        fixed = ExposureBound(float(square), 1.0, 1e-6, 0.0424).rise
         assert fixed < rise < 1.9 * fixed
 
 
@@ -397,7 +397,7 @@ def test_answers_that_do_not_overlap_leave_nothing_over() -> None:
 
 
 def test_the_command_on_a_real_server(tmp_path: Path) -> None:
-    from voile.serve.beginning import begin
+    from voile.serve.creation import begin
     from voile.serve.opened import opened
 
     rng = np.random.default_rng(1)
@@ -407,11 +407,11 @@ def test_the_command_on_a_real_server(tmp_path: Path) -> None:
     ids.write_text("\n".join(f"p{i}" for i in range(50)))
     folder = tmp_path / "server"
     begin(folder, str(table), queries=40, delta=1.0, id_column="person", name="people")
-    with opened(folder) as asker:
+    with opened(folder) as service:
         for i in range(10):
-            asker.ask("ann", "select count(*) from people where sex = 'f'", {"half": str(i)})
-        asker.ask("ann", "select sex, count(*), avg(age) from people group by sex")
-        inside = self_audit(asker)
+            service.ask("ann", "select count(*) from people where sex = 'f'", {"half": str(i)})
+        service.ask("ann", "select sex, count(*), avg(age) from people group by sex")
+        inside = self_audit(service)
     done = CliRunner().invoke(app, ["serve", "audit", str(folder), "--json"])
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
@@ -459,7 +459,7 @@ def test_folders_and_ids_that_are_none_are_refused(tmp_path: Path) -> None:
 
 def test_bounds_are_the_formula() -> None:
     """(δ, η) = (1, 10⁻⁶): V/T = 23.5844…, where D² = T/V gives δ and η back."""
-    bound = Bound(1 / 23.5844424515199, 1.0, 1e-6, 1 / 23.5844424515199)
+    bound = ExposureBound(1 / 23.5844424515199, 1.0, 1e-6, 1 / 23.5844424515199)
     assert bound.rise == pytest.approx(1, abs=1e-6)
     assert bound.passed == pytest.approx(1e-6, rel=1e-4)
     assert math.isclose(bound.rise_adaptive, 0.0212 + 0.2059 * math.sqrt(2 * math.log(2e6)),

@@ -18,10 +18,10 @@ from voile.errors import UsageError
 from voile.noise.keyed import Key
 from voile.noise.whole import draw
 from voile.privacy.interactive.laws import NoiseLaw
-from voile.serve.asker import Asker
-from voile.serve.beginning import begin
+from voile.serve.creation import begin
 from voile.serve.ledger.base import ExhaustedError
 from voile.serve.opened import opened
+from voile.serve.query_service import QueryService
 
 TRUE = [
     "select count(*) as x from t where age > 2",
@@ -74,7 +74,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(tmp_path: Path) -> None:
     truth = {sql: con.execute(sql).fetchall()[0][0] for sql in asked}
     runs = 200
     with asker_of(tmp_path / "s", t, schema=DOMAIN, queries=40) as found:
-        reader = found._asking
+        reader = found._reader
         for run in range(runs):
             key = Key.from_seed(run)
             count = iter(range(10**6))
@@ -96,8 +96,8 @@ def test_intervals_hold_the_truth_as_often_as_they_say(tmp_path: Path) -> None:
 class Again:
     """Answers as the server would give them if it were begun anew, with noise of a seed."""
 
-    def __init__(self, asker: Asker, noise: Any) -> None:
-        self._asker = Asker(asker.setting, asker._rows, asker.ledger, noise)
+    def __init__(self, service: QueryService, noise: Any) -> None:
+        self._asker = QueryService(service.setting, service._rows, service.ledger, noise)
 
     def answer(self, question: Any, confidence: float) -> Any:
         from voile.serve.ledger.base import Kept
@@ -113,7 +113,7 @@ def test_a_smaller_interval_would_miss(tmp_path: Path) -> None:
     truth = sum(row["age"] > 2 for row in t.to_pylist())
     held = 0
     with asker_of(tmp_path / "s", t, schema=DOMAIN, queries=40) as found:
-        question = found._asking.read("select count(*) from t where age > 2")
+        question = found._reader.read("select count(*) from t where age > 2")
         for run in range(150):
             again = Again(found, lambda law, size: draw(law, size, Key.from_seed(run)))  # noqa: B023
             low, high = again.answer(question, 0.6).interval()
@@ -302,9 +302,9 @@ def test_a_table_and_a_ledger_of_postgresql(postgres: Callable[..., str], tmp_pa
     begin(folder, f"{url}::people", schema=DOMAIN, queries=2, delta=1.0, ledger=url)
     assert not (folder / "ledger.sqlite").exists()
     with opened(folder) as found:
-        asker = Asker(found.setting, found._rows, found.ledger, no_noise)
-        told = asker.ask("ana", "select count(*) from people where age > 2").answer
+        service = QueryService(found.setting, found._rows, found.ledger, no_noise)
+        told = service.ask("ana", "select count(*) from people where age > 2").answer
         assert told.value == sum(row["age"] > 2 for row in rows)
-        asker.ask("ana", "select count(*) from people where age > 3")
+        service.ask("ana", "select count(*) from people where age > 3")
     with opened(folder) as again, pytest.raises(ExhaustedError):
         again.ask("ana", "select count(*) from people where age > 1")

@@ -17,15 +17,13 @@ import pytest
 from tests.ledgers import begun as begun_ledger
 from tests.ledgers import question
 from tests.serving import CODEBOOK, Served, begun, served, table
-from voile.asking.client import connect
-from voile.asking.connection import Address, unreachable
-from voile.asking.reply import Cost
+from voile.asking.client import Cost, connect
+from voile.asking.connection import ServerAddress, unreachable
 from voile.cli import app
 from voile.errors import UsageError
 from voile.schema import Schema
-from voile.serve.beginning import begin
-from voile.serve.health import Health
-from voile.serve.hiding import hide
+from voile.serve.api import LedgerHealth, hide
+from voile.serve.creation import begin
 from voile.serve.ledger import ExhaustedError, LedgerError, open_ledger, recover
 from voile.serve.opened import opened
 from voile.serve.setting import LEDGER, Setting
@@ -83,8 +81,8 @@ def test_the_error_of_a_count_is_that_of_all_rows_that_one_person_has(tmp_path: 
     )
     assert "up to 3 rows of each person were kept, and 20 rows left out" in notes
     found = begun_data(tmp_path / "server", setting, notes)
-    with opened(tmp_path / "server") as asker:
-        reply = asker.ask("anna", "select count(*) from t where ill").to_dict()
+    with opened(tmp_path / "server") as service:
+        reply = service.ask("anna", "select count(*) from t where ill").to_dict()
     assert found["stderr"] == pytest.approx(reply["stderr"])
     assert found["stderr"] == pytest.approx(3 * setting.variance**0.5, rel=1e-3)
 
@@ -125,8 +123,8 @@ def test_a_setting_that_was_changed_is_refused(tmp_path: Path, change: dict[str,
             act()
         assert str(path) in caught.value.message
     path.write_text(json.dumps(json.loads(whole), sort_keys=True))  # the same in other places
-    with opened(folder) as asker:
-        assert asker.ask("anna", COUNT).charged == 1
+    with opened(folder) as service:
+        assert service.ask("anna", COUNT).charged == 1
 
 
 def test_the_ledger_and_the_counter_may_be_moved(tmp_path: Path) -> None:
@@ -248,26 +246,26 @@ def test_health_is_that_of_the_ledger(server: Served, monkeypatch: pytest.Monkey
     def fails() -> None:
         raise LedgerError("the database 'mine' on 10.0.0.1 does not work")
 
-    monkeypatch.setattr(server.asker.ledger, "check", fails)
+    monkeypatch.setattr(server.service.ledger, "check", fails)
     assert server.request("GET", "/health").status == 200  # it was well a moment ago
-    monkeypatch.setattr("voile.serve.health.BELIEVED", 0.0)
+    monkeypatch.setattr("voile.serve.api.BELIEVED", 0.0)
     sick = server.request("GET", "/health")
     assert sick.status == 503
     assert "10.0.0.1" not in json.dumps(sick.data)
     monkeypatch.undo()
-    monkeypatch.setattr("voile.serve.health.BELIEVED", 0.0)
+    monkeypatch.setattr("voile.serve.api.BELIEVED", 0.0)
     assert server.request("GET", "/health").status == 200
 
 
 def test_a_ledger_that_is_looked_at_by_one_is_not_looked_at_by_others(tmp_path: Path) -> None:
     setting = begun_ledger(tmp_path / "server")
     with open_ledger(tmp_path / "server", setting, serving=True) as ledger:
-        health = Health(ledger)
+        health = LedgerHealth(ledger)
         assert health.is_due()
         health.look()
         assert not health.is_due()
         health.check()
-    ledger_is_closed = Health(ledger)
+    ledger_is_closed = LedgerHealth(ledger)
     ledger_is_closed.look()
     with pytest.raises(LedgerError):
         ledger_is_closed.check()
@@ -302,12 +300,12 @@ def test_the_token_has_two_other_ways_in(monkeypatch: pytest.MonkeyPatch) -> Non
 )
 def test_an_address_without_its_beginning(url: str, meant: str) -> None:
     with pytest.raises(UsageError, match="is not the address") as caught:
-        Address.read(url)
+        ServerAddress.read(url)
     assert meant in caught.value.hint
 
 
 def test_a_port_that_speaks_tls_is_told_apart() -> None:
-    address = Address.read("http://127.0.0.1:1")
+    address = ServerAddress.read("http://127.0.0.1:1")
     assert "https://" in unreachable(address, ConnectionResetError()).hint
     assert "https://" not in unreachable(address, ConnectionRefusedError()).hint
 

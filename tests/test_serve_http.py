@@ -17,13 +17,11 @@ from tests.collecting import Answer, one, together
 from tests.collecting import ask as send
 from tests.serving import GENEROUS, Served, begun, served, table
 from voile.errors import UsageError
+from voile.serve.api import refusal_of
 from voile.serve.app import as_refusal, make_app, pages
-from voile.serve.desk import refusal_of
 from voile.serve.ledger import ExhaustedError, LedgerError, RolledBackError
 from voile.serve.opened import opened
-from voile.web.pool import Pool
-from voile.web.rate import Rate
-from voile.web.refusal import RefusalError
+from voile.web.limits import Rate, RefusalError, WorkPool
 
 COUNT = "select count(*) from people where age >= 40"
 MEAN = "select avg(hours) from people where age < 50"
@@ -70,7 +68,7 @@ def test_a_question_is_answered_charged_and_kept(server: Served) -> None:
 
 
 def test_one_answer_is_for_everybody(server: Served) -> None:
-    bob, _ = server.asker.ledger.issue("bob", queries=0)
+    bob, _ = server.service.ledger.issue("bob", queries=0)
     assert server.query(COUNT, bob).status == 429
     answered = server.query(COUNT).data
     free = server.query(COUNT, bob).data
@@ -103,7 +101,7 @@ def test_subsets(server: Served, subset: Any) -> None:
 
 
 def test_budget_schema_and_history(server: Served) -> None:
-    ledger = server.asker.ledger
+    ledger = server.service.ledger
     ledger.set_group("lab", 7)
     bob, _ = ledger.issue("bob", queries=5, group="lab")
     server.query(COUNT, bob)
@@ -133,7 +131,7 @@ def test_history_is_newest_first_and_bounded(server: Served) -> None:
 
 
 def test_an_exhausted_budget_is_429_and_what_was_answered_stays_free(server: Served) -> None:
-    bob, _ = server.asker.ledger.issue("bob", queries=1)
+    bob, _ = server.service.ledger.issue("bob", queries=1)
     assert server.query(COUNT, bob).status == 200
     refused = server.query("select count(*) from people where age >= 41", bob)
     assert refused.status == 429
@@ -144,7 +142,7 @@ def test_an_exhausted_budget_is_429_and_what_was_answered_stays_free(server: Ser
 
 
 def test_a_question_that_costs_more_than_is_left_takes_nothing(server: Served) -> None:
-    bob, _ = server.asker.ledger.issue("bob", queries=1)
+    bob, _ = server.service.ledger.issue("bob", queries=1)
     both = "select sex, sum(hours), count(*) from people where age > 3 group by sex"
     assert server.query(both, bob, dry_run=True).data["affordable"] is False
     assert server.query(both, bob).status == 429
@@ -168,7 +166,7 @@ def test_64_clients_get_exactly_the_budget(server: Served) -> None:
     fine = [answer.data for answer in answers if answer.status == 200]
     assert sum(found["charged"] for found in fine) == len(fine) == 100
     assert {answer.status for answer in answers} == {200, 429}
-    kept = server.asker.ledger.entries()
+    kept = server.service.ledger.entries()
     assert [one.number for one in kept] == list(range(1, 101))
     told = {found["numbers"][0]: found["answer"] for found in fine}
     assert told == {one.number: json.loads(one.entry.answer)[0] for one in kept}
@@ -186,8 +184,8 @@ WAYS = [
 
 @pytest.mark.parametrize(("method", "path"), WAYS)
 def test_nothing_without_a_valid_token(shared: Served, method: str, path: str) -> None:
-    revoked, _ = shared.asker.ledger.issue("bob")
-    shared.asker.ledger.revoke(analyst="bob")
+    revoked, _ = shared.service.ledger.issue("bob")
+    shared.service.ledger.revoke(analyst="bob")
     good, address = shared.admin, f"10.1.{WAYS.index((method, path))}.1"
     for headers in (
         {},
@@ -217,11 +215,11 @@ def test_an_analyst_manages_nothing(shared: Served, method: str, path: str) -> N
 
 
 def test_scopes(server: Served) -> None:
-    looking, _ = server.asker.ledger.issue("eve", scopes=frozenset({"budget"}))
+    looking, _ = server.service.ledger.issue("eve", scopes=frozenset({"budget"}))
     assert server.request("GET", "/budget", token=looking).status == 200
     assert server.query(COUNT, looking).status == 403
     assert server.request("GET", "/history", token=looking).status == 403
-    asking, _ = server.asker.ledger.issue("kim", scopes=frozenset({"query"}))
+    asking, _ = server.service.ledger.issue("kim", scopes=frozenset({"query"}))
     assert server.query(COUNT, asking).status == 200
     assert server.request("GET", "/budget", token=asking).status == 403
 
@@ -279,7 +277,7 @@ def test_what_an_admin_asks_wrongly(shared: Served, path: str, data: Any) -> Non
     assert refused.status == 400
     assert refused.data["error"]
     assert refused.data["hint"]
-    assert shared.asker.ledger.groups() == []
+    assert shared.service.ledger.groups() == []
 
 
 def test_the_log_says_who_did_what_and_no_secrets(server: Served) -> None:
@@ -288,7 +286,7 @@ def test_the_log_says_who_did_what_and_no_secrets(server: Served) -> None:
     server.query("select secret_words from people")
     server.request("GET", "/budget", headers={"authorization": "Bearer wrong.token"})
     server.request("POST", "/admin/tokens", {"analyst": "bob"}, server.admin)
-    server.asker.ledger.record("anna", [])  # what was noted before is on disk then
+    server.service.ledger.record("anna", [])  # what was noted before is on disk then
     log = server.request("GET", "/admin/log", token=server.admin).data["log"]
     told = [(line["who"], line["what"]) for line in log]
     for expected in (("anna", "answered"), ("anna", "repeated"), ("anna", "refused"),
@@ -478,7 +476,7 @@ def test_a_ledger_in_trouble_is_503_and_nothing_leaves(
     def fails(*_: object) -> Any:
         raise LedgerError("there is no room for the ledger", hint="make room")
 
-    monkeypatch.setattr(server.asker.ledger, "record", fails)
+    monkeypatch.setattr(server.service.ledger, "record", fails)
     refused = server.query(COUNT)
     assert refused.status == 503
     assert refused.headers["retry-after"] == "1"
@@ -490,15 +488,15 @@ def test_a_fault_of_ours_is_503_without_its_words(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     notes: list[str] = []
-    with opened(Path(shutil.copytree(folder, tmp_path / "server"))) as asker:
-        pool = Pool(2, 2)
-        token, _ = asker.ledger.issue("anna")
-        app = make_app(asker, GENEROUS, pool, note=notes.append)
+    with opened(Path(shutil.copytree(folder, tmp_path / "server"))) as service:
+        pool = WorkPool(2, 2)
+        token, _ = service.ledger.issue("anna")
+        app = make_app(service, GENEROUS, pool, note=notes.append)
 
         def fails(*_: object, **__: object) -> Any:
             raise RuntimeError("secret row 17")
 
-        monkeypatch.setattr(asker, "ask", fails)
+        monkeypatch.setattr(service, "ask", fails)
         given = {"authorization": f"Bearer {token}"}
         found = one(send(app, "POST", "/query", b'{"sql": "x"}', given))
         pool.close()
@@ -510,7 +508,7 @@ def test_a_fault_of_ours_is_503_without_its_words(
 def test_no_more_is_taken_than_can_be_done_soon() -> None:
     import threading
 
-    pool, gate = Pool(1, 1), threading.Event()
+    pool, gate = WorkPool(1, 1), threading.Event()
 
     async def run() -> list[Any]:
         work = [asyncio.ensure_future(pool.run(gate.wait)) for _ in range(3)]

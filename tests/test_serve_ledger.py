@@ -22,11 +22,11 @@ from voile.serve.ledger import (
     ExhaustedError,
     Ledger,
     LedgerError,
+    accounts,
     open_ledger,
-    tokens,
 )
+from voile.serve.ledger.accounts import look_up
 from voile.serve.ledger.base import LOST
-from voile.serve.ledger.people import look_up
 from voile.serve.setting import LEDGER, Setting
 
 Home = tuple[Path, Setting]
@@ -222,7 +222,7 @@ def test_a_token_has_256_bits_of_which_a_hash_is_kept(tmp_path: Path) -> None:
 
 def test_every_token_is_looked_up_and_compared_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Known or not: the same steps, and a comparison that does not stop at the first letter."""
-    made = tokens.make()
+    made = accounts.make_token()
     looked: list[str] = []
     compared: list[tuple[int, int]] = []
     plain = hmac.compare_digest
@@ -302,7 +302,7 @@ class Wall:
 @pytest.fixture
 def wall(monkeypatch: pytest.MonkeyPatch) -> Wall:
     clock = Wall()
-    monkeypatch.setattr("voile.serve.ledger.log.time.time", clock)
+    monkeypatch.setattr("voile.serve.ledger.sql_ledger.time.time", clock)
     return clock
 
 

@@ -87,7 +87,7 @@ def test_a_lost_connection_costs_nothing(
             def lost(*_: object) -> None:
                 base.execute(kill)
 
-            patch.setattr("voile.serve.ledger.charging.not_before", lost)  # amidst a charge
+            patch.setattr("voile.serve.ledger.entries.not_before", lost)  # amidst a charge
             with pytest.raises(LedgerError, match=r"'mine' on 127.0.0.1 does not work") as caught:
                 ledger.record("ann", [question(3)])
         assert not caught.value.lasting

@@ -25,7 +25,7 @@ from hypothesis.stateful import (
 from tests.ledgers import begun, question
 from voile.errors import UsageError
 from voile.serve.ledger import ExhaustedError, Kept, Ledger, LedgerError, Recorded, open_ledger
-from voile.serve.ledger.charging import Standing
+from voile.serve.ledger.entries import AnalystAccount
 from voile.serve.setting import Setting
 
 NAMES = st.sampled_from(["ann", "bob", "cy"])
@@ -295,7 +295,7 @@ def test_any_interleaving_of_threads(queries: int, plans: list[list[Step]]) -> N
 def test_the_file_itself_refuses_one_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Even if the budgets were not looked at."""
     setting = begun(tmp_path / "server", queries=3)
-    monkeypatch.setattr(Standing, "check", lambda *_: None)
+    monkeypatch.setattr(AnalystAccount, "check", lambda *_: None)
     with open_ledger(tmp_path / "server", setting, serving=True) as ledger:
         ledger.record("ann", [question(n) for n in range(3)])
         with pytest.raises(LedgerError, match="CHECK constraint"):

@@ -17,7 +17,7 @@ from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS
 
 from tests.serving import GENEROUS, Served, begun, served
-from voile.serve import desk
+from voile.serve import api
 
 EXAMPLES = 25
 """Of right ones and of wrong ones, for each operation."""
@@ -43,7 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("openapi") / "server"
     begun(folder, queries=9)
     with pytest.MonkeyPatch.context() as changed:
-        changed.setattr(desk, "GUESSES", GENEROUS)  # wrong tokens are tried all the time
+        changed.setattr(api, "GUESSES", GENEROUS)  # wrong tokens are tried all the time
         with served(folder) as made:
             yield made
 

@@ -20,7 +20,7 @@ from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 from tests.serving import running
 from voile.asking.client import Server
 from voile.errors import UsageError
-from voile.serve.beginning import begin
+from voile.serve.creation import begin
 from voile.serve.steward import ledger_of
 
 CHROMIUM = next(

@@ -13,13 +13,14 @@ import pyarrow as pa
 import pytest
 
 from tests.answered import SCHEMA, Untouchable, asker_of, parts_of
-from voile.engines.duckdb.counted import read_counted, write_counted
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
+from voile.engines.counted import read_counted, write_counted
+from voile.engines.duckdb.rows import DuckRows
 from voile.errors import QueryError, TableError, UsageError, VoileError
 from voile.noise.keyed import id_hash, members, row_hashes
 from voile.schema import Schema
-from voile.serve.asker import Asker
-from voile.serve.question import Asking
+from voile.serve.query_service import QueryService
+from voile.serve.question import QuestionReader
 from voile.serve.setting import Setting
 
 DOMAIN = Schema.from_dict(SCHEMA)
@@ -42,8 +43,8 @@ def some_rows(generator: np.random.Generator, count: int) -> list[dict[str, Any]
     ]
 
 
-def asking(**changed: Any) -> Asking:
-    return Asking(replace(SETTING, **changed))
+def asking(**changed: Any) -> QuestionReader:
+    return QuestionReader(replace(SETTING, **changed))
 
 
 # ---------------------------------------------------------------------- what questions mean
@@ -81,7 +82,7 @@ def test_conditions_that_differ_have_two(one: str, other: str) -> None:
     assert len(found) == 2
 
 
-def key(reader: Asking, sql: str, subset: Any = "all") -> tuple[str, ...]:
+def key(reader: QuestionReader, sql: str, subset: Any = "all") -> tuple[str, ...]:
     return tuple(total.key for total in reader.read(sql, subset).totals)
 
 
@@ -219,7 +220,7 @@ REFUSED = [
 def test_refusals_do_not_touch_a_row(sql: str, tmp_path: Path) -> None:
     rows = pa.Table.from_pylist(some_rows(np.random.default_rng(1), 20))
     with asker_of(tmp_path / "server", rows, schema=DOMAIN) as found:
-        blind = Asker(found.setting, Untouchable(), found.ledger)
+        blind = QueryService(found.setting, Untouchable(), found.ledger)
         with pytest.raises(VoileError) as caught:
             blind.ask("ana", sql)
         assert isinstance(caught.value, QueryError | UsageError)
@@ -246,7 +247,7 @@ def test_too_many_groups_and_too_wide_conditions_are_refused() -> None:
 
 
 def test_what_takes_too_long_on_the_domain_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voile.serve.tried.PATIENCE", 0.1)
+    monkeypatch.setattr("voile.serve.domain_evaluator.PATIENCE", 0.1)
     reader = asking()
     far = "levenshtein(lpad(sex, 1000, 'a'), lpad(sex, 1000, 'b'))"
     with pytest.raises(QueryError, match="takes longer than"):
@@ -301,9 +302,9 @@ def test_only_so_many_rows_of_a_person_are_kept(tmp_path: Path) -> None:
     table = pa.table({"who": ["a"] * 5 + ["b"] * 2 + ["c"], "age": [1] * 8})
     schema = Schema.from_dict({"attributes": [{"name": "age", "kind": "integer", "range": [0, 4]}]})
     path = tmp_path / "t.duckdb"
-    assert write_counted(path, Table(table), schema, key="who", per_key=2) == (5, 3)
+    assert write_counted(path, connect(table), schema, key="who", per_key=2) == (5, 3)
     with pytest.raises(TableError, match=r"5 of 8 rows repeat"):
-        write_counted(tmp_path / "u.duckdb", Table(table), schema, key="who")
+        write_counted(tmp_path / "u.duckdb", connect(table), schema, key="who")
 
 
 def test_numbers_outside_declared_bounds_are_refused_or_clamped(tmp_path: Path) -> None:
@@ -312,8 +313,8 @@ def test_numbers_outside_declared_bounds_are_refused_or_clamped(tmp_path: Path) 
         {"attributes": [{"name": "age", "kind": "integer", "range": [0, 4], "null": True}]}
     )
     with pytest.raises(VoileError, match="row 2"):
-        write_counted(tmp_path / "a.duckdb", Table(table), schema)
-    write_counted(tmp_path / "b.duckdb", Table(table), schema, clamp=True)
+        write_counted(tmp_path / "a.duckdb", connect(table), schema)
+    write_counted(tmp_path / "b.duckdb", connect(table), schema, clamp=True)
     found = read_counted(tmp_path / "b.duckdb", schema)
     assert found._columns["age"].tolist() == [1, 4, 0, 5]  # 5 is NULL
 
@@ -362,8 +363,10 @@ def test_no_expression_is_computed_on_rows(tmp_path: Path) -> None:
     rows = pa.Table.from_pylist(some_rows(np.random.default_rng(3), 2000))
     sql = "select sex, sum(age * debt) from t where levenshtein(sex, 'Mole') < age group by sex"
     with asker_of(tmp_path / "s", rows, schema=DOMAIN, noiseless=True) as found:
-        found._asking.read(sql)
-        found._asking._tried.view._con.close()  # nothing is left that could compute SQL
+        found._reader.read(sql)
+        domain = found._reader._evaluator.view
+        assert isinstance(domain, DuckRows)
+        domain._con.close()  # nothing is left that could compute SQL
         told = found.ask("ana", sql).answer
     near = {"Female": 5, "Male": 1}
     for row in told.rows:

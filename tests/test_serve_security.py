@@ -18,10 +18,10 @@ import pyarrow as pa
 import pytest
 
 from tests.serving import CODEBOOK, Served, begun, served, table
-from voile.serve import desk
-from voile.serve.beginning import begin
-from voile.serve.desk import GUESSES
-from voile.web.rate import Rate
+from voile.serve import api
+from voile.serve.api import GUESSES
+from voile.serve.creation import begin
+from voile.web.limits import Rate
 
 FOREIGN = [
     # other tables, and what the engine knows of itself
@@ -208,7 +208,7 @@ class Spy:
     def __init__(self, servers: Sequence[Served], monkeypatch: pytest.MonkeyPatch) -> None:
         self.looked: list[str] = []
         for server in servers:
-            monkeypatch.setattr(server.asker, "_rows", Watched(server.asker._rows, self.looked))
+            monkeypatch.setattr(server.service, "_rows", Watched(server.service._rows, self.looked))
 
 
 class Watched:
@@ -225,7 +225,7 @@ def test_sql_that_reaches_for_more_is_refused_without_a_look(
     both: tuple[Served, Served], sql: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     spy = Spy(both, monkeypatch)
-    used = [server.asker.ledger.budgets("anna").everyone.used for server in both]
+    used = [server.service.ledger.budgets("anna").everyone.used for server in both]
     began = time.perf_counter()
     answers = [server.query(sql) for server in both]
     assert time.perf_counter() - began < 5
@@ -233,7 +233,7 @@ def test_sql_that_reaches_for_more_is_refused_without_a_look(
     assert answers[0].data == answers[1].data
     assert set(answers[0].data) == {"error", "hint"}
     assert spy.looked == []
-    assert used == [server.asker.ledger.budgets("anna").everyone.used for server in both]
+    assert used == [server.service.ledger.budgets("anna").everyone.used for server in both]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -289,7 +289,7 @@ def shape(found: Any) -> Any:
 def test_nothing_failed_while_rows_were_counted(both: tuple[Served, Served]) -> None:
     """The last line of defence, counting no row, was never needed."""
     for server in both:
-        assert not [event for _, event in server.asker.ledger.events() if event.what == "failed"]
+        assert not [event for _, event in server.service.ledger.events() if event.what == "failed"]
 
 
 @pytest.mark.parametrize(
@@ -323,7 +323,7 @@ SLOW = Rate(1e-3, GUESSES.burst)
 @pytest.fixture
 def fresh(folders: tuple[Path, Path], tmp_path: Path) -> Iterator[Served]:
     with pytest.MonkeyPatch.context() as changed:
-        changed.setattr(desk, "GUESSES", SLOW)
+        changed.setattr(api, "GUESSES", SLOW)
         with served(Path(shutil.copytree(folders[0], tmp_path / "server"))) as made:
             yield made
 
@@ -332,13 +332,13 @@ def test_guessing_tokens_is_slowed_down_before_they_are_looked_at(
     fresh: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[str] = []
-    real = fresh.asker.ledger.identify
+    real = fresh.service.ledger.identify
 
     def identify(token: str) -> Any:
         looked.append(token)
         return real(token)
 
-    monkeypatch.setattr(fresh.asker.ledger, "identify", identify)
+    monkeypatch.setattr(fresh.service.ledger, "identify", identify)
     public = fresh.analyst.partition(".")[0]
     answers = [
         fresh.request("GET", "/budget", token=f"{public}.guess{n}", address="10.9.9.9")
@@ -351,16 +351,16 @@ def test_guessing_tokens_is_slowed_down_before_they_are_looked_at(
     # From there a right guess would not be told either; elsewhere nobody notices.
     assert fresh.request("GET", "/budget", token=fresh.analyst, address="10.9.9.9").status == 429
     assert fresh.request("GET", "/budget", token=fresh.analyst, address="10.9.9.8").status == 200
-    fresh.asker.ledger.record("anna", [])  # what was noted before is on disk then
-    logged = [event for _, event in fresh.asker.ledger.events() if event.who == "10.9.9.9"]
+    fresh.service.ledger.record("anna", [])  # what was noted before is on disk then
+    logged = [event for _, event in fresh.service.ledger.events() if event.who == "10.9.9.9"]
     assert 0 < len(logged) <= GUESSES.burst
 
 
 def test_wrong_tokens_are_all_answered_alike(fresh: Served) -> None:
     public = fresh.analyst.partition(".")[0]
-    expired, _ = fresh.asker.ledger.issue("bob", seconds=1e-6)
-    gone, _ = fresh.asker.ledger.issue("eve")
-    fresh.asker.ledger.revoke(analyst="eve")
+    expired, _ = fresh.service.ledger.issue("bob", seconds=1e-6)
+    gone, _ = fresh.service.ledger.issue("eve")
+    fresh.service.ledger.revoke(analyst="eve")
     answers = [
         fresh.request("GET", "/budget", token=token, address=f"10.8.0.{n}")
         for n, token in enumerate(
@@ -379,7 +379,7 @@ def test_a_token_takes_as_long_whether_it_exists_or_not(fresh: Served) -> None:
     A guess that stopped at the first wrong byte, or skipped the hash, would be several times
     faster; other work on the machine falls on both alike.
     """
-    identify = fresh.asker.ledger.identify
+    identify = fresh.service.ledger.identify
     public = fresh.analyst.partition(".")[0]
     guesses = {"known id": f"{public}.{'A' * 43}", "no such id": f"{'f' * 12}.{'A' * 43}"}
     took: dict[str, list[float]] = {name: [] for name in guesses}

@@ -32,11 +32,9 @@ from voile.evaluate import answer_plot
 from voile.release import Release, ViewRelease
 from voile.schema import Attribute, Range, Schema, Values
 from voile.shell import prompt
-from voile.shell.bars import print_bars
-from voile.shell.commands import COMMANDS, perform
-from voile.shell.complete import AGGREGATES, FUNCTIONS, MOST_SHOWN, ShellCompleter
-from voile.shell.session import Session
-from voile.shell.statements import complete, split, statements
+from voile.shell.commands import COMMANDS, perform, print_bars
+from voile.shell.prompt import AGGREGATES, FUNCTIONS, MOST_SHOWN, ShellCompleter
+from voile.shell.session import Session, complete, split, statements
 
 COVERS = "the statistic of the table that was published"
 

@@ -28,9 +28,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.postgres import SECRET
-from voile.engines.duckdb.sources import SOURCE, attach, quote_identifier, quote_literal
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
+from voile.engines.duckdb.sources import SOURCE, attach
 from voile.errors import TableError, UsageError
+from voile.query.quoting import quote_identifier, quote_literal
 from voile.schema import Attribute, Schema, Values
 
 NAMES = ['weird "name"', "naïve col", "select", "Born on", "weight, kg"]
@@ -903,7 +904,7 @@ def test_only_true_and_false_are_taken_for_truth_values(
 def test_a_codebook_says_whether_yes_is_a_truth_value(tmp_path: Path, attribute: Attribute) -> None:
     file = tmp_path / "a.csv"
     file.write_text("smokes\n" + "yes\nno\nno\n" * 20, encoding="utf-8")
-    table, schema = Table(file), Schema((attribute,))
+    table, schema = connect(file), Schema((attribute,))
     table.check_kinds(schema)
     (codes,), _ = table.columns_of_codes(schema, drop_nulls=False)
     assert np.bincount(codes).tolist() == [40, 20]

@@ -19,13 +19,15 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 import voile
 from tests.sqlfiles import PEOPLE, TABLES, Case, as_table, cases, people, view_of
 from voile.answering import Source, answer
-from voile.engines.duckdb.rows import View
+from voile.engines import open_rows
 from voile.engines.parquet import write_part
+from voile.engines.rows import ReleaseRows
 from voile.errors import QueryError
 from voile.estimate import Answer, Estimate
 from voile.mechanisms import AlphaBeta
@@ -68,7 +70,7 @@ class Exact:
         return query, answer(query, self.source)
 
 
-def exact(schema: Schema, view: View, name: str, table: Any) -> Exact:
+def exact(schema: Schema, view: ReleaseRows, name: str, table: Any) -> Exact:
     columns = {other: view.add_table(other, own) for other, own in TABLES.items()}
     source = Source(view, DomainSums(schema, view.domain), AlphaBeta(1.0, 0.0))
     truth = duckdb.connect()
@@ -100,8 +102,9 @@ def adult(folder: Path) -> Exact:
     schema = table.infer(list(table.columns), "error")
     path = folder / "part.parquet"
     write_part(path, schema, [table.keys(schema, drop_nulls=False)])
-    rows = table._con.sql("select * replace (age::bigint as age) from source").to_arrow_table()
-    return exact(schema, View([path], schema), "adult", rows)
+    rows, _ = table.rows(list(table.columns))
+    rows = rows.set_column(rows.column_names.index("age"), "age", rows["age"].cast(pa.int64()))
+    return exact(schema, open_rows([path], schema), "adult", rows)
 
 
 def for_duckdb(case: Case) -> str:

@@ -14,13 +14,12 @@ from itertools import combinations, product
 
 import numpy as np
 
-from voile.privacy.guarantee import DGamma
+from voile.privacy.guarantee import DGamma, Guarantee
 from voile.privacy.guarantees import (
     Amplification,
     Breach,
     DeltaT,
     Dp,
-    Guarantee,
     Indistinguishable,
     Relative,
     SBreach,

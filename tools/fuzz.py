@@ -35,7 +35,8 @@ from sqlglot.errors import SqlglotError  # noqa: E402
 from tests.sqlfiles import TABLES, TINY, cases, people, view_of  # noqa: E402
 
 from voile.answering import Source, answer  # noqa: E402
-from voile.engines.duckdb.rows import View  # noqa: E402
+from voile.engines.duckdb.rows import DuckRows  # noqa: E402
+from voile.engines.rows import ReleaseRows  # noqa: E402
 from voile.errors import VoileError  # noqa: E402
 from voile.mechanisms import AlphaBeta  # noqa: E402
 from voile.query import DomainSums, parse  # noqa: E402
@@ -318,11 +319,12 @@ class Target:
         str(found)
 
 
-def check_closed(view: View) -> None:
+def check_closed(view: ReleaseRows) -> None:
     """DuckDB must be unable to reach files, whatever SQL gets to it."""
     asked = (
         "select current_setting('enable_external_access'), current_setting('lock_configuration')"
     )
+    assert isinstance(view, DuckRows)
     external, locked = view._con.execute(asked).fetchall()[0]
     assert not external and locked, "DuckDB can reach files"
 

@@ -9,7 +9,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from voile.asking.client import connect
-    from voile.engines.duckdb.table import Table
+    from voile.engines.table import Table
     from voile.errors import VoileError
     from voile.estimate import Answer, Estimate
     from voile.publishing import generalize, perturb, publish
@@ -21,7 +21,7 @@ _HOMES = {
     "Estimate": "voile.estimate",
     "Release": "voile.release",
     "Schema": "voile.schema",
-    "Table": "voile.engines.duckdb.table",
+    "Table": "voile.engines.table",
     "VoileError": "voile.errors",
     "connect": "voile.asking.client",
     "frontier": "voile.evaluate.frontier",
@@ -53,9 +53,9 @@ def read(source: Any, *, null_text: str | tuple[str, ...] = ()) -> Table:
 
     `null_text` names texts that mean NULL in text files, such as "NA".
     """
-    from voile.engines.duckdb.table import Table
+    from voile.engines import connect
 
-    return Table(source, null_text=(null_text,) if isinstance(null_text, str) else null_text)
+    return connect(source, null_text=(null_text,) if isinstance(null_text, str) else null_text)
 
 
 def open(path: Any) -> Release:

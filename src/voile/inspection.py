@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from voile.engines.duckdb.table import Nulls, Table
+from voile.engines.table import Nulls, Table
 from voile.errors import PromiseError, VoileError
 from voile.kinds.views.wish import Wish, check_domain, promise_for
 from voile.mechanisms import AlphaBeta

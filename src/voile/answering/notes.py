@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from voile.answering.source import Engine
+from voile.engines.rows import PublicDomain
 from voile.errors import VoileError
 from voile.query.predicate import Expression, wording
 from voile.query.query import Query
@@ -24,7 +24,7 @@ def having_notes(query: Query) -> list[str]:
     return [HAVING] if query.having else []
 
 
-def bin_notes(query: Query, engine: Engine) -> list[str]:
+def bin_notes(query: Query, engine: PublicDomain) -> list[str]:
     """Where it matters that numbers are known by the middles of their bins only."""
 
     def differs(part: Expression) -> bool:

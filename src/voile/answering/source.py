@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 
 from voile.answering.estimator import Mechanism
 from voile.answering.totals import Shape
+from voile.engines.rows import PublicDomain, ReleaseRows
 from voile.errors import QueryError
 from voile.estimate import Bound
 from voile.query.domain import DomainSums, Weights
 from voile.query.predicate import Atom, Expression, Predicate, Term, conjuncts, wording
 from voile.query.query import Query
-from voile.query.rows import Rows
 from voile.query.text import refusal
 from voile.refine import ErrorModel
 
@@ -31,21 +31,11 @@ LARGEST = 1e70
 """Values up to this; the fourth powers of larger ones, which errors are made of, overflow."""
 
 
-class Engine(Rows, Protocol):
-    """Where rows are counted, and expressions typed."""
-
-    domain: Any
-
-    def types(self, expressions: Sequence[str]) -> list[str]: ...
-
-    def cuts_a_bin(self, expression: Expression) -> bool: ...
-
-
 class Listing(Protocol):
     """Where expressions can be computed on the public domain."""
 
     @property
-    def engine(self) -> Engine: ...
+    def engine(self) -> PublicDomain: ...
 
     @property
     def domain(self) -> DomainSums: ...
@@ -55,7 +45,7 @@ class Listing(Protocol):
 class Source:
     """Everything that an answer is computed from."""
 
-    engine: Engine
+    engine: ReleaseRows
     domain: DomainSums
     mechanism: Mechanism
     rows: int | None = None
@@ -78,7 +68,7 @@ class Model:
     """Attributes that it knows nothing about."""
 
 
-def check(query: Query, engine: Engine) -> None:
+def check(query: Query, engine: PublicDomain) -> None:
     """Conditions must be true or false of a row, and values numbers; types are the engine's."""
     conditions, values = query.conditions, query.values
     parts: list[Atom | Expression] = [*conditions, *values, *query.groups]
@@ -110,7 +100,7 @@ def asked(part: Atom | Expression) -> Atom | Expression:
     return replace(part, sql=part.sql[5:-1]) if inside else part
 
 
-def types(sql: str, parts: Sequence[Atom | Expression], engine: Engine) -> list[str]:
+def types(sql: str, parts: Sequence[Atom | Expression], engine: PublicDomain) -> list[str]:
     """The engine's types; what it cannot type is refused by the analyst's words for it."""
     try:
         return engine.types([part.sql for part in parts])

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from voile.asking.across import mine
-    from voile.asking.implication import Tester
-    from voile.asking.needed import best_halves, covariance_error
+    from voile.asking.implication import Tester, best_halves, covariance_error
 
 _HOMES = {
     "Tester": "voile.asking.implication",
-    "best_halves": "voile.asking.needed",
-    "covariance_error": "voile.asking.needed",
+    "best_halves": "voile.asking.implication",
+    "covariance_error": "voile.asking.implication",
     "mine": "voile.asking.across",
 }
 

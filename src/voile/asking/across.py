@@ -10,19 +10,162 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import stats
 
 from voile.arrays import Floats
-from voile.asking.covariance import Counts, Form, Found, Shares, combined, excess, quantile
-from voile.asking.implication import cut, implied
-from voile.asking.mined import Implication, Mined, Share, Spent
-from voile.asking.plan import TOGETHER, Plan, Side, knows_sizes, planned
-from voile.asking.servers import Asked, Replied, Subset
+from voile.asking.implication import (
+    BilinearForm,
+    CovarianceEstimate,
+    EstimatedShares,
+    NoisyCounts,
+    combined,
+    cut,
+    excess,
+    implied,
+    quantile,
+)
+from voile.asking.plan import (
+    TOGETHER,
+    CountReply,
+    CountServer,
+    MiningPlan,
+    ServerSide,
+    Subset,
+    knows_sizes,
+    planned,
+)
 from voile.errors import TableError, VoileError
-from voile.estimate import checked_confidence
+from voile.estimate import checked_confidence, finite, number
 from voile.noise.keyed import members, row_hashes
+
+
+@dataclass(frozen=True)
+class ConditionShare:
+    """How frequent one side's condition is."""
+
+    server: str
+    sql: str
+    value: float
+    stderr: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"server": self.server, "sql": self.sql, "share": self.value, "stderr": self.stderr}
+
+
+@dataclass(frozen=True)
+class Implication:
+    """Δ = Pr[then | given] − Pr[then]."""
+
+    given: str
+    then: str
+    delta: float
+    stderr: float
+    low: float
+    high: float
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "given": self.given, "then": self.then, "delta": finite(self.delta),
+            "stderr": finite(self.stderr), "low": finite(self.low), "high": finite(self.high),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class BudgetUse:
+    """What one server was asked, what it charged, and what is left."""
+
+    asked: int
+    charged: int
+    remaining: int
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"asked": self.asked, "charged": self.charged, "remaining": self.remaining}
+
+
+@dataclass(frozen=True)
+class MiningResult:
+    """Pr[f] with its error."""
+
+    expression: str
+    value: float
+    stderr: float
+    low: float
+    high: float
+    confidence: float
+    observed: float | None
+    """The standard error that the halves show, whatever the noise is said to be."""
+    independent: float
+    """What Pr[f] would be if the two sides had nothing to do with each other."""
+    implications: tuple[Implication, ...]
+    shares: tuple[ConditionShare, ...]
+    spent: dict[str, BudgetUse]
+    rows: int
+    halves: int
+    seed: str
+    expected_error: float
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "expression": self.expression,
+            "probability": {
+                "estimate": self.value, "stderr": self.stderr, "low": self.low, "high": self.high,
+            },
+            "confidence": self.confidence,
+            "observed_stderr": self.observed,
+            "independent": self.independent,
+            "implications": [one.to_dict() for one in self.implications],
+            "shares": [one.to_dict() for one in self.shares],
+            "queries": {name: one.to_dict() for name, one in self.spent.items()},
+            "rows": self.rows, "halves": self.halves, "seed": self.seed,
+            "expected_error": self.expected_error, "notes": list(self.notes),
+        }  # fmt: skip
+
+    def __str__(self) -> str:
+        value, stderr, low, high = (
+            number(x, self.stderr) for x in (self.value, self.stderr, self.low, self.high)
+        )
+        return f"Pr[{self.expression}] = {value} ± {stderr} [{low}, {high}] at {self.confidence:g}"
+
+
+@dataclass(frozen=True)
+class TesterResult:
+    """What the slides' tester found, and how likely it was to find anything."""
+
+    expression: str
+    bias: float
+    acceptance: float
+    """How likely a random half is accepted."""
+    tried: int
+    accepted: str | None
+    """The half that was, by its seed."""
+    delta: float | None
+    stderr: float | None
+    threshold: float
+    above: bool | None
+    """What the tester says: whether Δ is larger than the threshold."""
+    shares: tuple[ConditionShare, ...]
+    spent: dict[str, BudgetUse]
+    rows: int
+    seed: str
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "expression": self.expression, "bias": self.bias, "acceptance": self.acceptance,
+            "tried": self.tried, "accepted": self.accepted, "delta": self.delta,
+            "stderr": self.stderr, "threshold": self.threshold, "above": self.above,
+            "shares": [one.to_dict() for one in self.shares],
+            "queries": {name: one.to_dict() for name, one in self.spent.items()},
+            "rows": self.rows, "seed": self.seed, "notes": list(self.notes),
+        }  # fmt: skip
+
+
+# ---------------------------------------------------------------------- across
+
 
 Progress = Callable[[int, int], None]
 SURPRISE = 1e-6
@@ -30,7 +173,7 @@ SURPRISE = 1e-6
 
 
 def mine(
-    servers: Mapping[str, Asked],
+    servers: Mapping[str, CountServer],
     expression: str,
     *,
     halves: int | None = None,
@@ -38,7 +181,7 @@ def mine(
     confidence: float = 0.95,
     seed: str | None = None,
     progress: Progress | None = None,
-) -> Mined:
+) -> MiningResult:
     """Pr[f] of a Boolean function of two servers' columns, as "A.smoker and not B.cancer".
 
     `halves` random halves are asked about, or as many as a standard error of `error` needs. Nothing
@@ -49,10 +192,12 @@ def mine(
     return carried_out(plan, confidence=confidence, progress=progress)
 
 
-def carried_out(plan: Plan, *, confidence: float = 0.95, progress: Progress | None = None) -> Mined:
+def carried_out(
+    plan: MiningPlan, *, confidence: float = 0.95, progress: Progress | None = None
+) -> MiningResult:
     """Ask all that was planned, and estimate."""
     checked_confidence(confidence)
-    answers = Answers(plan, progress)
+    answers = PlanAnswers(plan, progress)
     answers.ask()
     if len(plan.sides) == 2:
         return of_two_sides(plan, answers, confidence)
@@ -60,17 +205,17 @@ def carried_out(plan: Plan, *, confidence: float = 0.95, progress: Progress | No
 
 
 @dataclass
-class Answers:
+class PlanAnswers:
     """Replies to a plan's questions, in its order."""
 
-    plan: Plan
+    plan: MiningPlan
     progress: Progress | None = None
 
     def ask(self) -> None:
         """The first half before the others: if the servers do not fit, little has been spent."""
         questions = self.plan.questions()
         each = sum(len(side.conditions) for side in self.plan.sides)
-        self.replies: list[Replied] = []
+        self.replies: list[CountReply] = []
         for part in (questions[: 2 * each], questions[2 * each :]):
             with ThreadPoolExecutor(TOGETHER) as pool:
                 waiting = [pool.submit(asked, *question) for question in part]
@@ -87,11 +232,11 @@ class Answers:
         if self.progress:
             self.progress(done, of)
 
-    def of(self, side: Side) -> list[Replied]:
+    def of(self, side: ServerSide) -> list[CountReply]:
         questions = self.plan.questions()
         return [r for r, (one, _, _) in zip(self.replies, questions, strict=False) if one is side]
 
-    def told_sizes(self, side: Side) -> list[int | None]:
+    def told_sizes(self, side: ServerSide) -> list[int | None]:
         """|q| of each half, as far as the server tells them."""
         count = len(side.conditions)
         return [reply.subset_rows for reply in self.of(side)[count::count]]
@@ -119,17 +264,17 @@ class Answers:
         halves = self.plan.half_seeds()
         return np.array([members(hashes, seed).sum() for seed in halves], dtype=np.float64)
 
-    def counts(self, side: Side) -> Counts:
+    def counts(self, side: ServerSide) -> NoisyCounts:
         replies = self.of(side)
         table = np.array([r.answer for r in replies], dtype=float).reshape(-1, len(side.conditions))
         noise = max(float(r.stderr or 0.0) ** 2 for r in replies)
-        return Counts(table[0], table[1:], noise)
+        return NoisyCounts(table[0], table[1:], noise)
 
-    def spent(self) -> dict[str, Spent]:
+    def spent(self) -> dict[str, BudgetUse]:
         return {side.name: spent(side, self.of(side)) for side in self.plan.sides}
 
 
-def asked(side: Side, sql: str, subset: Subset) -> Replied:
+def asked(side: ServerSide, sql: str, subset: Subset) -> CountReply:
     """One question; what goes wrong says where."""
     try:
         return side.server.ask(sql, subset)
@@ -138,12 +283,12 @@ def asked(side: Side, sql: str, subset: Subset) -> Replied:
         raise
 
 
-def spent(side: Side, replies: list[Replied]) -> Spent:
+def spent(side: ServerSide, replies: list[CountReply]) -> BudgetUse:
     charged = sum(reply.charged for reply in replies)
-    return Spent(len(replies), charged, int(side.server.budget()["remaining"]))
+    return BudgetUse(len(replies), charged, int(side.server.budget()["remaining"]))
 
 
-def of_two_sides(plan: Plan, answers: Answers, confidence: float) -> Mined:
+def of_two_sides(plan: MiningPlan, answers: PlanAnswers, confidence: float) -> MiningResult:
     left, right = plan.sides
     counts = answers.counts(left), answers.counts(right)
     sizes = answers.sizes()
@@ -151,13 +296,13 @@ def of_two_sides(plan: Plan, answers: Answers, confidence: float) -> Mined:
     found = combined(form, *counts, plan.rows, sizes)
     low, high = found.interval(confidence)
     values = found.shares[0].value, found.shares[1].value
-    return Mined(
+    return MiningResult(
         expression=plan.expression,
         value=found.value, stderr=found.stderr, low=low, high=high, confidence=confidence,
         observed=found.observed, independent=form.value(values),
         implications=implications(plan, found, confidence),
         shares=tuple(
-            Share(side.name, sql, float(p), float(e))
+            ConditionShare(side.name, sql, float(p), float(e))
             for side, of in zip(plan.sides, found.shares, strict=True)
             for sql, p, e in zip(side.conditions, of.value, of.stderr, strict=True)
         ),
@@ -167,7 +312,7 @@ def of_two_sides(plan: Plan, answers: Answers, confidence: float) -> Mined:
     )  # fmt: skip
 
 
-def of_one_side(plan: Plan, answers: Answers, confidence: float) -> Mined:
+def of_one_side(plan: MiningPlan, answers: PlanAnswers, confidence: float) -> MiningResult:
     """One count, or none where the function is constant."""
     form = plan.products.form
     sign = float(form.left.sum() + form.right.sum())
@@ -175,12 +320,12 @@ def of_one_side(plan: Plan, answers: Answers, confidence: float) -> Mined:
     for side in plan.sides:
         counts = answers.counts(side)
         share, stderr = counts.total[0] / plan.rows, counts.variance**0.5 / plan.rows
-        shares.append(Share(side.name, side.conditions[0], float(share), stderr))
+        shares.append(ConditionShare(side.name, side.conditions[0], float(share), stderr))
     value = form.constant + sum(sign * one.value for one in shares)
     stderr = shares[0].stderr if shares else 0.0
     reach = float(stats.norm.ppf((1 + confidence) / 2)) * stderr
     low, high = np.clip([value - reach, value + reach], 0.0, 1.0)
-    return Mined(
+    return MiningResult(
         expression=plan.expression,
         value=value, stderr=stderr, low=float(low), high=float(high), confidence=confidence,
         observed=None, independent=value, implications=(), shares=tuple(shares),
@@ -190,10 +335,10 @@ def of_one_side(plan: Plan, answers: Answers, confidence: float) -> Mined:
 
 
 @dataclass(frozen=True)
-class Literal:
+class SideLiteral:
     """A condition of a side, or its complement."""
 
-    side: Side
+    side: ServerSide
     sql: str
     negated: bool
 
@@ -201,13 +346,13 @@ class Literal:
         told = f"NOT ({self.sql})" if self.negated else self.sql
         return f"{self.side.name}: {told}"
 
-    def share(self, of: Shares) -> tuple[float, float]:
+    def share(self, of: EstimatedShares) -> tuple[float, float]:
         """How frequent it is, and the error of that."""
         value, stderr = float(of.value[0]), float(of.stderr[0])
         return (1 - value if self.negated else value), stderr
 
 
-def conjunction(plan: Plan) -> tuple[Literal, Literal] | None:
+def conjunction(plan: MiningPlan) -> tuple[SideLiteral, SideLiteral] | None:
     """The two literals, if f is true where both of them are and nowhere else."""
     if len(plan.sides) < 2 or plan.products.form.product.shape != (1, 1):
         return None
@@ -215,17 +360,19 @@ def conjunction(plan: Plan) -> tuple[Literal, Literal] | None:
     if len(corners) != 1:
         return None
     one, other = (
-        Literal(side, side.conditions[0], not holds)
+        SideLiteral(side, side.conditions[0], not holds)
         for side, holds in zip(plan.sides, corners[0], strict=True)
     )
     return one, other
 
 
-def _at(form: Form, a: int, b: int) -> float:
+def _at(form: BilinearForm, a: int, b: int) -> float:
     return form.value((np.array([float(a)]), np.array([float(b)])))
 
 
-def implications(plan: Plan, found: Found, confidence: float) -> tuple[Implication, ...]:
+def implications(
+    plan: MiningPlan, found: CovarianceEstimate, confidence: float
+) -> tuple[Implication, ...]:
     """Of a conjunction, what each literal tells of the other."""
     literals = conjunction(plan)
     if literals is None:
@@ -250,7 +397,10 @@ def implications(plan: Plan, found: Found, confidence: float) -> tuple[Implicati
 
 
 def surprises(
-    plan: Plan, found: Found, counts: tuple[Counts, Counts], sizes: Floats | None
+    plan: MiningPlan,
+    found: CovarianceEstimate,
+    counts: tuple[NoisyCounts, NoisyCounts],
+    sizes: Floats | None,
 ) -> tuple[str, ...]:
     """Counts of halves that vary otherwise than independent rows and the stated noise do."""
     told = []

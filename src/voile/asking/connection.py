@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from voile.client.sending import asked_wait, is_loopback
+from voile.client.submission import asked_wait, is_loopback
 from voile.errors import PromiseError, QueryError, UsageError, VoileError
 
 MOST_BYTES = 2**26
@@ -28,7 +28,7 @@ class ServerError(VoileError):
 
 
 @dataclass(frozen=True)
-class Address:
+class ServerAddress:
     """Where a server is."""
 
     url: str
@@ -38,7 +38,7 @@ class Address:
     prefix: str
 
     @classmethod
-    def read(cls, url: str, *, insecure: bool = False) -> Address:
+    def read(cls, url: str, *, insecure: bool = False) -> ServerAddress:
         """Refuse what is no web address, and plain http except to this machine.
 
         The token goes with every question: whoever reads it on the way can ask in its owner's name.
@@ -72,7 +72,7 @@ def right_address(url: str) -> str:
 
 
 @dataclass(frozen=True)
-class Said:
+class HttpReply:
     """What a server answered: the status, the object, and how long it asks to wait."""
 
     status: int
@@ -83,7 +83,9 @@ class Said:
 class Connections:
     """Asks one server with one token. Any number of threads may ask at once."""
 
-    def __init__(self, address: Address, token: str, *, ca: Path | None, timeout: float) -> None:
+    def __init__(
+        self, address: ServerAddress, token: str, *, ca: Path | None, timeout: float
+    ) -> None:
         self.address = address
         self.timeout = timeout
         self._headers = {"Authorization": f"Bearer {checked_token(token)}"}
@@ -131,7 +133,7 @@ class Connections:
             patience -= wait
             time.sleep(wait)
 
-    def _exchange(self, method: str, path: str, body: bytes | None) -> Said:
+    def _exchange(self, method: str, path: str, body: bytes | None) -> HttpReply:
         """One request; once more if the connection was lost, since answers are kept and free."""
         try:
             return self._once(self._kept(), method, path, body)
@@ -158,7 +160,7 @@ class Connections:
             return HTTPConnection(host, port, timeout=self.timeout)
         return HTTPSConnection(host, port, timeout=self.timeout, context=self._context)
 
-    def _once(self, line: HTTPConnection, method: str, path: str, body: bytes | None) -> Said:
+    def _once(self, line: HTTPConnection, method: str, path: str, body: bytes | None) -> HttpReply:
         kind = {} if body is None else {"Content-Type": "application/json"}
         try:
             line.request(method, self.address.prefix + path, body, self._headers | kind)
@@ -172,10 +174,10 @@ class Connections:
         else:
             self._idle.append(line)
         found = read_object(self.address, response.status, data)
-        return Said(response.status, found, response.headers.get("Retry-After"))
+        return HttpReply(response.status, found, response.headers.get("Retry-After"))
 
 
-def read_object(address: Address, status: int, data: bytes) -> Mapping[str, Any]:
+def read_object(address: ServerAddress, status: int, data: bytes) -> Mapping[str, Any]:
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):
@@ -188,7 +190,7 @@ def read_object(address: Address, status: int, data: bytes) -> Mapping[str, Any]
     return found
 
 
-def refusal(address: Address, said: Said) -> VoileError:
+def refusal(address: ServerAddress, said: HttpReply) -> VoileError:
     """What the server refused, in its own words."""
     words = lines(said.found.get("error") or f"{address.url} answered {said.status}")
     hint = lines(said.found.get("hint") or "")
@@ -209,7 +211,7 @@ def refusal(address: Address, said: Said) -> VoileError:
             return ServerError(f"{address.url} answered {status}: {words}", hint=hint)
 
 
-def unreachable(address: Address, error: Exception) -> ServerError:
+def unreachable(address: ServerAddress, error: Exception) -> ServerError:
     hint = "is the server running, and is the address right?"
     reason = str(error) or type(error).__name__
     if isinstance(error, TimeoutError):

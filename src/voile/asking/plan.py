@@ -5,15 +5,46 @@ from __future__ import annotations
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
-from voile.asking.classes import Products, products
-from voile.asking.needed import LEAST, expected_error, halves_needed
-from voile.asking.servers import Asked, Subset
-from voile.asking.sides import read
+from voile.asking.implication import LEAST, expected_error, halves_needed
+from voile.asking.sides import SideProducts, products, read_expression
 from voile.errors import PromiseError, TableError, UsageError
 from voile.noise.keyed import Key
 from voile.schema import Schema
+
+Subset = str | Mapping[str, str]
+
+
+class CountReply(Protocol):
+    """What mining reads of an answer."""
+
+    @property
+    def answer(self) -> float | None: ...
+    @property
+    def stderr(self) -> float | None: ...
+    @property
+    def charged(self) -> int: ...
+    @property
+    def subset_rows(self) -> int | None: ...
+
+
+class CountCost(Protocol):
+    @property
+    def cost(self) -> int: ...
+
+
+class CountServer(Protocol):
+    """A server, or whatever answers like one; several threads may ask it."""
+
+    def about(self) -> Mapping[str, Any]: ...
+    def budget(self) -> Mapping[str, Any]: ...
+    def cost(self, sql: str, subset: Subset = "all") -> CountCost: ...
+    def ask(self, sql: str, subset: Subset = "all") -> CountReply: ...
+
+
+# ---------------------------------------------------------------------- plan
+
 
 TOGETHER = 4
 """Requests at a time."""
@@ -22,11 +53,11 @@ MOST_DRY_RUNS = 20_000
 
 
 @dataclass(frozen=True)
-class Side:
+class ServerSide:
     """One server's part."""
 
     name: str
-    server: Asked
+    server: CountServer
     table: str
     conditions: tuple[str, ...]
     variance: float
@@ -44,12 +75,12 @@ class Side:
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class MiningPlan:
     """What will be asked; `halves` is 0 where one server alone can answer."""
 
     expression: str
-    products: Products
-    sides: tuple[Side, ...]
+    products: SideProducts
+    sides: tuple[ServerSide, ...]
     """Those that are asked: none, if the function is constant."""
     rows: int
     halves: int
@@ -60,13 +91,13 @@ class Plan:
     searching: bool = False
     """Whether the halves are searched for one that is biased: only of that is the second asked."""
 
-    def asked(self, side: Side) -> int:
+    def asked(self, side: ServerSide) -> int:
         """How many questions the server is asked, at most."""
         if self.searching and side is self.sides[-1]:
             return 2 * len(side.conditions)
         return side.queries(self.halves)
 
-    def questions(self) -> list[tuple[Side, str, Subset]]:
+    def questions(self) -> list[tuple[ServerSide, str, Subset]]:
         """All of them, half by half, so that both sides get on together."""
         subsets: list[Subset] = ["all", *({"half": half} for half in self.half_seeds())]
         return [
@@ -79,7 +110,7 @@ class Plan:
     def half_seeds(self) -> list[str]:
         return [f"{self.seed}/{number}" for number in range(1, self.halves + 1)]
 
-    def new(self, side: Side) -> int:
+    def new(self, side: ServerSide) -> int:
         """How many answers the server has not given yet; it is asked, which costs nothing."""
         mine = [(sql, subset) for one, sql, subset in self.questions() if one is side]
         with ThreadPoolExecutor(TOGETHER) as pool:
@@ -131,20 +162,20 @@ class Plan:
 
 
 def planned(
-    servers: Mapping[str, Asked],
+    servers: Mapping[str, CountServer],
     expression: str,
     *,
     halves: int | None = None,
     error: float | None = None,
     seed: str | None = None,
-) -> Plan:
+) -> MiningPlan:
     """Read the expression, look at the servers, and say what will be asked; nothing is spent."""
     check_wish(halves, error)
     if not servers:
         raise UsageError("there is no server to ask", hint="--db A=URL --db B=URL")
     abouts = {name: server.about() for name, server in servers.items()}
     schemas = {name: Schema.from_dict(about["schema"]) for name, about in abouts.items()}
-    found = read(expression, schemas)
+    found = read_expression(expression, schemas)
     parts = products(found)
     pairs = zip(found.sides, parts.conditions, strict=False)
     sides = tuple(
@@ -154,7 +185,7 @@ def planned(
     )
     rows = aligned([(side, abouts[side.name]) for side in sides])
     wanted = how_many(parts, sides, rows, halves, error)
-    return Plan(
+    return MiningPlan(
         expression=expression,
         products=parts,
         sides=sides,
@@ -191,10 +222,10 @@ def fresh_seed() -> str:
 
 
 def side_of(
-    name: str, server: Asked, about: Mapping[str, Any], conditions: tuple[str, ...]
-) -> Side:
+    name: str, server: CountServer, about: Mapping[str, Any], conditions: tuple[str, ...]
+) -> ServerSide:
     quoted = str(about["name"]).replace('"', '""')
-    return Side(
+    return ServerSide(
         name=name,
         server=server,
         table=f'"{quoted}"',
@@ -205,7 +236,7 @@ def side_of(
     )
 
 
-def aligned(sides: list[tuple[Side, Mapping[str, Any]]]) -> int:
+def aligned(sides: list[tuple[ServerSide, Mapping[str, Any]]]) -> int:
     """How many rows all of them hold; refuse what cannot be of the same people."""
     if not sides:
         return 0
@@ -236,7 +267,7 @@ def aligned(sides: list[tuple[Side, Mapping[str, Any]]]) -> int:
     return next(iter(told.values()))
 
 
-def matching(sides: tuple[Side, ...]) -> tuple[str, ...]:
+def matching(sides: tuple[ServerSide, ...]) -> tuple[str, ...]:
     """What has to be believed about whose rows are whose."""
     if len(sides) < 2:
         return ()
@@ -253,7 +284,11 @@ def matching(sides: tuple[Side, ...]) -> tuple[str, ...]:
 
 
 def how_many(
-    parts: Products, sides: tuple[Side, ...], rows: int, halves: int | None, error: float | None
+    parts: SideProducts,
+    sides: tuple[ServerSide, ...],
+    rows: int,
+    halves: int | None,
+    error: float | None,
 ) -> int:
     if len(sides) < 2:
         return 0
@@ -280,16 +315,16 @@ def how_many(
     return needed
 
 
-def knows_sizes(sides: tuple[Side, ...]) -> bool:
+def knows_sizes(sides: tuple[ServerSide, ...]) -> bool:
     """Whoever knows how many rows there are knows which of their numbers are in a half."""
     return all(side.id_column is None for side in sides)
 
 
-def affordable(sides: tuple[Side, ...]) -> int:
+def affordable(sides: tuple[ServerSide, ...]) -> int:
     return min((s.remaining // len(s.conditions) - 1 for s in sides), default=0)
 
 
-def error_at(parts: Products, sides: tuple[Side, ...], rows: int, halves: int) -> float:
+def error_at(parts: SideProducts, sides: tuple[ServerSide, ...], rows: int, halves: int) -> float:
     if len(sides) == 2:
         variances = sides[0].variance, sides[1].variance
         sized = knows_sizes(sides)

@@ -7,8 +7,9 @@ NOT, XOR, and = and <> between conditions join them.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -17,6 +18,8 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from voile.arrays import Bools, Floats
+from voile.asking.implication import BilinearForm
 from voile.errors import QueryError, UsageError, did_you_mean
 from voile.query import strict
 from voile.query.bind import Binder
@@ -28,7 +31,7 @@ Levels = npt.NDArray[np.int8]
 
 SHAPE = "write a condition such as A.smoker and not B.cancer, with A and B given by --db"
 LONGEST = 10_000
-MOST = 4096
+MOST_ASSIGNMENTS = 4096
 """Truth assignments of one side's atoms."""
 TERNARY = (
     "the method does not extend to ternary functions: a function may read two servers; ask about "
@@ -52,7 +55,7 @@ NEVER_NULL = (
 
 
 @dataclass(frozen=True)
-class Atom:
+class SideCondition:
     """A condition of one side: its SQL there, and whether it may be unknown of a row."""
 
     side: str
@@ -61,26 +64,26 @@ class Atom:
 
 
 @dataclass(frozen=True)
-class Joined:
+class JoinedConditions:
     """and, or, not or xor of parts; the parts of an atom are none."""
 
     word: str
-    parts: tuple[Joined | Atom | bool | None, ...]
+    parts: tuple[JoinedConditions | SideCondition | bool | None, ...]
 
 
-Tree = Joined | Atom | bool | None
+Tree = JoinedConditions | SideCondition | bool | None
 """None is NULL."""
 
 
 @dataclass(frozen=True)
-class Expression:
+class SideExpression:
     """A Boolean function of at most two sides."""
 
     text: str
     tree: Tree
     sides: tuple[str, ...]
     """Those that it reads, in the order in which the servers were given."""
-    atoms: Mapping[str, tuple[Atom, ...]]
+    atoms: Mapping[str, tuple[SideCondition, ...]]
     """Of each side that it reads."""
     remarks: tuple[str, ...] = ()
     """What the analyst should know and is not wrong."""
@@ -88,36 +91,36 @@ class Expression:
     """Where it reads one side only, without XOR and constants: its SQL, as it was written."""
 
 
-def read(text: str, schemas: Mapping[str, Schema]) -> Expression:
+def read_expression(text: str, schemas: Mapping[str, Schema]) -> SideExpression:
     """Read an expression over these servers' columns; refuse with the place in the text."""
     tree = parsed(text)
     try:
-        reader = _Reader(text, schemas)
+        reader = _SideReader(text, schemas)
         found = reader.tree(tree)
         if not reader.is_small():
-            reader = _Reader(text, schemas, coarse=True)
+            reader = _SideReader(text, schemas, coarse=True)
             found = reader.tree(tree)
     except RecursionError:
         raise too_deep() from None
     sides = tuple(name for name in schemas if reader.atoms.get(name))
     atoms = {name: tuple(reader.atoms[name]) for name in sides}
     remarks = tuple(dict.fromkeys(reader.remarks))
-    return Expression(text, found, sides, atoms, remarks, written(text, schemas, tree, found))
+    return SideExpression(text, found, sides, atoms, remarks, written(text, schemas, tree, found))
 
 
 def written(text: str, schemas: Mapping[str, Schema], tree: exp.Expr, found: Tree) -> str | None:
     """The SQL of an expression that reads one side: AND, OR and NOT are the server's own words."""
     if not is_plain(found):
         return None
-    whole = _Reader(text, schemas, coarse=True).tree(tree)
-    return whole.sql if isinstance(whole, Atom) else None
+    whole = _SideReader(text, schemas, coarse=True).tree(tree)
+    return whole.sql if isinstance(whole, SideCondition) else None
 
 
 def is_plain(tree: Tree) -> bool:
     """Whether it has neither XOR nor constants."""
-    if isinstance(tree, Joined):
+    if isinstance(tree, JoinedConditions):
         return tree.word != "xor" and all(map(is_plain, tree.parts))
-    return isinstance(tree, Atom)
+    return isinstance(tree, SideCondition)
 
 
 def parsed(text: str) -> exp.Expr:
@@ -147,20 +150,20 @@ def parsed(text: str) -> exp.Expr:
 
 
 @dataclass
-class _Reader:
+class _SideReader:
     """Takes a syntax tree apart at the joints between the sides."""
 
     text: str
     schemas: Mapping[str, Schema]
     coarse: bool = False
     """Whether all that reads one side is one atom; else only what no AND, OR, NOT or XOR joins."""
-    atoms: dict[str, list[Atom]] = field(default_factory=dict)
+    atoms: dict[str, list[SideCondition]] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
 
     def is_small(self) -> bool:
         """Whether every truth assignment of a side's atoms can be looked at."""
         states = [math.prod(2 + atom.nullable for atom in side) for side in self.atoms.values()]
-        return max(states, default=1) <= MOST
+        return max(states, default=1) <= MOST_ASSIGNMENTS
 
     def tree(self, node: exp.Expr) -> Tree:
         sides = self.sides(node)
@@ -189,15 +192,15 @@ class _Reader:
     def joined(self, node: exp.Expr) -> Tree:
         match node:
             case exp.Not():
-                return Joined("not", (self.part(node.this),))
+                return JoinedConditions("not", (self.part(node.this),))
             case exp.And() | exp.Or():
-                return Joined(node.key, tuple(self.part(p) for p in node.flatten()))
+                return JoinedConditions(node.key, tuple(self.part(p) for p in node.flatten()))
             case exp.Xor():
                 self.check_xor(node)
-                return Joined("xor", (self.part(node.this), self.part(node.expression)))
+                return JoinedConditions("xor", (self.part(node.this), self.part(node.expression)))
             case exp.EQ() | exp.NEQ() if self.joins(node):
-                found = Joined("xor", (self.part(node.this), self.part(node.expression)))
-                return Joined("not", (found,)) if isinstance(node, exp.EQ) else found
+                found = JoinedConditions("xor", (self.part(node.this), self.part(node.expression)))
+                return JoinedConditions("not", (found,)) if isinstance(node, exp.EQ) else found
         raise refusal(
             self.text,
             f"{short(node)} reads {' and '.join(self.sides(node))} at once",
@@ -239,7 +242,7 @@ class _Reader:
 
     # ------------------------------------------------------------------ one side
 
-    def atom(self, node: exp.Expr, side: str) -> Atom:
+    def atom(self, node: exp.Expr, side: str) -> SideCondition:
         schema = self.schemas[side]
         binder = Binder(self.text, schema, {side.lower()})
         bound = binder.expression(node)
@@ -255,7 +258,7 @@ class _Reader:
         if sql is None:
             raise refusal(self.text, f"{short(node)} cannot be used here",
                           place(self.text, [node]), SHAPE)  # fmt: skip
-        found = Atom(side, sql, nullable)
+        found = SideCondition(side, sql, nullable)
         known = self.atoms.setdefault(side, [])
         if found not in known:
             known.append(found)
@@ -288,14 +291,14 @@ class _Reader:
         return Binder(self.text, self.schemas[side], {side.lower()})
 
 
-def levels(tree: Tree, of: Mapping[Atom, Levels]) -> Levels:
+def levels(tree: Tree, of: Mapping[SideCondition, Levels]) -> Levels:
     """The truth value of a tree, given those of its atoms; arrays are broadcast."""
     match tree:
         case None:
             return np.array(1, dtype=np.int8)
         case bool():
             return np.array(2 * tree, dtype=np.int8)
-        case Atom():
+        case SideCondition():
             return of[tree]
     parts = [levels(part, of) for part in tree.parts]
     match tree.word:
@@ -309,3 +312,199 @@ def levels(tree: Tree, of: Mapping[Atom, Levels]) -> Levels:
     for part in parts[1:]:
         joined = np.minimum(joined, part) if tree.word == "and" else np.maximum(joined, part)
     return joined
+
+
+# ---------------------------------------------------------------------- classes
+# Conditions to count: a function of two sides as few products of one condition on each.
+#
+# The truth assignments of A's atoms fall into classes that leave the same function of B's, its
+# cofactor. So f = Σ_j α_j·β_j, with disjoint α_j. One class can be left out, since they sum to 1,
+# and a condition and its complement need one count: XOR is α + β − 2αβ, a single product.
+
+
+STATES = {
+    (2,): "{0}", (0,): "NOT ({0})", (1,): "({0}) IS NULL", (0, 2): "NOT (({0}) IS NULL)",
+    (1, 2): "NOT (({0}) IS FALSE)", (0, 1): "NOT (({0}) IS TRUE)",
+}  # fmt: skip
+"""SQL that says which truth values an atom has."""
+
+
+@dataclass(frozen=True, eq=False)
+class SideProducts:
+    """What to count on each side, and how Pr[f] follows."""
+
+    conditions: tuple[tuple[str, ...], tuple[str, ...]]
+    form: BilinearForm
+    classes: tuple[Floats, Floats]
+    """Of each side: in which of its classes each condition holds (conditions × classes)."""
+
+
+def products(expression: SideExpression) -> SideProducts:
+    """Take f apart from the side that needs fewer counts."""
+    first, second = (*expression.sides, "", "")[:2]
+    grids = tuple(assignments(expression.atoms.get(side, ())) for side in (first, second))
+    values = {}
+    for side, grid, turn in ((first, grids[0], (-1, 1)), (second, grids[1], (1, -1))):
+        for index, atom in enumerate(expression.atoms.get(side, ())):
+            values[atom] = grid[:, index].reshape(turn)
+    shape = (len(grids[0]), len(grids[1]))
+    truth = np.broadcast_to(levels(expression.tree, values) == 2, shape)
+    one, other = (
+        AssignmentSets(expression.atoms.get(side, ()), grid)
+        for side, grid in zip((first, second), grids, strict=True)
+    )
+    if len(expression.sides) == 1 and truth.any() and not truth.all():
+        return _alone(expression.whole or one.spelled(truth[:, 0]), truth)
+    ways = [_by_classes(truth, one, other), _turned(_by_classes(truth.T, other, one))]
+    return min(ways, key=_counts).spelled(one, other)
+
+
+def _alone(condition: str, truth: Bools) -> SideProducts:
+    """One side only: one count of the condition itself, not of its complement."""
+    form = BilinearForm(0, np.ones(1), np.zeros(0), np.zeros((1, 0)))
+    classes = _distinct(truth.T), _distinct(np.zeros((0, 1), dtype=np.bool_))
+    return SideProducts(((condition,), ()), form, classes)
+
+
+def assignments(atoms: Sequence[SideCondition]) -> npt.NDArray[np.int8]:
+    """Every truth assignment of the atoms (assignments × atoms)."""
+    states = [(0, 1, 2) if atom.nullable else (0, 2) for atom in atoms]
+    size = math.prod(map(len, states))
+    if size > MOST_ASSIGNMENTS:
+        raise UsageError(
+            f"the expression has {len(atoms)} conditions on columns of {atoms[0].side}, which "
+            f"alternate with the other side's",
+            hint="put the conditions of one side together in parentheses",
+        )
+    return np.array(list(itertools.product(*states)), dtype=np.int8).reshape(size, len(atoms))
+
+
+@dataclass(frozen=True, eq=False)
+class _Split:
+    """f as a form over sets of assignments: `left` and `right` are conditions × assignments."""
+
+    left: Bools
+    right: Bools
+    form: BilinearForm
+
+    def spelled(self, one: AssignmentSets, other: AssignmentSets) -> SideProducts:
+        return SideProducts(
+            (one.sql_of(self.left), other.sql_of(self.right)),
+            self.form,
+            (_distinct(self.left), _distinct(self.right)),
+        )
+
+
+def _counts(split: _Split) -> tuple[int, int]:
+    sizes = len(split.left), len(split.right)
+    return max(sizes), sum(sizes)
+
+
+def _turned(split: _Split) -> _Split:
+    form = split.form
+    turned = BilinearForm(form.constant, form.right, form.left, form.product.T)
+    return _Split(split.right, split.left, turned)
+
+
+def _by_classes(truth: Bools, one: AssignmentSets, other: AssignmentSets) -> _Split:
+    """By the classes of the rows of a truth table: f = β₀ + Σ α_x·(β_x − β₀)."""
+    cofactors, member = np.unique(truth, axis=0, return_inverse=True)
+    member = member.reshape(-1)
+    rest = _left_out(cofactors, member)
+    builder = _Builder(one, other)
+    builder.add(1, None, cofactors[rest])
+    for x in range(len(cofactors)):
+        if x != rest:
+            builder.add(1, member == x, cofactors[x])
+            builder.add(-1, member == x, cofactors[rest])
+    return builder.split(truth.shape)
+
+
+def _left_out(cofactors: Bools, member: npt.NDArray[np.intp]) -> int:
+    """The class that is not counted: one whose cofactor is constant, else the largest."""
+    constant = cofactors.all(axis=1) | ~cofactors.any(axis=1)
+    sizes = np.bincount(member, minlength=len(cofactors))
+    return int(np.argmax(np.where(constant, sizes + sizes.sum(), sizes)))
+
+
+class _Builder:
+    """Sums products of conditions; a condition and its complement are one."""
+
+    def __init__(self, left: AssignmentSets, right: AssignmentSets) -> None:
+        self.left, self.right = left, right
+        self.terms: dict[tuple[bytes, bytes], int] = {}
+        self.sets: dict[bytes, Bools] = {}
+
+    def add(self, factor: int, one: Bools | None, other: Bools | None) -> None:
+        for a, x in self.parts(one, self.left):
+            for b, y in self.parts(other, self.right):
+                self.terms[a, b] = self.terms.get((a, b), 0) + factor * x * y
+
+    def parts(self, condition: Bools | None, sets: AssignmentSets) -> list[tuple[bytes, int]]:
+        """A 0/1 condition as constant + sign·kept; the kept one is the shorter of the two."""
+        if condition is None or condition.all():
+            return [(b"", 1)]
+        if not condition.any():
+            return []
+        shorter = len(sets.spelled(~condition)), bool(condition[0])
+        flipped = shorter < (len(sets.spelled(condition)), not condition[0])
+        kept = ~condition if flipped else condition
+        self.sets[kept.tobytes()] = kept
+        return [(b"", 1), (kept.tobytes(), -1)] if flipped else [(kept.tobytes(), 1)]
+
+    def split(self, shape: tuple[int, int]) -> _Split:
+        used = {key: factor for key, factor in self.terms.items() if factor}
+        left = list(dict.fromkeys(a for a, _ in used if a))
+        right = list(dict.fromkeys(b for _, b in used if b))
+        full = np.zeros((len(left) + 1, len(right) + 1))
+        for (a, b), factor in used.items():
+            full[left.index(a) + 1 if a else 0, right.index(b) + 1 if b else 0] = factor
+        form = BilinearForm(int(full[0, 0]), full[1:, 0], full[0, 1:], full[1:, 1:])
+        sides = [
+            np.array([self.sets[key] for key in keys], dtype=np.bool_).reshape(len(keys), size)
+            for keys, size in zip((left, right), shape, strict=True)
+        ]
+        return _Split(sides[0], sides[1], form)
+
+
+def _distinct(sets: Bools) -> Floats:
+    """Assignments that no condition tells apart are one class."""
+    return np.unique(sets, axis=1).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class AssignmentSets:
+    """Sets of one side's assignments, in SQL."""
+
+    atoms: tuple[SideCondition, ...]
+    grid: npt.NDArray[np.int8]
+
+    def sql_of(self, sets: Bools) -> tuple[str, ...]:
+        return tuple(self.spelled(one) for one in sets)
+
+    def spelled(self, inside: Bools) -> str:
+        """OR over boxes of states that cover the set, each grown as far as the set allows."""
+        index = {tuple(row): number for number, row in enumerate(self.grid.tolist())}
+        open_, boxes = inside.copy(), []
+        while open_.any():
+            box = [[state] for state in self.grid[int(np.argmax(open_))].tolist()]
+            for at, atom in enumerate(self.atoms):
+                for state in (0, 1, 2) if atom.nullable else (0, 2):
+                    grown = [*box[:at], sorted({*box[at], state}), *box[at + 1 :]]
+                    if all(inside[index[one]] for one in itertools.product(*grown)):
+                        box = grown
+            for one in itertools.product(*box):
+                open_[index[one]] = False
+            boxes.append(box)
+        return _any([self._box_sql(box) for box in boxes])
+
+    def _box_sql(self, box: list[list[int]]) -> str:
+        parts = []
+        for atom, states in zip(self.atoms, box, strict=True):
+            if len(states) < 2 + atom.nullable:
+                parts.append(STATES[tuple(states)].format(atom.sql))
+        return parts[0] if len(parts) == 1 else " AND ".join(f"({part})" for part in parts)
+
+
+def _any(boxes: list[str]) -> str:
+    return boxes[0] if len(boxes) == 1 else " OR ".join(f"({box})" for box in boxes)

@@ -7,26 +7,32 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from voile.asking.across import Literal, Progress, asked, conjunction, spent
+from voile.asking.across import (
+    ConditionShare,
+    Progress,
+    SideLiteral,
+    TesterResult,
+    asked,
+    conjunction,
+    spent,
+)
 from voile.asking.implication import Tester
-from voile.asking.mined import Share, Tested
-from voile.asking.plan import Plan, Side, knows_sizes
-from voile.asking.servers import Replied
+from voile.asking.plan import CountReply, MiningPlan, ServerSide, knows_sizes
 from voile.errors import UsageError
 from voile.noise.keyed import members, row_hashes
 
 
 @dataclass(frozen=True, eq=False)
-class Trial:
+class TesterPlan:
     """A search for a biased half: the slides' tester on a plan's halves."""
 
-    plan: Plan
-    literals: tuple[Literal, Literal]
+    plan: MiningPlan
+    literals: tuple[SideLiteral, SideLiteral]
     bias: float
     threshold: float
 
 
-def planned_tester(plan: Plan, *, bias: float = 1.0, threshold: float = 0.0) -> Trial:
+def planned_tester(plan: MiningPlan, *, bias: float = 1.0, threshold: float = 0.0) -> TesterPlan:
     """Whether α implies β in probability by more than `threshold`, where f is "α and β".
 
     Random halves are asked about α until one has |q|·p_α + bias·√n of it, or all of the plan's
@@ -47,23 +53,23 @@ def planned_tester(plan: Plan, *, bias: float = 1.0, threshold: float = 0.0) -> 
             f"{plan.expression!r} is not a condition of one server and one of another",
             hint="the tester is about α and β: A.smoker and B.cancer",
         )
-    return Trial(replace(plan, searching=True), literals, bias, threshold)
+    return TesterPlan(replace(plan, searching=True), literals, bias, threshold)
 
 
-def run_tester(trial: Trial, progress: Progress | None = None) -> Tested:
+def run_tester(trial: TesterPlan, progress: Progress | None = None) -> TesterResult:
     return _Run(trial, progress).tested()
 
 
 class _Run:
     """One search for a half."""
 
-    def __init__(self, trial: Trial, progress: Progress | None) -> None:
+    def __init__(self, trial: TesterPlan, progress: Progress | None) -> None:
         self.plan, self.literals, self.progress = trial.plan, trial.literals, progress
         self.bias, self.threshold = trial.bias, trial.threshold
         self.hashes = row_hashes(range(trial.plan.rows))
-        self.replies: dict[str, list[Replied]] = {side.name: [] for side in trial.plan.sides}
+        self.replies: dict[str, list[CountReply]] = {side.name: [] for side in trial.plan.sides}
 
-    def count(self, literal: Literal, half: str | None) -> tuple[float, float]:
+    def count(self, literal: SideLiteral, half: str | None) -> tuple[float, float]:
         """How many of the rows the literal holds of, and how many rows there are."""
         side = literal.side
         reply = asked(side, side.sql(literal.sql), "all" if half is None else {"half": half})
@@ -75,7 +81,7 @@ class _Run:
     def size(self, half: str) -> int:
         return int(members(self.hashes, half).sum())
 
-    def tested(self) -> Tested:
+    def tested(self) -> TesterResult:
         given, then = self.literals
         shares = [min(1.0, max(0.0, self.count(one, None)[0] / self.plan.rows))
                   for one in self.literals]  # fmt: skip
@@ -90,7 +96,7 @@ class _Run:
             limit = tester.threshold(np.array(excess), np.array(size), shares[1], self.threshold)
             above = bool(count > limit)
         tried = len(self.replies[given.side.name]) - 1
-        return Tested(
+        return TesterResult(
             expression=self.plan.expression, bias=self.bias, acceptance=tester.acceptance,
             tried=tried, accepted=accepted, delta=delta, stderr=stderr,
             threshold=self.threshold, above=above,
@@ -112,10 +118,10 @@ class _Run:
     def noise(self) -> tuple[float, float]:
         return self._variance(self.literals[0].side), self._variance(self.literals[1].side)
 
-    def _variance(self, side: Side) -> float:
+    def _variance(self, side: ServerSide) -> float:
         return float(self.replies[side.name][0].stderr or 0.0) ** 2
 
-    def share(self, literal: Literal, value: float) -> Share:
+    def share(self, literal: SideLiteral, value: float) -> ConditionShare:
         told = f"NOT ({literal.sql})" if literal.negated else literal.sql
         stderr = math.sqrt(self._variance(literal.side)) / self.plan.rows
-        return Share(literal.side.name, told, value, stderr)
+        return ConditionShare(literal.side.name, told, value, stderr)

@@ -145,7 +145,7 @@ def reconstruct(
     """Rebuild a secret column from noisy counts of random subsets: Dinur and Nissim's attack."""
     from voile.evaluate.reconstruction import command
     from voile.evaluate.reconstruction.simulating import simulate
-    from voile.terminal.audits import guesses_view, reconstruction_view
+    from voile.terminal.simulations import guesses_view, reconstruction_view
 
     command.check_options(
         simulation={"--rows": rows, "--noise": noise, "--variance": variance,

@@ -11,11 +11,11 @@ import typer
 
 from voile.cli.common import PLACES, JsonOpt, commands, inode
 from voile.terminal import say, show, show_lines
-from voile.terminal.collecting import collected_view, listening_data, listening_view
+from voile.terminal.serving import collected_view, collector_data, collector_view
 
 if TYPE_CHECKING:
     from voile.client import Spec
-    from voile.collect.serving import Listening, Serving
+    from voile.collect.server import CollectorOptions, CollectorStatus
 
 
 @commands.command()
@@ -73,16 +73,15 @@ def collect(
     if overwrite:
         raise UsageError("--overwrite belongs to --release", hint="a store is never overwritten")
     check_installed("a collector")
-    from voile.collect.app import Limits
-    from voile.collect.serving import Serving, check_origins
+    from voile.collect.server import CollectorOptions, RequestLimits, check_origins
     from voile.units import byte_count
-    from voile.web.address import Address
-    from voile.web.rate import Rate
+    from voile.web.limits import Rate
+    from voile.web.server import Address
 
-    how = Serving(
+    how = CollectorOptions(
         Address.read(listen or "127.0.0.1:8400"),
         Rate.read(rate, burst),
-        Limits(rows=most_rows, bytes=byte_count(most_bytes)),
+        RequestLimits(rows=most_rows, bytes=byte_count(most_bytes)),
         public=public,
         proxy=proxy,
         origins=check_origins(origin or []),
@@ -101,20 +100,20 @@ def release_store(
     show(done.to_dict() if as_json else None, lambda: collected_view(done))
 
 
-def run(store: Path, spec: Spec | None, how: Serving, *, as_json: bool) -> None:
-    from voile.collect.serving import serve
+def run(store: Path, spec: Spec | None, how: CollectorOptions, *, as_json: bool) -> None:
+    from voile.collect.server import run_collector
     from voile.units import counted
 
-    def ready(found: Listening) -> None:
+    def ready(found: CollectorStatus) -> None:
         """One line of JSON, for programs that wait for it."""
         if how.public:
             say("note: without TLS in front, anybody on the way can read and change what is sent")
         if as_json:
-            show_lines([json.dumps(listening_data(found, store), ensure_ascii=False)])
+            show_lines([json.dumps(collector_data(found, store), ensure_ascii=False)])
         else:
-            show(None, lambda: listening_view(found, store))
+            show(None, lambda: collector_view(found, store))
 
-    rows = serve(store, spec, how, ready=ready, note=lambda text: say(f"note: {text}"))
+    rows = run_collector(store, spec, how, ready=ready, note=lambda text: say(f"note: {text}"))
     say(f"stopped; {store} has {counted(rows, 'row')}")
 
 

@@ -94,7 +94,7 @@ def check_output(path: Path, release: Path, *, overwrite: bool) -> None:
 
 def refuse_table(output: Path, table: str) -> None:
     """What is read is never written over, whatever else may be replaced."""
-    from voile.engines.duckdb.sources.files import files_of
+    from voile.engines import files_of
     from voile.errors import UsageError
 
     if output.exists() and any(output.samefile(file) for file in files_of(table)):
@@ -111,7 +111,7 @@ def split_names(text: str | None) -> list[str] | None:
 
 
 def check_nulls(text: str) -> Any:
-    from voile.engines.duckdb.table import NULLS
+    from voile.engines.table import NULLS
     from voile.errors import UsageError
 
     if text not in NULLS:

@@ -46,7 +46,7 @@ def simulate(
     """Watch the confidence of someone who knows every other row, answer by answer."""
     from voile.evaluate.drawing import check_picture, save
     from voile.evaluate.sulq import Setup, simulate
-    from voile.terminal.audits import simulation_view
+    from voile.terminal.simulations import simulation_view
 
     setup = Setup(
         queries=queries, delta=delta, eta=eta, noise=noise, variance=variance, prior=prior,

@@ -11,8 +11,7 @@ from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from voile.client.promise import exceeds
-from voile.client.spec import Spec
+from voile.client.spec import Spec, exceeds
 from voile.errors import PromiseError, UsageError, did_you_mean
 
 

@@ -1,7 +1,8 @@
-"""One column of a survey: its public domain, and how its values are perturbed."""
+"""One column of a survey: its public domain, how its values are perturbed, and its ε."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
@@ -12,10 +13,56 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from voile.client.domains import Codes, Domain, Edges, Grid, Listed, Texts
-from voile.client.epsilon import local_epsilon
-from voile.client.values import Kind, WrongValueError, gather, to_numbers
+from voile.client.domains import (
+    Codes,
+    Domain,
+    Edges,
+    Grid,
+    Kind,
+    Listed,
+    Texts,
+    WrongValueError,
+    gather,
+    to_numbers,
+)
 from voile.errors import UsageError
+
+LARGEST_FRACTION = 2**1000
+"""Fractions below it are doubles."""
+ROUNDING = 2.0**-48
+"""Relative error that the logarithms below stay within, with room to spare (docs/mathematics,
+§22)."""
+
+
+def local_epsilon(retention: float, odds: int | Fraction) -> float:
+    """ln(1 + p·w/(1 − p)), rounded up; w is 1/m of the least likely replacement.
+
+    Infinite where everything is kept. The fraction is exact, the logarithm is not.
+    """
+    if retention == 0:
+        return 0.0
+    if retention == 1:
+        return math.inf
+    kept = Fraction(retention)
+    return math.nextafter(log_one_more(kept * odds / (1 - kept)) * (1 + ROUNDING), math.inf)
+
+
+def log_one_more(excess: Fraction) -> float:
+    """ln(1 + a); where a is larger than a double can be, the 1 does not matter."""
+    if excess < LARGEST_FRACTION:
+        return math.log1p(float(excess))
+    return math.log(excess.numerator) - math.log(excess.denominator)
+
+
+def together(epsilons: list[float]) -> float:
+    """The sum, rounded up."""
+    total = math.fsum(epsilons)
+    return math.nextafter(total, math.inf) if 0 < total < math.inf else total
+
+
+# ---------------------------------------------------------------------- column
+# One column of a survey: its public domain, and how its values are perturbed.
+
 
 Replace = tuple[int, ...] | Literal["uniform"]
 

@@ -6,8 +6,7 @@ loads the other.
 
 from __future__ import annotations
 
-from voile.collect.snapshot import Snapshot, snapshot
-from voile.collect.store import Added, Store, opened
+from voile.collect.store import Added, Snapshot, Store, opened, snapshot
 from voile.collect.writer import Writer
 
 __all__ = ["Added", "Snapshot", "Store", "Writer", "opened", "snapshot"]

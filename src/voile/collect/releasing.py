@@ -7,14 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from voile.client import Spec
-from voile.collect.snapshot import snapshot
+from voile.collect.store import snapshot
 from voile.errors import TableError, UsageError
 from voile.kinds.perturbed.perturbing import warnings, write_collected
 from voile.kinds.perturbed.release import LocalRelease
 
 
 @dataclass(frozen=True)
-class Collected:
+class CollectedRelease:
     """A release of a store: of so many rows, perturbed by the spec of this digest."""
 
     release: LocalRelease
@@ -40,7 +40,7 @@ class Collected:
 
 def release_collected(
     folder: Path, target: Path, *, spec: Spec | None = None, overwrite: bool = False
-) -> Collected:
+) -> CollectedRelease:
     """Write a release of the rows that a store has at this moment.
 
     The rows were perturbed before they were sent: nothing is added here, and a store may be
@@ -55,4 +55,4 @@ def release_collected(
                 hint="release when rows have come in",
             )
         release = write_collected(taken.batches(), taken.spec, target, overwrite=overwrite)
-        return Collected(release, folder, taken.count, taken.spec.digest)
+        return CollectedRelease(release, folder, taken.count, taken.spec.digest)

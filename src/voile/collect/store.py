@@ -1,12 +1,4 @@
-"""What a collector keeps: submitted rows by their id, in one SQLite file.
-
-Rows are keyed by their random id and kept in its order, so the order of arrival is not a part of
-the table. A commit is on disk before it returns. The spec is inside: a store belongs to one survey
-for ever. Ids stay here; releases have none.
-
-One collector at a time may open a store (`opened`); any number of readers may look at it meanwhile
-(`voile.collect.snapshot`).
-"""
+"""The store of a collector: rows of codes in SQLite, added once each and read at one moment."""
 
 from __future__ import annotations
 
@@ -19,11 +11,67 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
 
+import numpy as np
+import numpy.typing as npt
+
 from voile.client import Spec, Submission
-from voile.collect.layout import Layout
 from voile.engines.parquet import sync
-from voile.errors import UsageError
-from voile.web.refusal import RefusalError, unavailable
+from voile.errors import TableError, UsageError
+from voile.web.limits import RefusalError, unavailable
+
+Codes = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RowLayout:
+    """How many codes each column has; each is kept in the fewest whole bytes (1, 2, 4 or 8)."""
+
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def of(cls, spec: Spec) -> RowLayout:
+        return cls(tuple(column.size for column in spec.columns))
+
+    @property
+    def record(self) -> np.dtype[np.void]:
+        """One row: little-endian unsigned numbers, one after the other."""
+        kinds = [np.min_scalar_type(size - 1).newbyteorder("<") for size in self.sizes]
+        return np.dtype([(f"c{place}", kind) for place, kind in enumerate(kinds)])
+
+    @property
+    def width(self) -> int:
+        return self.record.itemsize
+
+    def pack(self, codes: Codes) -> bytes:
+        """The rows (rows × columns) as bytes, one after the other."""
+        records = np.empty(len(codes), self.record)
+        for place, name in enumerate(self.record.names or ()):
+            records[name] = codes[:, place]
+        return records.tobytes()
+
+    def unpack(self, rows: bytes) -> list[Codes]:
+        """One array for each column; a code outside its column's domain means a damaged store."""
+        records = np.frombuffer(rows, self.record)
+        columns = [records[name].astype(np.int64) for name in self.record.names or ()]
+        for place, (column, size) in enumerate(zip(columns, self.sizes, strict=True)):
+            if column.size and not 0 <= column.min() <= column.max() < size:
+                raise TableError(
+                    f"the store is damaged: column {place + 1} holds a code outside 0 … {size - 1}",
+                    hint="restore the store from a backup",
+                )
+        return columns
+
+
+# ---------------------------------------------------------------------- store
+# What a collector keeps: submitted rows by their id, in one SQLite file.
+#
+# Rows are keyed by their random id and kept in its order, so the order of arrival is not a part of
+# the table. A commit is on disk before it returns. The spec is inside: a store belongs to one
+# survey for ever. Ids stay here; releases have none.
+#
+# One collector at a time may open a store (`opened`); any number of readers may look at it
+# meanwhile (`voile.collect.store`).
+
 
 DATABASE = "rows.sqlite"
 LOCK = "lock"
@@ -74,7 +122,7 @@ class Store:
         self.broken: str | None = None
         """What went wrong, once nothing is taken any more."""
         self._db = connection
-        self._layout = Layout.of(spec)
+        self._layout = RowLayout.of(spec)
         self.count = int(connection.execute("SELECT count(*) FROM rows").fetchone()[0])
 
     def add(self, submissions: Sequence[Submission]) -> list[Added | RefusalError]:
@@ -257,7 +305,7 @@ def prepare(connection: sqlite3.Connection, spec: Spec | None, most_bytes: int |
         connection.execute(f"PRAGMA application_id = {APPLICATION}")
         connection.execute(f"PRAGMA user_version = {VERSION}")
         for statement in TABLES:
-            connection.execute(statement.format(width=Layout.of(spec).width))
+            connection.execute(statement.format(width=RowLayout.of(spec).width))
         connection.execute("INSERT INTO spec VALUES (1, ?)", [spec.raw])
     connection.execute("COMMIT")
 
@@ -298,3 +346,48 @@ def unusable(folder: Path, error: sqlite3.Error) -> UsageError:
         f"{str(folder / DATABASE)!r} cannot be used as a store: {error}",
         hint="a store is begun by voile collect --spec spec.json --store FOLDER",
     )
+
+
+# ---------------------------------------------------------------------- snapshot
+# Reading a store out: what was in it at one moment, while a collector may go on filling it.
+
+
+BATCH = 2**16
+"""Rows that are read at a time."""
+
+
+class Snapshot:
+    """The rows of one moment. Ids are looked at for their order only; they never leave here."""
+
+    def __init__(self, connection: sqlite3.Connection, spec: Spec) -> None:
+        self.spec = spec
+        self._db = connection
+        self.count = int(connection.execute("SELECT count(*) FROM rows").fetchone()[0])
+
+    def batches(self, size: int = BATCH) -> Iterator[list[Codes]]:
+        """Codes, one array for each column. In the order of the ids, which tells nothing."""
+        layout = RowLayout.of(self.spec)
+        rows = self._db.execute("SELECT codes FROM rows ORDER BY id")
+        while found := rows.fetchmany(size):
+            yield layout.unpack(b"".join(codes for (codes,) in found))
+
+
+@contextmanager
+def snapshot(folder: Path, spec: Spec | None = None) -> Iterator[Snapshot]:
+    """Look at a store without locking anybody out; with `spec`, only if it is the store's own."""
+    if not (folder / DATABASE).is_file():
+        raise UsageError(
+            f"there is no store in {str(folder)!r}", hint="name the --store of a collector"
+        )
+    connection = connect(folder)
+    try:
+        connection.execute("PRAGMA query_only = ON")
+        connection.execute("BEGIN")  # all that follows sees one state
+        check_kind(connection)
+        kept = spec_of(connection)
+        check_same(folder, kept, spec)
+        yield Snapshot(connection, kept)
+    except sqlite3.Error as error:
+        raise unusable(folder, error) from None
+    finally:
+        connection.close()

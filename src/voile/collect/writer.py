@@ -8,7 +8,7 @@ from concurrent.futures import Future
 
 from voile.client import Submission
 from voile.collect.store import Added, Store
-from voile.web.refusal import RefusalError, unavailable
+from voile.web.limits import RefusalError, unavailable
 
 GROUP = 20_000
 """Rows that one transaction takes, or one submission if that has more."""

@@ -1,1 +1,17 @@
-"""Where the rows come from and how they are scanned."""
+"""Where rows are read and counted: what an engine owes, and which engine reads what.
+
+`engines.table` and `engines.rows` say what is owed; `engines.duckdb` is the engine for one machine.
+Everyone else asks for a table or for rows here, and names no engine.
+"""
+
+from voile.engines.registry import (
+    Engine,
+    connect,
+    files_of,
+    open_domain,
+    open_rows,
+    read_all,
+    register,
+)
+
+__all__ = ["Engine", "connect", "files_of", "open_domain", "open_rows", "read_all", "register"]

@@ -11,7 +11,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
+from voile.engines.table import Table
 from voile.estimate import Answer, Estimate, number
 from voile.evaluate import answer_plot, plots
 from voile.evaluate.drawing import load_altair
@@ -182,7 +183,7 @@ def run(output: Path, progress: Progress) -> Demonstration:
     load_altair()  # refuses before any work is done
     began = time.monotonic()
     output.mkdir(parents=True, exist_ok=True)
-    table = Table(TABLE)
+    table = connect(TABLE)
     release = publish_table(
         table, to=output / "adult.voile", overwrite=True, progress=progress
     ).release
@@ -221,7 +222,7 @@ def run(output: Path, progress: Progress) -> Demonstration:
 
 def frontier_of_classes(progress: Progress) -> Frontier:
     """What generalizing and bucketizing can do, and what no bucketization can."""
-    *qi, sensitive = Table(FRONTIER).columns
+    *qi, sensitive = connect(FRONTIER).columns
     return find_frontier(
         FRONTIER,
         sensitive=sensitive,

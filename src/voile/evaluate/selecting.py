@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from voile.arrays import Floats
-from voile.engines.duckdb.table import Table
 from voile.engines.encode import codes
+from voile.engines.table import Table
 from voile.errors import UsageError
 from voile.evaluate.workload import Selections, selection_counts
 from voile.kinds.perturbed.release import LocalRelease

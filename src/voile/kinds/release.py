@@ -20,9 +20,9 @@ from typing import Any, ClassVar, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from voile.engines.duckdb.rows import View
-from voile.engines.duckdb.table import read_all
+from voile.engines import open_rows, read_all
 from voile.engines.parquet import arrow_schema
+from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, checked_confidence
 from voile.kinds.asked import MEMORY, Asked
@@ -30,7 +30,7 @@ from voile.kinds.manifest import HISTORY_FILES, MANIFEST, PARTIAL, Manifest
 from voile.query import DomainSums, parse
 from voile.query.bind import Tables
 from voile.query.query import Query
-from voile.schema import Keys, Schema, TupleIndex
+from voile.schema import Keys, Schema
 from voile.units import byte_count
 
 SMALLEST_MEMORY = 2**24
@@ -47,7 +47,7 @@ class Release(ABC):
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
         self.manifest = manifest
-        self._beside: tuple[Any, View, Tables] | None = None
+        self._beside: tuple[Any, ReleaseRows, Tables] | None = None
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
@@ -177,17 +177,17 @@ class Release(ABC):
         """Refuse ways of answering that this kind of release does not have."""
 
     @abstractmethod
-    def _answer(self, query: Query, view: View, asked: Asked) -> Answer: ...
+    def _answer(self, query: Query, view: ReleaseRows, asked: Asked) -> Answer: ...
 
     @abstractmethod
-    def _explain(self, query: Query, view: View, asked: Asked) -> dict[str, Any]: ...
+    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> dict[str, Any]: ...
 
     @cached_property
-    def _view(self) -> View:
+    def _view(self) -> ReleaseRows:
         return self._opened_view()
 
-    def _opened_view(self, which: str = "current") -> View:  # noqa: ARG002  (for series)
-        return View(self._parts, self.schema)
+    def _opened_view(self, which: str = "current") -> ReleaseRows:  # noqa: ARG002  (for series)
+        return open_rows(self._parts, self.schema)
 
     @property
     def _parts(self) -> list[Path]:
@@ -200,7 +200,7 @@ class Release(ABC):
             if f.path.endswith(".parquet") and f.path.startswith(folder)
         ]
 
-    def _sums(self, view: View, amount: int | str, *, exact: bool) -> DomainSums:
+    def _sums(self, view: ReleaseRows, amount: int | str, *, exact: bool) -> DomainSums:
         """Kept for as long as the view, so that what was computed once is remembered."""
         memory = byte_count(amount)
         if memory < SMALLEST_MEMORY:
@@ -213,7 +213,7 @@ class Release(ABC):
 
     def _with_tables(
         self, tables: Mapping[str, object], which: str = "current"
-    ) -> tuple[View, Tables]:
+    ) -> tuple[ReleaseRows, Tables]:
         """The view beside the analyst's tables, and the columns of those."""
         if not isinstance(tables, Mapping) or not all(isinstance(name, str) for name in tables):
             raise UsageError("tables are given by name", hint='tables={"regions": frame}')
@@ -244,12 +244,11 @@ class Release(ABC):
 
     def foreign_attribute(self) -> str | None:
         """An attribute with values outside its domain, which no sound release has."""
-        return View(self._parts, self.schema).outside()
+        return open_rows(self._parts, self.schema).outside()
 
     def keys(self) -> Keys:
         """The rows of the view by their places in the domain, in order."""
-        view = View(self._parts, self.schema)
-        return TupleIndex(self.schema.sizes).encode(view.codes())
+        return open_rows(self._parts, self.schema).keys()
 
     def to_arrow(self) -> Any:
         """The rows that were published, noise and all, as an Arrow table."""

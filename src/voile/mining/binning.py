@@ -16,10 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voile.engines.duckdb.sources import quote_identifier
-from voile.engines.duckdb.sql import literal
 from voile.engines.encode import ARROW, EPOCH, domain_array, values_at
 from voile.errors import TableError, UsageError
+from voile.query.quoting import literal, quote_identifier
 from voile.query.strict import RESERVED
 from voile.schema import Attribute, Bins, Value, Values
 from voile.schema.attribute import plain

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.answering.local.joint import Joint
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
 from voile.errors import UsageError
 from voile.schema import Schema, TupleIndex
 
@@ -48,7 +48,7 @@ class ExactCounts:
     @classmethod
     def of_table(cls, source: object, schema: Schema) -> ExactCounts:
         """Read the schema's columns of a table; a value outside their domains is an error."""
-        table = source if isinstance(source, Table) else Table(source)
+        table = connect(source)
         table.check_columns(schema.names)
         keys = table.keys(schema, drop_nulls=False)
         decoded = TupleIndex(schema.sizes).decode(keys)

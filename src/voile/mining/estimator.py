@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from voile.arrays import Floats
-from voile.engines.duckdb.table import read_all
+from voile.engines import read_all
 from voile.errors import UsageError
 from voile.mining.binning import binning
 from voile.mining.counts import Counts, ExactCounts, chosen_columns

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.engines.duckdb.table import Table, read_all
+from voile.engines import connect, read_all
 from voile.errors import TableError
 from voile.mining.binning import UNKNOWN, shortened
 from voile.mining.counts import Counts, ExactCounts
@@ -69,7 +69,7 @@ class Rows:
     @classmethod
     def of_table(cls, source: object, schema: Schema, target: str) -> Rows:
         """A value outside the target's domain is a class that no tree can predict."""
-        Table(source).check_columns([target])
+        connect(source).check_columns([target])
         table = read_all(source)
         if not table.num_rows:
             raise TableError(

@@ -16,7 +16,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri
 
 from voile.arrays import Bools, Floats, Ints, Words
 from voile.errors import UsageError
@@ -207,6 +206,8 @@ def simulated(law: Law, count: int, stream: Stream) -> Ints:
         one, other = (np.floor(-scale * np.log(_uniform(stream, count))) for _ in range(2))
         return np.asarray(one - other, dtype=np.int64)
     if scale >= WIDE:
+        from scipy.special import ndtri  # noqa: PLC0415  (slow to import)
+
         return np.asarray(np.rint(scale * ndtri(_uniform(stream, count))), dtype=np.int64)
     far = math.ceil(12 * scale) + 2
     return inverted(np.exp(law.log_pmf(np.arange(-far, far + 1))), count, stream) - far

@@ -1,13 +1,47 @@
 """Promises, adversaries and the parameters that keep a promise."""
 
-from voile.privacy.guarantee import ADVERSARIES, Adversary, DGamma, LikelihoodRatio
-from voile.privacy.guarantees import KINDS, Guarantee, parse_guarantee, parse_wish, spelled
-from voile.privacy.guarantees.conversions import Conversion, consequences, convert
-from voile.privacy.guarantees.statements import Statement, Told, not_promised, statements
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from voile.privacy.guarantee import ADVERSARIES, Adversary, DGamma, Guarantee, LikelihoodRatio
 from voile.privacy.planner import Form, Plan, plan
 
+if TYPE_CHECKING:
+    from voile.privacy.guarantees import (
+        KINDS,
+        Target,
+        parse_guarantee,
+        parse_target,
+        parse_wish,
+        spelled,
+    )
+    from voile.privacy.guarantees.conversions import Conversion, consequences, convert
+    from voile.privacy.guarantees.statements import (
+        Disclosures,
+        Statement,
+        Told,
+        not_promised,
+        statements,
+    )
+
 __all__ = [
-    "ADVERSARIES", "KINDS", "Adversary", "Conversion", "DGamma", "Form", "Guarantee",
-    "LikelihoodRatio", "Plan", "Statement", "Told", "consequences", "convert", "not_promised",
-    "parse_guarantee", "parse_wish", "plan", "spelled", "statements",
+    "ADVERSARIES", "KINDS", "Adversary", "Conversion", "DGamma", "Disclosures", "Form",
+    "Guarantee", "LikelihoodRatio", "Plan", "Statement", "Target", "Told", "consequences",
+    "convert", "not_promised", "parse_guarantee", "parse_target", "parse_wish", "plan", "spelled",
+    "statements",
 ]  # fmt: skip
+
+_HOMES = {
+    "": ("KINDS", "Target", "parse_guarantee", "parse_target", "parse_wish", "spelled"),
+    ".conversions": ("Conversion", "consequences", "convert"),
+    ".statements": ("Disclosures", "Statement", "Told", "not_promised", "statements"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:  # loaded on first use: to answer a query takes no theorem
+            return getattr(importlib.import_module(f"voile.privacy.guarantees{home}"), name)
+    raise AttributeError(f"module 'voile.privacy' has no attribute {name!r}")

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from voile.privacy.guarantee import DGamma
+from voile.records import Record
 
 QUERY_SPREAD = Fraction(1, 2)
 """f of Definition 3.2: queries between a quarter and three quarters of the domain."""
@@ -25,14 +26,11 @@ VARIANCE_SHARE = 49
 
 
 @dataclass(frozen=True)
-class Limit:
+class Limit(Record):
     """A theorem that stands in the way, and what it says here."""
 
     theorem: str
     says: str
-
-    def to_dict(self) -> dict[str, str]:
-        return {"theorem": self.theorem, "says": self.says}
 
 
 @dataclass(frozen=True)
@@ -116,7 +114,7 @@ def swap_factor(promise: DGamma) -> Fraction:
 
 
 def limit_on_error(error: float, rows: int) -> Limit | None:
-    """Theorem 2.6, where the wished error is below √n: near what no private algorithm has."""
+    """Theorem 2.6, where the wanted error is below √n: near what no private algorithm has."""
     rho = error / math.sqrt(rows)
     if rho >= 1:
         return None

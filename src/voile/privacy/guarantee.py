@@ -9,15 +9,16 @@ are read as the fractions they are.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, get_args
+from inspect import get_annotations
+from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
 
 from voile.errors import PromiseError, UsageError, did_you_mean
 
 # ---------------------------------------------------------------------- numbers as people read them
-# Numbers in promises as people read them.
-
 
 NEARLY_SURE = 0.99
 """Above this a bound on a belief says next to nothing."""
@@ -37,14 +38,13 @@ def after(prior: float, epsilon: float) -> float:
 
 
 # ---------------------------------------------------------------------- parameters
-# What a guarantee's parameter may be, said once for the parser, the classes and the messages.
-
+# What a parameter may be, said once for the parser, the classes and the messages.
 
 Value = float | int | str | None
 
 
 @dataclass(frozen=True)
-class Number:
+class NumberRange:
     """A number between two ends; an end belongs to the range only where it says so."""
 
     low: float
@@ -56,6 +56,7 @@ class Number:
     """A word that may stand for 'no limit', such as any; its value is None."""
 
     def check(self, name: str, value: Value, where: str = "") -> None:
+        """Refuse a value out of range; `where` is its place in a text, for the message."""
         if value is None and self.word:
             return
         if not isinstance(value, int | float) or not self._holds(value):
@@ -70,6 +71,7 @@ class Number:
 
     @property
     def words(self) -> str:
+        """The range, as the end of a sentence about the number."""
         number = "must be a whole number" if self.whole else "must be a number"
         least = "at least" if self.with_low else "above"
         if math.isinf(self.high):
@@ -78,6 +80,7 @@ class Number:
         return f"{number} {least} {self.low:g} and {most} {self.high:g}"
 
     def hint(self, name: str) -> str:
+        """An example inside the range."""
         inside = self.low + 1 if self.high > self.low + 1 else (self.low + self.high) / 2
         example = f"e.g. {name}={inside:g}"
         return f"{example}, or {name}={self.word}" if self.word else example
@@ -97,12 +100,13 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Choice:
+class WordChoice:
     """One of a few words."""
 
     options: tuple[str, ...]
 
     def check(self, name: str, value: Value, where: str = "") -> None:
+        """Refuse any other word; `where` is its place in a text, for the message."""
         if value not in self.options:
             raise UsageError(
                 f"{name} = {value!r} is not known{where}",
@@ -110,20 +114,65 @@ class Choice:
             )
 
     def read(self, name: str, text: str, where: str) -> Value:
+        """The word itself, if it is one of them."""
         self.check(name, text, where)
         return text
 
 
-Parameter = Number | Choice
+Parameter = NumberRange | WordChoice
 
-PROBABILITY = Number(0, 1)
+PROBABILITY = NumberRange(0, 1)
 LARGEST_EPSILON = 10_000.0
-LOG_RATIO = Number(0, LARGEST_EPSILON, with_low=True, with_high=True)
+LOG_RATIO = NumberRange(0, LARGEST_EPSILON, with_low=True, with_high=True)
 """ε and δ: logarithms of a ratio. Beyond the largest nothing is promised that could be felt."""
 
 
-# ---------------------------------------------------------------------- (d, γ)
+Probability = Annotated[float, PROBABILITY]
+LogRatio = Annotated[float, LOG_RATIO]
 
+
+class Parametric:
+    """A dataclass whose fields are parameters; those with a range are checked when it is made.
+
+    A range stands in the annotation: `Annotated[float, NumberRange(0, 1)]`, or a Literal of words.
+    `keys` are the names by which JSON and texts call a field, where they differ from its own.
+    """
+
+    keys: ClassVar[Mapping[str, str]] = {}
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+    """The range of each parameter, by its key."""
+    defaults: ClassVar[Mapping[str, Value]] = {}
+    """What a parameter is if it is left out, by its key."""
+
+    def __init_subclass__(cls) -> None:
+        found = dict(cls.parameters)
+        defaults = dict(cls.defaults)
+        for name, hint in get_annotations(cls, eval_str=True).items():
+            key = cls.keys.get(name, name)
+            if (parameter := _range_of(hint)) is not None:
+                found[key] = parameter
+                if name in vars(cls):
+                    defaults[key] = vars(cls)[name]
+        cls.parameters, cls.defaults = found, defaults
+
+    def __post_init__(self) -> None:
+        for name, value in self._by_key().items():
+            self.parameters[name].check(name, value)
+
+    def _by_key(self) -> dict[str, Any]:
+        fields = {key: name for name, key in self.keys.items()}
+        return {key: getattr(self, fields.get(key, key)) for key in self.parameters}
+
+
+def _range_of(hint: Any) -> Parameter | None:
+    if get_origin(hint) is Literal:
+        return WordChoice(get_args(hint))
+    if get_origin(hint) is Annotated:
+        return next((one for one in hint.__metadata__ if isinstance(one, NumberRange)), None)
+    return None
+
+
+# ---------------------------------------------------------------------- guarantees
 
 Adversary = Literal["independent", "exclusive"]
 """Against whom a (d, γ) promise is made."""
@@ -136,6 +185,75 @@ AGAINST: dict[Adversary, str] = {
     "of which exactly one is theirs",
 }
 """The classes of adversaries in words; each stronger than the one before."""
+OWN_RECORD = "anyone, even one who knows all other records"
+NOBODY = "nobody in particular: it describes the published table, not what is learnt from it"
+
+
+class Guarantee(Parametric, ABC):
+    """What is promised, as data: a frozen dataclass whose fields are its parameters."""
+
+    kind: ClassVar[str]
+    """Its name, as `parse_guarantee` reads it."""
+    claims: ClassVar[tuple[str, ...]]
+    """The parameters that say how strong it is; theorems find them, the others are chosen."""
+    larger_is_stronger: ClassVar[bool] = False
+    option: ClassVar[str | None] = None
+    """The parameter that is a choice of words; guarantees that differ in it are different."""
+    labels: ClassVar[Sequence[str]]
+    """The kind with each of its words, such as dp[swap], the default first."""
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if "kind" in vars(cls):
+            words = {n: p.options for n, p in cls.parameters.items() if isinstance(p, WordChoice)}
+            cls.option = next(iter(words), None)
+            cls.labels = [f"{cls.kind}[{word}]" for word in words.get(cls.option or "", ())] or [
+                cls.kind
+            ]
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, Any]) -> Self:
+        """The guarantee with these parameters, by the keys of JSON and texts."""
+        fields = {key: name for name, key in cls.keys.items()}
+        return cls(**{fields.get(key, key): value for key, value in parameters.items()})
+
+    @property
+    def label(self) -> str:
+        """The kind with its word, such as dp[swap]: what theorems lead from and to."""
+        return f"{self.kind}[{self.to_dict()[self.option]}]" if self.option else self.kind
+
+    @property
+    def adversary(self) -> str:
+        """Against whom it holds: independent, exclusive, or none where it names nobody."""
+        return "exclusive"
+
+    @property
+    def against(self) -> str:
+        """The same in words."""
+        words = {"independent": AGAINST["independent"], "exclusive": OWN_RECORD, "none": NOBODY}
+        return words[self.adversary]
+
+    def at_least(self, wanted: Mapping[str, Value]) -> bool:
+        """Whether it is as wanted, or stronger."""
+        has = self.to_dict()
+        return all(
+            self._as_strong(has[name], value) if name in self.claims else has[name] == value
+            for name, value in wanted.items()
+        )
+
+    def _as_strong(self, has: Any, wanted: Any) -> bool:
+        return bool(has >= wanted if self.larger_is_stronger else has <= wanted)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The kind and its parameters, ready for JSON."""
+        return {"kind": self.kind, **self._by_key()}
+
+    @abstractmethod
+    def explain(self) -> str:
+        """What it says, in plain words."""
+
+
+# ---------------------------------------------------------------------- (d, γ)
 
 
 @dataclass(frozen=True)
@@ -176,7 +294,7 @@ def log(x: Fraction) -> float:
 
 
 @dataclass(frozen=True)
-class DGamma:
+class DGamma(Guarantee):
     """(d, γ)-privacy (VLDB 2007, Definition 2.3).
 
     For every adversary of the class, every view V and every record t that it holds possible
@@ -186,10 +304,12 @@ class DGamma:
     linking a person by known attributes; the upper bound holds against it too, the lower does not.
     """
 
-    kind: ClassVar[str] = "d-gamma"
+    kind = "d-gamma"
+    claims = ("gamma",)
+    keys: ClassVar[Mapping[str, str]] = {"prior": "d", "posterior": "gamma"}
 
-    prior: float
-    posterior: float
+    prior: Probability
+    posterior: Probability
     adversary: Adversary = "independent"
 
     def __post_init__(self) -> None:
@@ -228,6 +348,7 @@ class DGamma:
         return Fraction(self.prior) / Fraction(self.posterior)
 
     def kept_by(self, ratio: LikelihoodRatio) -> bool:
+        """Whether every mechanism within these bounds keeps the promise."""
         if ratio.high is None or ratio.low < self.ratio_low:
             return False
         if self.adversary == "independent":
@@ -238,14 +359,6 @@ class DGamma:
     @property
     def against(self) -> str:
         return AGAINST[self.adversary]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "d": self.prior,
-            "gamma": self.posterior,
-            "adversary": self.adversary,
-        }
 
     def explain(self) -> str:
         d, gamma = chance(self.prior), chance(self.posterior)

@@ -12,14 +12,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from voile.arrays import Floats
 from voile.errors import PromiseError, UsageError
 from voile.privacy.guarantee import Adversary, DGamma, LikelihoodRatio
-from voile.schema.product import Product
 
 Form = Literal["multiset", "set"]
 """Whether the table may repeat a row, as a multiset, or not, as the paper's sets."""
@@ -176,6 +175,9 @@ def round_down(x: Fraction) -> float:
     near = float(x)
     return near if Fraction(near) <= x else math.nextafter(near, -math.inf)
 
+
+if TYPE_CHECKING:
+    from voile.schema.product import Product
 
 # ---------------------------------------------------------------------- shaped noise
 # Noise shaped by a prior (VLDB 2007, §4.4.2): more of it where records are likely.

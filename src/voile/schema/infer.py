@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+import numpy as np
+
 from voile.errors import TableError
 from voile.schema.attribute import Attribute, Bins, Domain, Kind, Range, Value, Values, ordinal
 
@@ -16,6 +18,8 @@ LISTED_INTEGERS = 256
 LISTED_NUMBERS = 64
 LISTED_TEXTS = 100_000
 BINS = 20
+BARS = 12
+"""Of a histogram that people look at."""
 
 
 @dataclass(frozen=True)
@@ -117,5 +121,23 @@ def numeric_extremes(profile: ColumnProfile) -> tuple[float, float]:
     low, high = profile.low, profile.high
     if isinstance(low, str) or isinstance(high, str) or low is None or high is None:
         return 0.0, 0.0
-    as_number = [float(ordinal(v) if not isinstance(v, float) else v) for v in (low, high)]
-    return as_number[0], as_number[1]
+    return as_number(low), as_number(high)
+
+
+def as_number(value: Value) -> float:
+    """A number itself, a date as its day."""
+    if value is None or isinstance(value, str):
+        raise TypeError(f"{value!r} is no number and no date")
+    return value if isinstance(value, float) else float(ordinal(value))
+
+
+def histogram(profile: ColumnProfile) -> tuple[int, ...]:
+    """A few bars: equal widths for what is ordered, the most frequent values for text."""
+    if not profile.counts or profile.values is None:
+        return ()
+    low, high = numeric_extremes(profile)
+    if profile.kind in ("categorical", "boolean") or not math.isfinite(high - low) or low == high:
+        return tuple(sorted(profile.counts, reverse=True)[:BARS])
+    places = [as_number(value) for value in profile.values]
+    bars, _ = np.histogram(places, bins=BARS, range=(low, high), weights=profile.counts)
+    return tuple(int(b) for b in bars)

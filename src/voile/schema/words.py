@@ -124,3 +124,17 @@ def value_of_words(attribute: Attribute, text: str) -> Value:
                 return None
     except ValueError:
         return None
+
+
+def domain_in_words(attribute: Attribute) -> str:
+    """What values an attribute may have: '17 to 90', or the first few of a list."""
+    match attribute.domain:
+        case Range(low, high):
+            return f"{low} to {high}"
+        case Bins(edges):
+            return f"{edges[0]:g} to {edges[-1]:g}"
+        case Interval(start, end):
+            return f"{start:g} to {end:g}"
+        case Values(values):
+            shown = ", ".join(repr(v) if isinstance(v, str) else str(v) for v in values[:5])
+            return shown + (f", … {len(values)} values" if len(values) > 5 else "")

@@ -6,14 +6,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from voile.serve.beginning import begin
+    from voile.serve.creation import begin
+    from voile.serve.simulation import simulated
     from voile.serve.steward import ledger_of
-    from voile.serve.study import simulated
 
 _HOMES = {
-    "begin": "voile.serve.beginning",
+    "begin": "voile.serve.creation",
     "ledger_of": "voile.serve.steward",
-    "simulated": "voile.serve.study",
+    "simulated": "voile.serve.simulation",
 }
 
 __all__ = ["begin", "ledger_of", "simulated"]

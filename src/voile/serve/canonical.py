@@ -55,14 +55,14 @@ def flat(word: str, parts: Iterable[Tree]) -> Iterable[Tree]:
             yield part
 
 
-def told(tree: Tree | None) -> Any:
+def canonical_form(tree: Tree | None) -> Any:
     """A condition as what it is true of, in one order: JSON that equal conditions share."""
     if tree is None:
         return TRUE
     if isinstance(tree, Lookup):
-        return told_alone(tree)
+        return canonical_lookup(tree)
     neutral, decisive = (TRUE, FALSE) if tree.word == "and" else (FALSE, TRUE)
-    inner = {json.dumps(one, ensure_ascii=False): one for one in map(told, tree.parts)}
+    inner = {json.dumps(one, ensure_ascii=False): one for one in map(canonical_form, tree.parts)}
     listed = [value for _, value in sorted(inner.items()) if value != neutral]
     if decisive in listed:
         return decisive
@@ -71,7 +71,7 @@ def told(tree: Tree | None) -> Any:
     return {tree.word: listed}
 
 
-def told_alone(lookup: Lookup) -> Any:
+def canonical_lookup(lookup: Lookup) -> Any:
     if lookup.table.all():
         return TRUE
     if not lookup.table.any():

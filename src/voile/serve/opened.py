@@ -6,18 +6,18 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from voile.engines.duckdb.counted import read_counted
+from voile.engines.counted import read_counted
 from voile.errors import UsageError
-from voile.serve.asker import Asker
-from voile.serve.beginning import file_digest
+from voile.serve.creation import file_digest
 from voile.serve.ledger import open_ledger
+from voile.serve.query_service import QueryService
 from voile.serve.setting import TABLE, Setting
 
 __all__ = ["opened"]
 
 
 @contextmanager
-def opened(folder: Path) -> Iterator[Asker]:
+def opened(folder: Path) -> Iterator[QueryService]:
     """Take the folder's lock, check the table and the ledger, and answer."""
     setting = Setting.open(folder)
     table = folder / TABLE
@@ -29,4 +29,4 @@ def opened(folder: Path) -> Iterator[Asker]:
     with ExitStack() as stack:
         ledger = open_ledger(folder, setting, serving=True)
         stack.callback(ledger.close)
-        yield Asker(setting, read_counted(table, setting.schema), ledger)
+        yield QueryService(setting, read_counted(table, setting.schema), ledger)

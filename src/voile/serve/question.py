@@ -30,10 +30,10 @@ from voile.query.domain import GroupedSum
 from voile.query.predicate import Expression, Term, both, to_sql
 from voile.query.query import Query
 from voile.schema import Schema
-from voile.serve.canonical import FALSE, TRUE, digest, meaning_of_values, told
+from voile.serve.canonical import FALSE, TRUE, canonical_form, digest, meaning_of_values
 from voile.serve.change import change_of, steps
+from voile.serve.domain_evaluator import DomainEvaluator
 from voile.serve.setting import Setting
-from voile.serve.tried import Tried
 
 MOST_TOTALS = 50
 LONGEST, LONGEST_SEED = 10_000, 200
@@ -43,10 +43,10 @@ KEPT = 4096
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowSelection:
     """Which rows are asked about: everyone, a public half, or a declared subset."""
 
-    told: Any
+    subset: Any
     """As JSON: "all", {"half": SEED}, or a name."""
     mask: int | None = None
     """Of a half."""
@@ -57,7 +57,7 @@ class Rows:
 
 
 @dataclass(frozen=True)
-class TotalAsked:
+class QuestionTotal:
     """One total over one list of groups: one answer, one charge."""
 
     key: str
@@ -80,8 +80,8 @@ class Question:
     """A query, and the totals that answer it."""
 
     query: Query
-    rows: Rows
-    totals: tuple[TotalAsked, ...]
+    rows: RowSelection
+    totals: tuple[QuestionTotal, ...]
     groups: Groups
     """In the order of the query's groups."""
     where: Tree | None
@@ -96,7 +96,7 @@ class Question:
     notes: tuple[str, ...] = ()
     """What the analyst should know about the question."""
 
-    def sums(self, totals: Sequence[TotalAsked]) -> Sums:
+    def sums(self, totals: Sequence[QuestionTotal]) -> Sums:
         """What is to be counted for some of the totals, in the order of the stored groups."""
         summands = tuple(total.summand for total in totals)
         if self.expected is None:
@@ -107,12 +107,12 @@ class Question:
         return Sums(summands, self.where, self.rows.mask, self.keys, sizes, cells, groups)
 
 
-class Asking:
+class QuestionReader:
     """Reads questions for one server; used by many threads, one at a time."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
-        self._tried = Tried(setting.schema)
+        self._evaluator = DomainEvaluator(setting.schema)
         self._lock = threading.Lock()
         self._queries: OrderedDict[str, Query] = OrderedDict()
         self._laws: dict[Change, NoiseLaw] = {}
@@ -125,52 +125,52 @@ class Asking:
                 f"the question has {len(sql):,} characters", hint=f"at most {LONGEST:,}"
             )
         rows = self.rows(subset)
-        with self._lock, nullcontext() if sql in self._queries else self._tried.patience():
+        with self._lock, nullcontext() if sql in self._queries else self._evaluator.patience():
             return self._read(sql, rows)
 
     def condition(self, sql: str) -> Tree | None:
         """A declared condition, by what it is true of."""
         query = declared(sql, self.setting.schema)
-        self._tried.check(query)
-        return self._tried.tree(query.predicate)
+        self._evaluator.check(query)
+        return self._evaluator.tree(query.predicate)
 
-    def rows(self, subset: Any) -> Rows:
+    def rows(self, subset: Any) -> RowSelection:
         """What a request says about which rows."""
         setting = self.setting
         if subset is None or subset == "all":
-            return Rows("all", rows=setting.rows if setting.per_person == 1 else None)
+            return RowSelection("all", rows=setting.rows if setting.per_person == 1 else None)
         if isinstance(subset, dict) and set(subset) == {"half"}:
             seed = subset["half"]
             if isinstance(seed, str) and 0 < len(seed) <= LONGEST_SEED:
-                return Rows({"half": seed}, mask=half_mask(seed))
+                return RowSelection({"half": seed}, mask=half_mask(seed))
             raise UsageError(
                 f"a half's seed is {json.dumps(seed, default=str)[:80]}",
                 hint=f"a text of 1 to {LONGEST_SEED} characters",
             )
         if isinstance(subset, str) and subset in self.subsets:
             found = next(one for one in setting.subsets if one.name == subset)
-            return Rows(subset, declared=self.subsets[subset], rows=found.rows)
+            return RowSelection(subset, declared=self.subsets[subset], rows=found.rows)
         hint = did_you_mean(subset, ["all", *self.subsets]) if isinstance(subset, str) else ""
         raise UsageError(
             f"there is no subset {json.dumps(subset, default=str)[:80]}",
             hint=hint or 'use "all", {"half": "a seed"}, or the name of a declared subset',
         )
 
-    def _read(self, sql: str, rows: Rows) -> Question:
+    def _read(self, sql: str, rows: RowSelection) -> Question:
         query = self._query(sql)
         terms = terms_needed(query)
         # One order for all ways to write GROUP BY, so that they have one stored answer.
         order = sorted(range(len(query.groups)), key=lambda i: query.groups[i].sql)
         stored = tuple(query.groups[i] for i in order)
-        expected, listed = self._tried.listed(query, stored)
+        expected, listed = self._evaluator.listed(query, stored)
         groups, places = arranged(listed, order)
-        shape = Shape(rows, stored, len(listed), cells_digest(listed))
+        shape = QuestionShape(rows, stored, len(listed), cells_digest(listed))
         totals = tuple(self._total(term, query, shape) for term in terms)
         return Question(
             query=query, rows=rows, totals=totals, groups=groups,
-            where=all_of(self._tried.tree(query.predicate), rows.declared),
-            keys=self._tried.labels(stored, expected), expected=expected,
-            stored=places, codes=listed.codes, notes=tuple(bin_notes(query, self._tried.view)),
+            where=all_of(self._evaluator.tree(query.predicate), rows.declared),
+            keys=self._evaluator.labels(stored, expected), expected=expected,
+            stored=places, codes=listed.codes, notes=tuple(bin_notes(query, self._evaluator.view)),
         )  # fmt: skip
 
     def _query(self, sql: str) -> Query:
@@ -181,7 +181,7 @@ class Asking:
                 raise QueryError(
                     f"the question needs {count} totals", hint=f"at most {MOST_TOTALS} at once"
                 )
-            self._tried.check(query)
+            self._evaluator.check(query)
             self._queries[sql] = query
             if len(self._queries) > KEPT:
                 self._queries.popitem(last=False)
@@ -189,11 +189,11 @@ class Asking:
 
     # ------------------------------------------------------------------ one total
 
-    def _total(self, term: Term, query: Query, shape: Shape) -> TotalAsked:
+    def _total(self, term: Term, query: Query, shape: QuestionShape) -> QuestionTotal:
         where = both(query.predicate, term.predicate)
-        tree = self._tried.tree(where)
-        meaning = told(tree)
-        numbers = [self._tried.numbers(value) for value in term.values]
+        tree = self._evaluator.tree(where)
+        meaning = canonical_form(tree)
+        numbers = [self._evaluator.numbers(value) for value in term.values]
         low, high = whole_range(term, tree, numbers)
         scale, *ends = steps(numbers, (low, high), self.setting.rows)
         everyone = meaning == TRUE
@@ -207,7 +207,7 @@ class Asking:
         )
         law = self._law(change)
         meant = {
-            "subset": shape.rows.told,
+            "subset": shape.rows.subset,
             "where": meaning,
             "groups": [group.sql for group in shape.groups],
             "values": meaning_of_values(term.values, numbers),
@@ -217,7 +217,7 @@ class Asking:
             "cells": shape.digest,
         }
         kept = {
-            "subset": shape.rows.told,
+            "subset": shape.rows.subset,
             "where": to_sql(where) if where else None,
             "groups": [group.sql for group in shape.groups],
             "values": [value.sql for value in term.values],
@@ -226,8 +226,8 @@ class Asking:
             "noise": law.kind, "variance": float(law.variance), "sql": query.sql,
         }  # fmt: skip
         factors = tuple(Lookup(v.attributes, n) for v, n in zip(term.values, numbers, strict=True))
-        summand = Summand(self._tried.tree(term.predicate), factors, scale, *ends)
-        return TotalAsked(
+        summand = Summand(self._evaluator.tree(term.predicate), factors, scale, *ends)
+        return QuestionTotal(
             digest(meant), term, summand, (low, high), change, law, kept,
             nobody=meaning == FALSE,
             everybody=everyone and not term.values and shape.cells == 1,
@@ -240,10 +240,10 @@ class Asking:
 
 
 @dataclass(frozen=True)
-class Shape:
+class QuestionShape:
     """What all totals of a question share."""
 
-    rows: Rows
+    rows: RowSelection
     groups: tuple[Expression, ...]
     cells: int
     """How many groups."""

@@ -2,8 +2,8 @@
 
 No row is looked at. Someone who knows every other row weighs two tuples, a and b, for one person.
 By all answers that count this person their log-odds move as a walk with mean D²/2 and variance D²,
-where D² is the squared distance of a and b (`told_apart`). The largest over all pairs bounds what
-anybody learned, but for a chance of η. Proofs: docs/mathematics, section 36.
+where D² is the squared distance of a and b (`distances`). The largest over all pairs bounds what
+anybody learned, with probability at least 1 − η. Proofs: docs/mathematics, section 36.
 """
 
 from __future__ import annotations
@@ -11,24 +11,175 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import ndtr, ndtri
+from scipy.stats import chi2
 
-from voile.arrays import Floats
+from voile.answering.totals import row_codes
+from voile.arrays import Floats, Ints
 from voile.evaluate.reconstruction.fitting import distance_squared
 from voile.evaluate.reconstruction.server import read_ids
 from voile.noise.keyed import Hashes, members, row_hashes
+from voile.query.predicate import guarded
+from voile.query.rows import RowSums
+from voile.serve.distances import DomainParts, KindGroup, QuestionKind, compared, farthest, lots
 from voile.serve.ledger import open_ledger
 from voile.serve.ledger.base import Kept, Ledger
-from voile.serve.question import Asking, declared
-from voile.serve.residuals import Answer, Residuals, residuals
+from voile.serve.question import QuestionReader, declared
 from voile.serve.setting import Setting
-from voile.serve.told_apart import Domains, Kind, Together, compared, farthest
+
+MOST_COUNTS = 500
+"""Unknown counts of one system of answers."""
+NORMAL = ("binomial", "gaussian")
+CERTAIN = 1e4
+"""How much better than an answer a public number is known: as if it had so little noise."""
+
+
+@dataclass(frozen=True)
+class LedgerAnswer:
+    """One answer of the ledger."""
+
+    kind: QuestionKind
+    half: str | None
+    """The seed of the half that it is about; else all rows, of which the kind may choose some."""
+    sql: str
+    numbers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class AnswerResiduals:
+    """What answers leave over, in squares of their standard deviations."""
+
+    squares: float = 0.0
+    freedom: int = 0
+    """How many independent combinations of answers ought to be nothing but noise."""
+
+    @property
+    def too_large(self) -> float | None:
+        """The chance of squares at least as large, if the noise is what it should be."""
+        return float(chi2.sf(self.squares, self.freedom)) if self.freedom else None
+
+    @property
+    def too_small(self) -> float | None:
+        return float(chi2.cdf(self.squares, self.freedom)) if self.freedom else None
+
+    def __add__(self, other: AnswerResiduals) -> AnswerResiduals:
+        return AnswerResiduals(self.squares + other.squares, self.freedom + other.freedom)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "squares": self.squares, "freedom": self.freedom,
+            "too_large": self.too_large, "too_small": self.too_small,
+        }  # fmt: skip
+
+
+def residuals(
+    answers: Sequence[LedgerAnswer],
+    asking: QuestionReader,
+    domains: DomainParts,
+    sizes: Mapping[str | None, int],
+) -> AnswerResiduals:
+    """Of all answers; `sizes` are how many rows all or a half are, where that is public."""
+    blocks: dict[str | None, list[LedgerAnswer]] = {}
+    for answer in answers:
+        # Other noise is not normal enough for squares.
+        if answer.kind.noise in NORMAL:
+            blocks.setdefault(answer.half, []).append(answer)
+    read = StepWeights(asking, domains)
+    found = AnswerResiduals()
+    for half, block in blocks.items():
+        for lot in lots(list(dict.fromkeys(answer.kind for answer in block))):
+            own = [answer for answer in block if answer.kind in lot]
+            found += left_over(own, lot, read, sizes.get(half))
+    return found
+
+
+def left_over(
+    answers: Sequence[LedgerAnswer],
+    lot: Sequence[QuestionKind],
+    read: StepWeights,
+    size: int | None,
+) -> AnswerResiduals:
+    """Of answers about the same rows and columns that belong together."""
+    codes = read.tuples(lot)
+    if codes is None:
+        return AnswerResiduals()
+    rows, right = list[Floats](), list[Floats]()
+    for answer in answers:
+        deviation = math.sqrt(answer.kind.variance)
+        rows.append(read.of(answer)[:, codes[:, lot.index(answer.kind)]] / deviation)
+        right.append(np.array(answer.numbers) / deviation)
+    if size is not None:
+        known = CERTAIN / math.sqrt(min(answer.kind.variance for answer in answers))
+        rows.append(np.full((1, len(codes)), known))
+        right.append(np.array([size * known]))
+    return solved(np.vstack(rows), np.concatenate(right))
+
+
+def solved(left: Floats, right: Floats) -> AnswerResiduals:
+    """What is left of the right side that no counts explain."""
+    # Columns alike are one count.
+    left = np.unique(left, axis=1)
+    u, singular, _ = np.linalg.svd(left, full_matrices=False)
+    rank = int((singular > singular.max(initial=0.0) * 1e-9).sum())
+    rest = right - u[:, :rank] @ (u[:, :rank].T @ right)
+    freedom = len(right) - rank
+    return AnswerResiduals(float(rest @ rest) if freedom else 0.0, freedom)
+
+
+class StepWeights:
+    """By how many steps rows count in each group of an answer."""
+
+    def __init__(self, asking: QuestionReader, domains: DomainParts) -> None:
+        self._reader, self._domains = asking, domains
+        self._known: dict[QuestionKind, Floats] = {}
+        self._tuples: dict[tuple[QuestionKind, ...], Ints | None] = {}
+
+    def tuples(self, lot: Sequence[QuestionKind]) -> Ints | None:
+        """Tuples that the kinds tell apart, each as its part by every kind; None if too many."""
+        key = tuple(lot)
+        if key not in self._tuples:
+            codes = self._domains.tuples(key)
+            few = codes is not None and len(codes) <= MOST_COUNTS
+            self._tuples[key] = codes if few else None
+        return self._tuples[key]
+
+    def of(self, answer: LedgerAnswer) -> Floats:
+        """A row for each group as it is stored, a column for each part."""
+        if answer.kind not in self._known:
+            self._known[answer.kind] = self._weights(answer)
+        return self._known[answer.kind]
+
+    def _weights(self, answer: LedgerAnswer) -> Floats:
+        seen = self._domains.seen(answer.kind)
+        assert seen is not None  # noqa: S101  (its columns have few tuples)
+        question = self._reader.read(answer.sql)
+        if question.expected is None:
+            return seen.steps[None, :].astype(np.float64)
+        parts, first = np.unique(seen.codes, return_index=True)
+        counting = seen.steps[parts] != 0
+        parts, first = parts[counting], first[counting]
+        keys = tuple(
+            self._domains.values(guarded(sql), seen.columns).take(first).to_pylist()
+            for sql in answer.kind.groups
+        )
+        sizes = [len(known) for known in question.expected.keys]
+        rows = RowSums(keys, np.empty((0, 1)))
+        there = np.ravel_multi_index(row_codes(rows, question.expected), sizes)
+        stored = np.ravel_multi_index(question.codes, sizes)
+        order = np.argsort(stored)
+        weights = np.zeros((len(stored), len(seen.steps)))
+        weights[order[np.searchsorted(stored, there, sorter=order)], parts] = seen.steps[parts]
+        return weights
+
+
+# ---------------------------------------------------------------------- self audit
+
 
 PAGE = 1000
 SAMPLE = 2_000
@@ -40,8 +191,8 @@ QUANTILES = {"least": 0.0, "median": 0.5, "p95": 0.95, "largest": 1.0}
 MOST_EXPOSED = 5
 
 
-class Audited(Protocol):
-    """What is used of an Asker."""
+class AuditSubject(Protocol):
+    """What is used of a QueryService."""
 
     @property
     def setting(self) -> Setting: ...
@@ -50,7 +201,7 @@ class Audited(Protocol):
 
 
 @dataclass(frozen=True)
-class Bound:
+class ExposureBound:
     """How far two tuples of one person are told apart, and what follows."""
 
     squared: float
@@ -108,8 +259,8 @@ class SelfAudit:
     lost: int
     """Answers that the ledger lost: of each it is taken that it told as much as an answer can."""
     kinds: int
-    together: tuple[Together, ...]
-    worst: Bound
+    together: tuple[KindGroup, ...]
+    worst: ExposureBound
     """Of someone whom every question counts."""
     parts: tuple[float, ...]
     """What each lot of columns adds to it."""
@@ -119,18 +270,18 @@ class SelfAudit:
     ids: tuple[str, ...]
     squares: Floats
     """D² of each person that was looked at."""
-    left_over: Residuals
+    left_over: AnswerResiduals
 
     @property
     def exact(self) -> bool:
         """Whether every bound is that of an actual pair of tuples."""
         return all(lot.exact for lot in self.together)
 
-    def bound(self, squared: float) -> Bound:
+    def bound(self, squared: float) -> ExposureBound:
         return replace(self.worst, squared=squared)
 
     @property
-    def planned(self) -> Bound:
+    def planned(self) -> ExposureBound:
         return self.bound(self.worst.planned)
 
     def to_dict(self) -> dict[str, Any]:
@@ -164,7 +315,7 @@ class SelfAudit:
         return counts | named | {"most_exposed": exposed}
 
 
-def self_audit(audited: Audited, ids: Sequence[str] | None = None) -> dict[str, Any]:
+def self_audit(audited: AuditSubject, ids: Sequence[str] | None = None) -> dict[str, Any]:
     """For `GET /admin/audit` and the command: all of it as JSON."""
     return audit(audited.setting, audited.ledger, ids).to_dict()
 
@@ -181,8 +332,8 @@ def audit_folder(folder: Path, ids: Path | None = None) -> SelfAudit:
 
 
 def audit(setting: Setting, ledger: Ledger, ids: Sequence[str] | None = None) -> SelfAudit:
-    asking = Asking(setting)
-    domains = Domains(setting.schema, setting.per_person)
+    asking = QuestionReader(setting)
+    domains = DomainParts(setting.schema, setting.per_person)
     answers, lost = read(ledger, asking)
     kinds = list(dict.fromkeys(answer.kind for answer in answers))
     together = compared(kinds, domains, nothing=setting.per_person > 1)
@@ -194,7 +345,7 @@ def audit(setting: Setting, ledger: Ledger, ids: Sequence[str] | None = None) ->
     planned = setting.queries * one
     squared = float(farthest(each, 1)[0]) + lost * one
     normal = setting.noise != "geometric"
-    worst = Bound(squared, setting.delta, setting.eta, planned, normal=normal)
+    worst = ExposureBound(squared, setting.delta, setting.eta, planned, normal=normal)
     return SelfAudit(
         setting=setting, answers=len(answers), lost=lost, kinds=len(kinds),
         together=tuple(together),
@@ -206,10 +357,10 @@ def audit(setting: Setting, ledger: Ledger, ids: Sequence[str] | None = None) ->
     )  # fmt: skip
 
 
-def read(ledger: Ledger, asking: Asking) -> tuple[list[Answer], int]:
+def read(ledger: Ledger, asking: QuestionReader) -> tuple[list[LedgerAnswer], int]:
     """The ledger's answers, and how many are lost: of those nobody knows what was asked."""
-    kinds: dict[Kind, Kind] = {}
-    found, lost, after = list[Answer](), 0, 0
+    kinds: dict[QuestionKind, QuestionKind] = {}
+    found, lost, after = list[LedgerAnswer](), 0, 0
     while page := ledger.entries(after, PAGE):
         after = page[-1].number
         known = [kept for kept in page if not kept.lost]
@@ -220,7 +371,7 @@ def read(ledger: Ledger, asking: Asking) -> tuple[list[Answer], int]:
     return found, lost
 
 
-def answer_of(kept: Kept, asking: Asking) -> Answer:
+def answer_of(kept: Kept, asking: QuestionReader) -> LedgerAnswer:
     question = json.loads(kept.entry.question)
     told = question["subset"]
     subset = None
@@ -228,8 +379,11 @@ def answer_of(kept: Kept, asking: Asking) -> Answer:
         sql = next(one.sql for one in asking.setting.subsets if one.name == told)
         subset = declared(sql, asking.setting.schema).where
     half = told["half"] if isinstance(told, dict) else None
-    return Answer(
-        Kind.of(question, subset), half, question["sql"], tuple(json.loads(kept.entry.answer))
+    return LedgerAnswer(
+        QuestionKind.of(question, subset),
+        half,
+        question["sql"],
+        tuple(json.loads(kept.entry.answer)),
     )
 
 
@@ -246,9 +400,11 @@ def people(
     return ("row number" if setting.id_column is None else "id"), looked_at, row_hashes(looked_at)
 
 
-def squares_of(answers: Sequence[Answer], together: Sequence[Together], hashes: Hashes) -> Floats:
+def squares_of(
+    answers: Sequence[LedgerAnswer], together: Sequence[KindGroup], hashes: Hashes
+) -> Floats:
     """D² of each person: halves count some people and not others."""
-    by_kind: dict[Kind, list[str | None]] = {}
+    by_kind: dict[QuestionKind, list[str | None]] = {}
     for answer in answers:
         by_kind.setdefault(answer.kind, []).append(answer.half)
     found = np.zeros(len(hashes))
@@ -272,7 +428,7 @@ def counted(seeds: Sequence[str | None], hashes: Hashes) -> Floats:
 
 
 def sizes_of(
-    setting: Setting, answers: Sequence[Answer], known_by: str, hashes: Hashes
+    setting: Setting, answers: Sequence[LedgerAnswer], known_by: str, hashes: Hashes
 ) -> dict[str | None, int]:
     """How many rows there are, where everybody knows: in all, and in halves of known ids."""
     if setting.per_person > 1:

@@ -1,4 +1,7 @@
-"""What goes over the wire between a server and those who ask: the models behind /openapi.json."""
+"""What goes over the wire between a server and those who ask: the models behind /openapi.json.
+
+A model's title is its name in that document.
+"""
 
 from __future__ import annotations
 
@@ -20,20 +23,20 @@ Scope = Literal["query", "budget", "admin"]
 AnalystRole = Literal["analyst", "admin"]
 
 
-class Sent(BaseModel):
+class RequestBody(BaseModel):
     """What a request may hold, and no key besides."""
 
     model_config = ConfigDict(extra="forbid", strict=True, use_attribute_docstrings=True)
 
 
-class Half(Sent):
+class Half(RequestBody):
     """A public pseudo-random half of the rows."""
 
     half: Annotated[str, Field(min_length=1, max_length=200)]
     """The seed that chooses it: the same half for everybody who names it."""
 
 
-class Question(Sent):
+class QuestionBody(RequestBody, title="Question"):
     sql: Annotated[str, Field(min_length=1, max_length=SQL_LENGTH)]
     subset: Name | Half = "all"
     """all, the name of a declared subset, or a half."""
@@ -54,7 +57,7 @@ class Question(Sent):
         return self.subset
 
 
-class NewToken(Sent):
+class TokenBody(RequestBody, title="NewToken"):
     analyst: Name
     queries: Budgeted | None = None
     """The analyst's budget; it stays as it is if none is given."""
@@ -66,7 +69,7 @@ class NewToken(Sent):
     """After how long: 12h, 30d, 52w; never if none is given."""
 
 
-class Revocation(Sent):
+class RevocationBody(RequestBody, title="Revocation"):
     """One of the two."""
 
     token: Name | None = None
@@ -75,7 +78,7 @@ class Revocation(Sent):
     """Revokes all tokens of this analyst."""
 
 
-class Group(Sent):
+class GroupBody(RequestBody, title="Group"):
     name: Name
     queries: Budgeted
 
@@ -83,31 +86,31 @@ class Group(Sent):
 # ---------------------------------------------------------------------- answers
 
 
-class Given(BaseModel):
+class ResponseBody(BaseModel):
     """What an answer holds."""
 
     model_config = ConfigDict(use_attribute_docstrings=True)
 
 
-class Refused(Given):
+class RefusalResponse(ResponseBody, title="Refused"):
     error: str
     """What is wrong."""
     hint: str
     """What to do about it."""
 
 
-class Health(Given):
+class HealthResponse(ResponseBody, title="Health"):
     status: Literal["ok"]
 
 
-class Estimate(Given):
+class EstimateResponse(ResponseBody, title="Estimate"):
     estimate: float | None
     stderr: float | None
     low: float | None
     high: float | None
 
 
-class Answered(Given):
+class AnswerResponse(ResponseBody, title="Answered"):
     answer: float | None
     """The estimate, where one was asked for."""
     stderr: float | None
@@ -128,7 +131,7 @@ class Answered(Given):
     """Of the ledger's entries that the answer was made from."""
 
 
-class Cost(Given):
+class CostResponse(ResponseBody, title="Cost"):
     cost: Count
     remaining: Count
     new: Count
@@ -143,39 +146,39 @@ class Cost(Given):
     """What should be known before anything is spent."""
 
 
-class BudgetLeft(Given):
+class BudgetState(ResponseBody, title="BudgetLeft"):
     queries: Count
     used: Count
     remaining: Count
 
 
-class Budget(Given):
+class BudgetResponse(ResponseBody, title="Budget"):
     analyst: str
     queries: Count | None
     """The analyst's own; null if only those of the group and of everyone bind."""
     used: Count | None
     remaining: Count
     """What the tightest of all budgets leaves."""
-    group: BudgetLeft | None
-    everyone: BudgetLeft
+    group: BudgetState | None
+    everyone: BudgetState
     role: AnalystRole
     scopes: list[Scope]
     """What this token may be used for."""
 
 
-class Asked(Given):
+class HistoryEntry(ResponseBody, title="Asked"):
     number: int
     at: float
     question: Any
     answer: Any
 
 
-class History(Given):
-    history: list[Asked]
+class HistoryResponse(ResponseBody, title="History"):
+    history: list[HistoryEntry]
     """Newest first."""
 
 
-class About(Given):
+class SchemaResponse(ResponseBody, title="About"):
     id: str
     name: str
     people: Count
@@ -198,15 +201,15 @@ class About(Given):
     promise: dict[str, Any]
 
 
-class People(Given):
+class PeopleResponse(ResponseBody, title="People"):
     people: list[dict[str, Any]]
 
 
-class Groups(Given):
+class GroupsResponse(ResponseBody, title="Groups"):
     groups: list[dict[str, Any]]
 
 
-class LogLine(Given):
+class LogEntry(ResponseBody, title="LogLine"):
     number: int
     at: float
     who: str
@@ -214,12 +217,12 @@ class LogLine(Given):
     detail: dict[str, Any]
 
 
-class Log(Given):
-    log: list[LogLine]
+class LogResponse(ResponseBody, title="Log"):
+    log: list[LogEntry]
     """Newest first."""
 
 
-class Audited(Given):
+class AuditResponse(ResponseBody, title="Audited"):
     """What the answers so far can have told about a person, from the ledger's questions alone."""
 
     server: str
@@ -236,7 +239,7 @@ class Audited(Given):
     people: dict[str, Any]
 
 
-class Issued(Given):
+class TokenResponse(ResponseBody, title="Issued"):
     token: str
     """Shown once, kept nowhere."""
     id: str
@@ -247,12 +250,12 @@ class Issued(Given):
     """In seconds since 1970; null if never."""
 
 
-class Revoked(Given):
+class RevocationResponse(ResponseBody, title="Revoked"):
     revoked: Count
     """How many tokens."""
 
 
-Model = TypeVar("Model", bound=Sent)
+Model = TypeVar("Model", bound=RequestBody)
 AS_DOCUMENTED = "send JSON as /docs says"
 WHICH_ROWS = 'subset is "all", {"half": "SEED"}, or the name of a declared subset'
 

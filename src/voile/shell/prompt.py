@@ -1,16 +1,22 @@
-"""The prompt: editing over several lines, history, colours, completion."""
+"""The prompt: what it completes and keeps, and the loop that reads from it."""
 
 from __future__ import annotations
 
+import io
+import itertools
 import os
+import re
 import signal
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from prompt_toolkit import PromptSession
 from prompt_toolkit.auto_suggest import AutoSuggestFromHistory
+from prompt_toolkit.completion import CompleteEvent, Completer, Completion, PathCompleter
+from prompt_toolkit.document import Document
 from prompt_toolkit.enums import DEFAULT_BUFFER
 from prompt_toolkit.filters import has_completions, has_focus, is_searching
 from prompt_toolkit.history import FileHistory, History, InMemoryHistory
@@ -18,13 +24,181 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 
+from voile.kinds.release import Release
+from voile.schema import Attribute
+from voile.schema.attribute import Value
 from voile.schema.schema import large
-from voile.shell.commands import perform
-from voile.shell.complete import ShellCompleter
-from voile.shell.session import Leave, Session
-from voile.shell.statements import complete, statements
+from voile.shell.commands import ALIASES, COMMANDS, bring, perform
+from voile.shell.session import Leave, Session, complete, is_command, split, statements
 from voile.terminal import say
 from voile.units import counted
+
+MOST_SHOWN = 100
+MOST_LOOKED_AT = 50_000
+"""Values that are looked at for those that match: typing must not wait for a large domain."""
+
+KEYWORDS = (
+    "select", "from", "where", "group", "by", "having", "order", "limit", "as", "and", "or", "not",
+    "xor", "in", "between", "like", "ilike", "is", "null", "distinct", "case", "when", "then",
+    "else", "end", "cast", "filter", "asc", "desc", "join", "left", "on", "using", "exists", "true",
+    "false", "interval", "date",
+)  # fmt: skip
+AGGREGATES = (
+    "count", "sum", "avg", "var_samp", "var_pop", "stddev", "stddev_pop", "covar_samp",
+    "covar_pop", "corr", "median", "quantile_cont", "quantile_disc",
+)  # fmt: skip
+FUNCTIONS = (
+    "abs", "ceil", "floor", "round", "sqrt", "exp", "ln", "log", "sign", "greatest", "least",
+    "lower", "upper", "length", "substring", "right", "trim", "concat", "replace", "strpos",
+    "starts_with", "ends_with", "contains", "regexp_matches", "coalesce", "nullif", "year",
+    "month", "day", "quarter", "week", "dayofweek", "dayname", "monthname", "extract",
+    "date_part", "date_trunc", "strftime",
+)  # fmt: skip
+
+NAME = r'(?:"(?P<{0}q>(?:[^"]|"")+)"|(?P<{0}>[^\W\d]\w*))'
+COMPARED = re.compile(
+    NAME.format("name")
+    + r"""\s*(?:(?:=|==|<>|!=|<=?|>=?|\b(?:not\s+)?i?like\b|\bis\s+(?:not\s+)?distinct\s+from\b)\s*
+      |\b(?:not\s+)?in\s*\(\s*(?:(?:'(?:[^']|'')*'|[^\s',()]+)\s*,\s*)*)
+      (?P<quote>'?)(?P<typed>(?:[^']|'')*)\Z""",
+    re.IGNORECASE | re.VERBOSE,
+)
+QUALIFIED = re.compile(r"(?P<table>[^\W\d]\w*)\.(?P<typed>\w*)\Z")
+AFTER_FROM = re.compile(r"\b(?:from|join)\s+(?P<typed>\w*)\Z", re.IGNORECASE)
+PLAIN = re.compile(r"[^\W\d]\w*")
+
+
+class ShellCompleter(Completer):
+    """Completion for a session, whose tables may change."""
+
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self._paths = PathCompleter(expanduser=True)
+
+    def get_completions(self, document: Document, event: CompleteEvent) -> Iterable[Completion]:
+        _, text = split(document.text_before_cursor)
+        if is_command(text):
+            return self._of_command(text, event)
+        return self._of_sql(text, asked=event.completion_requested)
+
+    # ------------------------------------------------------------------ commands
+
+    def _of_command(self, text: str, event: CompleteEvent) -> Iterator[Completion]:
+        name, space, rest = text.partition(" ")
+        if not space:
+            for known, command in COMMANDS.items():
+                if known.startswith(name):
+                    yield Completion(
+                        known, -len(name), display=command.usage, display_meta=command.about
+                    )
+            return
+        command = COMMANDS.get(ALIASES.get(name, name), COMMANDS[".help"])
+        if command.argument == "attribute":
+            names = [*self.session.release.schema.names, *self.session.tables]
+            yield from matching(names, rest.strip('"'), -len(rest), "attribute")
+        elif command.argument == "switch":
+            yield from matching(["on", "off"], rest, -len(rest), "")
+        elif command.argument == "sql":
+            yield from self._of_sql(rest, asked=event.completion_requested)
+        elif command.argument in ("file", "with"):
+            path = rest.rpartition("=")[2] if command.argument == "with" else rest
+            if command.argument == "file" or "=" in rest:
+                yield from self._paths.get_completions(Document(path), event)
+
+    # ------------------------------------------------------------------ SQL
+
+    def _of_sql(self, text: str, *, asked: bool) -> Iterator[Completion]:
+        if (compared := COMPARED.search(text)) and (attribute := self._attribute(compared)):
+            yield from values_for(attribute, compared["quote"], compared["typed"])
+            return
+        if text.count("'") % 2:
+            return  # within a text that nothing is known about
+        if qualified := QUALIFIED.search(text):
+            typed = qualified["typed"]
+            table = self.session.tables.get(qualified["table"])
+            names = table.column_names if table is not None else self.session.release.schema.names
+            yield from matching(map(quoted_name, names), typed, -len(typed), "column")
+            return
+        if after := AFTER_FROM.search(text):
+            typed = after["typed"]
+            names = [self.session.release.name, *self.session.tables]
+            yield from matching(map(quoted_name, names), typed, -len(typed), "table")
+            return
+        yield from self._words(text, asked=asked)
+
+    def _attribute(self, compared: re.Match[str]) -> Attribute | None:
+        spelt = (compared["nameq"] or "").replace('""', '"') or compared["name"]
+        for attribute in self.session.release.schema:
+            if attribute.name.casefold() == spelt.casefold():
+                return attribute
+        return None
+
+    def _words(self, text: str, *, asked: bool) -> Iterator[Completion]:
+        if text.count('"') % 2:  # within a quoted name
+            typed = text.rpartition('"')[2]
+            names = [name for name in self.session.release.schema.names if starts(name, typed)]
+            yield from (Completion(f'{name}"', -len(typed), display=name) for name in names)
+            return
+        found = re.search(r"\w*\Z", text)
+        typed = found[0] if found else ""
+        if not typed and not asked:
+            return
+        back = -len(typed)
+        names = self.session.release.schema.names
+        yield from matching(map(quoted_name, names), typed, back, "attribute")
+        for name in self.session.tables:
+            yield from matching([name], typed, back, "table")
+        capital = len(typed) > 1 and typed.isupper()
+        for words, meta in ((AGGREGATES, "aggregate"), (KEYWORDS, ""), (FUNCTIONS, "function")):
+            cased = [word.upper() if capital else word for word in words]
+            yield from matching(cased, typed, back, meta)
+
+
+def matching(words: Iterable[str], typed: str, back: int, meta: str) -> Iterator[Completion]:
+    for word in words:
+        if starts(word.lstrip('"'), typed):
+            yield Completion(word, back, display_meta=meta)
+
+
+def starts(word: str, typed: str) -> bool:
+    return word.casefold().startswith(typed.casefold())
+
+
+def quoted_name(name: str) -> str:
+    if PLAIN.fullmatch(name) and name.lower() not in KEYWORDS:
+        return name
+    return '"' + name.replace('"', '""') + '"'
+
+
+def values_for(attribute: Attribute, quote: str, typed: str) -> Iterator[Completion]:
+    """Values that begin with what was typed, then those that have it further inside."""
+    if not quote and not re.fullmatch(r"-?[\w.]*", typed):
+        return  # the value is complete, and something else has begun
+    is_text = attribute.kind in ("categorical", "date")
+    if quote and not is_text:
+        return  # a number is not text
+    wanted = typed.replace("''", "'").casefold()
+    looked_at = itertools.islice(attribute, MOST_LOOKED_AT)
+    texts = [text_of(value) for value in looked_at if value is not None]
+    begin = [text for text in texts if text.casefold().startswith(wanted)]
+    if is_text and len(begin) < MOST_SHOWN:
+        known = set(begin)
+        begin += [text for text in texts if wanted in text.casefold() and text not in known]
+    for text in begin[:MOST_SHOWN]:
+        literal = text.replace("'", "''")
+        closed = f"{literal}'" if quote else f"'{literal}'" if is_text else literal
+        yield Completion(closed, -len(typed), display=text, display_meta=attribute.name)
+
+
+def text_of(value: Value) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return str(value)
+
+
+# ---------------------------------------------------------------------- prompt
+# The prompt: editing over several lines, history, colours, completion.
+
 
 PROMPT, CONTINUED = "voile> ", "  ...> "
 
@@ -162,3 +336,51 @@ def cancellable() -> Iterator[list[int]]:
             raise
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+# ---------------------------------------------------------------------- run
+# How a session is fed: by commands given, by a pipe, or at a prompt.
+
+
+def run(
+    path: Path,
+    commands: Sequence[str] = (),
+    *,
+    tables: Mapping[str, str] | None = None,
+    as_json: bool = False,
+) -> int:
+    """Answer what is given; the exit code is 1 if anything was refused (0 at a prompt)."""
+    session = Session(Release.open(path), mode="json" if as_json else "table")
+    for name, file in (tables or {}).items():
+        bring(session, name, file)
+    if commands:
+        return answer_all(session, (s for text in commands for s in statements(text)))
+    if sys.stdin.isatty() and sys.stdout.isatty():
+        from voile.shell.prompt import interact  # noqa: PLC0415  (slow to load)
+
+        session.interactive = True
+        interact(session)
+        return 0
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
+    return answer_all(session, read_statements(sys.stdin))
+
+
+def answer_all(session: Session, asked: Iterable[str]) -> int:
+    """Go on after a refusal, as each question stands for itself."""
+    failed = False
+    try:
+        for statement in asked:
+            failed = not perform(session, statement) or failed
+    except Leave:
+        pass
+    return int(failed)
+
+
+def read_statements(lines: Iterable[str]) -> Iterator[str]:
+    """Statements as soon as they are complete."""
+    held = ""
+    for line in lines:
+        found, held = split(held + line)
+        yield from found
+    yield from statements(held)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from voile.terminal.narrow import table_or_list
 
 if TYPE_CHECKING:
-    from voile.privacy.guarantees import Guarantee
+    from voile.privacy.guarantee import Guarantee
     from voile.privacy.guarantees.conversions import Consequences, Conversion
     from voile.privacy.guarantees.statements import Statement
 

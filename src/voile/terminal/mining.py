@@ -10,8 +10,8 @@ from voile.terminal.narrow import whole_numbers
 from voile.units import counted
 
 if TYPE_CHECKING:
-    from voile.asking.mined import Mined, Spent, Tested
-    from voile.asking.plan import Plan
+    from voile.asking.across import BudgetUse, MiningResult, TesterResult
+    from voile.asking.plan import MiningPlan
     from voile.mining.report import Accuracy, TreeReport
     from voile.mining.rules import Bounded, Found
     from voile.mining.tree import Node, Tree
@@ -107,7 +107,7 @@ def times(value: Bounded) -> str:
 # -------------------------------------------------------- what people see of mining across servers
 
 
-def say_plan(plan: Plan) -> None:
+def say_plan(plan: MiningPlan) -> None:
     """Before anything is asked: how much of each budget, and how near it will come."""
     for side in plan.sides:
         asked = plan.asked(side)
@@ -119,7 +119,7 @@ def say_plan(plan: Plan) -> None:
         say(f"note: {note}")
 
 
-def plan_view(plan: Plan) -> Any:
+def plan_view(plan: MiningPlan) -> Any:
     from rich.console import Group
     from rich.markup import escape
 
@@ -136,7 +136,7 @@ def plan_view(plan: Plan) -> Any:
     return Group(table_of(["server", "counts of", "questions", "budget left"], rows), *told)
 
 
-def mined_view(mined: Mined, said: int) -> Any:
+def mined_view(mined: MiningResult, said: int) -> Any:
     """What was found; the first `said` notes were said before asking."""
     from rich.console import Group
     from rich.markup import escape
@@ -156,7 +156,7 @@ def mined_view(mined: Mined, said: int) -> Any:
     return Group(*parts, shares_table(mined), spent_table(mined.spent), *notes(mined.notes[said:]))
 
 
-def tested_view(tested: Tested) -> Any:
+def tested_view(tested: TesterResult) -> Any:
     from rich.console import Group
     from rich.markup import escape
 
@@ -175,7 +175,7 @@ def tested_view(tested: Tested) -> Any:
     return Group(*told, shares_table(tested), spent_table(tested.spent))
 
 
-def shares_table(found: Mined | Tested) -> Any:
+def shares_table(found: MiningResult | TesterResult) -> Any:
     from rich.markup import escape
 
     rows = [
@@ -185,7 +185,7 @@ def shares_table(found: Mined | Tested) -> Any:
     return table_of(["server", "condition", "share of rows", "±"], rows)
 
 
-def spent_table(spent: dict[str, Spent]) -> Any:
+def spent_table(spent: dict[str, BudgetUse]) -> Any:
     rows = [
         [name, f"{one.asked:,}", f"{one.charged:,}", f"{one.remaining:,}"]
         for name, one in spent.items()

@@ -1,4 +1,4 @@
-"""What a server's steward sees."""
+"""What a server of noisy counts and a collector show on a terminal."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 from voile.terminal import key_values, table_of
+from voile.terminal.narrow import whole_numbers
+from voile.terminal.perturbing import promise_line
+from voile.units import counted
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from voile.collect.releasing import CollectedRelease
+    from voile.collect.server import CollectorStatus
     from voile.serve.ledger import Identity, Recovered
-    from voile.serve.serving import Listening
-
+    from voile.serve.self_audit import AnswerResiduals, ExposureBound, SelfAudit
+    from voile.serve.server import ServerStatus
 
 SOON = 2 * 86400.0
 """Seconds before which the time of the day matters."""
@@ -92,7 +97,7 @@ def recovered_lines(done: Recovered, folder: Path) -> list[str]:
     return [*told, f"next: voile serve run {folder}"]
 
 
-def listening_data(found: Listening, folder: Path) -> dict[str, Any]:
+def listening_data(found: ServerStatus, folder: Path) -> dict[str, Any]:
     return {
         "url": found.url,
         "server": str(folder),
@@ -102,7 +107,7 @@ def listening_data(found: Listening, folder: Path) -> dict[str, Any]:
     }
 
 
-def listening_view(found: Listening, folder: Path) -> Any:
+def listening_view(found: ServerStatus, folder: Path) -> Any:
     from rich.markup import escape
 
     return key_values(
@@ -191,3 +196,118 @@ def soon(at: float) -> str:
 
 def day(at: float) -> str:
     return f"{dt.datetime.fromtimestamp(at, dt.UTC):%Y-%m-%d}"
+
+
+# ---------------------------------------------------------------------- self audit
+# What a server's steward sees of what was told so far.
+
+
+WHO = {
+    "row number": "people, by their rows' numbers",
+    "id": "people, by their ids",
+    "random": "people with random ids (give theirs with --ids)",
+}
+MOST_COLUMNS = 8
+
+
+def self_audit_view(found: SelfAudit) -> Any:
+    """Bounds for everybody, then what is asked about most, then whether answers agree."""
+    from rich.console import Group
+    from rich.markup import escape
+
+    setting, people = found.setting, found.to_dict()["people"]
+    rows = [["all that will ever be answered", *numbers(found.planned)],
+            ["whom every question counted", *numbers(found.worst)]]  # fmt: skip
+    for name in ("largest", "p95", "median", "least"):
+        words = {"p95": "95 % of people, at most", "median": "half of them, at most"}
+        told = words.get(name, f"the {name} of anyone")
+        rows.append([told, *numbers(found.bound(people[name]["distance_squared"]))])
+    kinds = "1 kind" if found.kinds == 1 else f"{found.kinds:,} kinds"
+    lost = f" ({found.lost:,} lost, taken for the worst)" if found.lost else ""
+    parts: list[Any] = [
+        f"[bold]{found.answers + found.lost:,} of {setting.queries:,} answers[/bold]{lost} by "
+        f"{escape(setting.name)}, of {kinds}. Looked at: {people['looked_at']:,} "
+        f"{WHO[found.known_by]}. No row was.",
+        whole_numbers(["conf may have risen by", "D²", "at most", "adaptive",
+                       f"above δ = {setting.delta:g}"], rows, numeric={1, 2, 3, 4}),
+        f"At most: but with a chance of η = {setting.eta:g}. Adaptive: the same, at any time and "
+        "for questions that were chosen by the answers before.",
+    ]  # fmt: skip
+    if (remark := given_ids(found.named, setting.people)) is not None:
+        parts.insert(1, remark)
+    if not found.exact:
+        parts.append("Some questions read too many values to compare all: bounds are larger then.")
+    columns = found.to_dict()["columns"][:MOST_COLUMNS]
+    told_by = [
+        [escape(", ".join(one["columns"]) or "(no column)"), f"{one['distance_squared']:.4g}",
+         f"{one['rise']:.3f}"]
+        for one in columns
+    ]  # fmt: skip
+    if len(told_by) > 1:
+        parts.append(whole_numbers(["by questions about", "D²", "at most"], told_by, {1, 2}))
+    return Group(*parts, agreement(found.left_over))
+
+
+def given_ids(named: int | None, people: int) -> str | None:
+    """Whether the file can be the server's people: both sizes are public, the ids are not."""
+    if named is None or named == people:
+        return None
+    remark = f"[yellow]--ids names {named:,} people, and the server has {people:,}[/yellow]: "
+    if named < people:
+        return f"{remark}the other {people - named:,} were not looked at."
+    return f"{remark}at least {named - people:,} of these ids are nobody's."
+
+
+def numbers(bound: ExposureBound) -> list[str]:
+    return [f"{bound.squared:.4g}", f"{bound.rise:.3f}", f"{bound.rise_adaptive:.3f}",
+            f"{bound.passed:.1g}"]  # fmt: skip
+
+
+def agreement(left_over: AnswerResiduals) -> str:
+    """Whether the answers' noise is what it should be, as far as answers show it."""
+    if left_over.too_large is None or left_over.too_small is None:
+        return "No answers overlap so that their noise would show."
+    return (
+        f"Where answers overlap, what they leave over is {left_over.squares:.1f} squares where "
+        f"{left_over.freedom} are expected (more with chance {left_over.too_large:.2g}, fewer with "
+        f"{left_over.too_small:.2g}, if the noise is what it should be)."
+    )
+
+
+# ---------------------------------------------------------------------- collecting
+# What people see of a collector.
+
+
+def collector_data(found: CollectorStatus, store: Path) -> dict[str, Any]:
+    """`url` is what a server's line has, too; `listening` is its older name here."""
+    return {
+        "url": found.url, "listening": found.url, "store": str(store), "rows": found.rows,
+        "spec": found.spec,
+    }  # fmt: skip
+
+
+def collector_view(found: CollectorStatus, store: Path) -> Any:
+    from rich.markup import escape
+
+    return key_values(
+        {
+            "listening": f"{found.url}/v1/rows",
+            "store": f"{escape(str(store))}, {counted(found.rows, 'row')} so far",
+            "spec": f"{found.spec[:16]}… at {found.url}/v1/spec",
+            "to stop": "Ctrl-C; nothing that was acknowledged is lost",
+        }
+    )
+
+
+def collected_view(done: CollectedRelease) -> Any:
+    from rich.markup import escape
+
+    rows = [
+        ["release", escape(str(done.release.path))],
+        ["rows", f"{done.rows:,}, as they were perturbed by those who sent them"],
+        ["from", escape(str(done.store))],
+        ["spec", f"{done.spec[:16]}…"],
+        ["promise", promise_line(done.release.manifest)],
+        *[["note", escape(note)] for note in done.notes],
+    ]
+    return table_of(["", ""], rows, show_header=False)

@@ -1,15 +1,113 @@
-"""A web server around an application, from the first request to the last."""
+"""Where a server listens, and how it runs from the first request to the last."""
 
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import signal
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import uvicorn
+
+from voile.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Address:
+    """A host and a port."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def read(cls, text: str) -> Address:
+        """HOST:PORT, with an IPv6 address in brackets; port 0 takes any free one."""
+        host, colon, port = text.rpartition(":")
+        bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
+        if not (colon and bare and port.isascii() and port.isdigit() and len(port) <= 5):
+            raise UsageError(
+                f"--listen {text!r} is not HOST:PORT", hint="such as 127.0.0.1:8400 or [::1]:8400"
+            )
+        if int(port) > 65535 or (":" in host and bare == host):
+            what = "a port is at most 65535" if int(port) > 65535 else "write [HOST]:PORT for IPv6"
+            raise UsageError(f"--listen {text!r} is no address", hint=what)
+        return cls(bare, int(port))
+
+    @classmethod
+    def of(cls, host: str, port: int) -> Address:
+        """A host and a port as they were given apart."""
+        if not 0 <= port <= 65535:
+            raise UsageError(f"--port {port} is no port", hint="0 to 65535; 0 takes any free one")
+        if not host.strip("[] "):
+            raise UsageError(f"--host {host!r} is no host", hint="such as 127.0.0.1")
+        return cls(host.strip("[] "), port)
+
+    def to_url(self, *, tls: bool = False) -> str:
+        return f"{'https' if tls else 'http'}://{self}"
+
+    def __str__(self) -> str:
+        return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+
+@contextmanager
+def bound(address: Address, *, public: bool, tls: bool = False) -> Iterator[socket.socket]:
+    """A socket that listens there, and only where other machines cannot come unless `public`."""
+    family, place = resolve(address)
+    if not (public or ipaddress.ip_address(place).is_loopback):
+        if tls:
+            raise UsageError(
+                f"{address} can be reached by other machines", hint="pass --public if that is meant"
+            )
+        raise UsageError(
+            f"{address} can be reached by other machines, and without TLS what is sent to it can "
+            "be read by anybody on the way",
+            hint="listen on 127.0.0.1 and let a web server with TLS pass requests on; or pass "
+            "--public if something else keeps them secret",
+        )
+    # asyncio turns Nagle's algorithm off (40 ms an answer) only where TCP is named.
+    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listener.bind((place, address.port))
+        except OSError as error:
+            raise UsageError(
+                f"cannot listen on {address.host}:{address.port}: {error.strerror}",
+                hint="choose another port, or 0 for any free one",
+            ) from None
+        yield listener
+
+
+def resolve(address: Address) -> tuple[socket.AddressFamily, str]:
+    """The first IP address that the host's name stands for."""
+    try:
+        found = socket.getaddrinfo(address.host, address.port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        raise UsageError(
+            f"there is no host {address.host!r} to listen on", hint="such as 127.0.0.1"
+        ) from None
+    family, *_, place = found[0]
+    return family, str(place[0])
+
+
+def check_proxy(proxy: str | None) -> None:
+    if proxy is None:
+        return
+    try:
+        ipaddress.ip_address(proxy)
+    except ValueError:
+        raise UsageError(
+            f"--proxy {proxy!r} is not an IP address",
+            hint="the address that the web server's requests come from, such as 127.0.0.1",
+        ) from None
+
+
+# ---------------------------------------------------------------------- server
+# A web server around an application, from the first request to the last.
+
 
 CONNECTIONS = 1000
 """Open at a time; more are turned away with 503."""
@@ -38,7 +136,7 @@ def settings(
     )
 
 
-class Server(uvicorn.Server):
+class WebServer(uvicorn.Server):
     """Says when it is ready, and takes a signal for the usual end of its work."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from voile.engines.duckdb.rows import View
+from voile.engines.rows import PublicDomain
 from voile.query.domain import DomainSums
 from voile.recoding.grouping import Recode
 from voile.schema import Schema
@@ -48,10 +48,10 @@ class ClassSource:
     """The classes of a release, as numbers, and the engine that knows its domain.
 
     The rows as they are written hold labels, not values; so conditions are computed on the domain
-    alone, and `engine` needs no rows (`View([], schema)`).
+    alone, and `engine` needs no rows (`open_domain(schema)`).
     """
 
-    engine: View
+    engine: PublicDomain
     domain: DomainSums
     schema: Schema
     rows: int

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.arrays import Floats
-from voile.engines.duckdb.rows import View
+from voile.engines.rows import PublicDomain
 from voile.query.domain import DomainSums
 from voile.schema import Schema
 
@@ -73,7 +73,7 @@ class Tables:
 class ConjunctSource:
     """The tables of a release, and the engine that knows its domain."""
 
-    engine: View
+    engine: PublicDomain
     domain: DomainSums
     schema: Schema
     tables: Tables

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from voile.answering.local.axes import Noise
-from voile.engines.duckdb.rows import View
+from voile.engines.rows import ReleaseRows
 from voile.query.domain import DomainSums
 from voile.schema import Schema
 
@@ -18,7 +18,7 @@ Method = Literal["inversion", "em"]
 class LocalSource:
     """The rows, and how they were perturbed: their columns one by one, or as a whole."""
 
-    engine: View
+    engine: ReleaseRows
     domain: DomainSums
     schema: Schema
     rows: int

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from voile.answering.local.axes import Axis
 from voile.answering.local.tensors import shape_of
 from voile.arrays import Floats, Ints
-from voile.engines.duckdb.sources import quote_identifier
 from voile.engines.encode import codes
 from voile.errors import QueryError, ReleaseError
 from voile.query.predicate import guarded
+from voile.query.quoting import quote_identifier
 from voile.schema import Schema
 
 MOST_STATES = 2**24

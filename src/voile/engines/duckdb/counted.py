@@ -14,9 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from voile.engines.duckdb.sql import first_line
-from voile.engines.duckdb.table import Progress, Table
 from voile.engines.lookups import CodedRows
+from voile.engines.table import Table
 from voile.errors import TableError, UsageError
+from voile.progress import Progress
 from voile.schema import Schema
 from voile.schema.index import code_type
 from voile.units import counted
@@ -34,21 +35,17 @@ READ_ONLY: dict[str, str | bool | int | float | list[str]] = {
 }
 
 
-def write_counted(
+def write(
     path: Path,
     table: Table,
     schema: Schema,
     *,
-    key: str | None = None,
-    per_key: int | None = None,
-    clamp: bool = False,
-    progress: Progress = lambda _: None,
+    key: str | None,
+    per_key: int | None,
+    clamp: bool,
+    progress: Progress | None,
 ) -> tuple[int, int]:
-    """Take a table in: its rows' codes, and each row's public hash.
-
-    `key` names the column that rows are known by; with `per_key` only so many rows of each are
-    kept, else each must be there once. Returns how many rows were kept, and how many keys have any.
-    """
+    """See voile.engines.counted.write_counted."""
     con = duckdb.connect(path, config={"memory_limit": MEMORY})
     try:
         columns = ", ".join(f"c{i} BIGINT" for i in range(len(schema.names)))
@@ -67,23 +64,20 @@ def write_counted(
 
 
 def parts(
-    table: Table, schema: Schema, key: str | None, *, clamp: bool, progress: Progress
+    table: Table, schema: Schema, key: str | None, *, clamp: bool, progress: Progress | None
 ) -> Iterator[pa.Table]:
     """Codes, a batch at a time, and whose they are; without a key a row is known by its number."""
-    done = 0
-    coded = table.coded(schema, drop_nulls=False, row_key=key, clamp=clamp, progress=progress)
-    for codes, keys in coded:
-        count = len(codes[0])
+    batches = table.coded(schema, drop_nulls=False, row_key=key, clamp=clamp, progress=progress)
+    for codes, keys, first in batches:
         if key is not None and keys.null_count:
             raise TableError(
                 f"column {key!r} says whose a row is, and is NULL in "
                 f"{counted(keys.null_count, 'row')}",
                 hint="leave such rows out, or name another column",
             )
-        who = keys if key is not None else pa.array(np.arange(done, done + count)).cast(pa.string())
+        numbers = pa.array(np.arange(first, first + len(codes[0]))).cast(pa.string())
         names = [f"c{i}" for i in range(len(codes))]
-        yield pa.table([*codes, who], [*names, "who"])
-        done += count
+        yield pa.table([*codes, numbers if key is None else keys], [*names, "who"])
 
 
 def bound_rows(
@@ -105,7 +99,7 @@ def bound_rows(
     return int(kept), int(keys)
 
 
-def read_counted(path: Path, schema: Schema) -> CodedRows:
+def read(path: Path, schema: Schema) -> CodedRows:
     """All rows, in the fewest bytes that their codes need."""
     try:
         with duckdb.connect(path, read_only=True, config=READ_ONLY) as con:

@@ -17,11 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from voile.engines.duckdb.sources import quote_identifier
 from voile.engines.duckdb.sql import first_line
 from voile.engines.encode import computed_values, domain_array, is_computed
 from voile.errors import QueryError
 from voile.query.predicate import ROW, Expression, guarded, has_subquery
+from voile.query.quoting import quote_identifier
 from voile.schema import Schema
 
 CHUNK = 2**20

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import glob
 import math
-import re
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -15,12 +14,14 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from voile.arrays import Ints
 from voile.engines.duckdb.domain import Domain
-from voile.engines.duckdb.sources import quote_identifier
-from voile.engines.duckdb.sql import first_line, literal, not_in_domain, off_grid
+from voile.engines.duckdb.sql import first_line, not_in_domain, off_grid
 from voile.engines.encode import SQL, codes, domain_array, values_at
-from voile.errors import QueryError, ReleaseError, UsageError
+from voile.engines.rows import ReleaseRows, check_table_name
+from voile.errors import QueryError, ReleaseError
 from voile.query.predicate import ROW, Expression, guarded
+from voile.query.quoting import literal, quote_identifier
 from voile.query.rows import HISTORY, SCORE, SPREAD, RowSums
 from voile.schema import Attribute, Bins, Interval, Range, Schema
 
@@ -30,14 +31,14 @@ REMEMBERED, REMEMBERED_GROUPS = 256, 10_000
 """Answers that are kept, and the most groups of one of them."""
 HISTOGRAMS = 8
 """Histograms of all rows that are kept."""
-CHUNK = 2**20
-NAME = re.compile(r"[A-Za-z_]\w*")
+BATCH = 2**17
+"""Rows of a batch of codes."""
 ROWS, SCORED = '"release rows"', '"scored rows"'
 BINS_CHECKED = 10**5
 """Tuples on which a condition is tried at the ends of bins."""
 
 
-class View:
+class DuckRows(ReleaseRows):
     """The rows of a release, and its domain, behind a connection that can reach nothing else."""
 
     def __init__(
@@ -97,10 +98,7 @@ class View:
 
     def add_table(self, name: str, table: pa.Table) -> tuple[str, ...]:
         """Put a table of the analyst's own beside the view; the names of its columns."""
-        if not NAME.fullmatch(name):
-            raise UsageError(
-                f"{name!r} is no name for a table", hint="use letters, digits and _: regions"
-            )
+        check_table_name(name)
         self._keep(name, table)
         return tuple(table.column_names)
 
@@ -175,16 +173,14 @@ class View:
                 self._histograms.popitem(last=False)
         return self._histograms[sql]
 
-    def codes(self) -> list[npt.NDArray[Any]]:
-        """Every row's place in each attribute's domain, a column at a time."""
-        found = []
-        for attribute in self.schema:
-            column = self._con.sql(f"SELECT {quote_identifier(attribute.name)} FROM {ROWS}")
-            whole = np.int32 if attribute.size < 2**31 else np.int64
-            parts = [codes(batch.column(0), attribute).astype(whole)
-                     for batch in column.to_arrow_reader(CHUNK)]  # fmt: skip
-            found.append(np.concatenate([np.empty(0, whole), *parts]))
-        return found
+    def coded(self) -> Iterator[list[Ints]]:
+        """Every row's place in each attribute's domain, a batch at a time, in the files' order."""
+        listed = ", ".join(quote_identifier(name) for name in self.schema.names)
+        try:
+            for batch in self._con.sql(f"SELECT {listed} FROM {ROWS}").to_arrow_reader(BATCH):
+                yield [codes(batch.column(i), a) for i, a in enumerate(self.schema)]
+        except duckdb.Error as error:
+            raise unanswered(error) from None
 
     def counts(self, codes: Sequence[npt.NDArray[Any]]) -> npt.NDArray[np.int64]:
         """How many rows of the view are each of these tuples, given by the places of their values.
@@ -305,3 +301,7 @@ def no_rows(schema: Schema) -> str:
     """Columns of the schema's types, and no rows."""
     listed = ", ".join(f"CAST(NULL AS {SQL[a.kind]}) AS {quote_identifier(a.name)}" for a in schema)
     return f"(SELECT {listed} WHERE FALSE)"
+
+
+View = DuckRows
+"""Until everyone opens rows through voile.engines."""

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from voile.engines.encode import SQL
+from voile.query.quoting import literal
 from voile.schema import Attribute, Bins, Interval, Kind, Range, Values
 
 KINDS: dict[Kind, str] = {
@@ -45,12 +44,6 @@ def off_grid(domain: Interval, value: str) -> str:
     first, stride, per = domain.first, domain.stride, domain.per
     nearest = f"round(({value} * {per}.0::DOUBLE - {first}) / {stride})"
     return f"({first} + {nearest} * {stride}) / {per}.0::DOUBLE <> {value}"
-
-
-def literal(value: Any) -> str:
-    if isinstance(value, bool | int | float):
-        return repr(value)
-    return "'" + str(value).replace("'", "''") + "'"
 
 
 def first_line(error: Exception) -> str:

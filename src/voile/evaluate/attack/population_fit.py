@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from voile.arrays import Floats
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
+from voile.engines.table import Table
 from voile.errors import UsageError
 from voile.kinds.manifest import MANIFEST
 from voile.kinds.views.release import ViewRelease
@@ -25,7 +26,7 @@ def fit(kind: str, model: object, schema: Schema) -> Population:
     if is_release(model):
         singles, both = refined_counts(ViewRelease.open(str(model)), schema)
     else:
-        singles, both = table_counts(Table(model), schema)
+        singles, both = table_counts(connect(model), schema)
     return product(singles) if kind == "product" else tree(singles, pairs(schema), both)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from voile.errors import UsageError, did_you_mean
-from voile.privacy.guarantee import LOG_RATIO, PROBABILITY, Number
+from voile.privacy.guarantee import LOG_RATIO, PROBABILITY, NumberRange
 from voile.recoding import Recode
 
 BOTH: tuple[Recode, ...] = ("generalize", "bucketize")
@@ -20,12 +20,12 @@ VARIED = (*KINDS, "posterior", "retention")
 STRONGER = {"k": max, "l": max, "t": min, "semantic": min}
 """Which of two values of a requirement asks for more."""
 POSSIBLE = {
-    "k": Number(1, with_low=True, whole=True),
-    "l": Number(1, with_low=True),
-    "t": Number(0, math.log(2), with_low=True, with_high=True),
+    "k": NumberRange(1, with_low=True, whole=True),
+    "l": NumberRange(1, with_low=True),
+    "t": NumberRange(0, math.log(2), with_low=True, with_high=True),
     "semantic": LOG_RATIO,
     "posterior": PROBABILITY,
-    "retention": Number(0, 1, with_low=True, with_high=True),
+    "retention": NumberRange(0, 1, with_low=True, with_high=True),
 }
 """What each may be at all; whether a table can have it is found out."""
 

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
+from voile.engines.table import Table
 from voile.errors import UsageError
 from voile.evaluate.losses import Populations, Told, jensen_shannon, populations
 from voile.evaluate.losses.blocks import Points
@@ -126,7 +127,7 @@ def read_subject(
             f"minimum support {min_support:g} is not a share of the rows",
             hint="choose one above 0 and at most 1, such as 0.05",
         )
-    read = table if isinstance(table, Table) else Table(table, null_text=tuple(null_text))
+    read = connect(table, null_text=tuple(null_text))
     read.check_columns([*qi, sensitive])
     wish = GroupWish(
         method="trivial", qi=tuple(qi), sensitive=(sensitive,),

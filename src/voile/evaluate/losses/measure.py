@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from voile.arrays import Floats
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
 from voile.errors import TableError, UsageError
 from voile.evaluate.losses import class_measures
 from voile.evaluate.losses.accuracy import (
@@ -82,7 +82,7 @@ def losses(
     asked = min(DIMENSION, len(known)) if dimension is None else dimension
     if queries:
         check_queries(len(known), asked, selectivity, queries)
-    source = table if isinstance(table, Table) else Table(table, null_text=tuple(null_text))
+    source = connect(table, null_text=tuple(null_text))
     truth = read_truth(source, opened, known, value)
     levels = levels_of(truth, hierarchies or {}, table if isinstance(table, str) else "")
     least = math.ceil(min_support * truth.rows - 1e-9)

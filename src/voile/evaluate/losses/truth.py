@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from voile.arrays import Floats
-from voile.engines.duckdb.table import Table
 from voile.engines.encode import codes as codes_of
 from voile.engines.encode import domain_array
+from voile.engines.table import Table
 from voile.errors import TableError, UsageError, did_you_mean
 from voile.evaluate.losses.blocks import Points, Told
 from voile.evaluate.losses.other_kinds import points

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
 from voile.errors import PromiseError, TableError
 from voile.evaluate.drawing import BLUE, INK, SOFT, VERMILION, load_altair, save, theme
 from voile.evaluate.planning.strongest import halved
@@ -137,7 +137,7 @@ class Plane:
 def boundary_of(table: Any, *, null_text: Sequence[str] = (), **options: Any) -> Plane:
     """The plane of a table: reads how many rows it has, and its domain."""
     wish = wish_for(options)
-    private = table if isinstance(table, Table) else Table(table, null_text=tuple(null_text))
+    private = connect(table, null_text=tuple(null_text))
     if not len(private):
         raise TableError("the table has no rows", hint="see `voile inspect TABLE`")
     schema, notes = choose_schema(private, wish)

@@ -16,7 +16,7 @@ import numpy as np
 from voile.answering import Source, answer
 from voile.answering.answer import Work
 from voile.arrays import Floats
-from voile.engines.duckdb.rows import View
+from voile.engines import open_rows
 from voile.engines.parquet import write_part
 from voile.errors import UsageError
 from voile.evaluate.workload import selection_counts
@@ -301,7 +301,7 @@ class Questions:
         weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
         file = Path(folder) / "table.parquet"
         write_part(file, schema, [members])
-        view = View([file], schema)
+        view = open_rows([file], schema)
         self._source = Source(
             engine=view,
             domain=DomainSums(schema, view.domain, memory=MEMORY),

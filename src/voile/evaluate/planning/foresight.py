@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
 from voile.engines.parquet import ROW_GROUP, write_part
 from voile.errors import PromiseError, UsageError
 from voile.evaluate.planning.expected import ExpectedError, Questions, Selections, Workload, finite
@@ -227,7 +227,7 @@ def plan_table(
         )
     wish = wish_for(options)
     check_max_error(max_error)
-    private = table if isinstance(table, Table) else Table(table, null_text=tuple(null_text))
+    private = connect(table, null_text=tuple(null_text))
     prepared = prepare(private, wish, Silent())
     told = len(prepared.members) if wish.tells_rows else None
     workload: Workload = (

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from voile.engines.duckdb.table import Nulls, Table
+from voile.engines import connect
+from voile.engines.table import Nulls
 from voile.errors import TableError, UsageError
 from voile.evaluate.planning.expected import finite
 from voile.evaluate.planning.foresight import FOR_THE_STEWARD
@@ -332,7 +333,7 @@ def of_table(
     asked: LocalWish, table: Any, options: Wish, null_text: tuple[str, ...], rows: int | None
 ) -> LocalPlan:
     """A plan with what is measured on the table."""
-    private = table if isinstance(table, Table) else Table(table, null_text=null_text)
+    private = connect(table, null_text=null_text)
     schema, notes = choose_schema(private, options)
     check_nulls(private, schema, options.nulls)
     keys = private.keys(schema, drop_nulls=options.drop_nulls)

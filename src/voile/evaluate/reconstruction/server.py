@@ -17,8 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voile.engines.duckdb.rows import View
-from voile.engines.duckdb.table import Table
+from voile.engines import connect, open_domain
+from voile.engines.rows import PublicDomain
+from voile.engines.table import Table
 from voile.errors import PromiseError, QueryError, TableError, UsageError
 from voile.evaluate.reconstruction.fitting import (
     MOST_ROWS,
@@ -226,7 +227,7 @@ def known_truth(
     if table is not None:
         if ids is not None:
             raise UsageError("--truth and --ids exclude each other", hint="the table has the ids")
-        return truth_of(Table(table, null_text=null_text), schema, where, column)
+        return truth_of(connect(table, null_text=null_text), schema, where, column)
     if ids is not None:
         return Truth(read_ids(ids))
     if column is None:
@@ -248,9 +249,9 @@ def truth_of(table: Table, schema: Schema, where: Predicate, column: str | None)
     """Rows as the server took them in: known by a column, or by their number."""
     needed = [*schema.names, *([column] if column is not None else [])]
     table.check_columns(list(dict.fromkeys(needed)))
-    view = View([], schema)
+    view = open_domain(schema)
     holds, ids = list[Mask](), list[str]()
-    for codes, keys in table.coded(schema, drop_nulls=False, row_key=column, clamp=True):
+    for codes, keys, _ in table.coded(schema, drop_nulls=False, row_key=column, clamp=True):
         holds.append(held(where, dict(zip(schema.names, codes, strict=True)), view, schema))
         ids += known_by(column, keys, len(ids), len(codes[0]))
     if not ids:
@@ -266,7 +267,7 @@ def known_by(column: str | None, keys: Any, before: int, count: int) -> list[str
     return [str(key) for key in keys.to_pylist()]
 
 
-def held(where: Predicate, codes: Codes, view: View, schema: Schema) -> Mask:
+def held(where: Predicate, codes: Codes, view: PublicDomain, schema: Schema) -> Mask:
     """For which rows a condition holds: each part is looked up in its truth on the domain."""
     if isinstance(where, Atom):
         (truth,) = view.domain.evaluate([Expression(where.sql, where.attributes)])

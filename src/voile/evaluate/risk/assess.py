@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
+from voile.engines.table import Table
 from voile.errors import UsageError, did_you_mean
 from voile.evaluate.risk.disclosure import (
     Cells,
@@ -23,7 +24,7 @@ from voile.evaluate.risk.disclosure import (
 from voile.evaluate.risk.found import Risk
 from voile.evaluate.risk.uniqueness import feasible, unique_sets, uniqueness
 from voile.kinds.manifest import MANIFEST
-from voile.privacy.guarantee import Number
+from voile.privacy.guarantee import NumberRange
 from voile.release import ClassRelease
 from voile.units import counted
 
@@ -51,10 +52,10 @@ def risk(
     value of its own that matches only other suppressed cells; so is NULL.
     """
     _check(threshold, sampling_fraction, largest, suppressed_rows)
-    private = Table(table, null_text=null_text)
+    private = connect(table, null_text=null_text)
     own = (sensitive,) if isinstance(sensitive, str) else tuple(sensitive)
     names = _columns(private, qi, own)
-    public = None if population is None else Table(population, null_text=null_text)
+    public = None if population is None else connect(population, null_text=null_text)
     rows = read(private, names, own, public, suppressed)
     seen = rows.without_suppressed_rows() if suppressed_rows == "leave-out" else rows
     cells = cells_of(seen.units)
@@ -86,11 +87,11 @@ def _check(
     threshold: float, sampling_fraction: float | None, largest: int, suppressed_rows: str
 ) -> None:
     """Refuse before the table is read."""
-    share = Number(0, 1, with_high=True)
+    share = NumberRange(0, 1, with_high=True)
     share.check("threshold", threshold)
     if sampling_fraction is not None:
         share.check("sampling fraction", sampling_fraction)
-    Number(1, with_low=True, whole=True).check("largest", largest)
+    NumberRange(1, with_low=True, whole=True).check("largest", largest)
     if suppressed_rows not in SUPPRESSED_ROWS:
         raise UsageError(
             f"what to do with suppressed rows, {suppressed_rows!r}, is not known",

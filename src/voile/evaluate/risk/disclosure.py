@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voile.arrays import Floats
-from voile.engines.duckdb.table import Table
+from voile.engines.table import Table
 from voile.errors import TableError, UsageError
 from voile.privacy.requirements import Histograms, L, Requirement, Semantic, T
 from voile.recoding.units import Codes, Counts, Units
@@ -65,10 +65,10 @@ def read(
     suppressed: Sequence[str],
 ) -> Read:
     """The table's rows, and those of a population that has the same quasi-identifiers."""
-    found = table.combinations([*qi, *sensitive])
+    found = combined(table, [*qi, *sensitive])
     if found.num_rows == 0:
         raise TableError(f"table {table.name!r} has no rows", hint="there is nothing to measure")
-    others = None if population is None else population.combinations(population.check_columns(qi))
+    others = None if population is None else combined(population, population.check_columns(qi))
     parts = [found] if others is None else [found, others]
     coded = [_coded([part.column(i) for part in parts]) for i in range(len(qi))]
     own = [_coded([found.column(len(qi) + i)]) for i in range(len(sensitive))]
@@ -90,6 +90,11 @@ def read(
         for codes, values in coded
     ]
     return Read(units, np.stack(stars))
+
+
+def combined(table: Table, names: Sequence[str]) -> pa.Table:
+    """All different combinations of values: the quasi-identifiers are compared with each other."""
+    return pa.Table.from_batches(table.combinations(names))
 
 
 def _coded(parts: list[pa.ChunkedArray]) -> tuple[Codes, pa.Array]:

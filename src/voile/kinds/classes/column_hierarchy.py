@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.engines.duckdb.table import Table
+from voile.engines.table import Table
 from voile.errors import SchemaError, UsageError
 from voile.hierarchies import (
     calendar,
@@ -159,12 +159,7 @@ def attribute_of(table: Table, name: str, schema: Schema | None) -> Attribute:
 
 def joint_counts(table: Table, used: Schema) -> npt.NDArray[np.int64]:
     """(values of the first column, values of the second): rows; one column of them for none."""
-    codes, _ = table.columns_of_codes(used, drop_nulls=False)
-    sizes = (used.sizes[0], used.sizes[1] if len(used.sizes) > 1 else 1)
-    keys = codes[0].astype(np.int64) * sizes[1]
-    for code in codes[1:]:
-        keys += code
-    return np.bincount(keys, minlength=sizes[0] * sizes[1]).reshape(sizes)
+    return table.counts(used, drop_nulls=False).reshape(used.sizes[0], -1)
 
 
 def built(attribute: Attribute, wish: HierarchyWish, joint: npt.NDArray[np.int64]) -> Levels:

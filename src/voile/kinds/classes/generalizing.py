@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 import pyarrow.csv as pacsv
 import pyarrow.parquet as pq
 
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
+from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError
 from voile.files import write_whole
 from voile.kinds.classes.finding import Found, find, units_for
@@ -119,7 +120,7 @@ def generalize(
     anew on these rows. `reusable` shows the regions between cuts, which new rows can be given to,
     not the smallest ranges. Rows are sorted by class unless `keep_order`: their order may tell.
     """
-    source = table if isinstance(table, Table) else Table(table)
+    source = connect(table)
     given = {"qi": listed(qi), "sensitive": listed(sensitive), **wish}
     if apply is not None:
         recoding = apply if isinstance(apply, Recoding) else read_recoding(apply)

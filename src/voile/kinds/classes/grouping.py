@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
 from voile.kinds.classes.finding import find
 from voile.kinds.classes.reading import prepare
 from voile.kinds.classes.release import ClassRelease
@@ -46,7 +46,7 @@ def group_table(
     """Group rows, publish the classes, and tell the steward about it. `to` names the folder."""
     asked = GroupWish.of(wish)
     with place_for(to, overwrite=overwrite) as target:
-        source = table if isinstance(table, Table) else Table(table)
+        source = connect(table)
         prepared = prepare(source, asked, progress or Silent())
         found = find(prepared, asked)
         release = write_classes(prepared, found, asked, target, overwrite=overwrite)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.engines.duckdb.table import Table
+from voile.engines.table import Table
 from voile.errors import TableError, UsageError
 from voile.hierarchies import default_levels, read_hierarchies
 from voile.hierarchies.stacking import stacked
@@ -61,9 +61,7 @@ def prepare(table: Table, wish: GroupWish, progress: Progress) -> Prepared:
     if not requirements and wish.method != "trivial":
         raise UsageError("nothing was asked of the classes", hint="such as --k 10, --l 3, --t 0.2")
     progress.start("reading", rows)
-    coded, _ = table.columns_of_codes(
-        schema, drop_nulls=wish.nulls == "drop", progress=progress.advance
-    )
+    coded, _ = table.columns_of_codes(schema, drop_nulls=wish.nulls == "drop", progress=progress)
     codes = dict(zip(schema.names, coded, strict=True))
     return Prepared(
         name, rows, schema, codes, levels, orders_for(schema, levels, wish, codes),

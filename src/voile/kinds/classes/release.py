@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from voile.answering.classes.source import Box, ClassSource, Hidden, Method
-from voile.engines.duckdb.rows import View
+from voile.engines import open_rows
 from voile.engines.encode import codes as codes_of
 from voile.engines.parquet import arrow_schema
+from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer
 from voile.kinds.asked import Asked
@@ -117,7 +118,7 @@ class ClassRelease(Release):
     @cached_property
     def shown_codes(self) -> dict[str, Codes]:
         """Every row's class, and its place in what each column shows."""
-        view = View(self._parts, self.shown_schema)
+        view = open_rows(self._parts, self.shown_schema)
         return dict(zip(self.shown_schema.names, view.codes(), strict=True))
 
     @property
@@ -225,7 +226,7 @@ class ClassRelease(Release):
     # ------------------------------------------------------------------ checking it
 
     def foreign_attribute(self) -> str | None:
-        return View(self._parts, self.shown_schema).outside()
+        return open_rows(self._parts, self.shown_schema).outside()
 
     def check_terms(self) -> None:
         from voile.kinds.classes.checks import check_grouped  # noqa: PLC0415  (of this class)
@@ -239,22 +240,22 @@ class ClassRelease(Release):
             raise UsageError("a table of classes is not refined", hint="try --method entropy")
         checked_method(asked.method)
 
-    def _answer(self, query: Query, view: View, asked: Asked) -> Answer:
+    def _answer(self, query: Query, view: ReleaseRows, asked: Asked) -> Answer:
         from voile.answering.classes.work import answer_classes  # noqa: PLC0415
 
         return answer_classes(
             query, self._source(view, asked), asked.confidence, simultaneous=asked.simultaneous
         )
 
-    def _explain(self, query: Query, view: View, asked: Asked) -> dict[str, Any]:
+    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> dict[str, Any]:
         from voile.answering.classes.explain import explain_classes  # noqa: PLC0415
 
         return explain_classes(query, self._source(view, asked))
 
-    def _opened_view(self, which: str = "current") -> View:  # noqa: ARG002
-        return View([], self.schema)  # its rows are ranges: only the domain can be asked
+    def _opened_view(self, which: str = "current") -> ReleaseRows:  # noqa: ARG002
+        return open_rows([], self.schema)  # its rows are ranges: only the domain can be asked
 
-    def _source(self, view: View, asked: Asked) -> ClassSource:
+    def _source(self, view: ReleaseRows, asked: Asked) -> ClassSource:
         p = self.manifest.parameters
         return ClassSource(
             engine=view,

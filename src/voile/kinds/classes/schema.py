@@ -7,7 +7,8 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import Any
 
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
+from voile.engines.table import Table
 from voile.errors import TableError
 from voile.kinds.classes.wish import GroupWish
 from voile.kinds.views.wish import (
@@ -106,7 +107,7 @@ def cuttable(attribute: Attribute, profile: ColumnProfile) -> Attribute:
 
 
 def as_table(given: Any) -> Table:
-    return given if isinstance(given, Table) else Table(given)
+    return connect(given)
 
 
 def check_sizes(schema: Schema, wish: GroupWish) -> None:

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from voile.answering.conjuncts.source import ConjunctSource, Tables
-from voile.engines.duckdb.rows import View
+from voile.engines import open_rows
 from voile.engines.encode import codes as codes_of
 from voile.engines.parquet import arrow_schema
+from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer
 from voile.kinds.asked import Asked
@@ -97,22 +98,22 @@ class ConjunctRelease(Release):
                 "tables of counts are answered in one way", hint="leave out --refine and --method"
             )
 
-    def _answer(self, query: Query, view: View, asked: Asked) -> Answer:
+    def _answer(self, query: Query, view: ReleaseRows, asked: Asked) -> Answer:
         from voile.answering.conjuncts.work import answer_conjuncts  # noqa: PLC0415
 
         return answer_conjuncts(
             query, self._source(view, asked), asked.confidence, simultaneous=asked.simultaneous
         )
 
-    def _explain(self, query: Query, view: View, asked: Asked) -> dict[str, Any]:
+    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> dict[str, Any]:
         from voile.answering.conjuncts.explain import explain_conjuncts  # noqa: PLC0415
 
         return explain_conjuncts(query, self._source(view, asked))
 
-    def _opened_view(self, which: str = "current") -> View:  # noqa: ARG002
-        return View([], self.schema)  # there are no rows: only the domain can be asked
+    def _opened_view(self, which: str = "current") -> ReleaseRows:  # noqa: ARG002
+        return open_rows([], self.schema)  # there are no rows: only the domain can be asked
 
-    def _source(self, view: View, asked: Asked) -> ConjunctSource:
+    def _source(self, view: ReleaseRows, asked: Asked) -> ConjunctSource:
         domain = self._sums(view, asked.memory, exact=True)
         return ConjunctSource(view, domain, self.schema, self._tables)
 

@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 
 from voile import __version__
 from voile.answering.conjuncts.expected import Published, best_halves
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
 from voile.engines.parquet import ROW_GROUP, tuples
+from voile.engines.table import Table
 from voile.errors import TableError
 from voile.kinds.counts.counting import Counts, counted
 from voile.kinds.counts.describe import describe_conjuncts
@@ -67,7 +68,7 @@ def count_table(
     """Publish tables of counts, and tell the steward about it. `to` names the folder."""
     asked = ConjunctWish.of(wish)
     with place_for(to, overwrite=overwrite) as target:
-        source = table if isinstance(table, Table) else Table(table)
+        source = connect(table)
         prepared = prepare(source, asked, progress or Silent())
         release = write_tables(prepared, asked, target, overwrite=overwrite)
     if to is None:
@@ -115,7 +116,7 @@ def prepare(table: Table, wish: ConjunctWish, progress: Progress) -> Prepared:
     used = table.complete_rows(schema.names) if wish.drop_nulls else rows
     published, promise = terms(wish, tuple(schema.sizes), used)
     progress.start("reading", rows)
-    codes, _ = table.columns_of_codes(schema, drop_nulls=wish.drop_nulls, progress=progress.advance)
+    codes, _ = table.columns_of_codes(schema, drop_nulls=wish.drop_nulls, progress=progress)
     if len(codes[0]) < 2:
         raise TableError("one row alone cannot be hidden among others",
                          hint="publish a table with more rows")  # fmt: skip

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from voile.engines.duckdb.table import NULLS, Nulls
+from voile.engines.table import NULLS, Nulls
 from voile.errors import PromiseError, UsageError, did_you_mean
 from voile.kinds.options import check_options
 from voile.privacy.interactive.confidence import check_promise

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from voile.engines.duckdb.table import Nulls
+from voile.engines.table import Nulls
 from voile.errors import ReleaseError, UsageError
 from voile.kinds.perturbed.perturbing import Codes, write
 from voile.kinds.perturbed.release import LocalRelease

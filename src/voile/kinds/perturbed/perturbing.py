@@ -16,8 +16,9 @@ import pyarrow.compute as pc
 
 from voile import __version__
 from voile.client import Spec
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
 from voile.engines.parquet import write_part, write_table
+from voile.engines.table import Table
 from voile.errors import TableError, UsageError
 from voile.kinds.descriptions import write_descriptions
 from voile.kinds.done import Done
@@ -91,7 +92,7 @@ def perturb_table(
     """Perturb and tell the holder about it. `to` names the release's folder."""
     asked = PerturbWish.of(wish)
     with place_for(to, overwrite=overwrite) as target:
-        source = table if isinstance(table, Table) else Table(table)
+        source = connect(table)
         done = perturbed(source, asked, target, overwrite=overwrite, progress=progress or Silent())
     if to is None:
         removed_with(done.release)
@@ -109,7 +110,7 @@ def perturbed(
     schema, notes = schema_for(table, wish)
     progress.start("reading", rows)
     codes, keys = table.columns_of_codes(
-        schema, drop_nulls=wish.nulls == "drop", row_key=wish.row_key, progress=progress.advance
+        schema, drop_nulls=wish.nulls == "drop", row_key=wish.row_key, progress=progress
     )
     if not len(codes[0]):
         raise TableError(

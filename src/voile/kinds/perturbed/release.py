@@ -16,7 +16,7 @@ from voile.answering.local.axes import Noise
 from voile.answering.local.joint import Joint, joint_counts
 from voile.answering.local.source import LocalSource, Method
 from voile.answering.local.work import answer_local
-from voile.engines.duckdb.rows import View
+from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer
 from voile.kinds.asked import Asked
@@ -91,17 +91,17 @@ class LocalRelease(Release):
             )
         checked_method(asked.method)
 
-    def _answer(self, query: Query, view: View, asked: Asked) -> Answer:
+    def _answer(self, query: Query, view: ReleaseRows, asked: Asked) -> Answer:
         return answer_local(
             query, self._source(view, asked), asked.confidence, simultaneous=asked.simultaneous
         )
 
-    def _explain(self, query: Query, view: View, asked: Asked) -> dict[str, Any]:
+    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> dict[str, Any]:
         from voile.answering.local.explain import explain_local  # noqa: PLC0415
 
         return explain_local(query, self._source(view, asked))
 
-    def _source(self, view: View, asked: Asked) -> LocalSource:
+    def _source(self, view: ReleaseRows, asked: Asked) -> LocalSource:
         mechanism = self.mechanism
         joint = mechanism.retention if isinstance(mechanism, WholeRows) else None
         return LocalSource(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_args
 
-from voile.engines.duckdb.table import NULLS, Nulls
+from voile.engines.table import NULLS, Nulls
 from voile.errors import PromiseError, UsageError, did_you_mean
 from voile.kinds.options import check_options
 from voile.kinds.views.noise_prior import from_mapping, read_mapping

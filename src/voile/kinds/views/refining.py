@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from voile.answering import Model
-from voile.engines.duckdb.rows import View
+from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError
 from voile.mechanisms import AlphaBeta, Series, Shaped
 from voile.query.domain import Weights
@@ -30,7 +30,7 @@ def kept(path: Path, digest: str, schema: Schema, *, replace_broken: bool) -> Re
 
 def fit(
     mechanism: AlphaBeta | Shaped | Series,
-    view: Callable[[], View],
+    view: Callable[[], ReleaseRows],
     schema: Schema,
     rows: int | None,
     progress: Progress | None,

@@ -17,9 +17,10 @@ import pyarrow as pa
 
 from voile.answering import Model, Shape, Source, answer, explain
 from voile.arrays import Floats
-from voile.engines.duckdb.rows import View
+from voile.engines import open_rows
 from voile.engines.history import history_schema
 from voile.engines.parquet import tuples
+from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, Bound
 from voile.kinds.asked import Asked
@@ -97,14 +98,14 @@ class ViewRelease(Release):
     # ------------------------------------------------------------------ counting from it
 
     @cached_property
-    def _combined_view(self) -> View:
+    def _combined_view(self) -> ReleaseRows:
         return self._opened_view("combined")
 
-    def _opened_view(self, which: str = "current") -> View:
+    def _opened_view(self, which: str = "current") -> ReleaseRows:
         if self.histories is not None:
             scores = self.histories.scores("combined" if which == "combined" else "current")
-            return View(self.histories.files, self.schema, scores=scores)
-        return View(self._parts, self.schema, beside=self._above_cap)
+            return open_rows(self.histories.files, self.schema, scores=scores)
+        return open_rows(self._parts, self.schema, beside=self._above_cap)
 
     @cached_property
     def histories(self) -> Histories | None:
@@ -131,7 +132,7 @@ class ViewRelease(Release):
                 hint="leave it out: a view has one estimator",
             )
 
-    def _answer(self, query: Query, view: View, asked: Asked) -> Answer:
+    def _answer(self, query: Query, view: ReleaseRows, asked: Asked) -> Answer:
         bound = self._bound(max(1e-12, round(1 - asked.confidence, 12)))
         source = self._source(view, asked, bound)
         if asked.refine:
@@ -142,7 +143,7 @@ class ViewRelease(Release):
         found = answer(query, source, asked.confidence, simultaneous=asked.simultaneous)
         return replace(found, notes=(*found.notes, self.histories.note(name)))
 
-    def _explain(self, query: Query, view: View, asked: Asked) -> dict[str, Any]:
+    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> dict[str, Any]:
         source = self._source(view, asked)
         if self.histories is None:
             return explain(query, source, self._estimator)
@@ -203,7 +204,7 @@ class ViewRelease(Release):
             self._refining = refining.model(self.refine(), self.schema)
         return self._refining
 
-    def _source(self, view: View, asked: Asked, bound: Bound | None = None) -> Source:
+    def _source(self, view: ReleaseRows, asked: Asked, bound: Bound | None = None) -> Source:
         return Source(
             engine=view,
             domain=self._sums(view, asked.memory, exact=asked.exact),
@@ -227,13 +228,13 @@ class ViewRelease(Release):
             return Shape(*self.mechanism.noise_weights(self.schema.names))
         return None
 
-    def _sums(self, view: View, amount: int | str, *, exact: bool) -> DomainSums:
+    def _sums(self, view: ReleaseRows, amount: int | str, *, exact: bool) -> DomainSums:
         # A sample of the domain seldom meets the few tuples that have most of a shaped noise.
         return super()._sums(view, amount, exact=exact or isinstance(self.mechanism, Shaped))
 
     def _with_tables(
         self, tables: Mapping[str, object], which: str = "current"
-    ) -> tuple[View, Tables]:
+    ) -> tuple[ReleaseRows, Tables]:
         if not tables and which == "combined":
             return self._combined_view, {}
         return super()._with_tables(tables, which)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from voile.engines.duckdb.rows import View
-from voile.engines.duckdb.table import Table
+from voile.engines import open_rows
 from voile.engines.history import write_history
+from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError, VoileError
 from voile.kinds.descriptions import write_descriptions
 from voile.kinds.manifest import (
@@ -242,8 +242,8 @@ def next_view(
             staging.folder, mechanism, prepared.schema, key_of(wish, number), prepared.progress
         )
         parts = writer.write(prepared.members)
-        shown = View([staging.folder / part.path for part in parts], prepared.schema).codes()
-        history = history.with_view(index.encode(shown))
+        shown = open_rows([staging.folder / part.path for part in parts], prepared.schema).keys()
+        history = history.with_view(shown)
         parts.append(written_history(staging.folder, prepared.schema, history))
         write_descriptions(
             staging.folder, described(prepared, wish, terms, mechanism, parts), describe

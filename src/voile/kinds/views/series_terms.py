@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from voile.engines.duckdb.table import Table
+from voile.engines.table import Table
 from voile.errors import PromiseError, SchemaError
 from voile.kinds.views.ledger import Terms
 from voile.kinds.views.steps import Prepared, prepare

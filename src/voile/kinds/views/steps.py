@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, Literal, overload
 
 from voile import __version__
-from voile.engines.duckdb.table import Table
+from voile.engines import connect
+from voile.engines.table import Table
 from voile.errors import TableError, UsageError, did_you_mean
 from voile.kinds.classes.grouping import group_table
 from voile.kinds.classes.release import ClassRelease
@@ -150,7 +151,7 @@ def publish_table(
             hint=f'voile.publish(…, series="{asked.series}", to="v1.voile")',
         )
     with place_for(to, overwrite=overwrite) as target:
-        source = table if isinstance(table, Table) else Table(table)
+        source = connect(table)
         if asked.series is not None:
             from voile.kinds.views.series import publish_view  # noqa: PLC0415  (made of these steps)
 
@@ -205,7 +206,7 @@ def prepare(table: Table, wish: Wish, progress: Progress) -> Prepared:
     check_domain(schema.size)
     check_nulls(table, schema, wish.nulls)
     progress.start("reading", rows)
-    members = table.keys(schema, drop_nulls=wish.drop_nulls, progress=progress.advance)
+    members = table.keys(schema, drop_nulls=wish.drop_nulls, progress=progress)
     if wish.form == "set":
         members = as_set(members, drop_repetitions=wish.distinct)
     if not len(members):

@@ -13,7 +13,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from voile.engines.duckdb.table import NULLS, Nulls, Table
+from voile.engines.table import NULLS, Nulls, Table
 from voile.errors import PromiseError, TableError, UsageError
 from voile.kinds.views.noise_prior import Given
 from voile.mechanisms import Publishing, Shaped

@@ -1,8 +1,7 @@
 """Guarantees as data, and as people write them: d-gamma(d=4.65e-4, gamma=0.2).
 
-With L = P(view | with a record) / P(view | without it), and the quotient of two such ratios
-when one record takes another's place, each guarantee about beliefs bounds L, or that quotient, or
-both; docs/mathematics, section 16, says which.
+A kind of guarantee is a frozen dataclass: its fields with their ranges, which of them say how
+strong it is, and what it means in words. Theorems lead from one to another (`theorems`).
 """
 
 from __future__ import annotations
@@ -10,122 +9,78 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, Protocol
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from voile.errors import UsageError, VoileError, did_you_mean
 from voile.privacy.guarantee import (
-    ADVERSARIES,
-    AGAINST,
-    LOG_RATIO,
-    PROBABILITY,
     Adversary,
-    Choice,
     DGamma,
-    Number,
-    Parameter,
+    Guarantee,
+    LogRatio,
+    NumberRange,
+    Probability,
     Value,
     chance,
 )
 
+Unit = Literal["add-remove", "swap"]
+About = Literal["record", "presence"]
+Noise = Literal["binomial", "gaussian", "geometric"]
+Measure = Literal["frequency", "distinct", "entropy"]
+Distance = Literal["variational", "emd", "jensen-shannon"]
+Absent = Literal["forbidden", "ignored"]
+
+ALL_OTHERS = "This holds also for someone who knows all other records."
+CORRELATED = "what is learnt from correlated records"
+ROWS_SHOWN = f"It does not hide how many rows the table has, and not {CORRELATED}."
+
 # ---------------------------------------------------------------------- beliefs
-# Promises about what anyone can come to believe, each as data.
-#
 # With L = P(view | with a record) / P(view | without it), and the quotient of two such ratios
 # when one record takes another's place, each of them bounds L, or that quotient, or both;
 # docs/mathematics, section 16, says which.
 
 
-Unit = Literal["add-remove", "swap"]
-About = Literal["record", "presence"]
-OWN_RECORD = "anyone, even one who knows all other records"
-
-
 @dataclass(frozen=True)
-class Stated:
-    """A guarantee whose fields are its parameters, checked when it is made."""
-
-    kind: ClassVar[str]
-    parameters: ClassVar[dict[str, Parameter]]
-
-    def __post_init__(self) -> None:
-        for name, parameter in self.parameters.items():
-            parameter.check(name, getattr(self, name))
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, **{name: getattr(self, name) for name in self.parameters}}
-
-
-@dataclass(frozen=True)
-class Relative(Stated):
+class Relative(Guarantee):
     """(d, δ)-relative privacy (technical report, Definition 2.3).
 
     For every independent adversary and record with prior at most d:
     e^−δ ≤ Pr[t | V] / Pr[t] ≤ e^δ. It is the same statement for every d.
     """
 
-    kind: ClassVar[str] = "relative"
-    parameters: ClassVar[dict[str, Parameter]] = {"d": PROBABILITY, "delta": LOG_RATIO}
-    adversary: ClassVar[Adversary] = "independent"
-    against: ClassVar[str] = AGAINST["independent"]
+    kind = "relative"
+    claims = ("delta",)
 
-    d: float
-    delta: float
+    d: Probability
+    delta: LogRatio
+
+    @property
+    def adversary(self) -> Adversary:
+        return "independent"
 
     def explain(self) -> str:
         return (
             "Nobody's belief that a certain record is in the table, if it was at most "
             f"{chance(self.d)} before, is multiplied or divided by more than e^{self.delta:.4g}. "
             "This holds for those to whom one record says nothing about another. It does not limit "
-            "how sure someone can become who was already fairly sure, and not what is learnt from "
-            "records that hang together."
+            f"how sure someone can become who was already fairly sure, and not {CORRELATED}."
         )
 
 
 @dataclass(frozen=True)
-class Indistinguishable(Stated):
-    """ε-indistinguishability (technical report, Definition 3.1).
-
-    Two tables of the same size that differ in one pair of tuples give every view with chances
-    that differ by a factor of at most e^ε.
-    """
-
-    kind: ClassVar[str] = "indistinguishable"
-    parameters: ClassVar[dict[str, Parameter]] = {"epsilon": LOG_RATIO}
-    adversary: ClassVar[Adversary] = "exclusive"
-    against: ClassVar[str] = OWN_RECORD
-
-    epsilon: float
-
-    def explain(self) -> str:
-        return (
-            "If one record of the table were another one, every release would still be as "
-            f"likely as it is, up to a factor of e^{self.epsilon:.4g}. This holds also for someone "
-            "who knows all other records. It does not hide how many rows the table has, and "
-            "not what is learnt from records that hang together."
-        )
-
-
-@dataclass(frozen=True)
-class Dp(Stated):
+class Dp(Guarantee):
     """ε-differential privacy, for adding or removing a record or for exchanging one."""
 
-    kind: ClassVar[str] = "dp"
-    parameters: ClassVar[dict[str, Parameter]] = {
-        "epsilon": LOG_RATIO,
-        "unit": Choice(("add-remove", "swap")),
-    }
+    kind = "dp"
+    claims = ("epsilon",)
 
-    epsilon: float
+    epsilon: LogRatio
     unit: Unit = "add-remove"
 
     @property
     def adversary(self) -> Adversary:
         return "independent" if self.unit == "add-remove" else "exclusive"
-
-    @property
-    def against(self) -> str:
-        return AGAINST["independent"] if self.unit == "add-remove" else OWN_RECORD
 
     def explain(self) -> str:
         if self.unit == "swap":
@@ -133,13 +88,32 @@ class Dp(Stated):
         return (
             "With any one record or without it, every release is as likely up to a factor of "
             f"e^{self.epsilon:.4g}: the odds that anyone gives to a record's being in the table "
-            "change by no more. This holds also for someone who knows all other records. "
-            "It does not hold for what is learnt from records that hang together."
+            f"change by no more. {ALL_OTHERS} It does not hold for {CORRELATED}."
         )
 
 
 @dataclass(frozen=True)
-class Breach(Stated):
+class Indistinguishable(Guarantee):
+    """ε-indistinguishability (technical report, Definition 3.1).
+
+    Two tables of the same size that differ in one pair of tuples give every view with chances
+    that differ by a factor of at most e^ε.
+    """
+
+    kind = "indistinguishable"
+    claims = ("epsilon",)
+
+    epsilon: LogRatio
+
+    def explain(self) -> str:
+        return (
+            "If one record of the table were another one, every release would still be as "
+            f"likely as it is, up to a factor of e^{self.epsilon:.4g}. {ALL_OTHERS} {ROWS_SHOWN}"
+        )
+
+
+@dataclass(frozen=True)
+class Breach(Guarantee):
     """No upward ρ₁-to-ρ₂ privacy breach (Evfimievski, Gehrke, Srikant, PODS 2003).
 
     `about` a record: any property of one person's record, whose owner is known to be in the
@@ -147,15 +121,11 @@ class Breach(Stated):
     reached but not exceeded; the paper counts reaching it as a breach.
     """
 
-    kind: ClassVar[str] = "breach"
-    parameters: ClassVar[dict[str, Parameter]] = {
-        "rho1": PROBABILITY,
-        "rho2": PROBABILITY,
-        "about": Choice(("record", "presence")),
-    }
+    kind = "breach"
+    claims = ("rho2",)
 
-    rho1: float
-    rho2: float
+    rho1: Probability
+    rho2: Probability
     about: About = "record"
 
     def __post_init__(self) -> None:
@@ -165,10 +135,6 @@ class Breach(Stated):
     @property
     def adversary(self) -> Adversary:
         return "independent" if self.about == "presence" else "exclusive"
-
-    @property
-    def against(self) -> str:
-        return AGAINST["independent"] if self.about == "presence" else OWN_RECORD
 
     def explain(self) -> str:
         low, high = chance(self.rho1), chance(self.rho2)
@@ -180,35 +146,32 @@ class Breach(Stated):
         return (
             f"Whoever believed in {what} with at most {low} believes it afterwards with at most "
             f"{high}; and whoever believed it with {high} or more keeps a belief of at least "
-            f"{low}. This holds also for someone who knows all other records. It does not hold "
-            "for what is learnt from records that hang together."
+            f"{low}. {ALL_OTHERS} It does not hold for {CORRELATED}."
         )
 
 
 @dataclass(frozen=True)
-class SBreach(Stated):
+class SBreach(Guarantee):
     """No (s, ρ₁, ρ₂) breach (Agrawal, Srikant, Thomas, SIGMOD 2005, Definition 5).
 
     For sets S of values that are less than s times as frequent as in the replacing
     distribution: P[X ∈ S] ≤ ρ₁ implies P[X ∈ S | Y ∈ S] ≤ ρ₂.
     """
 
-    kind: ClassVar[str] = "s-breach"
-    parameters: ClassVar[dict[str, Parameter]] = {
-        "s": Number(0),
-        "rho1": PROBABILITY,
-        "rho2": PROBABILITY,
-    }
-    adversary: ClassVar[Adversary] = "exclusive"
-    against: ClassVar[str] = "anyone who is told only that the published value lies in the set"
+    kind = "s-breach"
+    claims = ("rho2",)
 
-    s: float
-    rho1: float
-    rho2: float
+    s: Annotated[float, NumberRange(0)]
+    rho1: Probability
+    rho2: Probability
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_order(self.rho1, self.rho2)
+
+    @property
+    def against(self) -> str:
+        return "anyone who is told only that the published value lies in the set"
 
     def explain(self) -> str:
         return (
@@ -220,63 +183,8 @@ class SBreach(Stated):
         )
 
 
-@dataclass(frozen=True)
-class Amplification(Stated):
-    """At most γ-amplifying (Evfimievski, Gehrke, Srikant, PODS 2003).
-
-    Each record is perturbed by itself, and no published value is more than γ times as likely
-    from one original value as from another.
-    """
-
-    kind: ClassVar[str] = "amplification"
-    parameters: ClassVar[dict[str, Parameter]] = {"gamma": Number(1, with_low=True)}
-    adversary: ClassVar[Adversary] = "exclusive"
-    against: ClassVar[str] = OWN_RECORD
-
-    gamma: float
-
-    def explain(self) -> str:
-        return (
-            "Each record is changed by chance on its own, and what is published for a person "
-            f"would have been at least 1/{self.gamma:.4g} times as likely had their record been "
-            "any other. It does not hide who takes part, and not what is learnt from records "
-            "that hang together."
-        )
-
-
-@dataclass(frozen=True)
-class DeltaT(Stated):
-    """(δ, T)-privacy (SuLQ): log-odds rise by more than δ with a chance of at most η.
-
-    For any property of one row, one who knows all other rows, and at most T queries. The log-odds
-    of a property fall as those of its opposite rise, so that both are bounded, each by η.
-    """
-
-    kind: ClassVar[str] = "delta-T"
-    parameters: ClassVar[dict[str, Parameter]] = {
-        "delta": LOG_RATIO,
-        "T": Number(1, with_low=True, whole=True, word="any"),
-        "eta": Number(0, 1, with_low=True),
-    }
-    adversary: ClassVar[Adversary] = "exclusive"
-    against: ClassVar[str] = OWN_RECORD
-
-    delta: float
-    T: int | None = None
-    eta: float = 0.0
-
-    def explain(self) -> str:
-        asked = "any number of questions" if self.T is None else f"at most {self.T} questions"
-        rarely = f"risen, but for a chance of {self.eta:.3g}," if self.eta else "changed"
-        return (
-            f"After {asked}, nobody's odds of any property of one person's record have "
-            f"{rarely} by more than a factor of e^{self.delta:.4g}. This holds also for "
-            "someone who knows all other records. It does not hide the number of rows, and "
-            "not what is learnt from records that hang together."
-        )
-
-
 def check_order(rho1: float, rho2: float) -> None:
+    """Refuse a belief afterwards that is below the one before."""
     if rho1 > rho2:
         raise UsageError(
             f"rho1 = {rho1:g} is above rho2 = {rho2:g}",
@@ -284,118 +192,140 @@ def check_order(rho1: float, rho2: float) -> None:
         )
 
 
-# ---------------------------------------------------------------------- noisy answers
-# Promises about noisy answers: the noise itself, ρ-zCDP and (ε, δ)-DP, each as data.
-#
-# All are about exchanging one person's rows for others; the number of rows is public.
+@dataclass(frozen=True)
+class Amplification(Guarantee):
+    """At most γ-amplifying (Evfimievski, Gehrke, Srikant, PODS 2003).
 
+    Each record is perturbed by itself, and no published value is more than γ times as likely
+    from one original value as from another.
+    """
 
-Noise = Literal["binomial", "gaussian", "geometric"]
+    kind = "amplification"
+    claims = ("gamma",)
+
+    gamma: Annotated[float, NumberRange(1, with_low=True)]
+
+    def explain(self) -> str:
+        return (
+            "Each record is changed by chance on its own, and what is published for a person "
+            f"would have been at least 1/{self.gamma:.4g} times as likely had their record been "
+            f"any other. It does not hide who takes part, and not {CORRELATED}."
+        )
 
 
 @dataclass(frozen=True)
-class NoisyAnswers(Stated):
+class DeltaT(Guarantee):
+    """(δ, T)-privacy (SuLQ): log-odds rise by more than δ with probability at most η.
+
+    For any property of one row, one who knows all other rows, and at most T queries. The log-odds
+    of a property fall as those of its opposite rise, so that both are bounded, each by η.
+    """
+
+    kind = "delta-T"
+    claims = ("delta", "eta")
+
+    delta: LogRatio
+    T: Annotated[int | None, NumberRange(1, with_low=True, whole=True, word="any")] = None
+    eta: Annotated[float, NumberRange(0, 1, with_low=True)] = 0.0
+
+    def explain(self) -> str:
+        asked = "any number of questions" if self.T is None else f"at most {self.T} questions"
+        text = (
+            f"After {asked}, nobody's odds of any property of one person's record have "
+            f"{'risen' if self.eta else 'changed'} by more than a factor of e^{self.delta:.4g}"
+        )
+        rarely = f", except with probability at most {self.eta:.3g}" if self.eta else ""
+        return (
+            f"{text}{rarely}. {ALL_OTHERS} It does not hide the number of rows, and not "
+            f"{CORRELATED}."
+        )
+
+
+# ---------------------------------------------------------------------- noisy answers
+# All are about exchanging one person's rows for others; the number of rows is public.
+
+
+@dataclass(frozen=True)
+class NoisyAnswers(Guarantee):
     """At most T answers, each with fresh noise (SuLQ).
 
     `variance` is that of a total which one person can change by 1; noise of totals that change by
     more is wider in proportion.
     """
 
-    kind: ClassVar[str] = "noisy-answers"
-    parameters: ClassVar[dict[str, Parameter]] = {
-        "T": Number(1, 1e9, with_low=True, whole=True),
-        "variance": Number(0, 1e12),
-        "noise": Choice(("binomial", "gaussian", "geometric")),
-    }
-    adversary: ClassVar[Adversary] = "exclusive"
-    against: ClassVar[str] = OWN_RECORD
+    kind = "noisy-answers"
+    claims = ("T",)
 
-    T: int
-    variance: float
+    T: Annotated[int, NumberRange(1, 1e9, with_low=True, whole=True)]
+    variance: Annotated[float, NumberRange(0, 1e12)]
     noise: Noise = "binomial"
 
     def explain(self) -> str:
         return (
             f"At most {self.T} answers are ever given, each with fresh {self.noise} noise of "
             f"variance {self.variance:.6g}, times the square of what one person can change. What "
-            "that hides follows from it; it does not hide the number of rows, and not what is "
-            "learnt from records that hang together."
+            "that hides follows from it; it does not hide the number of rows, and not "
+            f"{CORRELATED}."
         )
 
 
 @dataclass(frozen=True)
-class Zcdp(Stated):
+class Zcdp(Guarantee):
     """ρ-zero-concentrated differential privacy (Bun, Steinke, 2016), for exchanging a record."""
 
-    kind: ClassVar[str] = "zcdp"
-    parameters: ClassVar[dict[str, Parameter]] = {"rho": LOG_RATIO}
-    adversary: ClassVar[Adversary] = "exclusive"
-    against: ClassVar[str] = OWN_RECORD
+    kind = "zcdp"
+    claims = ("rho",)
 
-    rho: float
+    rho: LogRatio
 
     def explain(self) -> str:
         return (
             "If one record were another one, the log-likelihood of what is published would change "
             f"about as that of a normal law: by {self.rho:.4g} on average, rarely by much more. "
-            "This holds also for someone who knows all other records. It does not hide how many "
-            "rows the table has, and not what is learnt from records that hang together."
+            f"{ALL_OTHERS} {ROWS_SHOWN}"
         )
 
 
 @dataclass(frozen=True)
-class ApproximateDp(Stated):
+class ApproximateDp(Guarantee):
     """(ε, δ)-differential privacy, for exchanging a record."""
 
-    kind: ClassVar[str] = "approximate-dp"
-    parameters: ClassVar[dict[str, Parameter]] = {
-        "epsilon": LOG_RATIO,
-        "delta": Number(0, 1, with_low=True),
-    }
-    adversary: ClassVar[Adversary] = "exclusive"
-    against: ClassVar[str] = OWN_RECORD
+    kind = "approximate-dp"
+    claims = ("epsilon",)
 
-    epsilon: float
-    delta: float
+    epsilon: LogRatio
+    delta: Annotated[float, NumberRange(0, 1, with_low=True)]
 
     def explain(self) -> str:
         return (
             "If one record of the table were another one, every event would be as likely as it "
-            f"is, up to a factor of e^{self.epsilon:.4g} and a rest of {self.delta:.3g}. This "
-            "holds also for someone who knows all other records. It does not hide how many rows "
-            "the table has, and not what is learnt from records that hang together."
+            f"is, up to a factor of e^{self.epsilon:.4g} and a rest of {self.delta:.3g}. "
+            f"{ALL_OTHERS} {ROWS_SHOWN}"
         )
 
 
 # ---------------------------------------------------------------------- classes of records
-# Requirements on tables that are published in classes of records: k, ℓ, t, semantic.
-#
 # They describe what stands in the published table, not what can be learnt from it: none of them
 # implies anything about beliefs (docs/mathematics, section 16).
 
 
-Measure = Literal["frequency", "distinct", "entropy"]
-Distance = Literal["variational", "emd", "jensen-shannon"]
-Absent = Literal["forbidden", "ignored"]
-NOBODY = "nobody in particular: it describes the published table, not what is learnt from it"
-
-
-@dataclass(frozen=True)
-class Described(Stated):
+class ClassGuarantee(Guarantee):
     """A requirement that speaks of classes of records and names no adversary."""
 
-    adversary: ClassVar[str] = "none"
-    against: ClassVar[str] = NOBODY
+    @property
+    def adversary(self) -> str:
+        return "none"
 
 
 @dataclass(frozen=True)
-class Anonymity(Described):
+class Anonymity(ClassGuarantee):
     """k-anonymity: every class has at least k records."""
 
-    kind: ClassVar[str] = "k"
-    parameters: ClassVar[dict[str, Parameter]] = {"k": Number(1, with_low=True, whole=True)}
+    kind = "k"
+    claims = ("k",)
+    larger_is_stronger = True
 
-    k: int
+    k: Annotated[int, NumberRange(1, with_low=True, whole=True)]
 
     def explain(self) -> str:
         return (
@@ -406,16 +336,14 @@ class Anonymity(Described):
 
 
 @dataclass(frozen=True)
-class Diversity(Described):
+class Diversity(ClassGuarantee):
     """ℓ-diversity, by frequency (at most 1/ℓ), number of distinct values, or entropy (≥ ln ℓ)."""
 
-    kind: ClassVar[str] = "l"
-    parameters: ClassVar[dict[str, Parameter]] = {
-        "l": Number(1, with_low=True),
-        "measure": Choice(("frequency", "distinct", "entropy")),
-    }
+    kind = "l"
+    claims = ("l",)
+    larger_is_stronger = True
 
-    l: float  # noqa: E741  (the requirement's name)
+    l: Annotated[float, NumberRange(1, with_low=True)]  # noqa: E741  (the requirement's name)
     measure: Measure = "frequency"
 
     def explain(self) -> str:
@@ -431,7 +359,7 @@ class Diversity(Described):
 
 
 @dataclass(frozen=True)
-class Closeness(Described):
+class Closeness(ClassGuarantee):
     """t-closeness: every class's sensitive values are distributed as the table's, up to t.
 
     'variational' is half the sum of differences; 'emd' the earth mover's distance, whose ground
@@ -439,13 +367,10 @@ class Closeness(Described):
     of Li and Li, KDD 2009), which is at most ln 2.
     """
 
-    kind: ClassVar[str] = "t"
-    parameters: ClassVar[dict[str, Parameter]] = {
-        "t": Number(0, 1, with_low=True, with_high=True),
-        "distance": Choice(("variational", "emd", "jensen-shannon")),
-    }
+    kind = "t"
+    claims = ("t",)
 
-    t: float
+    t: Annotated[float, NumberRange(0, 1, with_low=True, with_high=True)]
     distance: Distance = "variational"
 
     def explain(self) -> str:
@@ -458,20 +383,17 @@ class Closeness(Described):
 
 
 @dataclass(frozen=True)
-class SemanticPrivacy(Described):
+class SemanticPrivacy(ClassGuarantee):
     """δ-semantic privacy: |ln(share in the class / share in the table)| ≤ δ for every value.
 
     A value that is absent from a class has ln 0. 'forbidden' is the literal reading, in which
     every value occurs in every class; 'ignored' asks it only of values that occur.
     """
 
-    kind: ClassVar[str] = "semantic"
-    parameters: ClassVar[dict[str, Parameter]] = {
-        "delta": LOG_RATIO,
-        "absent": Choice(("forbidden", "ignored")),
-    }
+    kind = "semantic"
+    claims = ("delta",)
 
-    delta: float
+    delta: LogRatio
     absent: Absent = "forbidden"
 
     def explain(self) -> str:
@@ -485,116 +407,23 @@ class SemanticPrivacy(Described):
         )
 
 
-# ---------------------------------------------------------------------- all kinds
-# Every kind of guarantee: its name, its parameters, which of them say how strong it is.
-
-
-class Guarantee(Protocol):
-    """What is promised, as data."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def adversary(self) -> str: ...
-    @property
-    def against(self) -> str: ...
-    def to_dict(self) -> dict[str, Any]: ...
-    def explain(self) -> str: ...
-
-
-@dataclass(frozen=True)
-class Kind:
-    """How guarantees of one name are made and compared."""
-
-    name: str
-    make: Callable[..., Guarantee]
-    parameters: Mapping[str, Parameter]
-    claims: tuple[str, ...]
-    """The parameters that say how strong it is; theorems find them, the others are chosen."""
-    defaults: Mapping[str, Value] = field(default_factory=dict)
-    larger_is_stronger: bool = False
-
-    @property
-    def option(self) -> str | None:
-        """The parameter that is a choice of words; guarantees that differ in it are different."""
-        words = (name for name, p in self.parameters.items() if isinstance(p, Choice))
-        return next(words, None)
-
-    @property
-    def labels(self) -> list[str]:
-        """This kind with each of its words, the default first."""
-        if self.option is None:
-            return [self.name]
-        choice = self.parameters[self.option]
-        assert isinstance(choice, Choice)  # noqa: S101
-        return [f"{self.name}[{word}]" for word in choice.options]
-
-    def at_least(self, found: Guarantee, wanted: Mapping[str, Value]) -> bool:
-        """Whether a guarantee of this kind is as wanted, or stronger."""
-        has = found.to_dict()
-        return all(
-            self._as_strong(has[name], value) if name in self.claims else has[name] == value
-            for name, value in wanted.items()
-        )
-
-    def _as_strong(self, has: Any, wanted: Any) -> bool:
-        return bool(has >= wanted if self.larger_is_stronger else has <= wanted)
-
-
-def d_gamma(d: float, gamma: float, adversary: Adversary = "independent") -> DGamma:
-    return DGamma(d, gamma, adversary)
-
-
-D_GAMMA: Mapping[str, Parameter] = {
-    "d": PROBABILITY,
-    "gamma": PROBABILITY,
-    "adversary": Choice(ADVERSARIES),
-}
-
-_ALL = (
-    Kind("d-gamma", d_gamma, D_GAMMA, ("gamma",), {"adversary": "independent"}),
-    Kind("relative", Relative, Relative.parameters, ("delta",)),
-    Kind("dp", Dp, Dp.parameters, ("epsilon",), {"unit": "add-remove"}),
-    Kind("indistinguishable", Indistinguishable, Indistinguishable.parameters, ("epsilon",)),
-    Kind("breach", Breach, Breach.parameters, ("rho2",), {"about": "record"}),
-    Kind("s-breach", SBreach, SBreach.parameters, ("rho2",)),
-    Kind("amplification", Amplification, Amplification.parameters, ("gamma",)),
-    Kind("delta-T", DeltaT, DeltaT.parameters, ("delta", "eta"), {"T": None, "eta": 0.0}),
-    Kind(
-        "noisy-answers", NoisyAnswers, NoisyAnswers.parameters, ("T",), {"noise": "binomial"}
-    ),
-    Kind("zcdp", Zcdp, Zcdp.parameters, ("rho",)),
-    Kind("approximate-dp", ApproximateDp, ApproximateDp.parameters, ("epsilon",)),
-    Kind("k", Anonymity, Anonymity.parameters, ("k",), larger_is_stronger=True),
-    Kind(
-        "l", Diversity, Diversity.parameters, ("l",), {"measure": "frequency"},
-        larger_is_stronger=True,
-    ),
-    Kind("t", Closeness, Closeness.parameters, ("t",), {"distance": "variational"}),
-    Kind(
-        "semantic", SemanticPrivacy, SemanticPrivacy.parameters, ("delta",),
-        {"absent": "forbidden"},
-    ),
-)  # fmt: skip
-KINDS: Mapping[str, Kind] = {kind.name: kind for kind in _ALL}
+KINDS: Mapping[str, type[Guarantee]] = {
+    one.kind: one
+    for one in (
+        DGamma, Relative, Dp, Indistinguishable, Breach, SBreach, Amplification, DeltaT,
+        NoisyAnswers, Zcdp, ApproximateDp, Anonymity, Diversity, Closeness, SemanticPrivacy,
+    )
+}  # fmt: skip
 """Every kind of promise by the name that `parse_guarantee` reads, such as `dp` or `d-gamma`."""
 
-
-def label(guarantee: Guarantee) -> str:
-    """The kind with its word, such as dp[swap]: what theorems lead from and to."""
-    option = KINDS[guarantee.kind].option
-    return f"{guarantee.kind}[{guarantee.to_dict()[option]}]" if option else guarantee.kind
-
-
 # ---------------------------------------------------------------------- spelling
-# Guarantees as people write them: d-gamma(d=4.65e-4, gamma=0.2).
 
 
 @dataclass(frozen=True)
-class Wish:
+class Target:
     """A kind with some of its parameters: what a conversion may lead to."""
 
-    kind: Kind
+    kind: type[Guarantee]
     fixed: dict[str, Value]
 
     @property
@@ -602,34 +431,43 @@ class Wish:
         """What it may be, with the words that it leaves open, the default first."""
         option = self.kind.option
         if option is None or option not in self.fixed:
-            return self.kind.labels
-        return [f"{self.kind.name}[{self.fixed[option]}]"]
+            return list(self.kind.labels)
+        return [f"{self.kind.kind}[{self.fixed[option]}]"]
+
+    @property
+    def choices(self) -> dict[str, Any]:
+        """Its parameters that are not claims of strength."""
+        return {n: v for n, v in self.fixed.items() if n not in self.kind.claims}
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{name}={plain(value)}" for name, value in self.fixed.items())
+        return f"{self.kind.kind}({given})" if given else self.kind.kind
 
 
 def parse_guarantee(text: str) -> Guarantee:
     """The guarantee that a text means; every wrong part is named with its place."""
-    wish = parse_wish(text)
-    kind = wish.kind
+    target = parse_target(text)
+    kind = target.kind
     missing = [
-        name for name in kind.parameters if name not in wish.fixed and name not in kind.defaults
+        name for name in kind.parameters if name not in target.fixed and name not in kind.defaults
     ]
     if missing:
         raise UsageError(
-            f"{kind.name} lacks {' and '.join(missing)} in {text!r}", hint=f"write {example(kind)}"
+            f"{kind.kind} lacks {' and '.join(missing)} in {text!r}", hint=f"write {example(kind)}"
         )
     try:
-        return kind.make(**wish.fixed)
+        return kind.of(target.fixed)
     except VoileError as error:
         raise type(error)(f"{error.message}, in {text!r}", hint=error.hint) from None
 
 
-def parse_wish(text: str) -> Wish:
+def parse_target(text: str) -> Target:
     """A kind, with whatever parameters are given."""
     found = re.fullmatch(r"\s*([^\s(),=]+)\s*(?:\((.*)\)\s*)?", text, re.DOTALL)
     if not found:
         raise UsageError(
             f"{text!r} is not a guarantee: it is not written NAME or NAME(parameter=value, …)",
-            hint=f"e.g. {example(KINDS['d-gamma'])}",
+            hint=f"e.g. {example(DGamma)}",
         )
     name = found[1]
     if name not in KINDS:
@@ -639,10 +477,16 @@ def parse_wish(text: str) -> Wish:
         )
     kind = KINDS[name]
     inside, start = found[2] or "", found.start(2)
-    return Wish(kind, dict(_read(kind, inside, lambda at: _place(text, start + at))))
+    return Target(kind, dict(_read(kind, inside, lambda at: _place(text, start + at))))
 
 
-def _read(kind: Kind, inside: str, place: Callable[[int], str]) -> Iterator[tuple[str, Value]]:
+parse_wish = parse_target
+"""The earlier name of `parse_target`."""
+
+
+def _read(
+    kind: type[Guarantee], inside: str, place: Callable[[int], str]
+) -> Iterator[tuple[str, Value]]:
     """Each parameter with its value; `place` tells where in the whole text a character is."""
     if not inside.strip():
         return
@@ -658,7 +502,7 @@ def _read(kind: Kind, inside: str, place: Callable[[int], str]) -> Iterator[tupl
         name, where = found[2], place(at + found.start(2))
         if name not in kind.parameters:
             raise UsageError(
-                f"{kind.name} has no parameter {name!r}{where}",
+                f"{kind.kind} has no parameter {name!r}{where}",
                 hint=did_you_mean(name, list(kind.parameters)),
             )
         if name in seen:
@@ -672,20 +516,19 @@ def _place(text: str, at: int) -> str:
     return f" (character {at + 1} of {text!r})"
 
 
-def example(kind: Kind) -> str:
+def example(kind: type[Guarantee]) -> str:
     """How a guarantee of this kind is written, without what may be left out."""
     names = [f"{name}=…" for name in kind.parameters if name not in kind.defaults]
-    return f"{kind.name}({', '.join(names)})"
+    return f"{kind.kind}({', '.join(names)})"
 
 
 def spelled(guarantee: Guarantee, digits: int | None = None) -> str:
     """The text of a guarantee, such that reading it gives the same; shorter with `digits`."""
-    kind = KINDS[guarantee.kind]
     parts = []
     for name, value in list(guarantee.to_dict().items())[1:]:
         if value is None:
-            parameter = kind.parameters[name]
-            shown = parameter.word if isinstance(parameter, Number) else None
+            parameter = guarantee.parameters[name]
+            shown = parameter.word if isinstance(parameter, NumberRange) else None
         else:
             shown = chance(value, digits) if digits and isinstance(value, float) else plain(value)
         parts.append(f"{name}={shown}")

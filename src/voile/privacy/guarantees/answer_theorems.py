@@ -7,7 +7,6 @@ import math
 from voile.privacy.guarantees import ApproximateDp, DeltaT, Dp, NoisyAnswers, Zcdp
 from voile.privacy.guarantees.theorems import NothingFollows, Theorem, Wanted, chosen, within_reason
 from voile.privacy.interactive.laws import geometric_rate
-from voile.privacy.interactive.promise import account, breaches
 
 ROUNDED = 1 + 1e-9
 """What sums in floats may lose."""
@@ -22,6 +21,8 @@ NO_EPSILON = "an answer far out tells the two hypotheses apart by any factor: no
 
 def noisy_to_approximate(source: NoisyAnswers, wanted: Wanted) -> ApproximateDp:
     """The largest of all totals that can be asked for."""
+    from voile.privacy.interactive.promise import account  # noqa: PLC0415  (loads SciPy)
+
     delta = probability(wanted)
     found = account(source.noise, source.variance, source.T, at=delta)
     if math.isinf(found.epsilon):
@@ -33,6 +34,8 @@ def noisy_to_approximate(source: NoisyAnswers, wanted: Wanted) -> ApproximateDp:
 
 
 def noisy_to_delta_t(source: NoisyAnswers, wanted: Wanted) -> DeltaT:
+    from voile.privacy.interactive.promise import breaches  # noqa: PLC0415  (loads SciPy)
+
     queries = chosen(wanted, "T", source.T)
     answers = source.T if queries is None else min(int(queries), source.T)
     rise = wanted["delta"]
@@ -56,7 +59,7 @@ def geometric_to_zcdp(source: NoisyAnswers, _: Wanted) -> Zcdp:
 
 
 def binomial_to_neither(source: NoisyAnswers, _: Wanted) -> Zcdp:
-    """Told as a theorem, so that the reason is told."""
+    """Listed as a theorem, so that its reason is given."""
     raise NothingFollows(
         f"of {source.noise} noise some answers can come from one hypothesis alone, with a small "
         "chance: neither an ε nor a ρ bounds that",
@@ -109,7 +112,7 @@ def approximate_to_delta_t(source: ApproximateDp, wanted: Wanted) -> DeltaT:
 
 
 def rising(wanted: Wanted, eta: float, queries: int | None) -> DeltaT:
-    """δ as wished and the least η that is known for it; a chance of 1 promises nothing."""
+    """δ as wanted and the least η that is known for it; a chance of 1 promises nothing."""
     if eta * ROUNDED >= 1:
         raise NothingFollows(
             f"log-odds may rise by more than δ = {wanted['delta']:g} with any chance",
@@ -119,7 +122,7 @@ def rising(wanted: Wanted, eta: float, queries: int | None) -> DeltaT:
 
 
 def probability(wanted: Wanted) -> float:
-    """δ of (ε, δ); a wish for (δ, T) may have one that is none."""
+    """δ of (ε, δ); a target of (δ, T) may have one that is none."""
     delta = float(wanted["delta"])
     if not 0 < delta < 1:
         raise NothingFollows(f"δ = {delta:g} is no chance between 0 and 1", "1e-6 is usual")

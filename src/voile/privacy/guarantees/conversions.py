@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from voile.errors import PromiseError, UsageError, VoileError
-from voile.privacy.guarantees import KINDS, Guarantee, Wish, example, label, plain, spelled
+from voile.privacy.guarantee import Guarantee
+from voile.privacy.guarantees import KINDS, Target, example, plain, spelled
 from voile.privacy.guarantees.answer_theorems import ANSWER_THEOREMS
 from voile.privacy.guarantees.class_theorems import CLASS_THEOREMS
-from voile.privacy.guarantees.theorems import BELIEF_THEOREMS, NothingFollows, Theorem
+from voile.privacy.guarantees.theorems import BELIEF_THEOREMS, NothingFollows, Printed, Theorem
+from voile.records import Record
 
 # ---------------------------------------------------------------------- what does not follow
 # What does not follow from what, each with the reason and a counterexample.
@@ -21,7 +23,7 @@ from voile.privacy.guarantees.theorems import BELIEF_THEOREMS, NothingFollows, T
 
 def labels(*names: str) -> frozenset[str]:
     """The labels of kinds; a name with its word in brackets stands for itself."""
-    kinds: Iterable[list[str]] = ([n] if "[" in n else KINDS[n].labels for n in names)
+    kinds: Iterable[Sequence[str]] = ([n] if "[" in n else KINDS[n].labels for n in names)
     return frozenset(label for some in kinds for label in some)
 
 
@@ -36,21 +38,16 @@ CLASSES = labels("k", "l", "t", "semantic")
 
 
 @dataclass(frozen=True)
-class Refusal:
+class Refusal(Record):
     """No guarantee of the sources implies one of the targets."""
+
+    json_keys = ("targets", "reason", "counterexample")
 
     name: str
     sources: frozenset[str]
     targets: frozenset[str]
     reason: str
     counterexample: str
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "targets": sorted(self.targets),
-            "reason": self.reason,
-            "counterexample": self.counterexample,
-        }
 
 
 REFUSALS = (
@@ -160,26 +157,26 @@ NOTICEABLE = 1e-9
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(Record):
     """A theorem as it was used: from what, to what."""
+
+    json_keys = (
+        "guarantee=conclusion", "theorem=theorem.cite", "formula=theorem.formula",
+        "tight=theorem.tight", "condition=theorem.condition",
+    )  # fmt: skip
 
     source: Guarantee
     theorem: Theorem
     conclusion: Guarantee
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "guarantee": self.conclusion.to_dict(),
-            "theorem": self.theorem.cite,
-            "formula": self.theorem.formula,
-            "tight": self.theorem.tight,
-            "condition": self.theorem.condition,
-        }
-
 
 @dataclass(frozen=True)
-class Conversion:
+class Conversion(Record):
     """A guarantee that follows from another, with the theorems that lead there."""
+
+    json_keys = (
+        "guarantee", "theorem", "tight", "condition", "printed", "steps", "explain=explanation",
+    )  # fmt: skip
 
     source: Guarantee
     guarantee: Guarantee
@@ -205,47 +202,43 @@ class Conversion:
         inexact = [step for step in self.steps if not step.theorem.equivalent]
         return len(inexact) <= 1 and all(step.theorem.tight for step in self.steps)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "guarantee": self.guarantee.to_dict(),
-            "theorem": self.theorem,
-            "tight": self.tight,
-            "condition": self.condition,
-            "printed": [p.to_dict() for s in self.steps for p in s.theorem.printed(s.source)],
-            "steps": [step.to_dict() for step in self.steps],
-            "explain": self.guarantee.explain(),
-        }
+    @property
+    def printed(self) -> list[Printed]:
+        """The looser constants that papers print for these steps."""
+        return [one for step in self.steps for one in step.theorem.printed(step.source)]
+
+    @property
+    def explanation(self) -> str:
+        """The conclusion in plain words."""
+        return self.guarantee.explain()
 
 
 @dataclass(frozen=True)
-class Open:
+class Open(Record):
     """A theorem that waits for parameters to be chosen."""
 
     target: str
     needs: tuple[str, ...]
     theorem: str
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"target": self.target, "needs": list(self.needs), "theorem": self.theorem}
-
 
 @dataclass(frozen=True)
-class Consequences:
+class Consequences(Record):
     """All that follows from a guarantee, what would with a choice, and what does not."""
+
+    json_keys = (
+        "from=source", "explain=explanation", "follows", "open", "does_not_follow=refused",
+    )  # fmt: skip
 
     source: Guarantee
     follows: tuple[Conversion, ...]
     open: tuple[Open, ...]
     refused: tuple[Refusal, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "from": self.source.to_dict(),
-            "explain": self.source.explain(),
-            "follows": [conversion.to_dict() for conversion in self.follows],
-            "open": [waiting.to_dict() for waiting in self.open],
-            "does_not_follow": [refused.to_dict() for refused in self.refused],
-        }
+    @property
+    def explanation(self) -> str:
+        """The source in plain words."""
+        return self.source.explain()
 
 
 class Search:
@@ -254,10 +247,10 @@ class Search:
     Breadth first, so that of equally strong ways the shortest is kept.
     """
 
-    def __init__(self, source: Guarantee, wish: Wish | None = None) -> None:
+    def __init__(self, source: Guarantee, target: Target | None = None) -> None:
         self.source = source
-        self.wish = wish
-        self.found: dict[str, Conversion] = {label(source): Conversion(source, source, ())}
+        self.target = target
+        self.found: dict[str, Conversion] = {source.label: Conversion(source, source, ())}
         self.missing: dict[str, Open] = {}
         self.empty: dict[str, NothingFollows] = {}
         self._spread()
@@ -292,21 +285,21 @@ class Search:
         return True
 
     def _wanted(self, theorem: Theorem) -> dict[str, Any]:
-        """The wish's parameters as far as they concern this theorem's conclusion."""
-        if self.wish is None:
+        """The target's parameters as far as they concern this theorem's conclusion."""
+        if self.target is None:
             return {}
-        if theorem.target in self.wish.labels:
-            return self.wish.fixed
-        return {n: self.wish.fixed[n] for n in theorem.needs if n in self.wish.fixed}
+        if theorem.target in self.target.labels:
+            return self.target.fixed
+        return {n: self.target.fixed[n] for n in theorem.needs if n in self.target.fixed}
 
     def _better(self, new: Conversion, old: Conversion) -> bool:
         """With the parameters that are wanted at last; else stronger by more than rounding.
 
         Of equally strong ones the one that is known to be tight.
         """
-        kind = KINDS[new.guarantee.kind]
-        if self.wish and label(new.guarantee) in self.wish.labels:
-            fits = [kind.at_least(c.guarantee, choices(self.wish)) for c in (new, old)]
+        kind = type(new.guarantee)
+        if self.target and new.guarantee.label in self.target.labels:
+            fits = [c.guarantee.at_least(self.target.choices) for c in (new, old)]
             if fits[0] != fits[1]:
                 return fits[0]
         has, had = new.guarantee.to_dict(), old.guarantee.to_dict()
@@ -319,59 +312,48 @@ class Search:
         return all(gain > -NOTICEABLE for gain in gains)
 
 
-def choices(wish: Wish) -> dict[str, Any]:
-    """The wished parameters that are not claims of strength."""
-    return {n: v for n, v in wish.fixed.items() if n not in wish.kind.claims}
+def convert(source: Guarantee, target: Target) -> Conversion:
+    """The strongest guarantee of the target's kind that follows, or an error that says why not.
 
-
-def convert(source: Guarantee, wish: Wish) -> Conversion:
-    """The strongest guarantee of the wished kind that follows, or an error that says why not.
-
-    A word that the wish leaves open is the one against the source's adversaries, if that
+    A word that the target leaves open is the one against the source's adversaries, if that
     follows, else the default.
     """
-    search = Search(source, wish)
+    search = Search(source, target)
     reached = [
         search.found[name]
-        for name in wish.labels
-        if name in search.found and wish.kind.at_least(search.found[name].guarantee, choices(wish))
+        for name in target.labels
+        if name in search.found and search.found[name].guarantee.at_least(target.choices)
     ]
     reached.sort(key=lambda conversion: conversion.guarantee.adversary != source.adversary)
     for conversion in reached:
-        settled = Wish(wish.kind, {**_chosen(conversion.guarantee), **wish.fixed})
-        if settled.fixed != wish.fixed:
+        settled = Target(target.kind, {**_chosen(conversion.guarantee), **target.fixed})
+        if settled.fixed != target.fixed:
             # What was left open is now known: theorems that wait for it may give more.
             return convert(source, settled)
-        if wish.kind.at_least(conversion.guarantee, wish.fixed):
+        if conversion.guarantee.at_least(target.fixed):
             return conversion
     if reached:
         raise PromiseError(
-            f"{_text(wish)} does not follow from {spelled(source)}; what follows is "
+            f"{target} does not follow from {spelled(source)}; what follows is "
             f"{spelled(reached[0].guarantee, digits=6)}",
             hint="ask for that, or for a weaker one"
             if reached[0].tight
             else "it may hold, but no theorem here shows it",
         )
-    raise _why_not(search, source, wish)
+    raise _why_not(search, source, target)
 
 
 def _chosen(guarantee: Guarantee) -> dict[str, Any]:
     """A guarantee's parameters that are not claims of strength."""
-    kind = KINDS[guarantee.kind]
     data = guarantee.to_dict()
-    return {name: data[name] for name in kind.parameters if name not in kind.claims}
+    return {name: data[name] for name in guarantee.parameters if name not in guarantee.claims}
 
 
-def _text(wish: Wish) -> str:
-    given = ", ".join(f"{name}={plain(value)}" for name, value in wish.fixed.items())
-    return f"{wish.kind.name}({given})" if given else wish.kind.name
-
-
-def _why_not(search: Search, source: Guarantee, wish: Wish) -> VoileError:
-    refused = next(filter(None, (refusal(label(source), name) for name in wish.labels)), None)
-    lacking = _lacking(search, wish)
-    empty = next((search.empty[name] for name in wish.labels if name in search.empty), None)
-    text = f"{_text(wish)} follows from {spelled(source)}"
+def _why_not(search: Search, source: Guarantee, target: Target) -> VoileError:
+    refused = next(filter(None, (refusal(source.label, name) for name in target.labels)), None)
+    lacking = _lacking(search, target)
+    empty = next((search.empty[name] for name in target.labels if name in search.empty), None)
+    text = f"{target} follows from {spelled(source)}"
     if empty:
         return PromiseError(f"no {text}: {empty.reason}", hint=empty.hint)
     if refused:
@@ -379,32 +361,32 @@ def _why_not(search: Search, source: Guarantee, wish: Wish) -> VoileError:
             f"no {text}: {refused.reason}", hint=f"counterexample: {refused.counterexample}"
         )
     if lacking:
-        given = {**dict.fromkeys(lacking, "…"), **wish.fixed}
+        given = {**dict.fromkeys(lacking, "…"), **target.fixed}
         parameters = ", ".join(f"{name}={plain(value)}" for name, value in given.items())
         return UsageError(
             f"{text} for every {' and '.join(lacking)}: say which",
-            hint=f'--to "{wish.kind.name}({parameters})"',
+            hint=f'--to "{target.kind.kind}({parameters})"',
         )
     return PromiseError(
-        f"no theorem leads from {spelled(source)} to {_text(wish)}",
-        hint=f'see all that follows: voile convert "{example(KINDS[source.kind])}"',
+        f"no theorem leads from {spelled(source)} to {target}",
+        hint=f'see all that follows: voile convert "{example(type(source))}"',
     )
 
 
-def _lacking(search: Search, wish: Wish) -> list[str]:
-    """Parameters of the wished kind that some theorem on the way waits for."""
+def _lacking(search: Search, target: Target) -> list[str]:
+    """Parameters of the target's kind that some theorem on the way waits for."""
     waiting = [waits.needs for waits in search.missing.values()]
-    waiting += [theorem.needs for theorem in THEOREMS if theorem.target in wish.labels]
+    waiting += [theorem.needs for theorem in THEOREMS if theorem.target in target.labels]
     names = dict.fromkeys(name for needs in waiting for name in needs)
-    return [n for n in wish.kind.parameters if n in names and n not in wish.fixed]
+    return [n for n in target.kind.parameters if n in names and n not in target.fixed]
 
 
 def consequences(source: Guarantee) -> Consequences:
     """Everything that follows from a guarantee, and what is known not to."""
     search = Search(source)
-    start = label(source)
+    start = source.label
     follows = tuple(
-        convert(source, Wish(KINDS[c.guarantee.kind], _chosen(c.guarantee)))
+        convert(source, Target(type(c.guarantee), _chosen(c.guarantee)))
         for c in search.found.values()
         if c.steps
     )

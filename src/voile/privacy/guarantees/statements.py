@@ -8,8 +8,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from voile.privacy.guarantee import NEARLY_SURE, Adversary, DGamma, LikelihoodRatio, after, chance
-from voile.privacy.guarantees import About, DeltaT, Dp, Guarantee, Relative
+from voile.privacy.guarantee import (
+    NEARLY_SURE,
+    Adversary,
+    DGamma,
+    Guarantee,
+    LikelihoodRatio,
+    after,
+    chance,
+)
+from voile.privacy.guarantees import About, DeltaT, Dp, Relative
 from voile.privacy.guarantees.theorems import (
     NothingFollows,
     breach_within,
@@ -90,7 +98,7 @@ class Bounds:
 
 
 @dataclass(frozen=True)
-class Told:
+class Disclosures:
     """What a release tells exactly, outside of what it promises about its view."""
 
     rows: bool = False
@@ -150,8 +158,12 @@ class Told:
         return "; ".join(filter(None, (counting, given if self.marginals else "", self.between)))
 
 
+Told = Disclosures
+"""The earlier name of `Disclosures`."""
+
+
 def statements(
-    promise: DGamma, ratio: LikelihoodRatio, *, told: Told, simulated: bool
+    promise: DGamma, ratio: LikelihoodRatio, *, told: Disclosures, simulated: bool
 ) -> list[Statement]:
     """The promise as written, then everything else that follows, strongest first.
 
@@ -170,7 +182,7 @@ def void(statement: Statement) -> Statement:
     )  # fmt: skip
 
 
-def _as_written(promise: DGamma, ratio: LikelihoodRatio, told: Told) -> Iterator[Statement]:
+def _as_written(promise: DGamma, ratio: LikelihoodRatio, told: Disclosures) -> Iterator[Statement]:
     if promise.kept_by(ratio):
         swap = promise.ratio_high if promise.adversary == "exclusive" else None
         demands = Bounds(promise.ratio_low, promise.ratio_high, swap)
@@ -184,7 +196,7 @@ def _as_written(promise: DGamma, ratio: LikelihoodRatio, told: Told) -> Iterator
         yield stated(promise, demands, theorem, condition)
 
 
-def _beyond(promise: DGamma, ratio: LikelihoodRatio, told: Told) -> Iterator[Statement]:
+def _beyond(promise: DGamma, ratio: LikelihoodRatio, told: Disclosures) -> Iterator[Statement]:
     if ratio.high is None or not ratio.low:
         return
     low, high = ratio.low, ratio.high
@@ -193,7 +205,7 @@ def _beyond(promise: DGamma, ratio: LikelihoodRatio, told: Told) -> Iterator[Sta
 
 
 def _about_exchange(
-    promise: DGamma, low: Fraction, swap: Fraction, told: Told
+    promise: DGamma, low: Fraction, swap: Fraction, told: Disclosures
 ) -> Iterator[Statement]:
     """What holds even for someone with a list of records of which exactly one is real."""
     yield from _exact(promise, low, swap, "exclusive", told.about_exchange())
@@ -208,7 +220,7 @@ def _about_exchange(
 
 
 def _about_presence(
-    promise: DGamma, low: Fraction, high: Fraction, told: Told
+    promise: DGamma, low: Fraction, high: Fraction, told: Disclosures
 ) -> Iterator[Statement]:
     """What holds for those to whom one record says nothing about another."""
     condition = told.about_presence(LikelihoodRatio(low, high).linked_posterior(promise.prior))
@@ -298,16 +310,16 @@ def _above(one: Statement, other: Statement) -> bool:
 LIST = "anyone with a list of records of which exactly one is real"
 
 
-def not_promised(promise: DGamma, ratio: LikelihoodRatio, *, told: Told) -> list[Statement]:
+def not_promised(promise: DGamma, ratio: LikelihoodRatio, *, told: Disclosures) -> list[Statement]:
     """What a release must not be taken to promise."""
     return list(_refused(promise, ratio, told))
 
 
-def _refused(promise: DGamma, ratio: LikelihoodRatio, told: Told) -> Iterator[Statement]:
+def _refused(promise: DGamma, ratio: LikelihoodRatio, told: Disclosures) -> Iterator[Statement]:
     d, data = chance(promise.prior), promise.to_dict()
     parameters = {"kind": "d-gamma", "d": data["d"], "gamma": data["gamma"]}
     yield not_kept(
-        parameters, "arbitrary", "anyone who knows how records hang together: brothers, households",
+        parameters, "arbitrary", "anyone who knows of correlated records: brothers, households",
         "Theorem 6.1, VLDB 2007: no useful release can",
         "Two records that come or go together can raise a belief far beyond γ when both are seen.",
     )  # fmt: skip

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from voile.privacy.guarantee import LARGEST_EPSILON, Adversary, DGamma, Value, log
+from voile.privacy.guarantee import LARGEST_EPSILON, Adversary, DGamma, Guarantee, Value, log
 from voile.privacy.guarantees import (
     About,
     Amplification,
     Breach,
     DeltaT,
     Dp,
-    Guarantee,
     Indistinguishable,
     Relative,
     SBreach,

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import gammaln
 
 from voile.arrays import Floats
 from voile.errors import UsageError, did_you_mean
+from voile.records import Record
 
 __all__ = ["KINDS", "Change", "Kind", "NoiseLaw", "noise_law"]
 
@@ -57,8 +57,10 @@ class Change:
 
 
 @dataclass(frozen=True)
-class NoiseLaw:
+class NoiseLaw(Record):
     """Independent noise for every group of a total; symmetric about 0."""
+
+    json_keys = ("kind", "parameter", "variance")
 
     kind: Kind
     parameter: int | float
@@ -118,9 +120,6 @@ class NoiseLaw:
             low, high = (middle, high) if 2 * self.tail(middle) > miss else (low, middle)
         return high
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "parameter": self.parameter, "variance": self.variance}
-
 
 def noise_law(kind: str, variance: float, change: Change | None = None) -> NoiseLaw:
     """The law whose unit change has variance V, widened for `change`; rounded to more noise."""
@@ -160,6 +159,8 @@ def binomial_log_pmf(coins: int, k: Floats) -> Floats:
     inside = np.abs(k) <= half
     k = np.where(inside, k, 0.0)
     if coins < 2**12:
+        from scipy.special import gammaln  # noqa: PLC0415  (slow to import)
+
         found = gammaln(coins + 1) - gammaln(half + k + 1) - gammaln(half - k + 1)
         found = found - coins * math.log(2)
     else:

@@ -19,13 +19,14 @@ from voile.errors import PromiseError, UsageError
 from voile.privacy.interactive.confidence import variance_needed, walk
 from voile.privacy.interactive.laws import Change, Kind, checked_kind, geometric_rate
 from voile.privacy.interactive.losses import Grid, Worst, sums
+from voile.records import Record
 
 CLOSE = 1e-4
 """V is found to this relative error, on the side of more noise."""
 
 
 @dataclass(frozen=True)
-class Breach:
+class BreachChances:
     """Chances that conf rises by more than δ."""
 
     end: float
@@ -74,7 +75,7 @@ class Needed:
 
 
 @dataclass(frozen=True)
-class Account:
+class Account(Record):
     """What a number of answers costs, as others count it."""
 
     kind: Kind
@@ -97,20 +98,17 @@ class Account:
     atom: float
     """The chance of an answer that only one hypothesis can give; counted in δ."""
 
-    def to_dict(self) -> dict[str, Any]:
-        return {k: v if v != math.inf else None for k, v in asdict(self).items()}
-
 
 @lru_cache(maxsize=64)
 def breaches(
     kind: str, variance: float, queries: int, delta: float, change: Change | None = None
-) -> Breach:
+) -> BreachChances:
     """For the law that is drawn: exactly of totals of one change, else the most of all changes."""
     worst = Worst(tuple(sums(checked_kind(kind), variance, queries, delta, change)))
     low, high = worst.between(delta)
     end = worst.above(delta)
     any_property = max(end, worst.any_breach(delta))
-    return Breach(end, low, high, min(1.0, 2 * end), any_property)
+    return BreachChances(end, low, high, min(1.0, 2 * end), any_property)
 
 
 def kept(kind: Kind, variance: float, queries: int, delta: float, target: float) -> bool:

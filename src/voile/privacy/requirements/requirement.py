@@ -5,15 +5,15 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, cast
+from typing import Annotated, Any, ClassVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from voile.arrays import Floats
 from voile.errors import UsageError
-from voile.privacy.guarantee import Number
-from voile.privacy.guarantees import Anonymity, Guarantee
+from voile.privacy.guarantee import Guarantee, NumberRange, Parametric
+from voile.privacy.guarantees import Anonymity
 from voile.privacy.guarantees.statements import Statement, not_kept, void
 
 Counts = npt.NDArray[np.int64]
@@ -37,7 +37,7 @@ class Histograms:
     """(classes,): rows of a public table that lie in the class, where one is given."""
 
 
-class Requirement(ABC):
+class Requirement(Parametric, ABC):
     """What every class must have. Immutable; a check is one pass over all classes at once.
 
     A class without rows shows no sensitive value: it meets whatever is asked of those, and what is
@@ -51,9 +51,9 @@ class Requirement(ABC):
     """The number of the sensitive attribute that it is about; None where it is about none."""
 
     @property
-    @abstractmethod
     def monotone(self) -> bool:
         """Whether a class that is joined of classes that meet it meets it too."""
+        return True
 
     @property
     @abstractmethod
@@ -116,24 +116,17 @@ def divided(counts: Counts, rows: Counts) -> Floats:
 # Requirements on how many rows a class has: k, (α,k), and δ-presence.
 
 
-WHOLE = Number(1, with_low=True, whole=True)
-SHARE = Number(0, 1, with_high=True)
+Whole = Annotated[int, NumberRange(1, with_low=True, whole=True)]
+Share = Annotated[float, NumberRange(0, 1, with_high=True)]
 
 
 @dataclass(frozen=True)
 class K(Requirement):
     """k-anonymity: every class has at least k rows."""
 
-    kind: ClassVar[str] = "k"
+    kind = "k"
 
-    k: int
-
-    def __post_init__(self) -> None:
-        WHOLE.check("k", self.k)
-
-    @property
-    def monotone(self) -> bool:
-        return True
+    k: Whole
 
     @property
     def spelling(self) -> str:
@@ -159,22 +152,17 @@ class AlphaK(Requirement):
     With `values`, only the shares of those (codes of the sensitive attribute) are limited.
     """
 
-    kind: ClassVar[str] = "alpha-k"
+    kind = "alpha-k"
 
-    alpha: float
-    k: int = 1
+    alpha: Share
+    k: Whole = 1
     attribute: int = 0
     values: tuple[int, ...] | None = None
 
     def __post_init__(self) -> None:
-        SHARE.check("alpha", self.alpha)
-        WHOLE.check("k", self.k)
+        super().__post_init__()
         if self.values == ():
             raise UsageError("no value is limited by α", hint="list some values, or none for all")
-
-    @property
-    def monotone(self) -> bool:
-        return True
 
     @property
     def spelling(self) -> str:
@@ -206,13 +194,13 @@ class Presence(Requirement):
     someone whose public values are known is all but certain.
     """
 
-    kind: ClassVar[str] = "presence"
+    kind = "presence"
 
     low: float
     high: float
 
     def __post_init__(self) -> None:
-        ends = Number(0, 1, with_low=True, with_high=True)
+        ends = NumberRange(0, 1, with_low=True, with_high=True)
         ends.check("least presence", self.low)
         ends.check("largest presence", self.high)
         if self.low > self.high:
@@ -220,10 +208,6 @@ class Presence(Requirement):
                 f"presence from {self.low:g} to {self.high:g} is empty",
                 hint="give the smaller share first",
             )
-
-    @property
-    def monotone(self) -> bool:
-        return True
 
     @property
     def spelling(self) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal, get_args
+from typing import Literal, get_args
 
 import numpy as np
 
 from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.privacy.divergence import jensen_shannon
-from voile.privacy.guarantee import LOG_RATIO, Choice, Number
+from voile.privacy.guarantee import LogRatio, NumberRange
 from voile.privacy.guarantees import Absent, Closeness, Diversity, SemanticPrivacy
 from voile.privacy.requirements.requirement import (
     SLACK,
@@ -44,7 +44,7 @@ class L(Requirement):
     What is measured is the ℓ that a class has; of 'recursive' it is the c that it does not meet.
     """
 
-    kind: ClassVar[str] = "l"
+    kind = "l"
 
     l: float  # noqa: E741  (the requirement's name)
     measure: Measure = "frequency"
@@ -52,9 +52,9 @@ class L(Requirement):
     attribute: int = 0
 
     def __post_init__(self) -> None:
-        Choice(MEASURES).check("measure", self.measure)
+        super().__post_init__()
         recursive = self.measure == "recursive"
-        Number(1, with_low=True, whole=recursive).check("l", self.l)
+        NumberRange(1, with_low=True, whole=recursive).check("l", self.l)
         if recursive and self.c is None:
             raise UsageError("recursive ℓ-diversity lacks c", hint="give c, e.g. c = 2")
         if self.c is not None:
@@ -63,11 +63,7 @@ class L(Requirement):
                     f"c = {self.c:g} belongs to recursive ℓ-diversity, not to {self.measure!r}",
                     hint="leave c out, or take the measure 'recursive'",
                 )
-            Number(0).check("c", self.c)
-
-    @property
-    def monotone(self) -> bool:
-        return True
+            NumberRange(0).check("c", self.c)
 
     @property
     def spelling(self) -> str:
@@ -167,7 +163,7 @@ class T(Requirement):
     height is a share of the whole height.
     """
 
-    kind: ClassVar[str] = "t"
+    kind = "t"
 
     t: float
     distance: Distance = "js"
@@ -175,19 +171,15 @@ class T(Requirement):
     tree: Tree | None = None
 
     def __post_init__(self) -> None:
-        Choice(DISTANCES).check("distance", self.distance)
+        super().__post_init__()
         largest = math.log(2) if self.distance == "js" else 1.0
-        Number(0, largest, with_low=True, with_high=True).check("t", self.t)
+        NumberRange(0, largest, with_low=True, with_high=True).check("t", self.t)
         if (self.tree is None) == (self.distance == "emd-hierarchical"):
             raise UsageError(
                 f"distance {self.distance!r} {'lacks' if self.tree is None else 'has no use for'} "
                 "a hierarchy",
                 hint="a hierarchy belongs to 'emd-hierarchical', and only to it",
             )
-
-    @property
-    def monotone(self) -> bool:
-        return True
 
     @property
     def spelling(self) -> str:
@@ -269,7 +261,7 @@ def overall_shares(overall: Counts) -> Floats:
 # δ-semantic privacy: how much more or less frequent a value may be in a class.
 
 
-ABSENT = ("forbidden", "ignored")
+ABSENT: tuple[str, ...] = get_args(Absent)
 
 
 @dataclass(frozen=True)
@@ -280,15 +272,11 @@ class Semantic(Requirement):
     must occur in every class. 'ignored' asks it only of values that occur in the class.
     """
 
-    kind: ClassVar[str] = "semantic"
+    kind = "semantic"
 
-    delta: float
+    delta: LogRatio
     absent: Absent = "forbidden"
     attribute: int = 0
-
-    def __post_init__(self) -> None:
-        LOG_RATIO.check("delta", self.delta)
-        Choice(ABSENT).check("absent", self.absent)
 
     @property
     def monotone(self) -> bool:

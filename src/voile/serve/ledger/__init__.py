@@ -15,7 +15,7 @@ from voile.serve.ledger.base import (
     Recorded,
     RolledBackError,
 )
-from voile.serve.ledger.opening import Recovered, begin_ledger, open_ledger, recover
+from voile.serve.ledger.sql_ledger import Recovered, begin_ledger, open_ledger, recover
 
 __all__ = [
     "Budget",

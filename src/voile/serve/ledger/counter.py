@@ -11,17 +11,19 @@ never any room. If the power fails in the middle of a write, the other place sti
 from __future__ import annotations
 
 import errno
+import fcntl
 import hashlib
 import json
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 from voile.engines.parquet import sync
 from voile.errors import UsageError
 from voile.serve.ledger.base import LedgerError, RolledBackError
-from voile.serve.ledger.chain import Head
+from voile.serve.ledger.entries import Head
 from voile.serve.setting import COUNTER, Setting
 
 FORMAT = "voile-counter"
@@ -35,7 +37,7 @@ def counter_path(folder: Path, setting: Setting) -> Path:
 
 
 @dataclass(frozen=True)
-class Said:
+class CounterRecord:
     """What one place says: how far the ledger has come, and at which turn this was written."""
 
     server: str
@@ -46,22 +48,22 @@ class Said:
         """One line that fills a place."""
         said = {"format": FORMAT, "server": self.server, "turn": self.turn,
                 "number": self.head.number, "digest": self.head.digest}  # fmt: skip
-        line = json.dumps(said | {"check": check(self)})
+        line = json.dumps(said | {"check": check_sum(self)})
         return line.ljust(PLACE - 1).encode() + b"\n"
 
     @classmethod
-    def from_bytes(cls, place: bytes) -> Said | None:
+    def from_bytes(cls, place: bytes) -> CounterRecord | None:
         """None if it was never written, or not to its end."""
         with suppress(ValueError, KeyError, TypeError):
             found = json.loads(place)
             head = Head(int(found["number"]), str(found["digest"]))
             said = cls(str(found["server"]), int(found["turn"]), head)
-            if found["format"] == FORMAT and found["check"] == check(said):
+            if found["format"] == FORMAT and found["check"] == check_sum(said):
                 return said
         return None
 
 
-def check(said: Said) -> str:
+def check_sum(said: CounterRecord) -> str:
     """Whether a place was written to its end; not a secret."""
     words = f"{FORMAT} {said.server} {said.turn} {said.head.number} {said.head.digest}"
     return hashlib.sha256(words.encode()).hexdigest()[:16]
@@ -87,7 +89,7 @@ class Counter:
         except OSError as error:
             raise self._unreadable(error.strerror or str(error)) from None
         places = (content[:PLACE], content[PLACE : 2 * PLACE])
-        written = [said for said in map(Said.from_bytes, places) if said]
+        written = [said for said in map(CounterRecord.from_bytes, places) if said]
         if not written:
             raise self._unreadable("it is damaged, or no counter")
         newest = max(written, key=lambda said: said.turn)
@@ -122,7 +124,7 @@ class Counter:
         self.head, self._turn = head, turn
 
     def _said(self, turn: int, head: Head) -> bytes:
-        return Said(self.server, turn, head).to_bytes()
+        return CounterRecord(self.server, turn, head).to_bytes()
 
     def _unreadable(self, why: str) -> RolledBackError:
         return RolledBackError(
@@ -153,5 +155,34 @@ def write_synced(path: Path, content: bytes, flags: int, offset: int) -> None:
     try:
         os.pwrite(handle, content, offset)
         os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+# ---------------------------------------------------------------------- locks
+# One server at a time: a lock goes with its process, however that ends.
+
+
+LOCK = "lock"
+
+
+@contextmanager
+def locked(path: Path, what: str) -> Iterator[None]:
+    """Hold the lock file, or refuse because another server does."""
+    try:
+        handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise UsageError(
+            f"cannot write {str(path)!r}: {error.strerror}",
+            hint="a server writes its ledger and its counter: give it the right to",
+        ) from None
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise UsageError(
+                f"another server is using {what}", hint="stop it first; one serves at a time"
+            ) from None
+        yield
     finally:
         os.close(handle)

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from voile.errors import UsageError
 from voile.serve.ledger.base import LedgerError
-from voile.serve.ledger.store import PATIENCE, Store, T, Work
+from voile.serve.ledger.store import PATIENCE, LedgerStore, T, Work
 from voile.serve.setting import Setting
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import psycopg
 
-    from voile.serve.ledger.tables import Run
+    from voile.serve.ledger.store import Run
 
     Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -32,7 +32,7 @@ DURABLE = ("on", "remote_apply")
 """Settings of synchronous_commit under which a commit that returns is on disk."""
 
 
-class PostgresStore(Store):
+class PostgresStore(LedgerStore):
     """One connection that writes, and some that read; a lost one is made anew."""
 
     def __init__(self, url: str, server: str) -> None:
@@ -145,7 +145,7 @@ def exists(url: str, server: str) -> bool:
         return has_tables(connection, schema)
 
 
-def begin(setting: Setting, fill: Work[None]) -> None:
+def begin_postgres(setting: Setting, fill: Work[None]) -> None:
     """Make the ledger's schema and its tables."""
     url, schema = str(setting.ledger), schema_of(setting.id)
     with failing(url), connect(url, schema) as connection, connection.transaction():

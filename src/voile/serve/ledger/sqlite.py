@@ -13,8 +13,7 @@ from typing import Any
 from voile.engines.parquet import sync
 from voile.errors import UsageError
 from voile.serve.ledger.base import LedgerError
-from voile.serve.ledger.store import PATIENCE, Store, T, Work
-from voile.serve.ledger.tables import Run
+from voile.serve.ledger.store import PATIENCE, LedgerStore, Run, T, Work
 
 APPLICATION = 0x566F694C
 """SQLite's application_id: 'VoiL'."""
@@ -29,7 +28,7 @@ OF_ONE = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError)
 """Errors of a statement alone: what it says cannot be, and nothing else has happened."""
 
 
-def begin(path: Path, fill: Work[None]) -> None:
+def begin_sqlite(path: Path, fill: Work[None]) -> None:
     """Make the file and its tables; only the owner may look into it."""
     try:
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
@@ -49,7 +48,7 @@ def begin(path: Path, fill: Work[None]) -> None:
     sync(path.parent)
 
 
-class SqliteStore(Store):
+class SqliteStore(LedgerStore):
     """One connection that writes, and some that read."""
 
     def __init__(self, path: Path, *, checkpoints: bool = True, new: bool = False) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from voile.errors import VoileError
 from voile.serve.ledger.base import LedgerError
-from voile.serve.ledger.tables import Run
+from voile.serve.ledger.store import Run
 
 GROUP = 256
 """Jobs that one transaction takes."""

@@ -10,8 +10,6 @@ from voile.engines.duckdb.sources.common import (
     SOURCE,
     Connection,
     clear,
-    quote_identifier,
-    quote_literal,
     reading,
     short_name,
 )
@@ -20,7 +18,7 @@ from voile.engines.duckdb.sources.files import attach_path
 from voile.engines.duckdb.sources.memory import attach_dataset, attach_object
 from voile.errors import UsageError
 
-__all__ = ["SOURCE", "attach", "quote_identifier", "quote_literal"]
+__all__ = ["SOURCE", "attach"]
 
 
 def attach(con: Connection, spec: object, *, null_text: Sequence[str] = ()) -> str:

@@ -14,6 +14,7 @@ import duckdb
 import pyarrow as pa
 
 from voile.errors import TableError, VoileError
+from voile.query.quoting import quote_literal
 
 SOURCE = "source"
 Connection = duckdb.DuckDBPyConnection
@@ -28,16 +29,6 @@ READS = (
     f"{' '.join(TEXT)} (also {' '.join(PACKED)} .zip), {' '.join(PARQUET)} or a folder of them, "
     f"{' '.join(ARROW)}, {' '.join(DATABASES)}, postgresql://…::table, dataset:NAME"
 )
-
-
-def quote_identifier(name: str) -> str:
-    """`name` as an SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def quote_literal(text: str) -> str:
-    """`text` as an SQL string."""
-    return "'" + text.replace("'", "''") + "'"
 
 
 def clear(con: Connection) -> None:

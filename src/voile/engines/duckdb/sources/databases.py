@@ -17,11 +17,10 @@ from voile.engines.duckdb.sources.common import (
     check_names,
     copy_stream,
     make_view,
-    quote_identifier,
-    quote_literal,
     reading,
 )
 from voile.errors import TableError, UsageError, did_you_mean
+from voile.query.quoting import quote_identifier, quote_literal
 
 # Declared types that SQLite stores as something else: DuckDB's type, and what all values must meet.
 _SQLITE_CASTS = {

@@ -34,12 +34,11 @@ from voile.engines.duckdb.sources.common import (
     listed,
     make_view,
     paths,
-    quote_identifier,
-    quote_literal,
     reading,
 )
 from voile.engines.duckdb.sources.databases import attach_duckdb, attach_sqlite
 from voile.errors import TableError, UsageError
+from voile.query.quoting import quote_identifier, quote_literal
 
 _HEADER_HINT = "the first line of a text file must hold the column names"
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)

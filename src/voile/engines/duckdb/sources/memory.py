@@ -16,10 +16,10 @@ from voile.engines.duckdb.sources.common import (
     copy_stream,
     make_view,
     paths,
-    quote_identifier,
     reading,
 )
 from voile.errors import UsageError
+from voile.query.quoting import quote_identifier
 
 
 def attach_object(con: Connection, spec: Any) -> None:

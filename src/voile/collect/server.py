@@ -1,0 +1,242 @@
+"""The collector as an ASGI application on its address: what it answers, and what it refuses.
+
+It keeps no log of payloads, ids or addresses. Whatever a request is, the answer is JSON, and never
+a 500: what is wrong with the request has its own status, what is wrong with the collector is 503.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+
+from fastapi import FastAPI, Request
+from fastapi.middleware.cors import CORSMiddleware
+from fastapi.responses import JSONResponse, Response
+from starlette.exceptions import HTTPException
+
+from voile.client import Spec, Submission, WrongSpecError, read_submission
+from voile.collect.store import opened
+from voile.collect.writer import Writer
+from voile.errors import UsageError, VoileError
+from voile.kinds.perturbed.specs import check_releasable
+from voile.web.limits import Rate, RateLimiter, RefusalError, unavailable
+from voile.web.requests import BodyReader, Guard, fault, refused
+from voile.web.server import Address, WebServer, bound, check_proxy, settings
+
+HINTS = {
+    HTTPStatus.NOT_FOUND: "there is /v1/spec, /v1/rows, /v1/count and /v1/health",
+    HTTPStatus.METHOD_NOT_ALLOWED: "POST /v1/rows; everything else is GET",
+}
+WHAT = "the collector"
+OTHER_HINT = "ask as docs/guides/collecting.md says"
+
+
+@dataclass(frozen=True)
+class RequestLimits:
+    """What one request may take, and all of them together."""
+
+    rows: int = 10_000
+    """Of one submission."""
+    bytes: int = 4 * 2**20
+    """Of one body."""
+    bytes_together: int = 256 * 2**20
+    """Of all bodies that are being read at one time."""
+    seconds: float = 30.0
+    """To send a body."""
+
+    def __post_init__(self) -> None:
+        if self.rows < 1:
+            raise UsageError(f"--most-rows {self.rows} takes nothing", hint="at least 1")
+        if self.bytes < 1024:
+            raise UsageError(f"--most-bytes {self.bytes} takes nothing", hint="at least 1KB")
+
+
+class Collector:
+    """The answers, over a writer and its store."""
+
+    def __init__(self, writer: Writer, limits: RequestLimits) -> None:
+        self._writer = writer
+        self._spec = writer.store.spec
+        self._limits = limits
+        self._bodies = BodyReader(
+            limits.bytes,
+            together=limits.bytes_together,
+            seconds=limits.seconds,
+            too_large=f"send at most {limits.rows:,} rows at once, and fewer if they are long",
+            too_slow="send fewer rows at once",
+        )
+
+    async def spec(self) -> Response:
+        """The spec, byte for byte: its digest is in every submission."""
+        return Response(self._spec.raw, media_type="application/json")
+
+    async def health(self) -> Response:
+        """Whether rows are taken."""
+        if self._writer.store.broken:
+            raise unavailable(
+                "the store does not work", hint="the operator must look after its disk"
+            )
+        return JSONResponse({"status": "ok"})
+
+    async def count(self) -> Response:
+        return JSONResponse({"rows": self._writer.store.count})
+
+    async def rows(self, request: Request) -> Response:
+        """Take a submission; the answer comes when all of it is on disk."""
+        submission = self._submission(await self._bodies.read(request))
+        done = await asyncio.wrap_future(self._writer.add(submission))
+        return JSONResponse({"accepted": done.accepted, "repeated": done.repeated})
+
+    def _submission(self, body: bytes) -> Submission:
+        try:
+            return read_submission(body, self._spec, most_rows=self._limits.rows)
+        except WrongSpecError as error:
+            status = HTTPStatus.UNPROCESSABLE_ENTITY
+            raise RefusalError(status, error.message, hint=error.hint) from None
+
+
+def make_app(
+    writer: Writer,
+    buckets: RateLimiter,
+    *,
+    limits: RequestLimits | None = None,
+    origins: tuple[str, ...] = (),
+    note: Callable[[str], None] = lambda _: None,
+) -> FastAPI:
+    """The application; `origins` are the web pages (scheme and host) whose scripts may use it."""
+    collector = Collector(writer, limits or RequestLimits())
+    app = FastAPI(
+        title="Voile collector",
+        docs_url=None,
+        redoc_url=None,
+        openapi_url=None,
+        redirect_slashes=False,
+    )
+    app.get("/v1/spec")(collector.spec)
+    app.get("/v1/health")(collector.health)
+    app.get("/v1/count")(collector.count)
+    app.post("/v1/rows")(collector.rows)
+    for kind in (RefusalError, UsageError, HTTPException):
+        app.add_exception_handler(kind, answer_error)
+    if origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(origins),
+            allow_methods=["GET", "POST"],
+            allow_headers=["Content-Type"],
+        )
+    app.add_middleware(
+        Guard,
+        buckets=buckets,
+        note=note,
+        what=WHAT,
+        free=("/v1/health",),
+        slower="send several rows in one request, or wait as Retry-After says",
+    )
+    return app
+
+
+async def answer_error(_: Request, error: Exception) -> Response:
+    return refused(as_refusal(error))
+
+
+def as_refusal(error: Exception) -> RefusalError:
+    """What to answer to whom an error was raised for."""
+    match error:
+        case RefusalError():
+            return error
+        case UsageError():  # the submission is not what the wire format says
+            return RefusalError(HTTPStatus.BAD_REQUEST, error.message, hint=error.hint)
+        case HTTPException():  # a path or method that is not there
+            status = HTTPStatus(error.status_code)
+            return RefusalError(status, status.phrase.lower(), hint=HINTS.get(status, OTHER_HINT))
+        case _:
+            return fault(WHAT)
+
+
+# ---------------------------------------------------------------------- serving
+# A collector on its address, from the first request to the last commit.
+
+
+@dataclass(frozen=True)
+class CollectorOptions:
+    """How a collector serves."""
+
+    address: Address
+    rate: Rate
+    limits: RequestLimits = field(default_factory=RequestLimits)
+    public: bool = False
+    """Whether it may listen where other machines can reach it."""
+    proxy: str | None = None
+    """The address of a proxy whose X-Forwarded-For is believed."""
+    origins: tuple[str, ...] = ()
+    """Web pages (scheme and host) whose scripts may use it."""
+    most_stored: int | None = None
+    """Bytes that the store may grow to."""
+
+    def __post_init__(self) -> None:
+        if self.most_stored is not None and self.most_stored < 2**20:
+            raise UsageError(f"--most-stored {self.most_stored} is no room", hint="at least 1MB")
+
+
+@dataclass(frozen=True)
+class CollectorStatus:
+    """A collector that is ready: where it listens, for which survey, and what it has."""
+
+    url: str
+    spec: str
+    rows: int
+
+
+def run_collector(
+    folder: Path,
+    spec: Spec | None,
+    how: CollectorOptions,
+    *,
+    ready: Callable[[CollectorStatus], None],
+    note: Callable[[str], None],
+) -> int:
+    """Collect until a signal comes; returns how many rows the store then has."""
+    check_proxy(how.proxy)
+    with (
+        bound(how.address, public=how.public) as listener,
+        opened(folder, spec, most_bytes=how.most_stored) as store,
+    ):
+        check_store(store.spec, folder)
+        writer = Writer(store)
+        try:
+            app = make_app(
+                writer, RateLimiter(how.rate), limits=how.limits, origins=how.origins, note=note
+            )
+            address = Address(*listener.getsockname()[:2])
+            found = CollectorStatus(address.to_url(), store.spec.digest, store.count)
+            server = WebServer(settings(app, how.proxy), lambda: ready(found))
+            asyncio.run(server.serve(sockets=[listener]))
+        finally:
+            writer.close()
+        return store.count
+
+
+def check_store(spec: Spec, folder: Path) -> None:
+    """A store may have been begun before such specs were refused."""
+    try:
+        check_releasable(spec)
+    except VoileError as error:
+        raise UsageError(
+            f"what the store {str(folder)!r} collects could not be released: {error.message}",
+            hint=f"begin a new --store with another spec ({error.hint})",
+        ) from None
+
+
+def check_origins(given: Sequence[str]) -> tuple[str, ...]:
+    """Origins as browsers write them: a scheme, a host, perhaps a port, and nothing behind."""
+    for text in given:
+        if not re.fullmatch(r"https?://[^/?#@\s*]+", text):
+            raise UsageError(
+                f"--origin {text!r} is not a page's origin", hint="such as https://survey.example"
+            )
+    return tuple(given)

@@ -1,0 +1,126 @@
+"""Which engine reads a table, and which opens a release's rows: registered engines in turn."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from voile.engines.rows import PublicDomain, ReleaseRows
+    from voile.engines.table import Table
+    from voile.schema import Schema
+
+BUILT_IN = ("voile.engines.duckdb",)
+"""Packages with an ENGINE, in the order in which they are asked. DuckDB is last: it reads the rest,
+and its messages say what can be read."""
+
+
+class Engine(Protocol):
+    """Reads tables and releases. To be asked costs nothing: its library is loaded on first use."""
+
+    @property
+    def name(self) -> str:
+        """One word."""
+        ...
+
+    def reads(self, source: object) -> bool:
+        """Whether it is the one for a source, by its type or by how its address begins."""
+        ...
+
+    def table_type(self) -> type[Table]:
+        """The class of its tables, made as `table_type()(source, null_text=…)`."""
+        ...
+
+    def files_of(self, source: str) -> list[Path]:
+        """The files that a source names; none if it is not made of files, or not there."""
+        ...
+
+    def opens(self, parts: Sequence[Path]) -> bool:
+        """Whether it is the one for a release whose rows are in these files."""
+        ...
+
+    def open_rows(
+        self,
+        parts: Sequence[Path],
+        schema: Schema,
+        *,
+        scores: pa.Table | None = None,
+        beside: pa.Table | None = None,
+    ) -> ReleaseRows:
+        """A release's rows; see `open_rows` of this module."""
+        ...
+
+
+_added: list[Engine] = []
+
+
+def register(engine: Engine) -> None:
+    """Ask this engine too, before those that come with Voile."""
+    _added.insert(0, engine)
+
+
+def engines() -> list[Engine]:
+    """All engines, in the order in which they are asked."""
+    return [*_added, *(importlib.import_module(package).ENGINE for package in BUILT_IN)]
+
+
+def engine_for(source: object) -> Engine:
+    """The engine that reads a source."""
+    return next(engine for engine in engines() if engine.reads(source))
+
+
+def connect(source: object, *, null_text: Sequence[str] = ()) -> Table:
+    """The steward's table that a source names; a table is given back as it is.
+
+    A source is a path, dataset:NAME, postgresql://…, a data frame, or anything that Arrow reads.
+    `null_text` are texts that stand for NULL in text files, besides the empty one.
+    """
+    from voile.engines.table import Table  # noqa: PLC0415  (which is made by this module)
+
+    if isinstance(source, Table):
+        return source
+    return engine_for(source).table_type()(source, null_text=null_text)
+
+
+def files_of(source: str) -> list[Path]:
+    """The files that a source names; none if it is not made of files, or not there."""
+    return engine_for(source).files_of(source)
+
+
+def read_all(source: object) -> pa.Table:
+    """A small table, whole, as Arrow: one that an analyst brings along."""
+    table = connect(source)
+    return table.rows(list(table.columns))[0]
+
+
+def open_rows(
+    parts: Sequence[Path],
+    schema: Schema,
+    *,
+    scores: pa.Table | None = None,
+    beside: pa.Table | None = None,
+) -> ReleaseRows:
+    """The rows of a release, in Parquet files, with the columns of a schema.
+
+    Without files there are no rows, and still the domain. `scores` gives each history of a tuple
+    (see voile.query.rows) its score and spread. `beside` are scored rows that are summed with
+    those of the files, which score 1.
+    """
+    engine = next(engine for engine in engines() if engine.opens(parts))
+    return engine.open_rows(parts, schema, scores=scores, beside=beside)
+
+
+def open_domain(schema: Schema, *, strict: bool = False, memory: str = "") -> PublicDomain:
+    """Expressions on the public domain of a schema, without any row.
+
+    DuckDB computes them for every engine: the domain is small, and an expression must have one
+    value, whichever engine counts the rows. `strict` refuses what fails on some tuple, which else
+    is NULL. `memory` bounds what is used, as '512MB'; what needs more fails.
+    """
+    rows: Any = importlib.import_module("voile.engines.duckdb.rows")
+    found: PublicDomain = rows.DuckRows([], schema, strict=strict, memory=memory)
+    return found

@@ -1,0 +1,257 @@
+"""What a steward's table owes: it is looked at, checked, and turned into codes, in batches.
+
+An engine implements the abstract methods; the others are made of them. Knows nothing of privacy.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from voile.arrays import Ints
+from voile.engines.registry import connect, engine_for
+from voile.errors import UsageError, did_you_mean
+from voile.progress import Progress
+from voile.schema import Attribute, Keys, Kind, Range, Schema, TupleIndex, Values
+from voile.schema.index import code_type
+from voile.schema.infer import ColumnProfile, infer_attribute
+
+Nulls = Literal["error", "drop", "as-value"]
+NULLS: tuple[str, ...] = get_args(Nulls)
+
+
+class CodedBatch(NamedTuple):
+    """Some rows, by the places of their values in the domain of each attribute."""
+
+    codes: list[Ints]
+    row_keys: Any
+    """The column that is the key of the rows, as Arrow texts; None where none is named."""
+    first: int
+    """The number of the first of these rows among all that are read; the others follow it."""
+
+
+class RowBatch(NamedTuple):
+    """Some rows as the table has them."""
+
+    rows: pa.Table
+    places: npt.NDArray[np.int64]
+    """The number of each row in the table."""
+
+
+@runtime_checkable
+class Table(Protocol):
+    """A table that someone wants to publish: read any number of times, never held in memory.
+
+    `voile.read(source)` gives the table of the engine that reads the source. `Table(source)` does
+    the same, as `pathlib.Path(…)` gives the path of the system: whoever takes a table names this
+    protocol and no engine, so a table of any engine fits.
+
+    Rows may lie in many places, and batches may come in any order. But a row has the same number
+    in every scan, also where a task runs twice: what is drawn for a row may depend on its number
+    or its tuple, and on nothing else.
+    """
+
+    name: str
+    """A short name that needs no quotes in SQL."""
+    dataset: str
+    """dataset:NAME of a shipped table, whose hierarchies are shipped too; else empty."""
+    columns: Mapping[str, str]
+    """The columns in order, with the engine's word for the type of each."""
+
+    def __new__(cls, source: object, *, null_text: Sequence[str] = ()) -> Table:  # noqa: ARG004
+        """The table of the engine that reads `source`; its own `__init__` attaches the rows."""
+        return super().__new__(engine_for(source).table_type() if cls is Table else cls)
+
+    def __repr__(self) -> str:
+        return f"Table({self.name!r}, {len(self.columns)} columns)"
+
+    # ------------------------------------------------------------------ its columns
+
+    @property
+    @abstractmethod
+    def with_time_of_day(self) -> list[str]:
+        """Columns of which only the day is kept."""
+
+    @abstractmethod
+    def kind(self, name: str) -> Kind | None:
+        """The kind of attribute that a column makes, if any."""
+
+    def holds(self, attribute: Attribute) -> bool:
+        """Whether the column's own values are the attribute's, not rounded or read as others."""
+        name = attribute.name
+        exact = isinstance(attribute.domain, Values | Range)
+        return exact and self.kind(name) == attribute.kind and name not in self.with_time_of_day
+
+    def check_columns(self, names: Sequence[str]) -> list[str]:
+        """The names themselves, refused where one is unknown or stands twice."""
+        for name in names:
+            if name not in self.columns:
+                raise UsageError(
+                    f"table {self.name!r} has no column {name!r}",
+                    hint=did_you_mean(name, list(self.columns)),
+                )
+        if len(set(names)) < len(names):
+            raise UsageError(
+                f"a column is named twice: {', '.join(names)}", hint="name each column once"
+            )
+        if not names:
+            raise UsageError("no columns were chosen", hint="name at least one")
+        return list(names)
+
+    # ------------------------------------------------------------------ looking at it
+
+    @abstractmethod
+    def profiles(self, names: Sequence[str], *, drop_nulls: bool = False) -> list[ColumnProfile]:
+        """What each column holds.
+
+        Of the rows that will be published only: what is dropped must not show in a domain.
+        """
+
+    def infer(self, names: Sequence[str], nulls: Nulls) -> Schema:
+        """The schema of what the columns hold, the 'active' domain."""
+        profiles = self.profiles(names, drop_nulls=nulls == "drop")
+        return Schema(tuple(infer_attribute(p, null=nulls == "as-value") for p in profiles))
+
+    @abstractmethod
+    def check_kinds(self, schema: Schema) -> None:
+        """Refuse a value that is not of its attribute's kind: it would be read as NULL."""
+
+    @abstractmethod
+    def rounded(self, schema: Schema) -> dict[str, int]:
+        """Columns with numbers between an interval's steps, with how many rows."""
+
+    # ------------------------------------------------------------------ counting it
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """How many rows it has."""
+
+    @abstractmethod
+    def complete_rows(self, names: Sequence[str]) -> int:
+        """How many rows have no NULL in these columns."""
+
+    @abstractmethod
+    def null_counts(self, names: Sequence[str]) -> dict[str, int]:
+        """Columns that have NULLs, with how many rows."""
+
+    @abstractmethod
+    def duplicates(self, names: Sequence[str]) -> int:
+        """Rows that repeat another row in these columns."""
+
+    @abstractmethod
+    def combinations(self, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """The different combinations of values, as texts; the last column says how many rows.
+
+        Each is there once. NULL is a value of its own. Columns are c0, c1, … and n: a name of
+        ours could be one of the table's.
+        """
+
+    @abstractmethod
+    def count(self, condition: str) -> int:
+        """The truth, for evaluation: rows for which a condition holds."""
+
+    @abstractmethod
+    def run(self, sql: str) -> list[tuple[Any, ...]]:
+        """The truth, for evaluation: what SQL gives on the table, by whatever name it calls it."""
+
+    # ------------------------------------------------------------------ reading it
+
+    @abstractmethod
+    def coded(
+        self,
+        schema: Schema,
+        *,
+        drop_nulls: bool,
+        row_key: str | None = None,
+        clamp: bool = False,
+        progress: Progress | None = None,
+    ) -> Iterator[CodedBatch]:
+        """The codes of all rows, a batch at a time; and their keys, where a column is named.
+
+        A value outside its domain is refused; `clamp` moves numbers and dates that lie outside a
+        range to its nearer end. `drop_nulls` leaves out rows that have a NULL.
+        """
+
+    @abstractmethod
+    def batches(self, names: Sequence[str], *, drop_nulls: bool = False) -> Iterator[RowBatch]:
+        """The columns as they are, a batch at a time, in the order of the rows."""
+
+    def of(self, rows: object) -> Table:
+        """The same table with these rows."""
+        found = connect(rows)
+        found.name, found.dataset = self.name, self.dataset
+        return found
+
+    def used_rows(self, schema: Schema, *, drop_nulls: bool) -> int:
+        """How many rows `coded` reads."""
+        return self.complete_rows(schema.names) if drop_nulls else len(self)
+
+    def key_batches(
+        self, schema: Schema, *, drop_nulls: bool, progress: Progress | None = None
+    ) -> Iterator[Keys]:
+        """The key of every row, a batch at a time, in no order."""
+        index = TupleIndex(schema.sizes)
+        for batch in self.coded(schema, drop_nulls=drop_nulls, progress=progress):
+            yield index.encode(batch.codes)
+
+    def keys(self, schema: Schema, *, drop_nulls: bool, progress: Progress | None = None) -> Keys:
+        """The key of every row, sorted: the whole table in eight bytes a row.
+
+        Sorted in place, so the peak is that one array and a batch. For what needs them all at
+        once, as perturbing D in order does; `key_batches` gives them without holding them.
+        """
+        size = self.used_rows(schema, drop_nulls=drop_nulls)
+        keys = np.empty(size, dtype=TupleIndex(schema.sizes).key_type)
+        done = 0
+        for batch in self.key_batches(schema, drop_nulls=drop_nulls, progress=progress):
+            keys[done : done + len(batch)] = batch
+            done += len(batch)
+        keys = keys[:done]
+        keys.sort()
+        return keys
+
+    def columns_of_codes(
+        self,
+        schema: Schema,
+        *,
+        drop_nulls: bool,
+        row_key: str | None = None,
+        progress: Progress | None = None,
+    ) -> tuple[list[npt.NDArray[Any]], pa.Array | None]:
+        """Every row's place in each attribute's domain, a column at a time, in narrow numbers.
+
+        And, where it is named, the column that is the key of the rows, as text. For what looks at
+        all rows at once, as grouping them does.
+        """
+        size = self.used_rows(schema, drop_nulls=drop_nulls)
+        columns = [np.empty(size, dtype=code_type(a.size)) for a in schema]
+        keys: dict[int, Any] = {}
+        for batch in self.coded(schema, drop_nulls=drop_nulls, row_key=row_key,
+                                progress=progress):  # fmt: skip
+            for column, code in zip(columns, batch.codes, strict=True):
+                column[batch.first : batch.first + len(code)] = code
+            keys[batch.first] = batch.row_keys
+        if row_key is None:
+            return columns, None
+        ordered = [keys[first] for first in sorted(keys)]
+        return columns, pa.chunked_array(ordered, pa.string()).combine_chunks()
+
+    def counts(self, schema: Schema, *, drop_nulls: bool) -> Ints:
+        """How many rows each tuple of the domain has, over a domain small enough to list."""
+        found = np.zeros(schema.sizes, dtype=np.int64).reshape(-1)
+        for batch in self.coded(schema, drop_nulls=drop_nulls):
+            np.add.at(found, np.ravel_multi_index(tuple(batch.codes), schema.sizes), 1)
+        return found.reshape(schema.sizes)
+
+    def rows(
+        self, names: Sequence[str], *, drop_nulls: bool = False
+    ) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+        """All rows as they are, and the number of each in the table: for a table shown whole."""
+        parts = list(self.batches(names, drop_nulls=drop_nulls))
+        places = [np.empty(0, np.int64), *(part.places for part in parts)]
+        return pa.concat_tables([part.rows for part in parts]), np.concatenate(places)

@@ -1,0 +1,309 @@
+"""What a server does for its callers: who may ask what how often, and what goes into the log.
+
+Plain work of one thread, without HTTP: `app` calls it from a pool of threads. Whatever is refused
+is refused by what was sent, by whom, and by the budget alone: no row is looked at.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from voile.errors import VoileError
+from voile.serve import wire
+from voile.serve.ledger.base import ExhaustedError, Identity, LedgerError, RolledBackError
+from voile.serve.self_audit import self_audit
+from voile.serve.steward import budget_data, count_error, issued_data, line_data
+from voile.units import duration
+from voile.web.limits import Rate, RateLimiter, RefusalError, too_often, unavailable
+
+if TYPE_CHECKING:
+    from voile.serve.ledger.base import Ledger
+    from voile.serve.query_service import QueryReply, QueryService
+
+BELIEVED = 1.0
+"""Seconds for which it is believed how the ledger is."""
+
+
+class LedgerHealth:
+    """Whether a question could be charged, as it was a moment ago."""
+
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._looking = threading.Lock()
+        self._at = -BELIEVED
+        self._wrong: LedgerError | None = None
+
+    def is_due(self) -> bool:
+        """Whether it is time to look, and nobody is looking."""
+        return time.monotonic() - self._at >= BELIEVED and not self._looking.locked()
+
+    def look(self) -> None:
+        """Try the ledger, which may take as long as its patience."""
+        if not self._looking.acquire(blocking=False):
+            return
+        try:
+            self._ledger.check()
+            self._wrong = None
+        except LedgerError as error:
+            self._wrong = error
+        finally:
+            self._at = time.monotonic()
+            self._looking.release()
+
+    def check(self) -> None:
+        """Raises what was wrong."""
+        if self._wrong is not None:
+            raise LedgerError(
+                self._wrong.message, hint=self._wrong.hint, lasting=self._wrong.lasting
+            )
+
+
+# ---------------------------------------------------------------------- hiding
+# Why a question was refused, in words for the log that do not repeat the question.
+#
+# What somebody asks may say whom they suspect of what; the log has why it was refused, and no
+# more.
+
+
+WORD = re.compile(r"[\w.]+")
+SAID = re.compile(r"'[^']*'|\"[^\"]*\"|[\w.]+")
+PLAIN = frozenset(
+    {"a", "all", "and", "as", "avg", "between", "by", "case", "corr", "count", "distinct", "else",
+     "end", "from", "group", "having", "in", "is", "like", "limit", "not", "null", "of", "on",
+     "or", "order", "over", "select", "stddev", "sum", "the", "then", "to", "when", "where"}
+)  # fmt: skip
+"""Words of SQL that say nothing about anybody."""
+
+
+def hide(sql: str, message: str) -> str:
+    """The first line of a message about a question, with dots for what it repeats of it."""
+    asked = {word.lower() for word in WORD.findall(sql)} - PLAIN
+
+    def hidden(found: re.Match[str]) -> str:
+        quoted = found[0][0] in "'\""
+        return "…" if quoted or found[0].lower() in asked else found[0]
+
+    return SAID.sub(hidden, message.partition("\n")[0])
+
+
+# ---------------------------------------------------------------------- desk
+# The desk where questions come in: who may ask what how often, and what goes into the log.
+#
+# Plain work of one thread, without HTTP: `app` calls it from a pool of threads. Whatever is
+# refused is refused by what was sent, by whom, and by the budget alone: no row is looked at.
+
+
+GUESSES = Rate(0.5, 20)
+"""Wrong tokens of one address: each further one has to wait."""
+LOGGED = Rate(1.0, 100)
+"""Refusals and repetitions of one analyst or address that are logged: nobody can fill the disk."""
+PAGE = 1000
+LASTING = "the server's steward must look after it"
+PASSING = "ask again: if it was answered meanwhile, the answer is kept and free"
+
+
+@dataclass(frozen=True)
+class Caller:
+    """What a request says of who sends it."""
+
+    token: str
+    address: str
+
+
+class Api:
+    """Answers to callers, from any thread."""
+
+    def __init__(self, service: QueryService, rate: Rate) -> None:
+        self._service = service
+        self._ledger = service.ledger
+        self._about = service.setting.to_public() | {
+            "stderr": count_error(service.setting),
+            "promise": service.promise(),
+        }
+        self.health = LedgerHealth(service.ledger)
+        self._rates = RateLimiter(rate)
+        self._guesses = RateLimiter(GUESSES)
+        self._logged = RateLimiter(LOGGED)
+
+    # ------------------------------------------------------------------ analysts
+
+    def query(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
+        who = self._admit(caller, "query")
+        asked = wire.read(wire.QuestionBody, body)
+        subset = asked.rows()
+        if asked.dry_run:
+            return self._cost(who.name, asked.sql, subset)
+        try:
+            reply = self._service.ask(who.name, asked.sql, subset, confidence=asked.confidence)
+        except VoileError as error:
+            self._refuse(who.name, error, asked.sql)
+        self._log_answer(who.name, reply)
+        return reply.to_dict()
+
+    def _cost(self, who: str, sql: str, subset: Any) -> Mapping[str, Any]:
+        """Not logged, for the page asks it while somebody types."""
+        try:
+            return self._service.cost(who, sql, subset).to_dict()
+        except LedgerError:
+            raise
+        except VoileError as error:
+            raise refusal_of(error) from None
+
+    def budget(self, caller: Caller) -> Mapping[str, Any]:
+        who = self._admit(caller, "budget")
+        found = self._ledger.budgets(who.name)
+        own = found.analyst
+        return {
+            "analyst": who.name,
+            "queries": own and own.queries,
+            "used": own and own.used,
+            "remaining": found.left,
+            "group": found.group and budget_data(found.group),
+            "everyone": budget_data(found.everyone),
+            "role": who.role,
+            "scopes": sorted(who.scopes),
+        }
+
+    def about(self, caller: Caller) -> Mapping[str, Any]:
+        self._admit(caller, None)
+        return self._about
+
+    def history(self, caller: Caller, most: int) -> Mapping[str, Any]:
+        """The newest of what the caller was charged for."""
+        who = self._admit(caller, "query")
+        own: list[dict[str, Any]] = []
+        after = 0
+        while page := self._ledger.entries(after, PAGE):
+            after = page[-1].number
+            own += [
+                {
+                    "number": kept.number,
+                    "at": kept.at,
+                    "question": json.loads(kept.entry.question),
+                    "answer": json.loads(kept.entry.answer),
+                }
+                for kept in page
+                if kept.analyst == who.name and not kept.lost
+            ]
+        return {"history": own[-most:][::-1]}
+
+    # ------------------------------------------------------------------ admins
+
+    def people(self, caller: Caller) -> Mapping[str, Any]:
+        self._admit(caller, "admin")
+        return {"people": self._ledger.people()}
+
+    def groups(self, caller: Caller) -> Mapping[str, Any]:
+        self._admit(caller, "admin")
+        return {"groups": self._ledger.groups()}
+
+    def log(self, caller: Caller, before: int | None, most: int) -> Mapping[str, Any]:
+        self._admit(caller, "admin")
+        return {"log": [line_data(*line) for line in self._ledger.events(before, most)]}
+
+    def audit(self, caller: Caller) -> Mapping[str, Any]:
+        """What all answers so far can have told, from the ledger's questions alone."""
+        self._admit(caller, "admin")
+        return self_audit(self._service)
+
+    def issue(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
+        who = self._admit(caller, "admin")
+        asked = wire.read(wire.TokenBody, body)
+        token, identity = self._ledger.issue(
+            asked.analyst,
+            queries=asked.queries,
+            group=asked.group,
+            role=asked.role,
+            scopes=None if asked.scopes is None else frozenset(asked.scopes),
+            seconds=None if asked.expires is None else duration(asked.expires),
+            by=who.name,
+        )
+        return issued_data(token, identity)
+
+    def revoke(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
+        who = self._admit(caller, "admin")
+        asked = wire.read(wire.RevocationBody, body)
+        revoked = self._ledger.revoke(token=asked.token, analyst=asked.analyst, by=who.name)
+        return {"revoked": revoked}
+
+    def set_group(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
+        who = self._admit(caller, "admin")
+        asked = wire.read(wire.GroupBody, body)
+        self._ledger.set_group(asked.name, asked.queries, by=who.name)
+        return {"name": asked.name, "queries": asked.queries}
+
+    # ------------------------------------------------------------------ who may
+
+    def _admit(self, caller: Caller, scope: str | None) -> Identity:
+        """Who calls, if the token is valid, allows this, and was not used too often."""
+        if seconds := self._guesses.wait(caller.address, take=False):
+            raise too_often("with wrong tokens from this address", seconds)
+        who = self._ledger.identify(caller.token)
+        if who is None:
+            self._guesses.wait(caller.address)
+            self._log(caller.address, HTTPStatus.UNAUTHORIZED, "no valid token")
+            raise unauthorized()
+        if seconds := self._rates.wait(f"token {who.token}"):
+            raise too_often("with this token", seconds)
+        if scope is not None and scope not in who.scopes:
+            self._log(who.name, HTTPStatus.FORBIDDEN, f"no scope {scope}")
+            raise RefusalError(
+                HTTPStatus.FORBIDDEN,
+                f"this token is not for that: it lacks the scope {scope!r}",
+                hint="ask the server's steward for another token",
+            )
+        return who
+
+    def _refuse(self, who: str, error: VoileError, sql: str) -> NoReturn:
+        """Log why a question was refused, without its words: they may say what one suspects."""
+        refusal = refusal_of(error)
+        self._log(who, refusal.status, hide(sql, refusal.message))
+        raise (error if isinstance(error, LedgerError) else refusal) from None
+
+    def _log_answer(self, who: str, reply: QueryReply) -> None:
+        """What was asked is in the ledger's entries, which the line names."""
+        if reply.charged:
+            self._ledger.note(who, "answered", entries=reply.numbers, charged=reply.charged)
+        elif not self._logged.wait(who):
+            what = "repeated" if reply.numbers else "public"
+            self._ledger.note(who, what, entries=reply.numbers)
+
+    def _log(self, who: str, status: HTTPStatus, why: str) -> None:
+        if not self._logged.wait(who):
+            self._ledger.note(who, "refused", status=int(status), why=why)
+
+
+def unauthorized() -> RefusalError:
+    return RefusalError(
+        HTTPStatus.UNAUTHORIZED,
+        "no valid token came with the request",
+        hint="send Authorization: Bearer TOKEN; voile serve token makes one",
+    )
+
+
+def refusal_of(error: VoileError, usage: HTTPStatus = HTTPStatus.FORBIDDEN) -> RefusalError:
+    """The status of an error; `usage` is that of what was asked wrongly."""
+    match error:
+        case RefusalError():
+            return error
+        case ExhaustedError():
+            status = HTTPStatus.TOO_MANY_REQUESTS
+            return RefusalError(status, error.message, hint=error.hint)
+        case LedgerError():
+            # Not its own words, which say where things are: those are for the steward.
+            return unavailable(
+                "the server's ledger does not work now, and nothing leaves without it",
+                hint=LASTING if error.lasting else PASSING,
+                retry_after=None if error.lasting else 1,
+            )
+        case RolledBackError():
+            return unavailable("the server's ledger is not the newest", hint=LASTING)
+        case _:
+            return RefusalError(usage, error.message, hint=error.hint)

@@ -1,0 +1,247 @@
+"""Begin a server: take the table in, derive the noise from the promise, open its ledger."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import secrets
+import shutil
+import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from voile.engines import connect
+from voile.engines.counted import read_counted, write_counted
+from voile.engines.lookups import Summand, Sums
+from voile.engines.parquet import sync
+from voile.engines.table import Table
+from voile.errors import UsageError
+from voile.kinds.views.wish import Wish, choose_schema
+from voile.privacy.interactive.promise import needed
+from voile.progress import Progress
+from voile.schema import Schema
+from voile.serve.ledger import begin_ledger
+from voile.serve.ledger.postgres import check_url
+from voile.serve.question import QuestionReader
+from voile.serve.setting import FILE, TABLE, Setting, Subset
+
+NAME = 60
+MOST_QUERIES = 2**53
+"""Whole numbers up to here are exact wherever they go, in JSON too."""
+MANY = 100
+"""Different texts in a column that may still be kinds of something."""
+
+
+def begin(
+    folder: Path,
+    table: object,
+    *,
+    schema: Schema | str | Path | Mapping[str, Any] | None = None,
+    columns: Sequence[str] | None = None,
+    queries: int,
+    delta: float,
+    eta: float = 1e-6,
+    noise: str = "binomial",
+    anytime: bool = False,
+    name: str | None = None,
+    person: str | None = None,
+    per_person: int | None = None,
+    id_column: str | None = None,
+    subsets: Mapping[str, str] | None = None,
+    ledger: str | None = None,
+    counter: Path | None = None,
+    clamp: bool = False,
+    null_text: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> tuple[Setting, list[str]]:
+    """Make the folder of a new server, whole or not at all; also what its steward should know."""
+    check_place(folder)
+    check_words(name, ledger)
+    check_people(person, per_person, id_column)
+    check_size(queries, delta)
+    variance = needed(noise, delta, eta, queries, anytime=anytime).variance
+    source = connect(table, null_text=null_text)
+    key = person or id_column
+    if key is not None:
+        source.check_columns([key])
+    asked = columns
+    if asked is None and schema is None and key is not None:
+        asked = [column for column in source.columns if column != key]
+    domain, notes = choose_schema(
+        source, Wish(columns=asked, schema=schema, nulls=nulls_of(source, asked))
+    )
+    if key in domain.names:
+        raise UsageError(
+            f"column {key!r} says whose a row is, and is not asked about",
+            hint="leave it out of the schema or of --columns",
+        )
+    notes += disclosed(domain, len(source), inferred=schema is None)
+    begun = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
+    begun.mkdir(mode=0o700)
+    try:
+        rows, people = write_counted(
+            begun / TABLE, source, domain, key=key,
+            per_key=(per_person or 1) if person else None, clamp=clamp, progress=progress,
+        )  # fmt: skip
+        if not people:
+            raise UsageError("the table has no rows", hint="there is nothing to ask about")
+        setting = Setting(
+            id=secrets.token_hex(16), name=name or source.name[:NAME], schema=domain,
+            people=people, declared=not domain.active, queries=queries, delta=delta, eta=eta,
+            noise=noise, variance=variance, anytime=anytime,
+            per_person=per_person or 1, person=person,
+            id_column=key, ledger=ledger, counter=outside(counter),
+            digest=file_digest(begun / TABLE),
+        )  # fmt: skip
+        setting = with_subsets(setting, subsets or {}, begun / TABLE)
+        write_setting(begun, setting)
+        begin_ledger(begun, setting)
+        put_in_place(begun, folder)
+    except BaseException:
+        shutil.rmtree(begun, ignore_errors=True)
+        raise
+    return setting, notes + remarks(setting, len(source) - rows)
+
+
+def outside(counter: Path | None) -> str | None:
+    """From whatever folder the server will be run."""
+    return None if counter is None else str(counter.absolute())
+
+
+def nulls_of(source: Table, columns: Sequence[str] | None) -> Any:
+    """NULL is a value where it occurs: rows are not left out, for that would tell of them."""
+    names = source.check_columns(list(columns if columns is not None else source.columns))
+    return "as-value" if source.null_counts(names) else "error"
+
+
+def check_place(folder: Path) -> None:
+    parent = folder.absolute().parent
+    if not parent.is_dir():
+        raise UsageError(f"there is no folder {str(parent)!r}", hint="make it first")
+    if folder.exists() or folder.is_symlink():
+        raise UsageError(
+            f"{str(folder)!r} exists already",
+            hint="a server's folder is never overwritten: its ledger says what was answered",
+        )
+
+
+def check_words(name: str | None, ledger: str | None) -> None:
+    if name is not None and (
+        not 0 < len(name) <= NAME or not name.isprintable() or name != name.strip()
+    ):
+        raise UsageError(
+            f"--name {name[:NAME]!r} is no name for a table",
+            hint=f"1 to {NAME} printable characters, without spaces around them",
+        )
+    if ledger is not None:
+        check_url(ledger)
+
+
+def check_size(queries: int, delta: float) -> None:
+    if queries > MOST_QUERIES:
+        raise UsageError(
+            f"--queries {queries} is too large", hint=f"at most 2⁵³ = {MOST_QUERIES:,} answers"
+        )
+    if not math.isfinite(delta):
+        raise UsageError(
+            f"--delta {delta} is not a finite number",
+            hint="δ is how much confidence may rise, such as 1",
+        )
+
+
+def check_people(person: str | None, per_person: int | None, id_column: str | None) -> None:
+    if per_person is not None and person is None:
+        raise UsageError(
+            "--per-person needs --person", hint="name the column that says whose a row is"
+        )
+    if per_person is not None and per_person < 1:
+        raise UsageError(f"--per-person {per_person} keeps no row", hint="at least 1")
+    if person is not None and id_column is not None and person != id_column:
+        raise UsageError(
+            "--person and --id exclude each other", hint="halves are drawn by the person then"
+        )
+
+
+def with_subsets(setting: Setting, subsets: Mapping[str, str], table: Path) -> Setting:
+    """Declared conditions: checked as questions are, and counted, for their size is public."""
+    if not subsets:
+        return setting
+    asking, rows = QuestionReader(setting), read_counted(table, setting.schema)
+    found = []
+    for name, sql in subsets.items():
+        asked = Sums((Summand(),), asking.condition(sql))
+        found.append(Subset(checked_name(name), sql, int(rows.totals(asked)[0, 0])))
+    return replace(setting, subsets=tuple(found))
+
+
+def checked_name(name: str) -> str:
+    if name == "all" or not name or not name.replace("_", "a").replace("-", "a").isalnum():
+        raise UsageError(
+            f"--subset {name!r} is no name", hint="letters, digits, _ and -; 'all' is everyone"
+        )
+    return name
+
+
+def write_setting(folder: Path, setting: Setting) -> None:
+    path = folder / FILE
+    handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        json.dump(setting.to_dict(), file, ensure_ascii=False, indent=2)
+        file.write("\n")
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def put_in_place(begun: Path, folder: Path) -> None:
+    """On disk first, then by its name, for its owner only."""
+    for path in begun.iterdir():
+        path.chmod(stat.S_IRUSR | stat.S_IWUSR)
+    sync(begun / TABLE)
+    sync(begun)
+    begun.rename(folder)
+    sync(folder.absolute().parent)
+
+
+def file_digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def disclosed(domain: Schema, rows: int, *, inferred: bool) -> list[str]:
+    """What every analyst will be told of the values that occur."""
+    notes = []
+    if domain.active and not inferred:
+        listed = ", ".join(domain.active)
+        notes.append(
+            f"the schema says that values were read off the table: {listed}; where you know them "
+            "without it, write 'public: declared'"
+        )
+    for attribute in domain.attributes:
+        if attribute.public == "active" and attribute.kind == "categorical":
+            different = attribute.domain.size
+            if different > MANY and 10 * different >= rows:
+                notes.append(
+                    f"{attribute.name!r} has {different:,} different values in {rows:,} rows, and "
+                    f"analysts are told all of them; if it says whose a row is: --person "
+                    f"{attribute.name}, or leave it out with --columns"
+                )
+    return notes
+
+
+def remarks(setting: Setting, left_out: int) -> list[str]:
+    notes = [f"how many people there are is public: {setting.people:,}"]
+    if setting.person is not None:
+        each = f"{setting.per_person:,} row{'s' * (setting.per_person > 1)}"
+        notes.append(f"up to {each} of each person were kept, and {left_out:,} rows left out")
+    if setting.id_column is not None:
+        notes.append(f"who is in the table, by {setting.id_column!r}, is taken to be public")
+    if setting.person is None:
+        notes.append("each row is taken for one person; say --person COLUMN where people have more")
+    if setting.subsets:
+        listed = ", ".join(f"{one.name} ({one.rows:,})" for one in setting.subsets)
+        notes.append(f"declared subsets and their exact sizes are public: {listed}")
+    return notes

@@ -1,0 +1,276 @@
+"""From a question to its answer: charged, on disk, and only then told.
+
+The order is: read the question (no row is touched), find what was answered before, see that every
+budget has room for the rest, count, add noise, write charge and answer in one durable step, answer
+from what was written. A process that dies before the write has told nothing; one that dies after it
+finds the answer again.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from voile.answering.arithmetic import as_ratio
+from voile.answering.noisy.estimator import NoisyEstimator, NoisyTotal, NoNoise
+from voile.answering.noisy.work import answer_noisy
+from voile.arrays import Ints
+from voile.engines.lookups import Summand, Sums
+from voile.estimate import Answer, checked_confidence
+from voile.noise.whole import draw
+from voile.privacy.interactive.laws import NoiseLaw
+from voile.privacy.interactive.promise import account
+from voile.serve.ledger.base import Entry, ExhaustedError, Kept, Ledger
+from voile.serve.question import Question, QuestionReader, QuestionTotal
+from voile.serve.setting import Setting
+
+Draw = Callable[[NoiseLaw, int], list[int]]
+KEPT = 4096
+"""Sizes of halves that are remembered."""
+
+
+class PrivateRows(Protocol):
+    """The private rows."""
+
+    def totals(self, asked: Sums) -> Ints: ...
+
+
+@dataclass(frozen=True)
+class QuestionCost:
+    """What a question would cost, known before it is asked."""
+
+    new: int
+    """Totals that would be charged."""
+    known: int
+    """Totals that were answered before."""
+    left: int
+    """Of the tightest budget, before."""
+    stderr: dict[str, float | None]
+    """Of each column, where it does not depend on the answer."""
+    groups: int
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "cost": self.new, "remaining": self.left, "new": self.new, "known": self.known,
+            "affordable": self.new <= self.left, "groups": self.groups, "stderr": self.stderr,
+            "notes": list(self.notes),
+        }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class QueryReply:
+    """An answer, what it cost, and what is left."""
+
+    answer: Answer
+    charged: int
+    left: int
+    numbers: tuple[int, ...]
+    """Where the totals it is made of stand in the ledger."""
+    subset: Any
+    subset_rows: int | None
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        found = self.answer.to_dict()
+        estimates = [v for row in found["rows"] for v in row.values() if isinstance(v, dict)]
+        one = estimates[0] if len(estimates) == 1 else {}
+        return {
+            "answer": one.get("estimate"), "stderr": one.get("stderr"),
+            "low": one.get("low"), "high": one.get("high"),
+            "charged": self.charged, "remaining": self.left,
+            "rows": found["rows"], "columns": list(self.answer.columns),
+            "confidence": self.answer.confidence, "covers": self.answer.covers,
+            "notes": list(self.notes), "subset": self.subset, "subset_rows": self.subset_rows,
+            "numbers": list(self.numbers),
+        }  # fmt: skip
+
+
+class QueryService:
+    """Answers the questions of all analysts; any number of threads may ask."""
+
+    def __init__(
+        self, setting: Setting, rows: PrivateRows, ledger: Ledger, draw_noise: Draw = draw
+    ) -> None:
+        self.setting, self.ledger = setting, ledger
+        self._rows, self._draw = rows, draw_noise
+        self._reader = QuestionReader(setting)
+        self._reserved = Reservations()
+        self._sizes: dict[int, int] = {}
+
+    def promise(self) -> dict[str, Any]:
+        """What all answers together promise everyone in the table."""
+        setting = self.setting
+        return account(setting.noise, setting.variance, setting.queries).to_dict()
+
+    def cost(self, analyst: str, sql: str, subset: Any = "all") -> QuestionCost:
+        """What the question would cost; no row is touched and nothing is charged."""
+        question = self._reader.read(sql, subset)
+        asked = self._asked(question)
+        known = self.ledger.find([total.key for total in asked])
+        return QuestionCost(
+            new=len(asked) - len(known),
+            known=len(known),
+            left=self.ledger.budgets(analyst).left,
+            stderr=self._expected_errors(question),
+            groups=len(question.groups),
+            notes=(*question.query.remarks, *self._notes(question)),
+        )
+
+    def ask(
+        self, analyst: str, sql: str, subset: Any = "all", confidence: float = 0.95
+    ) -> QueryReply:
+        """Answer; what was answered before is free."""
+        checked_confidence(confidence)
+        question = self._reader.read(sql, subset)
+        totals = self._asked(question)
+        kept = self.ledger.find([total.key for total in totals])
+        new = [total for total in totals if total.key not in kept]
+        charged = 0
+        if new:
+            with self._reserved.hold(self.ledger, analyst, len(new)):
+                recorded = self.ledger.record(analyst, self._answers(question, new))
+            kept, charged = kept | dict(recorded.kept), recorded.charged
+            left = recorded.budgets.left
+        else:
+            left = self.ledger.budgets(analyst).left
+        answer = self._assembled(question, kept, confidence)
+        return QueryReply(
+            answer=answer, charged=charged, left=left,
+            numbers=tuple(sorted({kept[total.key].number for total in totals})),
+            subset=question.rows.subset, subset_rows=self._size(question),
+            notes=(*answer.notes, *self._notes(question)),
+        )  # fmt: skip
+
+    def _size(self, question: Question) -> int | None:
+        """How many rows the subset has, where that is public: who is in a half is, for ids are."""
+        rows = question.rows
+        if rows.rows is not None or self.setting.per_person > 1 or rows.mask is None:
+            return rows.rows
+        if rows.mask not in self._sizes:
+            if len(self._sizes) >= KEPT:
+                self._sizes.clear()
+            half = Sums((Summand(),), mask=rows.mask)
+            self._sizes[rows.mask] = int(self._rows.totals(half)[0, 0])
+        return self._sizes[rows.mask]
+
+    def _public(self, question: Question, total: QuestionTotal) -> int | None:
+        """What a total is, where everybody can know it: of nobody, or of all rows of a subset."""
+        if total.nobody:
+            return 0
+        return self._size(question) if total.everybody else None
+
+    def _asked(self, question: Question) -> list[QuestionTotal]:
+        """Totals that are answered with noise; two ways to write one in a question are one."""
+        found = {total.key: total for total in question.totals}
+        return [one for one in found.values() if self._public(question, one) is None]
+
+    def _notes(self, question: Question) -> list[str]:
+        found = list(question.notes)
+        if any(total.nobody for total in question.totals):
+            found.append("no tuple of the public domain satisfies the condition: 0, at no charge")
+        if any(self._public(question, t) is not None for t in question.totals if t.everybody):
+            found.append("how many rows there are is public: that count is exact, at no charge")
+        return found
+
+    # ------------------------------------------------------------------ what touches rows
+
+    def _answers(self, question: Question, new: Sequence[QuestionTotal]) -> list[Entry]:
+        """The true totals with noise; the truth goes no further than this function."""
+        truth = self._rows.totals(question.sums(new))
+        entries = []
+        for place, total in enumerate(new):
+            steps = truth[:, place].tolist()
+            noise = self._draw(total.law, len(steps))
+            noisy = [step + one for step, one in zip(steps, noise, strict=True)]
+            question_text = json.dumps(total.question, ensure_ascii=False, sort_keys=True)
+            entries.append(Entry(total.key, question_text, json.dumps(noisy)))
+        return entries
+
+    # ------------------------------------------------------------------ what does not
+
+    def _expected_errors(self, question: Question) -> dict[str, float | None]:
+        """Standard errors that are known beforehand: of what is linear in totals."""
+        zeros = np.zeros(1)
+        totals = {total.term: noisy_total(total, zeros) for total in question.totals}
+        for total in question.totals:
+            if self._public(question, total) is not None:
+                totals[total.term] = NoisyTotal(total.key, zeros, NoNoise(), 1.0)
+        ranges = {total.term: total.range for total in question.totals}
+        estimator = NoisyEstimator(ranges, totals, self.setting.rows)
+        found: dict[str, float | None] = {}
+        for column in question.query.columns:
+            if isinstance(column.source, int):
+                continue
+            ratio = as_ratio(column.source)
+            linear = ratio is not None and ratio.bottom.is_constant
+            found[column.name] = float(estimator.stderr(column.source)[0]) if linear else None
+        return found
+
+    def _assembled(self, question: Question, kept: dict[str, Kept], confidence: float) -> Answer:
+        places = np.array(question.stored)
+        found: dict[Any, NoisyTotal] = {}
+        for total in question.totals:
+            public = self._public(question, total)
+            if public is not None:
+                values = np.full(len(places), float(public))
+                found[total.term] = NoisyTotal(total.key, values, NoNoise(), 1.0)
+                continue
+            steps = np.array(json.loads(kept[total.key].entry.answer), dtype=np.float64)[places]
+            found[total.term] = noisy_total(total, steps / total.summand.scale)
+        estimator = NoisyEstimator(
+            {total.term: total.range for total in question.totals}, found, self.setting.rows
+        )
+        return answer_noisy(question.query, question.groups, estimator, confidence)
+
+
+def noisy_total(total: QuestionTotal, values: Any) -> NoisyTotal:
+    unit, normal = 1 / total.summand.scale, total.law.kind != "geometric"
+    return NoisyTotal(total.key, values, total.law, unit, normal=normal)
+
+
+class Reservations:
+    """Room in budgets that questions which are being counted will need.
+
+    Without it two questions could both see the last one left; the ledger would refuse the second,
+    but after it was counted. This way every refusal comes before. Where only those that are being
+    counted stand in the way, they are waited for: some may fail, or be in the ledger already.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._held: Counter[str] = Counter()
+        self._all = 0
+
+    @contextmanager
+    def hold(self, ledger: Ledger, analyst: str, needed: int) -> Iterator[None]:
+        with self._changed:
+            self._changed.wait_for(lambda: self._has_room(ledger, analyst, needed))
+            self._held[analyst] += needed
+            self._all += needed
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._held[analyst] -= needed
+                self._all -= needed
+                self._changed.notify_all()
+
+    def _has_room(self, ledger: Ledger, analyst: str, needed: int) -> bool:
+        found = ledger.budgets(analyst)
+        bounds = (
+            ("the server", found.everyone, self._all),
+            (analyst, found.analyst, self._held[analyst]),
+            ("the group", found.group, 0),
+        )
+        for whose, budget, _ in bounds:
+            if budget is not None and budget.left < needed:
+                raise ExhaustedError(whose, needed, budget.left)
+        return all(budget is None or budget.left - held >= needed for _, budget, held in bounds)
