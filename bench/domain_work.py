@@ -16,6 +16,7 @@ import numpy as np
 from voile.engines.duckdb.domain import Domain
 from voile.query.domain import DomainSums
 from voile.query.predicate import And, Atom, Or, Predicate, Term
+from voile.query.text import read_back
 from voile.schema import Attribute, Range, Schema
 
 CLAUSES = 20
@@ -44,7 +45,7 @@ def predicate(case: str, size: int) -> tuple[str, Predicate]:
     """The attributes of a case, and its condition."""
 
     def atom(sql: str) -> Atom:
-        return Atom(sql, tuple(sorted({c for c in sql if c.isalpha()})))
+        return Atom(read_back(sql), tuple(sorted({c for c in sql if c.isalpha()})))
 
     if case == "chain":
         return "abcd", And((atom("a < b"), atom("b < c"), atom("c < d")))
@@ -53,7 +54,9 @@ def predicate(case: str, size: int) -> tuple[str, Predicate]:
     if case == "sum":
         return "abcde", atom("a + b + c + d + e < 100")
     parts = [
-        And(tuple(Atom(f"{n} BETWEEN {i} AND {j}", (n,)) for n, (i, j) in clause.items()))
+        And(
+            tuple(Atom(read_back(f"{n} BETWEEN {i} AND {j}"), (n,)) for n, (i, j) in clause.items())
+        )
         for clause in clauses(size)
     ]
     return "abcdef", Or(tuple(parts))
@@ -83,7 +86,7 @@ def total(sums: DomainSums, term: Term) -> int | float:
 
 def sql_of(part: Predicate) -> str:
     if isinstance(part, Atom):
-        return part.sql
+        return part.canonical
     word = " AND " if isinstance(part, And) else " OR "
     return "(" + word.join(map(sql_of, part.parts)) + ")"
 

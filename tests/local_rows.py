@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
@@ -20,13 +20,20 @@ from voile.answering.local.source import LocalSource, Method
 from voile.answering.local.work import LocalWork, answer_local
 from voile.arrays import Floats
 from voile.engines import open_rows
+from voile.engines.duckdb.rendering import (
+    condition_sql,
+    guarded,
+    key_sql,
+    product_sql,
+    sum_sql,
+)
 from voile.engines.encode import values_at
 from voile.engines.parquet import write_part
 from voile.estimate import Answer
 from voile.query import DomainSums, parse
 from voile.query.formula import Total
-from voile.query.predicate import ROW
-from voile.query.rows import RowSums
+from voile.query.predicate import ROW, Expression, Predicate
+from voile.query.rows import Key, RowSums, Shifted, WeightedTerm
 from voile.schema import Schema, TupleIndex
 
 Whole = npt.NDArray[np.int64]
@@ -55,15 +62,13 @@ class EachRow:
         self.truth.execute("create table t as select * from given")
         self._kept: dict[str, list[pa.Table]] = {}
 
-    def histogram(self, keys: Sequence[str], sums: Sequence[str]) -> pa.Table:
-        named = [f"{key} AS k{i}" for i, key in enumerate(keys)]
-        named += [f"{total} AS s{i}" for i, total in enumerate(sums)]
-        return self._of("TRUE", named, len(keys))
+    def histogram(self, keys: Sequence[Key], products: Sequence[Sequence[Shifted]]) -> pa.Table:
+        return self._of("TRUE", named(keys, map(product_sql, products)), len(keys))
 
-    def sums(self, where: str, keys: Sequence[str], sums: Sequence[str]) -> RowSums:
-        named = [f"{key} AS k{i}" for i, key in enumerate(keys)]
-        named += [f"{total} AS s{i}" for i, total in enumerate(sums)]
-        found = self._of(where, named, len(keys))
+    def sums(
+        self, where: Predicate | None, keys: Sequence[Expression], sums: Sequence[WeightedTerm]
+    ) -> RowSums:
+        found = self._of(condition_sql(where), named(keys, map(sum_sql, sums)), len(keys))
         columns = [column.to_pylist() for column in found.columns]
         if not keys and not found.num_rows:
             return RowSums((), np.zeros((1, len(sums))))
@@ -215,10 +220,18 @@ class Column:
         return result
 
 
+def named(keys: Sequence[Key], sums: Iterable[str]) -> list[str]:
+    """Columns of a histogram: k0, k1, … and s0, s1, …"""
+    found = [f"{key_sql(key)} AS k{i}" for i, key in enumerate(keys)]
+    return [*found, *(f"{total} AS s{i}" for i, total in enumerate(sums))]
+
+
 class InMemory:
     """The rows of a release in memory, so that thousands of tables can be asked."""
 
     scored = False
+    count = "count(*)"
+    """What counts rows."""
 
     def __init__(self, schema: Schema, folder: Path) -> None:
         self.schema = schema
@@ -234,16 +247,18 @@ class InMemory:
         values = [values_at(a, c) for a, c in zip(self.schema, codes, strict=True)]
         self._con.register("given", pa.table(values, list(self.schema.names)))
 
-    def histogram(self, keys: Sequence[str], sums: Sequence[str]) -> pa.Table:
-        named = [f"{key} AS k{i}" for i, key in enumerate(keys)]
-        named += [f"{total} AS s{i}" for i, total in enumerate(sums)]
+    def histogram(self, keys: Sequence[Key], products: Sequence[Sequence[Shifted]]) -> pa.Table:
+        sums = [product_sql(factors) if factors else self.count for factors in products]
         grouped = f" GROUP BY {', '.join(f'k{i}' for i in range(len(keys)))}" if keys else ""
-        sql = f'SELECT {", ".join(named)} FROM given AS "{ROW}"{grouped}'
+        sql = f'SELECT {", ".join(named(keys, sums))} FROM given AS "{ROW}"{grouped}'
         return self._con.sql(sql).to_arrow_table()
 
-    def sums(self, where: str, keys: Sequence[str], sums: Sequence[str]) -> RowSums:
+    def sums(
+        self, where: Predicate | None, keys: Sequence[Expression], sums: Sequence[WeightedTerm]
+    ) -> RowSums:
         grouped = f" GROUP BY {', '.join(str(1 + i) for i in range(len(keys)))}" if keys else ""
-        sql = f'SELECT {", ".join([*keys, *sums])} FROM given AS "{ROW}" WHERE {where}{grouped}'
+        listed = ", ".join([*map(guarded, keys), *map(sum_sql, sums)])
+        sql = f'SELECT {listed} FROM given AS "{ROW}" WHERE {condition_sql(where)}{grouped}'
         rows = self._con.execute(sql).fetchall()
         numbers = np.array([row[len(keys) :] for row in rows], float).reshape(len(rows), len(sums))
         return RowSums(tuple([row[i] for row in rows] for i in range(len(keys))), numbers)

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.sampling import proportion_at_least
+from tests.trees import expression_of
 from voile.answering.arithmetic import Affine, Ratio, as_ratio, evaluate
 from voile.answering.columns import APPROXIMATE, edge
 from voile.answering.estimator import Estimator
@@ -22,9 +23,9 @@ from voile.arrays import Floats
 from voile.mechanisms import AlphaBeta
 from voile.mechanisms.deviation import geometric_scale
 from voile.query.formula import Call, Formula, Number, Quantile, Total, covariance, square_root
-from voile.query.predicate import Expression, Term
+from voile.query.predicate import Term
 
-VALUE = Expression('"x"', ("x",))
+VALUE = expression_of('"x"', ("x",))
 COUNT, SUM, SQUARES = Term(), Term(None, (VALUE,)), Term(None, (VALUE, VALUE))
 MEAN = Call("/", (Total(SUM), Total(COUNT)))
 STDDEV = square_root(covariance(Total(SQUARES), Total(SUM), Total(SUM), Total(COUNT), sample=False))
@@ -296,6 +297,6 @@ def test_edges_are_found_or_infinite() -> None:
 
 
 def test_products_of_terms_do_not_depend_on_order() -> None:
-    other = Expression('"y"', ("y",))
+    other = expression_of('"y"', ("y",))
     left, right = Term(None, (VALUE,)), Term(None, (other,))
     assert product(left, right) == product(right, left)

@@ -25,9 +25,8 @@ from voile.errors import PromiseError, QueryError, ReleaseError, TableError, Usa
 from voile.kinds.counts.counting import counted
 from voile.kinds.counts.manifest import ConjunctManifest, ConjunctParameters
 from voile.kinds.counts.release import file_schema
-from voile.kinds.counts.steps import count_table
+from voile.kinds.counts.steps import check_sizes, count_table
 from voile.kinds.counts.terms import CHANGE, promise_for_delta, promise_for_rho
-from voile.kinds.counts.wish import check_sizes
 from voile.kinds.manifest import File
 from voile.noise import Key
 from voile.noise.keyed import first_side
@@ -52,8 +51,8 @@ def frame() -> pd.DataFrame:
 
 
 def published(frame: pd.DataFrame, **more: Any) -> ConjunctRelease:
-    wish = {"rho": 0.2, "simulate_seed": SEED, "name": "people"} | more
-    return voile.publish(frame, method="conjuncts", **wish)
+    options: dict[str, Any] = {"rho": 0.2, "simulate_seed": SEED, "name": "people"} | more
+    return voile.publish(frame, method="conjuncts", **options)
 
 
 def true_counts(frame: pd.DataFrame, release: ConjunctRelease, some: tuple[str, ...]) -> Any:
@@ -363,26 +362,26 @@ def test_description_shows_both_ways(frame: pd.DataFrame) -> None:
 
 
 @pytest.mark.parametrize(
-    ("wish", "error", "match"),
+    ("options", "error", "match"),
     [
-        ({"arity": 0}, UsageError, "--arity 0"),
+        ({"arity": 0}, UsageError, "arity=0"),
         ({"arity": 4}, UsageError, "more than the 3 columns"),
-        ({"subsets": 1}, UsageError, "--subsets 1"),
-        ({"subsets": 3, "direct": True}, UsageError, "does not go with --direct"),
+        ({"subsets": 1}, UsageError, "subsets=1"),
+        ({"subsets": 3, "direct": True}, UsageError, "does not go with direct="),
         ({"rho": 1.0, "delta": 1.0}, UsageError, "both given"),
-        ({"rho": math.nan}, UsageError, "not above 0"),
+        ({"rho": math.nan}, UsageError, "not a finite number"),
         ({"rho": None, "delta": -1.0}, UsageError, "δ = -1"),
         ({"eta": 0.7}, UsageError, "η = 0.7"),
         ({"noise": "uniform"}, UsageError, "'uniform' is not known"),
         ({"columns": ["sex", "none"]}, UsageError, "no column 'none'"),
-        ({"nulls": "maybe"}, UsageError, "nulls 'maybe'"),
+        ({"nulls": "maybe"}, UsageError, "nulls='maybe'"),
         ({"rho": 50.0, "direct": True}, PromiseError, "so little that it excludes"),
         ({"k": 3}, UsageError, "no option 'k'"),
     ],
 )
-def test_refused(wish: dict[str, Any], error: type, match: str, frame: pd.DataFrame) -> None:
+def test_refused(options: dict[str, Any], error: type, match: str, frame: pd.DataFrame) -> None:
     with pytest.raises(error, match=match):
-        published(frame, **wish)
+        published(frame, **options)
 
 
 def test_too_much_is_refused() -> None:

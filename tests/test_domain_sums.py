@@ -22,11 +22,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.trees import atom_of, expression_of
 from voile.engines.duckdb.domain import Domain
+from voile.engines.duckdb.rendering import as_double, condition_sql, guarded
 from voile.engines.encode import ARROW
 from voile.errors import QueryError
 from voile.query.domain import DomainSums, Weights, component_sum, intervals
-from voile.query.predicate import And, Atom, Expression, Or, Predicate, Term, to_sql
+from voile.query.predicate import And, Atom, Expression, Or, Predicate, Term
 from voile.schema import Attribute, Bins, Range, Schema, Values
 
 # ---------------------------------------------------------------------- small schemas, listed
@@ -163,7 +165,7 @@ class Writer:
             except duckdb.Error:
                 continue
             names = self.listed.schema.names
-            found.append(Expression(sql, tuple(n for n in names if quoted(n) in sql)))
+            found.append(expression_of(sql, tuple(n for n in names if quoted(n) in sql)))
         return found
 
     def key(self) -> str:
@@ -192,7 +194,7 @@ def questions(*, joint: bool) -> st.SearchStrategy[Question]:
 def questions_on(one: Listed, seed: int, joint: bool) -> st.SearchStrategy[Question]:
     """Questions with atoms on several attributes more often than not, or never."""
     writer = Writer(one, Random(seed))  # noqa: S311
-    atoms = [Atom(e.sql, e.attributes) for e in writer.bound(writer.atom, COUNT)]
+    atoms = [Atom(e.node, e.attributes) for e in writer.bound(writer.atom, COUNT)]
     wanted = [atom for atom in atoms if (len(atom.attributes) > 1) is joint]
     values = st.sampled_from(writer.bound(writer.value, 40))
     keys = st.sampled_from(writer.bound(writer.key, 40))
@@ -233,9 +235,9 @@ def random_weights(schema: Schema, seed: int) -> Weights:
 def tuple_values(question: Question) -> npt.NDArray[np.float64]:
     """1[predicate] · Π values · weight on each tuple of the listed domain."""
     predicate, values = question.term.predicate, question.term.values
-    condition = to_sql(predicate) if predicate else "TRUE"
+    condition = condition_sql(predicate)
     asked = [f"coalesce({condition}, false)"]
-    asked += [f"coalesce(CAST(TRY({v.sql}) AS DOUBLE), 0)" for v in values]
+    asked += [f"coalesce({as_double(v)}, 0)" for v in values]
     columns = [c.cast(pa.float64()).to_numpy() for c in question.listed.columns(asked)]
     result = np.prod([np.where(np.isfinite(c), c, 0) for c in columns], axis=0)
     if question.weights is None:
@@ -256,7 +258,7 @@ def check(question: Question, sums: DomainSums) -> None:
         if question.weights is None and not question.term.values:
             assert isinstance(found.total, int) and found.total == int(truth.sum())
         return
-    columns = question.listed.columns([f"TRY({g.sql})" for g in question.groups])
+    columns = question.listed.columns(list(map(guarded, question.groups)))
     codes = []
     for column, keys in zip(columns, found.keys, strict=True):
         values = column.to_pylist()
@@ -323,7 +325,7 @@ def test_more_clauses_than_a_machine_word_has_bits() -> None:
     clauses = [
         And(
             tuple(
-                Atom(f'"{c}" = {rng.integers(1, 10)}', (c,))
+                atom_of(f'"{c}" = {rng.integers(1, 10)}', (c,))
                 for c in rng.permutation([*"abcde"])[:3]
             )
         )
@@ -344,7 +346,7 @@ def numbers_schema(size: int, count: int) -> Schema:
 def atom(sql: str) -> Atom:
     """An atom on attributes of one letter."""
     names = sorted(set(re.findall(r"\b[a-h]\b", sql)))
-    return Atom(re.sub(r"\b([a-h])\b", r'"\1"', sql), tuple(names))
+    return atom_of(re.sub(r"\b([a-h])\b", r'"\1"', sql), tuple(names))
 
 
 def every(*sqls: str) -> Predicate:
@@ -396,7 +398,7 @@ def test_known_counts(name: str) -> None:
 def test_counts_of_any_size_are_whole_numbers() -> None:
     names = [f"x{i}" for i in range(200)]
     schema = Schema(tuple(Attribute(n, "boolean", Values((False, True))) for n in names))
-    (found,) = sums_of(schema).sums([Term(Atom('"x3" = "x5"', ("x3", "x5")))])
+    (found,) = sums_of(schema).sums([Term(atom_of('"x3" = "x5"', ("x3", "x5")))])
     assert found.total == 2**199
     (found,) = sums_of(schema).sums([Term()])
     assert found.total == 2**200
@@ -404,10 +406,10 @@ def test_counts_of_any_size_are_whole_numbers() -> None:
 
 def test_a_question_without_attributes() -> None:
     schema = numbers_schema(10, 2)
-    yes, no, value = Atom("1 < 2", ()), Atom("NULL", ()), Expression("3", ())
+    yes, no, value = atom_of("1 < 2", ()), atom_of("NULL", ()), expression_of("3", ())
     found = sums_of(schema).sums([Term(yes), Term(no), Term(yes, (value,))])
     assert [f.total for f in found] == [100, 0, 300.0]
-    (grouped,) = sums_of(schema).sums([Term(yes)], [Expression("7", ())])
+    (grouped,) = sums_of(schema).sums([Term(yes)], [expression_of("7", ())])
     assert grouped.keys == ([7],) and grouped.at([np.array([0])]).tolist() == [100.0]
 
 
@@ -438,9 +440,9 @@ def test_sampled_groups_are_within_their_errors(batch: int | None) -> None:
         weights = Weights(rng.random(batch), tables)
     term = Term(
         every("a * b + c > 60"),
-        (Expression('"a" - 8', ("a",)), Expression('"b" * "c"', ("b", "c"))),
+        (expression_of('"a" - 8', ("a",)), expression_of('"b" * "c"', ("b", "c"))),
     )
-    groups = (Expression('"a" % 3', ("a",)), Expression('"b" + "c" > 20', ("b", "c")))
+    groups = (expression_of('"a" % 3', ("a",)), expression_of('"b" + "c" > 20', ("b", "c")))
     codes = [np.repeat(np.arange(3), 2), np.tile(np.arange(2), 3)]
     (exact,) = sums_of(schema).sums([term], groups, weights)
     with pytest.MonkeyPatch.context() as patch:
@@ -475,7 +477,7 @@ def test_memory_is_planned_before_it_is_used() -> None:
 
 def test_plans_can_be_read_and_stored() -> None:
     schema = numbers_schema(1000, 6)
-    predicate = And((atom("a < b"), Or((atom("b < c"), atom("d = 3"))), atom("e = 1")))
+    predicate: Predicate = And((atom("a < b"), Or((atom("b < c"), atom("d = 3"))), atom("e = 1")))
     plan = sums_of(schema).explain(Term(predicate))
     assert [part.method for part in plan.parts] == ["contraction", "product"]
     assert plan.free == ("f",)
@@ -515,8 +517,8 @@ def test_an_expression_that_fails_on_some_values_is_null_there() -> None:
     engine = Domain(con, schema)
     found = engine.evaluate(
         [
-            Expression('6 // "x" + 6 // "x"', ("x",)),
-            Expression('"x" // "y" = "x" // "y"', ("x", "y")),
+            expression_of('6 // "x" + 6 // "x"', ("x",)),
+            expression_of('"x" // "y" = "x" // "y"', ("x", "y")),
         ]
     )
     assert found[0].to_pylist() == [-12, None, 12, 6, 4]
@@ -526,22 +528,22 @@ def test_an_expression_that_fails_on_some_values_is_null_there() -> None:
 def test_subqueries_keep_the_order_of_the_domain() -> None:
     schema = numbers_schema(5000, 1)
     engine = Domain(duckdb.connect(), schema)
-    (found,) = engine.evaluate([Expression('"a" IN (SELECT 7 * range FROM range(100))', ("a",))])
+    (found,) = engine.evaluate([expression_of('"a" IN (SELECT 7 * range FROM range(100))', ("a",))])
     assert np.flatnonzero(found.to_numpy(zero_copy_only=False)).tolist() == list(range(6, 694, 7))
     with pytest.raises(QueryError, match="cannot be computed"):
-        engine.evaluate([Expression('"a" IN (SELECT no FROM nothing)', ("a",))])
+        engine.evaluate([expression_of('"a" IN (SELECT no FROM nothing)', ("a",))])
 
 
 def test_words_in_quotes_are_no_subqueries() -> None:
     schema = Schema((Attribute("exists", "categorical", Values(("7", "(select 1)", "it''s"))),))
     engine = Domain(duckdb.connect(), schema)
     (found,) = engine.evaluate(
-        [Expression("CAST(\"exists\" AS INT) < 9 OR 'not exists' = ''", ("exists",))]
+        [expression_of("CAST(\"exists\" AS INT) < 9 OR 'not exists' = ''", ("exists",))]
     )
     assert found.to_pylist() == [True, None, None]
 
 
 def test_values_that_are_no_numbers_add_nothing() -> None:
     schema = Schema((Attribute("v", "numeric", Values((0.0, 1.0, 4.0)), null=True),))
-    (found,) = sums_of(schema).sums([Term(None, (Expression('sqrt("v" - 1)', ("v",)),))])
+    (found,) = sums_of(schema).sums([Term(None, (expression_of('sqrt("v" - 1)', ("v",)),))])
     assert found.total == pytest.approx(math.sqrt(3))

@@ -209,7 +209,7 @@ def test_presence_is_that_of_the_ranges_that_are_shown(method: Any) -> None:
 @pytest.mark.parametrize("method", ["fulldomain", "suppress", "trivial"])
 def test_other_methods_keep_k_as_it_is_shown(method: Any) -> None:
     roles = {**ROLES, "qi": ["age", "zip"], "identifiers": ["id", "income", "born"]}
-    limit = {} if method == "trivial" else {"suppression": 0.3}
+    limit: dict[str, Any] = {} if method == "trivial" else {"suppression": 0.3}
     release = voile.publish(people(), method=method, k=7, **limit, **roles)
     assert shown_classes(release).min() >= 7
     assert release.rows + release.manifest.parameters.removed == 600
@@ -498,7 +498,7 @@ def reseal(folder: Path, data: dict[str, Any]) -> None:
     ("options", "said"),
     [
         ({"qi": []}, "no quasi-identifiers"),
-        ({"qi": ["age", "ill"]}, "'ill' is in --qi and in --sensitive"),
+        ({"qi": ["age", "ill"]}, "'ill' is in qi= and in sensitive="),
         ({"qi": ["age", "zipp", "income", "born"]}, "no column 'zipp'"),
         ({"insensitive": []}, "it was not said what these columns are: ward"),
         ({"k": None}, "nothing was asked of the classes"),
@@ -508,22 +508,22 @@ def reseal(folder: Path, data: dict[str, Any]) -> None:
         ({"l": {"illness": 2}}, "'illness'"),
         ({"t": -1}, "t"),
         ({"method": "mondriaan"}, "mondriaan"),
-        ({"recode": "hide"}, "recode 'hide'"),
-        ({"cuts": "random"}, "cuts 'random'"),
-        ({"method": "fulldomain", "cuts": "median"}, "--cuts belongs to --method mondrian"),
-        ({"suppression": 0.1}, "--suppression belongs to --method fulldomain"),
-        ({"presence": (0.1, 0.2)}, "--presence and --population go together"),
+        ({"recode": "hide"}, "recode='hide'"),
+        ({"cuts": "random"}, "cuts='random'"),
+        ({"method": "fulldomain", "cuts": "median"}, "cuts= belongs to method='mondrian'"),
+        ({"suppression": 0.1}, "suppression= belongs to method='fulldomain'"),
+        ({"presence": (0.1, 0.2)}, "presence= and population= go together"),
         ({"method": "anatomy", "recode": "generalize"}, "makes buckets"),
         ({"sensitive": [], "insensitive": ["ward", "ill", "paid"], "recode": "bucketize"}, "none"),
         ({"hierarchies": {"agee": "x.csv"}}, "'agee'"),
         ({"nulls": "maybe"}, "'maybe'"),
         ({"kk": 3}, "there is no option 'kk'"),
-        ({"t_distance": "emd-equal"}, "--t-distance emd-equal is given, and --t is not"),
-        ({"l_measure": "entropy"}, "--l-measure entropy is given, and --l is not"),
+        ({"t_distance": "emd-equal"}, "t_distance='emd-equal' is given, and t= is not"),
+        ({"l_measure": "entropy"}, "l_measure='entropy' is given, and l= is not"),
         ({"t": 0.2, "t_distance": "emd-ordered"}, "the values of 'ill' have no order"),
     ],
 )
-def test_wrong_wishes_are_refused_in_words(options: dict[str, Any], said: str) -> None:
+def test_wrong_options_are_refused_in_words(options: dict[str, Any], said: str) -> None:
     wish = {**ROLES, "method": "mondrian", "k": 5, **options}
     with pytest.raises(VoileError) as error:
         voile.publish(people(), **wish)

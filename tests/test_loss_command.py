@@ -16,12 +16,13 @@ from tests.running import voile
 from voile.engines import connect
 from voile.errors import VoileError
 from voile.evaluate.losses.measure import losses
-from voile.evaluate.losses.other_kinds import told_by_rows, told_by_view
-from voile.evaluate.losses.posteriors import revealed, worst_divergence
 from voile.evaluate.losses.utility_loss import estimated
 from voile.hierarchies import default_levels
 from voile.kinds.classes.grouping import group_table
+from voile.kinds.perturbed.losses import told_by_rows
 from voile.kinds.perturbed.perturbing import perturb
+from voile.kinds.posteriors import revealed, worst_divergence
+from voile.kinds.views.losses import told_by_view
 from voile.kinds.views.steps import publish_table
 from voile.privacy import LikelihoodRatio
 from voile.privacy.divergence import jensen_shannon

@@ -26,7 +26,6 @@ from voile.evaluate.losses.accuracy import (
     majority_accuracy,
     naive_bayes_accuracy,
 )
-from voile.evaluate.losses.blocks import Boxes, Points, Products, Undone
 from voile.evaluate.losses.class_measures import (
     average_class_size,
     discernibility,
@@ -38,6 +37,7 @@ from voile.evaluate.losses.class_measures import (
 from voile.evaluate.losses.joint import joint_divergence
 from voile.evaluate.losses.queries import answers, draw_queries, relative_error, workload
 from voile.evaluate.losses.utility_loss import estimated, population_losses
+from voile.kinds.blocks import Boxes, Points, Products, Undone
 from voile.noise import Key
 from voile.privacy.requirements import K, L, Requirement, Semantic, T
 from voile.recoding import Recode, Shown, Units, shown

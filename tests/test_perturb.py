@@ -231,7 +231,7 @@ def test_verify_refuses_changed_rows(tmp_path: Path) -> None:
         verify(tmp_path / "r.voile")
 
 
-# ---------------------------------------------------------------------- what is wished for
+# ---------------------------------------------------------------------- what is asked for
 
 
 def test_retention_by_column_and_columns_that_are_public() -> None:
@@ -333,13 +333,13 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"retention": math.nan}, "retention is nan"),
     ({"retention": "half"}, "retention is 'half'"),
     ({"retention": {"seks": 0.5}}, "no column 'seks'"),
-    ({"retention": 0.5, "replace": "random"}, "replace 'random'"),
-    ({"retention": 0.5, "replace": {"grade": "random"}}, "replace 'random' for 'grade'"),
+    ({"retention": 0.5, "replace": "random"}, "replace='random'"),
+    ({"retention": 0.5, "replace": {"grade": "random"}}, "replace='random' for 'grade'"),
     ({"retention": 0.5, "replace": {"nobody": "swap"}}, "no column 'nobody'"),
-    ({"retention": 0.5, "nulls": "maybe"}, "nulls 'maybe'"),
-    ({"retention": 0.5, "suppress_below": 1}, "suppresses nothing"),
+    ({"retention": 0.5, "nulls": "maybe"}, "nulls='maybe'"),
+    ({"retention": 0.5, "suppress_below": 1}, "suppress_below=1 must be at least 2"),
     ({"retention": 1e-17}, "must lie in"),
-    ({"retention": 0.5, "most_epsilon": 0}, "must be positive"),
+    ({"retention": 0.5, "most_epsilon": 0}, "must be above 0"),
     ({"retention": {"sex": 0.5}, "whole_rows": True}, "one coin"),
     ({"retention": 0.5, "whole_rows": True, "replace": "swap"}, "uniform tuples"),
     ({"retention": 0.5, "colums": ["sex"]}, "no option 'colums'"),
@@ -351,7 +351,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 
 @pytest.mark.parametrize(("wish", "message"), WRONG)
-def test_wrong_wishes_are_refused_with_what_is_wrong(wish: dict[str, Any], message: str) -> None:
+def test_wrong_options_are_refused_with_what_is_wrong(wish: dict[str, Any], message: str) -> None:
     with pytest.raises(VoileError, match=message):
         perturb_table(people(20), **({"schema": SMALL} | wish))
 

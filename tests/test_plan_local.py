@@ -21,16 +21,13 @@ from voile.cli import app
 from voile.errors import PromiseError, TableError, UsageError, VoileError
 from voile.evaluate.planning import local_plot
 from voile.evaluate.planning.local import plan_local
-from voile.evaluate.planning.local_measure import Cut, Sample, measure, tuple_beliefs
-from voile.evaluate.planning.local_options import (
+from voile.evaluate.planning.local_choice import (
     Condition,
-    LocalWish,
     clients_needed,
     conjunction_variance,
     count_variance,
     identity_variance,
     largest_variance,
-    parse_breach,
     reached_error,
     retention_needed,
     rows_by_hoeffding,
@@ -39,6 +36,8 @@ from voile.evaluate.planning.local_options import (
     worst_joint_variance,
     worst_variance,
 )
+from voile.evaluate.planning.local_measure import Cut, Sample, measure, tuple_beliefs
+from voile.options.planning import LocalPlanOptions, parse_breach
 from voile.privacy.guarantees import Breach, SBreach
 from voile.privacy.local import (
     amplification,
@@ -401,13 +400,13 @@ def test_one_coin_for_the_row_keeps_the_same_wish(wish: dict[str, Any]) -> None:
     found = plan_local(schema=SMALL, **wish)
     assert found.whole_row is not None
     ratio = amplification(found.whole_row, Fraction(1, SMALL.size))
-    assert found.wish.epsilon is None or epsilon_of(ratio) <= found.wish.epsilon
-    assert found.wish.breach is None or prevents(ratio, found.wish.breach)
+    assert found.options.epsilon is None or epsilon_of(ratio) <= found.options.epsilon
+    assert found.options.breach is None or prevents(ratio, found.options.breach)
     assert epsilon_of(ratio) == pytest.approx(found.beliefs.epsilon, rel=1e-5)
-    if found.wish.retention:  # as short as it is shown, and not above the row's
+    if found.options.retention:  # as short as it is shown, and not above the row's
         assert ratio is not None and found.beliefs.ratio is not None
         assert ratio <= found.beliefs.ratio
-        assert found.whole_row < found.wish.retention
+        assert found.whole_row < found.options.retention
 
 
 @pytest.mark.parametrize(
@@ -479,11 +478,13 @@ def test_errors_of_a_plan_are_those_of_its_least_retained_columns() -> None:
     ids=str,
 )
 def test_an_error_out_of_reach_is_refused_and_each_hint_is_feasible(wish: dict[str, Any]) -> None:
-    asked = wish | {"breach": parse_breach(wish["breach"])} if "breach" in wish else wish
+    asked = (
+        wish | {"breach": parse_breach("--breach", wish["breach"])} if "breach" in wish else wish
+    )
     common: dict[str, Any] = {"schema": SMALL, "rows": 2_000, "error": 0.05}
     with pytest.raises(PromiseError, match=r"not ±0\.05") as refused:
         plan_local(**(common | asked))
-    hints = dict(re.findall(r"--([a-z-]+) ([\d.e+-]+)", refused.value.hint))
+    hints = dict(re.findall(r"([a-z_]+)=([\d.e+-]+)", refused.value.hint))
     assert "rows" in hints and len(hints) >= 2
     for name, value in hints.items():
         key = name.replace("-", "_")
@@ -495,19 +496,19 @@ def test_an_error_out_of_reach_is_refused_and_each_hint_is_feasible(wish: dict[s
 @pytest.mark.parametrize(
     ("wish", "words"),
     [
-        ({}, "nothing is wished for"),
-        ({"epsilon": 1.0, "retention": 0.5}, "two wishes"),
+        ({}, "nothing is asked for"),
+        ({"epsilon": 1.0, "retention": 0.5}, "two promises"),
         ({"relative": 2.0, "epsilon": 1.0}, "about a breach"),
         ({"epsilon": -1.0}, "epsilon = -1"),
         ({"epsilon": math.inf}, "epsilon"),
         ({"epsilon_column": math.nan}, "epsilon"),
-        ({"retention": 1.0}, "retention 1 must"),
-        ({"retention": 0.0}, "retention 0 must"),
-        ({"epsilon": 1.0, "error": 2.0}, "error 2.0"),
-        ({"epsilon": 1.0, "confidence": 1.0}, "confidence 1"),
-        ({"epsilon": 1.0, "share": "half"}, "share 'half'"),
+        ({"retention": 1.0}, "retention=1.0 must lie in (0, 1)"),
+        ({"retention": 0.0}, "retention=0.0 must"),
+        ({"epsilon": 1.0, "error": 2.0}, "error=2.0"),
+        ({"epsilon": 1.0, "confidence": 1.0}, "confidence=1.0"),
+        ({"epsilon": 1.0, "share": "half"}, "share='half'"),
         ({"error": 0.01}, "without a number of rows"),
-        ({"epsilon": 1.0, "rows": 0}, "--rows 0"),
+        ({"epsilon": 1.0, "rows": 0}, "rows=0"),
         ({"epsilon": 1.0, "columns": ["age", "age"]}, "named twice"),
         ({"breach": Breach(0.1, 0.9), "relative": -1.0}, "s = -1"),
     ],
@@ -529,14 +530,14 @@ def test_a_promise_that_leaves_nothing_is_refused() -> None:
 def test_an_error_that_only_raw_rows_have_is_refused() -> None:
     with pytest.raises(PromiseError, match="sent as they are") as refused:
         plan_local(schema=SMALL, error=1e-5, rows=5)
-    error = float(re.findall(r"--error ([\d.]+)", refused.value.hint)[0])
+    error = float(re.findall(r"error=([\d.]+)", refused.value.hint)[0])
     assert max(plan_local(schema=SMALL, error=error, rows=5).retentions) < 1
 
 
 @pytest.mark.parametrize("text", ["0.1", "0.1;0.9", "a,b", "0.1,0.5,0.9", ""])
 def test_breaches_that_are_not_two_numbers_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="not two numbers"):
-        parse_breach(text)
+        parse_breach("--breach", text)
 
 
 def test_retentions_are_short_and_on_the_safe_side() -> None:
@@ -548,8 +549,8 @@ def test_retentions_are_short_and_on_the_safe_side() -> None:
 
 
 def test_only_one_of_the_promises_is_a_wish_by_error() -> None:
-    assert LocalWish(error=0.1).is_by_error
-    assert not LocalWish(error=0.1, retention=0.5).is_by_error
+    assert LocalPlanOptions(error=0.1).is_by_error
+    assert not LocalPlanOptions(error=0.1, retention=0.5).is_by_error
 
 
 # ---------------------------------------------------------------------- with a table
@@ -666,7 +667,7 @@ def test_what_is_drawn_are_the_plans_own_numbers() -> None:
         assert point["belief"] == pytest.approx(column.beliefs.after[1])
     assert all(0.1 <= line["belief"] <= 1 for line in lines)
     chart = local_plot.draw(found).to_dict()
-    assert "wished: ±0.9" in json.dumps(chart, ensure_ascii=False)
+    assert "requested: ±0.9" in json.dumps(chart, ensure_ascii=False)
     alone = plan_local(schema=SMALL.select(["age"]), retention=0.3)
     assert local_plot.belief_data(alone)[0] == ["age (74 values)"]
     assert "1 column," in json.dumps(local_plot.draw(alone).to_dict())

@@ -549,7 +549,7 @@ def test_the_line_that_is_printed_publishes(people: str, tmp_path: Path) -> None
     best = found.strongest
     assert best is not None
     assert best.smallest_posterior is not None
-    line = found.command(best.smallest_posterior.wish)
+    line = found.command(best.smallest_posterior.options)
     target = tmp_path / "made.voile"
     done = run([*shlex.split(line)[1:], "-o", str(target), "--json"])
     assert done.returncode == 0, done.stderr
@@ -576,7 +576,7 @@ def test_where_nothing_works_it_says_so_with_the_theorems(people: str) -> None:
     assert "below what αβ can have on this table" in refusal.value.message
     assert "Theorem 2.6" in refusal.value.message
     assert "no constant is known" in refusal.value.message
-    nearest = float(refusal.value.hint.split("--max-error ")[1].split(",")[0])
+    nearest = float(refusal.value.hint.split("max_error=")[1].split(",")[0])
     again = small(people, max_error=nearest).strongest
     assert again is not None
     assert again.smallest_posterior or again.largest_prior
@@ -653,7 +653,7 @@ def test_pictures(people: str, tmp_path: Path) -> None:
     picture = path.read_text()
     assert picture.startswith("<svg")
     assert "not for publication" in picture
-    assert "wished: 50" in picture
+    assert "requested: 50" in picture
     with pytest.raises(UsageError, match="exists already"):
         plot.write(found, path, overwrite=False)
     write(boundary_of(people), tmp_path / "boundary.html", overwrite=False)
@@ -665,15 +665,15 @@ def test_pictures(people: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("wrong", "kind", "words"),
     [
-        ({"max_error": 0.0}, UsageError, "max-error 0.0 must be a number above 0"),
-        ({"max_error": math.nan}, UsageError, "max-error nan"),
+        ({"max_error": 0.0}, UsageError, "max_error=0.0 must be above 0"),
+        ({"max_error": math.nan}, UsageError, "max_error=nan"),
         ({"on": ["select age from p"]}, UsageError, "age"),
         ({"on": ["select count(*) from p where hight > 3"]}, UsageError, "hight"),
-        ({"prior_factor": 3.0}, UsageError, "a prior and a prior factor"),
+        ({"prior_factor": 3.0}, UsageError, "prior= and prior_factor= were both given"),
         ({"posterior": 1.5}, UsageError, "posterior γ = 1.5"),
         ({"prior": 0.5}, PromiseError, "prior d = 0.5 is not below posterior"),
         ({"retention": 0.99}, PromiseError, "retention 0.99 is too large"),
-        ({"adversary": "nosy"}, UsageError, "adversary 'nosy' is not known"),
+        ({"adversary": "nosy"}, UsageError, "adversary='nosy' is not known"),
         ({"columns": ["age", "hight"]}, UsageError, "no column 'hight'"),
         ({"rows": "set"}, TableError, "repeat another row"),
         ({"noise_prior": "product"}, UsageError, "noise that has a shape"),
@@ -697,7 +697,7 @@ def test_wrong_wishes_are_refused(
         (["plan", "nowhere.csv"], 2, "nowhere.csv"),
         (["plan", "PEOPLE", "-o", "plan.bmp"], 2, "ends in .bmp"),
         (["plan", "PEOPLE", "-o", "there/is/none.png"], 2, "there is no folder"),
-        (["plan", "PEOPLE", "--nulls", "maybe"], 2, "--nulls 'maybe' is not known"),
+        (["plan", "PEOPLE", "--nulls", "maybe"], 2, "--nulls maybe is not known"),
         (["plan", "PEOPLE", "--adversary", "arbitrary"], 1, "Theorem 6.1"),
         (["boundary", "PEOPLE", "--columns", "hight"], 2, "no column 'hight'"),
         (["boundary", "PEOPLE", "--posterior", "0"], 2, "posterior γ = 0"),

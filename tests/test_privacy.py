@@ -317,7 +317,7 @@ def test_too_large_a_retention_names_the_theorem_and_the_nearest() -> None:
     with pytest.raises(PromiseError) as caught:
         plan(DGamma(0.1, 0.2), "multiset", retention=0.9)
     assert "Theorem 4.3 allows at most 0.5" in str(caught.value)
-    assert "--retention 0.5" in caught.value.hint
+    assert "retention=0.5" in caught.value.hint
     with pytest.raises(UsageError, match="must lie in"):
         plan(DGamma(0.1, 0.2), "multiset", retention=0)
 

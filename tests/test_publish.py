@@ -26,7 +26,15 @@ import voile
 from voile import datasets
 from voile.cli.common import split_names
 from voile.engines import open_rows, parquet
-from voile.errors import PromiseError, ReleaseError, SchemaError, TableError, UsageError, VoileError
+from voile.errors import (
+    PromiseError,
+    ReleaseError,
+    SchemaError,
+    TableError,
+    UsageError,
+    VoileError,
+    in_shell,
+)
 from voile.kinds.registry import manifest_schema
 from voile.kinds.views.view import check_noise
 from voile.mechanisms import AlphaBeta
@@ -504,7 +512,7 @@ def test_wrong_python_calls_are_refused_in_words(adult: ViewRelease, tmp_path: P
     mapping = {"attributes": [{"name": "age", "kind": "integer", "range": [0, 99]}]}
     assert voile.publish(ADULT, schema=mapping, prior=0.1).schema.size == 100
     with pytest.raises(UsageError, match="did you mean 'posterior'"):
-        voile.publish(ADULT, posteriour=0.3)
+        voile.publish(ADULT, **dict[str, Any](posteriour=0.3))
     assert "publish" in dir(voile)
     assert repr(answer).startswith("Answer(count ")
 
@@ -537,14 +545,14 @@ def test_exclusive_adversary_and_view_ratio_reach_the_release() -> None:
 @pytest.mark.parametrize(
     ("options", "error", "says"),
     [
-        ({"method": "magic"}, UsageError, "method 'magic'"),
-        ({"rows": "bag"}, UsageError, "rows 'bag'"),
-        ({"nulls": "skip"}, UsageError, "nulls 'skip'"),
-        ({"distinct": True}, UsageError, "--distinct belongs to --rows set"),
+        ({"method": "magic"}, UsageError, "method='magic'"),
+        ({"rows": "bag"}, UsageError, "rows='bag'"),
+        ({"nulls": "skip"}, UsageError, "nulls='skip'"),
+        ({"distinct": True}, UsageError, "distinct=True belongs to rows='set'"),
         ({"prior": 0.1, "prior_factor": 2}, UsageError, "give one of them"),
-        ({"prior_factor": -1}, UsageError, "must be positive"),
+        ({"prior_factor": -1}, UsageError, "prior_factor=-1 must be above 0"),
         ({"posterior": 2}, UsageError, "posterior γ = 2"),
-        ({"prior_factor": 1e9}, PromiseError, "--prior-factor below"),
+        ({"prior_factor": 1e9}, PromiseError, "prior_factor= below"),
         ({"retention": 0.99999}, PromiseError, "Theorem 4.3 allows at most"),
         ({"columns": ["aeg"]}, UsageError, "did you mean 'age'"),
         ({"columns": ["age", "age"]}, UsageError, "named twice"),
@@ -554,7 +562,7 @@ def test_exclusive_adversary_and_view_ratio_reach_the_release() -> None:
         ({"adversary": "clever"}, UsageError, "'clever'"),
     ],
 )
-def test_wrong_wishes_are_refused(
+def test_wrong_options_are_refused(
     options: dict[str, Any], error: type[VoileError], says: str, tmp_path: Path
 ) -> None:
     table = "dataset:adult" if options.get("prior") == 1e-9 else ADULT
@@ -572,6 +580,9 @@ def test_identifiers_are_published_only_by_name() -> None:
     with pytest.raises(TableError) as caught:
         voile.publish(table, **WIDE)
     assert "'ssn' looks like an identifier" in str(caught.value)
+    assert f"columns={people().schema.names}" in caught.value.hint
+    with pytest.raises(TableError) as caught, in_shell():
+        voile.publish(table, **WIDE)
     # Ready to be pasted into a shell, quotes, commas and all.
     option = shlex.split(caught.value.hint.partition("--columns ")[2])[0]
     assert split_names(option) == people().schema.names
@@ -702,8 +713,9 @@ def test_a_column_of_nulls_alone_is_published(tmp_path: Path) -> None:
     table = people(400).select(["age", "smoker"]).append_column("b", pa.nulls(400, pa.string()))
     noisy, grouped = tmp_path / "N.voile", tmp_path / "G.voile"
     voile.publish(table, nulls="as-value", to=noisy, **WIDE)
-    roles = {"qi": ["age", "b"], "sensitive": ["smoker"]}
-    voile.publish(table, "mondrian", k=5, nulls="as-value", to=grouped, **roles)
+    voile.publish(
+        table, "mondrian", k=5, nulls="as-value", to=grouped, qi=["age", "b"], sensitive=["smoker"]
+    )
     for target in (noisy, grouped):
         voile.verify(target)
 

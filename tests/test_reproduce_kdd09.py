@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from voile.evaluate.losses import p_loss
-from voile.evaluate.losses.blocks import Points
+from voile.kinds.blocks import Points
 from voile.privacy.requirements import K
 from voile.reproduce.figure import Finding, Run
 from voile.reproduce.kdd09 import FIGURES, frontier, interpretation, study, table1

@@ -574,11 +574,11 @@ def test_requirements_of_what_a_user_typed() -> None:
         ({"t": 0.1, "t_distance": "jensen"}, "'jensen' is not known"),
         ({"t": 0.1, "t_distance": "emd-hierarchical"}, "needs a hierarchy of 'job'"),
         ({"semantic": 1, "absent": "no"}, "'no' is not known"),
-        ({"c": 2.0}, "without ℓ"),
+        ({"c": 2.0}, "c=2.0 is given, and l= is not"),
         ({"k": 0}, "k = 0"),
     ],
 )
-def test_wrong_wishes_are_named(asked: dict[str, Any], words: str) -> None:
+def test_wrong_options_are_named(asked: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words):
         requirements_of(["job", "pay"], [14, 2], **asked)
 

@@ -283,7 +283,7 @@ def test_faded_noise_breaks_the_promise_where_records_are_added(form: Form) -> N
 
 
 def test_wishes_that_cannot_be_kept_are_refused() -> None:
-    with pytest.raises(UsageError, match="--views 1 "):
+    with pytest.raises(UsageError, match="views=1 "):
         plan_series(ADULT, "set", 1, changing=True)
     with pytest.raises(PromiseError, match=r"retention 0\.9 is too large for 4 views"):
         plan_series(ADULT, "multiset", 4, changing=True, retention=0.9)

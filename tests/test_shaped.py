@@ -406,11 +406,11 @@ def test_weakened_noise_does_not_verify(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "says"),
     [
-        ({"rows": "set"}, UsageError, "--rows multiset"),
-        ({"max_view_ratio": 5.0}, UsageError, "--max-view-ratio"),
+        ({"rows": "set"}, UsageError, "rows='multiset'"),
+        ({"max_view_ratio": 5.0}, UsageError, "max_view_ratio="),
         ({"noise_floor": 0.0}, UsageError, "noise-floor 0.0"),
         ({"noise_floor": 1.5}, UsageError, "noise-floor 1.5"),
-        ({"noise_prior": None, "noise_floor": 0.1}, UsageError, "belongs to --noise-prior"),
+        ({"noise_prior": None, "noise_floor": 0.1}, UsageError, "belongs to noise_prior="),
         ({"noise_prior": {"A": {"x": 1}}}, UsageError, "no attribute 'A'"),
         ({"noise_prior": {"a": {"w": 1}}}, UsageError, "no value 'w'"),
         ({"noise_prior": {"a": {"x": -1}}}, UsageError, "-1"),

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
 __all__ = [
     "PromiseError",
     "QueryError",
@@ -11,7 +16,12 @@ __all__ = [
     "UsageError",
     "VoileError",
     "did_you_mean",
+    "in_shell",
+    "spelled",
 ]
+
+_SHELL: ContextVar[bool] = ContextVar("shell", default=False)
+"""Whether the caller types commands; else it is a Python program."""
 
 
 class VoileError(Exception):
@@ -66,3 +76,43 @@ def did_you_mean(wrong: str, known: list[str]) -> str:
         return f"did you mean {by_lower[near[0]]!r}?"
     shown = ", ".join(repr(name) for name in known[:12])
     return f"there is {shown}{', …' if len(known) > 12 else ''}"
+
+
+@contextmanager
+def in_shell() -> Iterator[None]:
+    """While this is entered, messages name options as a shell takes them."""
+    token = _SHELL.set(True)
+    try:
+        yield
+    finally:
+        _SHELL.reset(token)
+
+
+def spelled(name: str, *value: Any, flag: str = "") -> str:
+    """An option as the caller writes it: `--null-text` in a shell, `null_text=` in Python.
+
+    With a value: `--nulls drop`, `nulls='drop'`. `flag` is the one of the shell where it is called
+    otherwise there.
+    """
+    if not _SHELL.get():
+        return f"{name}={value[0]!r}" if value else f"{name}="
+    flag = flag or f"--{name.replace('_', '-')}"
+    return " ".join([flag, *map(_as_words, value)]).rstrip()
+
+
+def _as_words(value: Any) -> str:
+    """A value as a shell takes it."""
+    import csv  # noqa: PLC0415  (only on the way to a message)
+    import io  # noqa: PLC0415
+    import shlex  # noqa: PLC0415
+
+    if value is True:  # the flag alone says it
+        return ""
+    if isinstance(value, Mapping):
+        return " ".join(shlex.quote(f"{name}={each}") for name, each in value.items())
+    if isinstance(value, list | tuple):
+        line = io.StringIO()
+        csv.writer(line, lineterminator="").writerow(value)
+        return shlex.quote(line.getvalue())
+    text = f"{value:.10g}" if isinstance(value, float) else str(value)
+    return shlex.quote(text)

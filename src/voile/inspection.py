@@ -10,7 +10,9 @@ from typing import Any
 
 from voile.engines.table import Nulls, Table
 from voile.errors import PromiseError, VoileError
-from voile.kinds.views.wish import Wish, check_domain, promise_for
+from voile.kinds.domain import check_domain
+from voile.kinds.views.options import ViewOptions
+from voile.kinds.views.promise import promise_for
 from voile.mechanisms import AlphaBeta
 from voile.privacy import plan
 from voile.privacy.boundary import Boundary
@@ -65,7 +67,7 @@ class Inspection:
             density = Fraction(self.rows, self.publishable_size)
             answer["boundary"] = self.boundary.root_ratio
             answer["largest_prior_factor"] = float(Fraction(POSTERIOR) / density)
-            promise = promise_for(density, Wish(prior_factor=FACTOR, posterior=POSTERIOR))
+            promise = promise_for(density, ViewOptions(prior_factor=FACTOR, posterior=POSTERIOR))
         except PromiseError as refusal:
             return answer | {"possible": False, "why": refusal.message, "hint": refusal.hint}
         planned = plan(promise, "multiset")

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from voile.answering.arithmetic import Affine, Dual, Ratio, as_ratio, evaluate, round_to
 from voile.arrays import Floats
 from voile.query.formula import Call, Formula, Number, Quantile, Total, leaves
-from voile.query.predicate import Term, conjuncts
+from voile.query.predicate import Term, conjuncts, present
 
 Flags = npt.NDArray[np.bool_]
 Intervals = Callable[[float], tuple[Floats, Floats]]
@@ -266,19 +266,16 @@ def edge(outside: Callable[[Floats], Flags], start: Floats, step: Floats, sign: 
 def implies(top: Term, bottom: Term) -> bool:
     """Whether the rows that count in `top` are among those that count in `bottom`."""
     wanted = set(conjuncts(bottom.predicate)) if bottom.predicate else set()
-    present = {f"NOT ({value.sql}) IS NULL" for value in top.values}
     has = set(conjuncts(top.predicate)) if top.predicate else set()
-    return all(part in has or getattr(part, "sql", "") in present for part in wanted)
+    return wanted <= has | {present(value) for value in top.values}
 
 
 def averages(top: Term, bottom: Term) -> bool:
     """Whether `top` sums a value over just the rows that `bottom` counts."""
     wanted = set(conjuncts(bottom.predicate)) if bottom.predicate else set()
     has = set(conjuncts(top.predicate)) if top.predicate else set()
-    present = {getattr(part, "sql", "") for part in wanted}
-    return bool(top.values) and has <= wanted and all(
-        f"NOT ({value.sql}) IS NULL" in present for value in top.values
-    )  # fmt: skip
+    there = {present(value) for value in top.values}
+    return bool(there) and has <= wanted and there <= wanted
 
 
 def normal(value: Floats, stderr: Floats) -> Intervals:

@@ -45,7 +45,7 @@ def explain(query: Query, source: Source, mechanism: Explained) -> dict[str, Any
         "stderr": columns[0]["stderr"],
         "arithmetic": columns[0]["totals"][0]["arithmetic"] if columns[0]["totals"] else "",
         "atoms": [{"condition": wording(a), "reads": list(a.attributes)} for a in query.conditions],
-        "groups": [g.sql for g in query.groups],
+        "groups": [g.canonical for g in query.groups],
         "plan": plan.to_dict(),
         "columns": columns,
     }
@@ -94,7 +94,7 @@ def whole_if_so(number: float) -> int | float:
 
 
 def describe(term: Term) -> str:
-    what = f"sum of {' * '.join(v.text or v.sql for v in term.values)}" if term.values else "rows"
+    what = f"sum of {' * '.join(wording(v) for v in term.values)}" if term.values else "rows"
     return f"{what} where {in_words(term.predicate)}" if term.predicate else what
 
 

@@ -34,7 +34,7 @@ def bin_notes(query: Query, engine: PublicDomain) -> list[str]:
             return False
 
     notes = list[str]()
-    made = [g for g in query.groups if g.sql != quoted(g.attributes)]  # a bin is a fine group
+    made = [g for g in query.groups if not g.is_column]  # a bin is a fine group
     read: list[Any] = [*query.conditions, *made]
     if cut := [wording(e) for e in read if differs(e)]:
         notes.append(f"{' and '.join(cut)} cuts inside a bin: rows count by the middle of "
@@ -44,11 +44,6 @@ def bin_notes(query: Query, engine: PublicDomain) -> list[str]:
         notes.append(f"{' and '.join(known)} is computed from the middles of bins, and the "
                      "interval does not cover that")  # fmt: skip
     return notes
-
-
-def quoted(attributes: tuple[str, ...]) -> str:
-    """How a column that stands alone is written."""
-    return " ".join('"' + name.replace('"', '""') + '"' for name in attributes)
 
 
 def at_once(covers: str, groups: str) -> str:

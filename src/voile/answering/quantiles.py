@@ -23,12 +23,12 @@ import numpy as np
 from voile.answering.columns import VALID, Column, half_width
 from voile.answering.estimator import SPENT_ON_SAMPLING, Mechanism, noiseless
 from voile.answering.source import Model, Source
-from voile.answering.totals import Groups, hashable, row_sum, scattered
+from voile.answering.totals import Groups, hashable, scattered
 from voile.arrays import Floats
 from voile.errors import QueryError
 from voile.query.formula import Quantile
-from voile.query.predicate import Expression, Predicate, Term, both, guarded, to_sql
-from voile.query.rows import SCORE, SPREAD
+from voile.query.predicate import Expression, Predicate, Term, both
+from voile.query.rows import SCORE, SPREAD, WeightedTerm
 
 MOST_CELLS = 20_000_000
 SPENT_TWICE = 1.1
@@ -80,11 +80,9 @@ def distribution(
     """The counts of every value in every group, on both sides."""
     passing = both(where, asked.predicate)
     keys = [*groups, asked.value]
-    sql = to_sql(passing) if passing else "TRUE"
     rows, domain, shape = source.engine, source.domain, source.shape
     weights = [SCORE, SPREAD] if rows.scored else [""]
-    sums = [row_sum(Term(), weight) for weight in weights]
-    seen = rows.sums(sql, [guarded(k.sql) for k in keys], sums)
+    seen = rows.sums(passing, keys, [WeightedTerm(Term(), weight) for weight in weights])
     (expected,) = domain.sums([Term(passing)], keys)
     known = [k for k in expected.keys[-1] if k is not None and not _unordered(k)]
     order = sorted(range(len(known)), key=lambda i: known[i])

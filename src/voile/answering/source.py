@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -19,14 +19,9 @@ from voile.query.domain import DomainSums, Weights
 from voile.query.predicate import Atom, Expression, Predicate, Term, conjuncts, wording
 from voile.query.query import Query
 from voile.query.text import refusal
+from voile.query.value_types import ValueType
 from voile.refine import ErrorModel
 
-NUMBERS = (
-    "TINYINT", "SMALLINT", "INT", "BIGINT", "HUGEINT", "U", "DOUBLE", "FLOAT", "DECIMAL", "BOOLEAN",
-)  # fmt: skip
-"""How the types of numbers begin."""
-KEYS = (*NUMBERS, "VARCHAR", "DATE", "TIME")
-"""How the types of groups begin."""
 LARGEST = 1e70
 """Values up to this; the fourth powers of larger ones, which errors are made of, overflow."""
 
@@ -71,16 +66,17 @@ class Model:
 def check(query: Query, engine: PublicDomain) -> None:
     """Conditions must be true or false of a row, and values numbers; types are the engine's."""
     conditions, values = query.conditions, query.values
-    parts: list[Atom | Expression] = [*conditions, *values, *query.groups]
+    parts: list[Expression] = [*conditions, *values, *query.groups]
     if not parts:
         return
-    kinds = types(query.sql, [asked(part) for part in parts], engine)
+    # What stands under NOT must be true or false by itself.
+    kinds = types(query.sql, [part.without_not() for part in parts], engine)
     for condition, kind in zip(conditions, kinds, strict=False):
-        if kind != "BOOLEAN":
+        if not kind.is_condition:
             raise refusal(query.sql, f"{wording(condition)} is of type {kind}, not true or false",
                           condition.start, "compare it with something, as in age > 30")  # fmt: skip
     for value, kind in zip(values, kinds[len(conditions) :], strict=False):
-        if kind == "INTERVAL" or not kind.startswith(NUMBERS) or kind.endswith("]"):
+        if not kind.can_be_summed:
             raise refusal(
                 query.sql,
                 f"{wording(value)} is of type {kind}: only numbers have sums, averages and "
@@ -89,28 +85,21 @@ def check(query: Query, engine: PublicDomain) -> None:
                 "count it, or make it a number, as in year(day)",
             )
     for group, kind in zip(query.groups, kinds[-len(query.groups) :], strict=False):
-        if not kind.startswith(KEYS) or kind.endswith("]"):
+        if not kind.can_be_grouped:
             raise refusal(query.sql, f"{wording(group)} is of type {kind}, and cannot make groups",
                           group.start, "group by numbers, texts or dates")  # fmt: skip
 
 
-def asked(part: Atom | Expression) -> Atom | Expression:
-    """What stands under NOT must be true or false by itself."""
-    inside = part.sql.startswith("NOT (") and part.sql.endswith(")")
-    return replace(part, sql=part.sql[5:-1]) if inside else part
-
-
-def types(sql: str, parts: Sequence[Atom | Expression], engine: PublicDomain) -> list[str]:
-    """The engine's types; what it cannot type is refused by the analyst's words for it."""
+def types(sql: str, parts: Sequence[Expression], engine: PublicDomain) -> list[ValueType]:
+    """The engine's types; what it cannot type is refused with its place in the query."""
     try:
-        return engine.types([part.sql for part in parts])
+        return engine.types(parts)
     except QueryError as error:
         if len(parts) > 1:
             return [kind for part in parts for kind in types(sql, [part], engine)]
         (part,) = parts
-        why = error.message.removeprefix(f"{part.sql} ")
         hint = "give each function what it takes; cast where kinds differ"
-        raise refusal(sql, f"{wording(part)} {why}", part.start, hint) from None
+        raise refusal(sql, error.message, part.start, hint) from None
 
 
 def weight_range(
@@ -141,9 +130,8 @@ def value_range(
             value.start,
             "raise --memory, or declare a smaller domain or bins for it",
         )
-    alike = [p for p in parts if getattr(p, "attributes", None) == value.attributes]
-    asked = [value, *(Expression(p.sql, p.attributes) for p in alike)]  # type: ignore[union-attr]
-    values, *conditions = source.engine.domain.evaluate(asked)
+    alike = [p for p in parts if isinstance(p, Atom) and p.attributes == value.attributes]
+    values, *conditions = source.engine.domain.evaluate([value, *alike])
     numbers = pc.cast(values, pa.float64())
     passing = pc.is_valid(numbers)
     for condition in conditions:

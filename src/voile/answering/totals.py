@@ -14,8 +14,8 @@ import numpy.typing as npt
 from voile.arrays import Floats, Ints
 from voile.errors import QueryError, ReleaseError
 from voile.query.domain import DomainSums, GroupedSum, Weights
-from voile.query.predicate import Expression, Predicate, Term, both, guarded, subqueries, to_sql
-from voile.query.rows import SCORE, SPREAD, Rows, RowSums
+from voile.query.predicate import FALSE, Expression, Predicate, Term, both
+from voile.query.rows import SCORE, SPREAD, Rows, RowSums, WeightedTerm
 
 MOST_SUBQUERIES = 6
 """Subqueries in the sums of one call to the engine."""
@@ -95,12 +95,11 @@ def totals(
     counted = [Term(both(where, t.predicate), t.values) for t in asked]
     expected = domain.sums(counted, groups)
     # No row can do what no tuple does; a condition that fails everywhere is slow to try on rows.
-    passing = (to_sql(where) if where else "TRUE") if possible(expected[0]) else "FALSE"
-    keys = [guarded(g.sql) for g in groups]
+    passing = where if possible(expected[0]) else FALSE
 
     def on_rows(weight: str) -> RowSums:
-        sums = [row_sum(term, weight) for term in asked]
-        return side_by_side([rows.sums(passing, keys, some) for some in batches(sums)])
+        sums = [WeightedTerm(term, weight) for term in asked]
+        return side_by_side([rows.sums(passing, groups, some) for some in batches(sums)])
 
     seen = on_rows(SCORE if rows.scored else "")
     listed = listing(seen, expected[0], len(groups))
@@ -128,34 +127,25 @@ def possible(everyone: GroupedSum) -> bool:
     return bool(everyone.keys) or everyone.error > 0 or everyone.total > 0
 
 
-def row_sum(term: Term, weight: str = "") -> str:
-    """The aggregate over the view's rows that a term stands for, each row times its weight."""
-    only = f" FILTER (WHERE {to_sql(term.predicate)})" if term.predicate else ""
-    if not term.values and not weight:
-        return f"count(*){only}"
-    factors = [f"CAST({guarded(v.sql)} AS DOUBLE)" for v in term.values]
-    return f"coalesce(sum({' * '.join([*factors, weight] if weight else factors)}){only}, 0)"
-
-
 def check_lookups(terms: Iterable[Term]) -> None:
     """A value of a joined table is a subquery wherever it stands, and errors need its powers."""
-    if any(subqueries(row_sum(term)) > MOST_IN_A_SUM for term in terms):
+    if any(term.subqueries > MOST_IN_A_SUM for term in terms):
         raise QueryError(
             "one aggregate looks up values in your own tables too often",
             hint="put what is computed from them into a column of the table",
         )
 
 
-def batches(sums: Iterable[str]) -> list[list[str]]:
+def batches(sums: Iterable[WeightedTerm]) -> list[list[WeightedTerm]]:
     """Sums that are asked for at once: the engine's time explodes with the subqueries of a call."""
-    found: list[list[str]] = [[]]
+    found: list[list[WeightedTerm]] = [[]]
     used = 0
-    for sum_ in sums:
-        used += (count := subqueries(sum_))
+    for one in sums:
+        used += (count := one.term.subqueries)
         if count and used > MOST_SUBQUERIES and found[-1]:
             found.append([])
             used = count
-        found[-1].append(sum_)
+        found[-1].append(one)
     return found
 
 

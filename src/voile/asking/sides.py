@@ -11,6 +11,8 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from typing import Union
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +25,8 @@ from voile.asking.implication import BilinearForm
 from voile.errors import QueryError, UsageError, did_you_mean
 from voile.query import strict
 from voile.query.bind import Binder
-from voile.query.text import Dialect, place, refusal, short, to_same_sql, too_deep
+from voile.query.predicate import And, Not, Or, Xor
+from voile.query.text import Dialect, UnwrittenError, place, refusal, short, too_deep, written
 from voile.schema import Schema
 
 Levels = npt.NDArray[np.int8]
@@ -63,16 +66,8 @@ class SideCondition:
     nullable: bool
 
 
-@dataclass(frozen=True)
-class JoinedConditions:
-    """and, or, not or xor of parts; the parts of an atom are none."""
-
-    word: str
-    parts: tuple[JoinedConditions | SideCondition | bool | None, ...]
-
-
-Tree = JoinedConditions | SideCondition | bool | None
-"""None is NULL."""
+Tree = Union[SideCondition, bool, None, "And[Tree]", "Or[Tree]", "Not[Tree]", "Xor[Tree]"]
+"""In three-valued logic; None is NULL."""
 
 
 @dataclass(frozen=True)
@@ -105,10 +100,13 @@ def read_expression(text: str, schemas: Mapping[str, Schema]) -> SideExpression:
     sides = tuple(name for name in schemas if reader.atoms.get(name))
     atoms = {name: tuple(reader.atoms[name]) for name in sides}
     remarks = tuple(dict.fromkeys(reader.remarks))
-    return SideExpression(text, found, sides, atoms, remarks, written(text, schemas, tree, found))
+    whole = whole_condition(text, schemas, tree, found)
+    return SideExpression(text, found, sides, atoms, remarks, whole)
 
 
-def written(text: str, schemas: Mapping[str, Schema], tree: exp.Expr, found: Tree) -> str | None:
+def whole_condition(
+    text: str, schemas: Mapping[str, Schema], tree: exp.Expr, found: Tree
+) -> str | None:
     """The SQL of an expression that reads one side: AND, OR and NOT are the server's own words."""
     if not is_plain(found):
         return None
@@ -118,8 +116,11 @@ def written(text: str, schemas: Mapping[str, Schema], tree: exp.Expr, found: Tre
 
 def is_plain(tree: Tree) -> bool:
     """Whether it has neither XOR nor constants."""
-    if isinstance(tree, JoinedConditions):
-        return tree.word != "xor" and all(map(is_plain, tree.parts))
+    match tree:
+        case And(parts) | Or(parts):
+            return all(map(is_plain, parts))
+        case Not(part):
+            return is_plain(part)
     return isinstance(tree, SideCondition)
 
 
@@ -192,15 +193,16 @@ class _SideReader:
     def joined(self, node: exp.Expr) -> Tree:
         match node:
             case exp.Not():
-                return JoinedConditions("not", (self.part(node.this),))
+                return Not(self.part(node.this))
             case exp.And() | exp.Or():
-                return JoinedConditions(node.key, tuple(self.part(p) for p in node.flatten()))
+                parts = tuple(self.part(p) for p in node.flatten())
+                return And(parts) if isinstance(node, exp.And) else Or(parts)
             case exp.Xor():
                 self.check_xor(node)
-                return JoinedConditions("xor", (self.part(node.this), self.part(node.expression)))
+                return Xor(self.part(node.this), self.part(node.expression))
             case exp.EQ() | exp.NEQ() if self.joins(node):
-                found = JoinedConditions("xor", (self.part(node.this), self.part(node.expression)))
-                return JoinedConditions("not", (found,)) if isinstance(node, exp.EQ) else found
+                found = Xor(self.part(node.this), self.part(node.expression))
+                return Not(found) if isinstance(node, exp.EQ) else found
         raise refusal(
             self.text,
             f"{short(node)} reads {' and '.join(self.sides(node))} at once",
@@ -254,11 +256,11 @@ class _SideReader:
         for column in bare.find_all(exp.Column):
             name = binder.attribute(column)
             column.replace(exp.column(exp.to_identifier(name, quoted=True)))
-        sql = to_same_sql(bare.this)
-        if sql is None:
+        try:
+            found = SideCondition(side, written(bare.this), nullable)
+        except UnwrittenError:
             raise refusal(self.text, f"{short(node)} cannot be used here",
-                          place(self.text, [node]), SHAPE)  # fmt: skip
-        found = SideCondition(side, sql, nullable)
+                          place(self.text, [node]), SHAPE) from None  # fmt: skip
         known = self.atoms.setdefault(side, [])
         if found not in known:
             known.append(found)
@@ -300,18 +302,15 @@ def levels(tree: Tree, of: Mapping[SideCondition, Levels]) -> Levels:
             return np.array(2 * tree, dtype=np.int8)
         case SideCondition():
             return of[tree]
-    parts = [levels(part, of) for part in tree.parts]
-    match tree.word:
-        case "not":
-            return np.asarray(2 - parts[0], dtype=np.int8)
-        case "xor":
-            one, other = parts
+        case Not(part):
+            return np.asarray(2 - levels(part, of), dtype=np.int8)
+        case Xor(left, right):
+            one, other = levels(left, of), levels(right, of)
             known = (one != 1) & (other != 1)
             return np.where(known, np.where(one == other, 0, 2), 1).astype(np.int8)
-    joined = parts[0]
-    for part in parts[1:]:
-        joined = np.minimum(joined, part) if tree.word == "and" else np.maximum(joined, part)
-    return joined
+        case And(parts) | Or(parts):
+            join = np.minimum if isinstance(tree, And) else np.maximum
+            return reduce(join, [levels(part, of) for part in parts])
 
 
 # ---------------------------------------------------------------------- classes

@@ -7,73 +7,41 @@ from typing import Annotated
 
 import typer
 
-from voile.cli.common import JsonOpt, NullTextOpt, TableArg, commands, split_names
-from voile.cli.grouping_options import (
-    GROUPING,
-    AbsentOpt,
-    AlphaOpt,
-    COpt,
-    CutsOpt,
-    GroupNullsOpt,
-    GroupSchemaOpt,
-    HierarchyOpt,
-    IdentifiersOpt,
-    InsensitiveOpt,
-    KOpt,
-    LMeasureOpt,
-    LOpt,
-    LossOpt,
-    PopulationOpt,
-    PresenceOpt,
-    QiOpt,
-    RelaxedOpt,
-    SemanticOpt,
-    SensitiveOpt,
-    SuppressedOpt,
-    SuppressionOpt,
-    TDistanceOpt,
-    TOpt,
-    check_applied,
-    grouping_wish,
-)
+from voile.cli.common import JsonOpt, NullTextOpt, TableArg, commands
+from voile.cli.flags import Given, with_flags
+from voile.errors import UsageError
+from voile.kinds.classes.options import ClassOptions
 from voile.terminal import show
 from voile.terminal.grouping import generalized_view
 from voile.terminal.progress import progress_bar
 
+APPLIED = ("insensitive", "identifiers", "suppression")
+"""Options that a saved recoding leaves open."""
+
 
 @commands.command()
+@with_flags(
+    ClassOptions,
+    without=("recode", "name", "simulate_seed"),
+    after={
+        "method": "identifiers",
+        "null_text": "nulls",
+        "save": "null_text",
+        "apply": "save",
+        "keep_order": "apply",
+        "overwrite": "keep_order",
+        "as_json": "overwrite",
+    },
+)
 def generalize(
-    context: typer.Context,
+    given: Given,
     table: TableArg,
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The table to write: .csv or .parquet.")
     ],
-    qi: QiOpt = None,
-    sensitive: SensitiveOpt = None,
-    insensitive: InsensitiveOpt = None,
-    identifiers: IdentifiersOpt = None,
     method: Annotated[
         str, typer.Option(help="mondrian, fulldomain, suppress or trivial.")
     ] = "mondrian",
-    k: KOpt = None,
-    l: LOpt = None,  # noqa: E741  (the requirement's name)
-    l_measure: LMeasureOpt = "frequency",
-    c: COpt = None,
-    t: TOpt = None,
-    t_distance: TDistanceOpt = "js",
-    semantic: SemanticOpt = None,
-    absent: AbsentOpt = "forbidden",
-    alpha: AlphaOpt = None,
-    presence: PresenceOpt = None,
-    population: PopulationOpt = None,
-    cuts: CutsOpt = None,
-    relaxed: RelaxedOpt = False,
-    suppression: SuppressionOpt = 0.0,
-    suppressed: SuppressedOpt = None,
-    loss: LossOpt = None,
-    hierarchy: HierarchyOpt = None,
-    schema: GroupSchemaOpt = None,
-    nulls: GroupNullsOpt = "error",
     null_text: NullTextOpt = None,
     save: Annotated[
         Path | None, typer.Option("--save", help="Keep the recoding in this file, for new rows.")
@@ -98,30 +66,28 @@ def generalize(
     check_places(table, output, save, overwrite=overwrite)
     source = voile.read(table, null_text=tuple(null_text or ()))
     if apply is not None:
-        check_applied(context)
+        check_applied(given, save)
+    with progress_bar() as progress:
         done = generalize(
             source,
             apply=apply,
-            insensitive=split_names(insensitive),
-            identifiers=split_names(identifiers),
-            suppression=suppression,
+            reusable=save is not None,
             keep_order=keep_order,
+            progress=progress,
+            **given.values,
         )
-    else:
-        names = [name for name in GROUPING if name != "recode"]
-        wish = grouping_wish(**{name: context.params[name] for name in names})
-        with progress_bar() as progress:
-            done = generalize(
-                source,
-                method=method,
-                schema=schema,
-                reusable=save is not None,
-                keep_order=keep_order,
-                progress=progress,
-                **wish,
-            )
     if save is not None and done.recoding is not None:
         write_whole(save, done.recoding.content, overwrite=overwrite)
     done.write(output, overwrite=overwrite)
     data = {"table": str(output), "recoding": None if save is None else str(save), **done.to_dict()}
     show(data if as_json else None, lambda: generalized_view(done, str(output)))
+
+
+def check_applied(given: Given, save: Path | None) -> None:
+    """A saved recoding says all the rest itself."""
+    typed = [ClassOptions.spelled(name) for name in given.values if name not in APPLIED]
+    if other := [*typed, *([] if save is None else ["--save"])]:
+        raise UsageError(
+            f"{other[0]} does not go with --apply: the saved recoding says it",
+            hint="leave it out, or fit a recoding anew",
+        )

@@ -42,7 +42,9 @@ PANELS: dict[str, dict[str, Listed]] = {
         ),
     },
     "Releases": {
-        "publish": Listed("tables", "Turn a private table into a release that keeps a promise."),
+        "publish": Listed(
+            "publishing", "Turn a private table into a release that keeps a promise."
+        ),
         "verify": Listed("releases", "Check every byte of a release, and its promise, again."),
         "describe": Listed(
             "releases",

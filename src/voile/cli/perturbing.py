@@ -9,16 +9,15 @@ import typer
 
 from voile.cli.common import (
     PLACES,
-    ColumnsOpt,
     JsonOpt,
     NullTextOpt,
     ReleaseArg,
     TableArg,
-    check_nulls,
     commands,
     inode,
-    split_names,
 )
+from voile.cli.flags import Given, with_flags
+from voile.kinds.perturbed.options import PerturbOptions
 from voile.terminal import say, show
 from voile.terminal.perturbing import (
     combination_view,
@@ -28,64 +27,29 @@ from voile.terminal.perturbing import (
 )
 from voile.terminal.progress import progress_bar
 
-RetentionOpt = Annotated[
-    list[str],
-    typer.Option(
-        "--retention",
-        help="Chance that a value is kept: 0.3 for all columns, age=0.5 for one. 1, and columns "
-        "that nothing is said of, are public.",
-    ),
-]
-ReplaceOpt = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--replace",
-        help="Where other values come from: uniform, identity or swap, for all or as age=swap; or "
-        "a file of chances (YAML, JSON).",
-    ),
-]
-WholeRowsOpt = Annotated[
-    bool,
-    typer.Option("--whole-rows", help="One coin for the whole row (FRAPP's γ-diagonal matrix)."),
-]
-MostEpsilonOpt = Annotated[
-    float | None, typer.Option(help="Refuse retentions with a larger local ε for a row.")
-]
 NameOpt = Annotated[str | None, typer.Option(help="The table's name in SQL.")]
 OverwriteOpt = Annotated[bool, typer.Option("--overwrite", help="Replace what has that name.")]
 
 
 @commands.command()
+@with_flags(
+    PerturbOptions,
+    after={
+        "output": "retention",
+        "null_text": "nulls",
+        "overwrite": "name",
+        "as_json": "simulate_seed",
+    },
+)
 def perturb(
+    given: Given,
     table: TableArg,
-    retention: RetentionOpt,
     output: Annotated[
         Path | None,
         typer.Option("-o", "--output", help="The release's folder (NAME.voile if not given)."),
     ] = None,
-    replace: ReplaceOpt = None,
-    columns: ColumnsOpt = None,
-    schema: Annotated[
-        Path | None, typer.Option(help="A codebook that declares the domain.")
-    ] = None,
-    nulls: Annotated[str, typer.Option(help="error, drop or as-value.")] = "error",
     null_text: NullTextOpt = None,
-    whole_rows: WholeRowsOpt = False,
-    row_key: Annotated[
-        str | None,
-        typer.Option(help="A column by which this part is joined with others; stays as it is."),
-    ] = None,
-    suppress_below: Annotated[
-        int | None,
-        typer.Option(help="With identity or swap: make values NULL that fewer rows have."),
-    ] = None,
-    most_epsilon: MostEpsilonOpt = None,
-    name: NameOpt = None,
     overwrite: OverwriteOpt = False,
-    simulate_seed: Annotated[
-        int | None,
-        typer.Option(help="For simulations: coins from this seed. Protects nobody; is marked."),
-    ] = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Perturb every row of a table on its own, so that nobody need be trusted with it."""
@@ -97,40 +61,22 @@ def perturb(
     PLACES.append((target, inode(target)))
     with progress_bar() as progress:
         done = perturb_table(
-            source,
-            to=target,
-            retention=by_column(retention, "--retention", number),
-            replace=replacement(replace),
-            columns=split_names(columns),
-            schema=schema,
-            nulls=check_nulls(nulls),
-            whole_rows=whole_rows,
-            row_key=row_key,
-            suppress_below=suppress_below,
-            most_epsilon=most_epsilon,
-            name=name,
-            overwrite=overwrite,
-            simulate_seed=simulate_seed,
-            progress=progress,
+            source, to=target, overwrite=overwrite, progress=progress, **given.values
         )
     show(done.to_dict() if as_json else None, lambda: perturbation_view(done))
 
 
 @commands.command()
+@with_flags(
+    PerturbOptions,
+    only=("retention", "replace", "columns", "whole_rows", "most_epsilon", "name"),
+    after={"output": "retention", "overwrite": "name", "as_json": "overwrite"},
+    helps={"replace": "Where other values come from: uniform, or a file of chances."},
+)
 def spec(
+    given: Given,
     codebook: Annotated[Path, typer.Argument(metavar="CODEBOOK", help="The public domain.")],
-    retention: RetentionOpt,
     output: Annotated[Path, typer.Option("-o", "--output", help="Write the spec to this file.")],
-    replace: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--replace", help="Where other values come from: uniform, or a file of chances."
-        ),
-    ] = None,
-    columns: ColumnsOpt = None,
-    whole_rows: WholeRowsOpt = False,
-    most_epsilon: MostEpsilonOpt = None,
-    name: NameOpt = None,
     overwrite: OverwriteOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
@@ -138,15 +84,7 @@ def spec(
     from voile.files import write_whole
     from voile.kinds.perturbed.specs import make_spec
 
-    found = make_spec(
-        codebook,
-        retention=by_column(retention, "--retention", number),
-        replace=replacement(replace),
-        columns=split_names(columns),
-        whole_rows=whole_rows,
-        most_epsilon=most_epsilon,
-        name=name or codebook.stem,
-    )
+    found = make_spec(codebook, **{"name": codebook.stem, **given.values})
     write_whole(output, found.raw, overwrite=overwrite)
     for note in spec_notes(found):
         say(f"note: {note}")
@@ -196,42 +134,6 @@ def finite_epsilons(found: Any) -> list[float | None]:
     return [epsilon if math.isfinite(epsilon) else None for epsilon in epsilons]
 
 
-def by_column(given: list[str], option: str, read: Any) -> dict[str | None, Any]:
-    """VALUE for all columns, NAME=VALUE for one; None stands for the others."""
-    from voile.errors import UsageError
-
-    found: dict[str | None, Any] = {}
-    for text in given:
-        name, equals, value = text.rpartition("=")
-        key = name if equals else None
-        if equals and not name:
-            raise UsageError(f"{option} {text!r} names no column", hint=f"{option} age=…")
-        if key in found:
-            raise UsageError(f"{option} is given twice for {key or 'all columns'}", hint="once")
-        found[key] = read(option, text, value)
-    return found
-
-
-def number(option: str, text: str, value: str) -> float:
-    from voile.errors import UsageError
-
-    try:
-        return float(value)
-    except ValueError:
-        raise UsageError(
-            f"{option} {text!r} is not a number", hint=f"{option} 0.3, or {option} age=0.5"
-        ) from None
-
-
-def replacement(given: list[str] | None) -> Any:
-    """A word for all, words by column, or one file."""
-    if not given:
-        return "uniform"
-    if len(given) == 1 and Path(given[0]).suffix.lower() in (".yaml", ".yml", ".json"):
-        return Path(given[0])
-    return by_column(given, "--replace", lambda _option, _text, value: value)
-
-
 @commands.command()
 def exposure(
     release: ReleaseArg,
@@ -243,8 +145,10 @@ def exposure(
 ) -> None:
     """Measure what a seen value tells: beliefs from the distribution that is reconstructed."""
     from voile.evaluate.exposure import exposure as measure
-    from voile.evaluate.planning.local_options import parse_breach
     from voile.kinds.perturbed.release import LocalRelease
+    from voile.options.planning import parse_breach
 
-    found = measure(LocalRelease.open(release), None if breach is None else parse_breach(breach))
+    found = measure(
+        LocalRelease.open(release), None if breach is None else parse_breach("--breach", breach)
+    )
     show(found.to_dict() if as_json else None, lambda: exposure_view(found))

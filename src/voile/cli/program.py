@@ -16,6 +16,7 @@ from typer.models import CommandInfo, TyperInfo
 
 from voile.cli.common import commands
 from voile.cli.listing import PANELS
+from voile.errors import in_shell
 
 LISTED = {name: listed for panel in PANELS.values() for name, listed in panel.items()}
 PANEL_OF = {name: title for title, panel in PANELS.items() for name in panel}
@@ -34,6 +35,11 @@ class Program(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         """A command as --help lists it: without its arguments."""
         return listed(cmd_name) if cmd_name in LISTED else None
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command; what it says names options as flags."""
+        with in_shell():
+            return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         name, command, rest = super().resolve_command(ctx, args)

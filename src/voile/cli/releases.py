@@ -81,13 +81,12 @@ def query(
     as_json: JsonOpt = False,
 ) -> None:
     """Estimate what the SQL would give on the original table."""
-    from voile.kinds.release import Release
-    from voile.kinds.views.release import ViewRelease
+    import voile
 
-    found = Release.open(release)
+    found = voile.open(release)
     if output:
         check_output(output, found.path, overwrite=overwrite)
-    if refine and isinstance(found, ViewRelease):
+    if refine and found.refines:
         with fitting_progress() as progress:
             found.refine(progress)
     answer = found.query(

@@ -18,8 +18,9 @@ import pyarrow as pa
 from voile.arrays import Ints
 from voile.errors import UsageError
 from voile.query.domain import DomainEngine
-from voile.query.predicate import Expression
-from voile.query.rows import RowSums
+from voile.query.predicate import Expression, Predicate
+from voile.query.rows import Key, RowSums, Shifted, WeightedTerm
+from voile.query.value_types import ValueType
 from voile.schema import Keys, Schema, TupleIndex
 
 TABLE_NAME = re.compile(r"[A-Za-z_]\w*")
@@ -44,7 +45,7 @@ class PublicDomain(Protocol):
     """Evaluates expressions on the domains of attributes."""
 
     @abstractmethod
-    def types(self, expressions: Sequence[str]) -> list[str]:
+    def types(self, expressions: Sequence[Expression]) -> list[ValueType]:
         """The type of each expression of a row; what does not fit the table is refused."""
 
     @abstractmethod
@@ -71,12 +72,14 @@ class ReleaseRows(PublicDomain, Protocol):
     scored: bool
 
     @abstractmethod
-    def sums(self, where: str, keys: Sequence[str], sums: Sequence[str]) -> RowSums:
+    def sums(
+        self, where: Predicate | None, keys: Sequence[Expression], sums: Sequence[WeightedTerm]
+    ) -> RowSums:
         """Sums over the rows that pass, for each combination of keys that occurs."""
 
     @abstractmethod
-    def histogram(self, keys: Sequence[str], sums: Sequence[str]) -> pa.Table:
-        """Sums over all rows, by the keys that occur: columns k0, k1, … and s0, s1, …"""
+    def histogram(self, keys: Sequence[Key], products: Sequence[Sequence[Shifted]]) -> pa.Table:
+        """Sums of products over all rows, by keys: columns k0, k1, … and s0, s1, …"""
 
     @abstractmethod
     def counts(self, codes: Sequence[npt.NDArray[Any]]) -> Ints:

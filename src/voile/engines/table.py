@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal, NamedTuple, Protocol, get_args, runtime_checkable
+from typing import Any, NamedTuple, Protocol, get_args, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -16,12 +16,13 @@ import pyarrow as pa
 from voile.arrays import Ints
 from voile.engines.registry import connect, engine_for
 from voile.errors import UsageError, did_you_mean
+from voile.options import choices
 from voile.progress import Progress
 from voile.schema import Attribute, Keys, Kind, Range, Schema, TupleIndex, Values
 from voile.schema.index import code_type
 from voile.schema.infer import ColumnProfile, infer_attribute
 
-Nulls = Literal["error", "drop", "as-value"]
+Nulls = choices.Nulls
 NULLS: tuple[str, ...] = get_args(Nulls)
 
 

@@ -239,8 +239,8 @@ def perturbed_alike(table: Table, release: ViewRelease, progress: Progress) -> L
     assert ratio.high is not None  # noqa: S101  (there is noise)
     masses = [Fraction(1, size) for size in release.schema.sizes]
     retentions = equal_shares(ratio.high / ratio.low, masses)
-    wished = dict(zip(release.schema.names, retentions, strict=True))
-    return perturb_table(table, retention=wished, progress=progress).release
+    requested = dict(zip(release.schema.names, retentions, strict=True))
+    return perturb_table(table, retention=requested, progress=progress).release
 
 
 def ask(where: str, table: Table, release: ViewRelease, rows: LocalRelease) -> Asked:

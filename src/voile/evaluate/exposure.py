@@ -23,7 +23,7 @@ from voile.evaluate.planning.local_measure import (
     measured_set,
 )
 from voile.kinds.perturbed.release import LocalRelease
-from voile.mechanisms.retention import ColumnNoise, WholeRows
+from voile.mechanisms.retention import ColumnNoise
 from voile.privacy.guarantees import Breach
 from voile.privacy.local import cell_beliefs, worst_breach
 from voile.records import Record
@@ -75,12 +75,12 @@ class Exposure(Record):
 
 def exposure(release: LocalRelease, breach: Breach | None = None) -> Exposure:
     """Measure a release; cells believed in with more than ρ₁ beforehand are no secret."""
-    if isinstance(release.mechanism, WholeRows):
+    noise = release.column_noise()
+    if noise is None:
         raise UsageError(
             f"{release.name!r} was perturbed by whole rows",
             hint="its ε bounds every belief; columns are measured where they are perturbed apart",
         )
-    noise = dict(zip(release.schema.names, release.mechanism.columns, strict=True))
     cuts = [PerturbedCut(a, noise[a.name]) for a in release.schema if measurable(noise[a.name])]
     if not cuts:
         raise UsageError(

@@ -1,16 +1,58 @@
-"""Options by name, as `publish` and the other functions take them."""
+"""Options that several kinds share: the columns, their domain, NULLs, the name, and simulations."""
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
-from voile.errors import UsageError, did_you_mean
+from pydantic import Field
+
+from voile.options import NAMES, Flag, MaybeNames, Options, Reader
+from voile.options.choices import Nulls
+
+if TYPE_CHECKING:
+    from voile.schema import Schema
+
+    SchemaSource = Schema | str | Path | Mapping[str, Any]
+    """A domain, or where it is declared."""
+else:
+    SchemaSource = Any  # checked where it is read; models must load without it
+
+PATH = Reader(Path, lambda _, path: path)
 
 
-def check_options(wish: type, options: dict[str, Any]) -> None:
-    """Refuse what a wish of this kind, a dataclass, has no field for."""
-    known = [field.name for field in fields(wish)]
-    for name in options:
-        if name not in known:
-            raise UsageError(f"there is no option {name!r}", hint=did_you_mean(name, known))
+def hierarchy_files(_: str, given: list[str]) -> dict[str, str]:
+    """COLUMN=FILE.csv by column."""
+    from voile.hierarchies import hierarchy_options  # noqa: PLC0415  (flags load without it)
+
+    return hierarchy_options(given)
+
+
+ColumnsOption = Annotated[
+    MaybeNames, Flag("Columns to use: a,b,c (quote names with commas).", reads=NAMES)
+]
+SchemaOption = Annotated[
+    SchemaSource | None, Flag("A codebook that declares the domain.", reads=PATH)
+]
+NullsOption = Annotated[Nulls, Flag("error, drop or as-value.")]
+NameOption = Annotated[str | None, Flag("The table's name in SQL.")]
+SeedOption = Annotated[
+    int | None, Flag("For simulations: coins from this seed. Protects nobody; is marked.")
+]
+HierarchiesOption = Annotated[
+    Mapping[str, Any] | None,
+    Flag(
+        "COLUMN=FILE.csv: its coarser values; see voile hierarchy.",
+        name="--hierarchy",
+        reads=Reader(list[str], hierarchy_files),
+    ),
+]
+
+
+class DomainOptions(Options):
+    """The columns of a table and their domain, for those who ask for nothing else."""
+
+    columns: ColumnsOption = None
+    schema_: SchemaOption = Field(default=None, alias="schema")
+    nulls: NullsOption = "error"

@@ -1,73 +1,133 @@
-"""The kinds of releases: reading a manifest, and which class opens it."""
+"""Which kinds of releases there are: Voile's own, and those of installed packages.
+
+A kind is found by a method's name and loaded only then. A package registers one by an entry point
+of the group `voile.kinds` for each of its methods, called like the method, that leads to a subclass
+of `Kind`.
+"""
 
 from __future__ import annotations
 
-import json
-from typing import Any, get_args
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Any, Union
 
-from pydantic import TypeAdapter, ValidationError
+from voile.errors import UsageError, did_you_mean
 
-from voile.errors import ReleaseError, VoileError
-from voile.kinds.classes.manifest import ClassManifest, Grouped
-from voile.kinds.classes.release import ClassRelease
-from voile.kinds.counts.manifest import ConjunctManifest
-from voile.kinds.counts.release import ConjunctRelease
-from voile.kinds.manifest import FORMAT, VERSION, Manifest, ViewManifest
-from voile.kinds.perturbed.manifest import LocalManifest
-from voile.kinds.perturbed.release import LocalRelease
-from voile.kinds.release import Release
-from voile.kinds.views.release import ViewRelease
+if TYPE_CHECKING:
+    from voile.kinds.kind import Kind
 
-METHODS: dict[str, type[Manifest]] = {
-    "alphabeta": ViewManifest,
-    "retention": LocalManifest,
-    "frapp": LocalManifest,
-    "conjuncts": ConjunctManifest,
-    **dict.fromkeys(get_args(Grouped), ClassManifest),
-}
-KINDS: dict[type[Manifest], type[Release]] = {
-    ViewManifest: ViewRelease,
-    LocalManifest: LocalRelease,
-    ClassManifest: ClassRelease,
-    ConjunctManifest: ConjunctRelease,
-}
+GROUP = "voile.kinds"
+
+
+@dataclass(frozen=True)
+class BuiltIn:
+    """A kind that comes with Voile: its methods, and where it is."""
+
+    home: str
+    methods: tuple[str, ...]
+
+
+BUILT_IN = (
+    BuiltIn("voile.kinds.views.kind:Views", ("alphabeta",)),
+    BuiltIn("voile.kinds.perturbed.kind:PerturbedRows", ("retention", "frapp")),
+    BuiltIn(
+        "voile.kinds.classes.kind:Classes",
+        ("mondrian", "anatomy", "fulldomain", "suppress", "freeshape", "trivial"),
+    ),
+    BuiltIn("voile.kinds.counts.kind:Counts", ("conjuncts",)),
+)
+HOMES = {method: kind.home for kind in BUILT_IN for method in kind.methods}
+
+
+class KindError(UsageError):
+    """A package's kind that cannot be used."""
+
+
+def methods() -> list[str]:
+    """Every method by which a release can have been made."""
+    return [*HOMES, *foreign_methods()]
+
+
+def kind_of(method: str) -> Kind[Any]:
+    """The kind of a method's releases; refused where no such method is known."""
+    if method in HOMES:
+        return built_in(HOMES[method])
+    foreign = foreign_methods()
+    if method not in foreign:
+        raise UsageError(
+            f"method {method!r} is not known",
+            hint=did_you_mean(method, methods()) or "install the package that it is from",
+        )
+    return loaded(foreign[method])
+
+
+def built_in_kinds() -> list[Kind[Any]]:
+    """Those that come with Voile."""
+    return [built_in(kind.home) for kind in BUILT_IN]
+
+
+def kinds() -> list[Kind[Any]]:
+    """All of them, each once."""
+    found = [*built_in_kinds(), *(loaded(point) for point in foreign_methods().values())]
+    return list({type(kind): kind for kind in found}.values())
 
 
 def manifest_schema() -> dict[str, Any]:
-    """The JSON Schema of all kinds of manifests."""
-    return TypeAdapter(
-        ViewManifest | LocalManifest | ClassManifest | ConjunctManifest
-    ).json_schema()
+    """The JSON Schema of the manifests of all built-in kinds."""
+    from pydantic import TypeAdapter  # noqa: PLC0415  (for the documentation alone)
+
+    every: Any = Union[tuple(kind.manifest for kind in built_in_kinds())]  # noqa: UP007
+    return TypeAdapter(every).json_schema()
 
 
-def read_manifest(raw: bytes) -> Manifest:
-    """Parse and check a manifest; every byte of it counts."""
+@cache
+def built_in(home: str) -> Kind[Any]:
+    module, _, name = home.partition(":")
+    found: Kind[Any] = getattr(importlib.import_module(module), name)()
+    return found
+
+
+def foreign_methods() -> Mapping[str, EntryPoint]:
+    """Methods of installed packages; refused where two claim one name."""
+    found: dict[str, EntryPoint] = {}
+    for point in entry_points(group=GROUP):
+        owner = "Voile itself" if point.name in HOMES else None
+        if point.name in found and found[point.name].value != point.value:
+            owner = f"the package {package_of(found[point.name])!r}"
+        if owner is not None:
+            raise KindError(
+                f"the package {package_of(point)!r} brings a method {point.name!r}, which {owner} "
+                "has already",
+                hint=f"uninstall {package_of(point)}, or tell its authors to choose another name",
+            )
+        found[point.name] = point
+    return found
+
+
+def loaded(point: EntryPoint) -> Kind[Any]:
+    """The kind of a package; refused where it cannot be loaded, or is none."""
+    from voile.kinds.kind import Kind  # noqa: PLC0415  (not needed to look methods up)
+
     try:
-        data = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise ReleaseError(f"manifest.json is not JSON that can be read: {error}") from None
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
-        raise ReleaseError("manifest.json is not that of a Voile release")
-    version = data.get("version")
-    if not isinstance(version, int) or version > VERSION:
-        raise ReleaseError(
-            f"the release has format version {version!r}, newer than {VERSION}",
-            hint="open it with a newer Voile",
+        made = point.load()
+        kind = made() if isinstance(made, type) else made
+    except Exception as error:
+        raise KindError(
+            f"the method {point.name!r} of the package {package_of(point)!r} cannot be loaded: "
+            f"{type(error).__name__}: {error}",
+            hint=f"install another version of {package_of(point)}, or uninstall it",
+        ) from error
+    if not isinstance(kind, Kind) or point.name not in kind.methods:
+        raise KindError(
+            f"{point.value} of the package {package_of(point)!r} is not a kind of release with a "
+            f"method {point.name!r}",
+            hint="an entry point of voile.kinds is called like a method of the Kind it leads to",
         )
-    try:
-        manifest = METHODS.get(str(data.get("method")), ViewManifest).model_validate(data)
-        schema = manifest.schema_
-        manifest.check()
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(step) for step in first["loc"])
-        raise ReleaseError(f"manifest.json: {where}: {first['msg']}") from None
-    except (VoileError, ValueError) as error:
-        raise ReleaseError(f"manifest.json: {error}") from None
-    if not manifest.is_whole(raw):
-        raise ReleaseError("manifest.json was changed after the release was written")
-    if str(schema.size) != manifest.domain_size:
-        raise ReleaseError(
-            f"manifest.json: domain_size {manifest.domain_size} is not {schema.size}"
-        )
-    return manifest
+    return kind
+
+
+def package_of(point: EntryPoint) -> str:
+    return point.value.partition(":")[0] if point.dist is None else point.dist.name

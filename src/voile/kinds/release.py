@@ -11,27 +11,40 @@ NAME.voile/
 from __future__ import annotations
 
 import html
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import ValidationError
 
 from voile.engines import open_rows, read_all
 from voile.engines.parquet import arrow_schema
 from voile.engines.rows import ReleaseRows
-from voile.errors import ReleaseError, UsageError
+from voile.errors import ReleaseError, UsageError, VoileError
 from voile.estimate import Answer, checked_confidence
 from voile.kinds.asked import MEMORY, Asked
-from voile.kinds.manifest import HISTORY_FILES, MANIFEST, PARTIAL, Manifest
+from voile.kinds.kind import Kind
+from voile.kinds.manifest import FORMAT, MANIFEST, PARTIAL, VERSION, Manifest
+from voile.kinds.registry import KindError, kind_of
+from voile.kinds.roles import Roles
 from voile.query import DomainSums, parse
 from voile.query.bind import Tables
 from voile.query.query import Query
 from voile.schema import Keys, Schema
 from voile.units import byte_count
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from voile.arrays import Floats
+    from voile.engines.table import Table
+    from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
+    from voile.privacy.guarantees.statements import Statement
 
 SMALLEST_MEMORY = 2**24
 
@@ -42,6 +55,12 @@ class Release(ABC):
     kind: ClassVar[str] = "a release"
     instead: ClassVar[str] = ""
     """What to do with it where something else was asked for."""
+    refines: ClassVar[bool] = False
+    """Whether `refine` fits a model to it."""
+    has_losses: ClassVar[bool] = False
+    """Whether `loss_evidence` says what it tells about people."""
+    ways: ClassVar[tuple[str, ...]] = ()
+    """The methods of answering that it has, the usual one first; none where there is one way."""
     manifest: Manifest
 
     def __init__(self, path: Path, manifest: Manifest) -> None:
@@ -67,11 +86,6 @@ class Release(ABC):
     @classmethod
     def read(cls, folder: Path) -> Self:
         """Read a folder that may not be in its place yet."""
-        from voile.kinds.registry import (  # noqa: PLC0415  (they are made from this class)
-            KINDS,
-            read_manifest,
-        )
-
         try:
             raw = (folder / MANIFEST).read_bytes()
         except OSError:
@@ -79,7 +93,7 @@ class Release(ABC):
                 f"{str(folder)!r} has no manifest.json: not a release, or one that is incomplete",
                 hint="name the folder that voile publish, perturb or combine wrote",
             ) from None
-        manifest = read_manifest(raw)
+        kind, manifest = read_manifest(raw)
         for file in manifest.files:
             check_inside(file.path)
             found = folder / file.path
@@ -88,7 +102,7 @@ class Release(ABC):
                 raise ReleaseError(f"{file.path} is missing from {str(folder)!r}")
             if found.stat().st_size != file.bytes:
                 raise ReleaseError(f"{file.path} was changed: it does not have {file.bytes} bytes")
-        release = KINDS[type(manifest)](folder, manifest)
+        release = kind.release(folder, manifest)
         if not isinstance(release, cls):
             raise UsageError(
                 f"{str(folder)!r} is {release.kind}, and this is for {cls.kind}",
@@ -115,13 +129,67 @@ class Release(ABC):
         """The public domain: the columns and the values that they may have."""
         return self.manifest.schema_
 
-    @abstractmethod
     def describe(self) -> str:
         """In plain words: what is promised, against whom, what not, and how to count from it."""
+        return kind_of(self.manifest.method).describe(self.manifest)
 
     @abstractmethod
     def check_terms(self) -> None:
         """Recompute, from the parameters as they are written down, all that is promised."""
+
+    def check_contents(self) -> None:  # noqa: B027  (most have nothing more)
+        """Check what its files hold, where they hold more than rows of the schema."""
+
+    @abstractmethod
+    def promised(self) -> list[Statement]:
+        """What the release keeps, as statements that can be compared and converted."""
+
+    @abstractmethod
+    def not_promised(self) -> list[Statement]:
+        """What it must not be taken to keep."""
+
+    @property
+    def promise_in_short(self) -> str:
+        """What it promises, in a line."""
+        return next((one.explain for one in self.promised()), "it promises nothing")
+
+    def refine(self, progress: Any = None, *, replace_broken: bool = False) -> Any:  # noqa: ARG002
+        """A model of the table, fitted to this release alone, where `refines` says so."""
+        raise UsageError(f"{self.name!r} is {self.kind}, and is not refined", hint=self.instead)
+
+    # ------------------------------------------------------------------ measuring it
+
+    @property
+    def roles(self) -> Roles:
+        """Which columns may be quasi-identifiers, and which sensitive."""
+        return Roles(self.schema.names, self.schema.names)
+
+    @property
+    def rows_behind(self) -> int | None:
+        """How many rows the table had that it was made of, where that is told."""
+        return self.manifest.public_rows
+
+    def domain_behind(self, table: Table) -> Schema:  # noqa: ARG002  (for those that narrow it)
+        """The domain of that table, wider than the release's where it leaves out values."""
+        return self.schema
+
+    def loss_evidence(self, truth: Truth) -> LossEvidence:  # noqa: ARG002
+        """What it tells about people, to be compared with the truth."""
+        raise UsageError(
+            f"{self.name} is {self.kind}: losses are of rows that are shown", hint=self.instead
+        )
+
+    def estimate_selections(
+        self,
+        count: Callable[[Sequence[npt.NDArray[Any]]], CountedSelections],  # noqa: ARG002
+        *,
+        refine: bool = False,  # noqa: ARG002
+    ) -> Floats:
+        """Estimates of all selections at once, from what `count` counts of its rows' codes."""
+        raise UsageError(
+            f"selections are not estimated at once from {self.kind} of this kind",
+            hint="ask them one by one with release.query",
+        )
 
     # ------------------------------------------------------------------ counting from it
 
@@ -240,7 +308,7 @@ class Release(ABC):
 
     def counts_rows(self, path: str) -> bool:
         """Whether the rows of that file are counted as rows of the release."""
-        return not path.startswith(HISTORY_FILES)
+        return path.endswith(".parquet")
 
     def foreign_attribute(self) -> str | None:
         """An attribute with values outside its domain, which no sound release has."""
@@ -276,6 +344,42 @@ class Release(ABC):
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.describe())}</pre>{self.schema._repr_html_()}"
+
+
+def read_manifest(raw: bytes) -> tuple[Kind[Any], Manifest]:
+    """Parse and check a manifest, whose every byte counts; and the kind that it is of."""
+    try:
+        data = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise ReleaseError(f"manifest.json is not JSON that can be read: {error}") from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise ReleaseError("manifest.json is not that of a Voile release")
+    version = data.get("version")
+    if not isinstance(version, int) or version > VERSION:
+        raise ReleaseError(
+            f"the release has format version {version!r}, newer than {VERSION}",
+            hint="open it with a newer Voile",
+        )
+    try:
+        kind = kind_of(str(data.get("method")))
+        manifest: Manifest = kind.manifest.model_validate(data)
+        schema = manifest.schema_
+        manifest.check()
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(step) for step in first["loc"])
+        raise ReleaseError(f"manifest.json: {where}: {first['msg']}") from None
+    except KindError:
+        raise
+    except (VoileError, ValueError) as error:
+        raise ReleaseError(f"manifest.json: {error}") from None
+    if not manifest.is_whole(raw):
+        raise ReleaseError("manifest.json was changed after the release was written")
+    if str(schema.size) != manifest.domain_size:
+        raise ReleaseError(
+            f"manifest.json: domain_size {manifest.domain_size} is not {schema.size}"
+        )
+    return kind, manifest
 
 
 def fingerprint(tables: Mapping[str, object]) -> Any:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from voile.engines.parquet import sync
-from voile.errors import UsageError, VoileError
+from voile.errors import UsageError, VoileError, spelled
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, PARTIAL
 from voile.kinds.release import Release
 from voile.kinds.verification import check, check_files
@@ -29,7 +29,8 @@ def check_target(target: Path, *, overwrite: bool) -> None:
         raise UsageError(f"{str(target)!r} is a link", hint="name the folder itself")
     if target.exists() and not overwrite:
         raise UsageError(
-            f"{str(target)!r} exists already", hint="choose another name, or pass --overwrite"
+            f"{str(target)!r} exists already",
+            hint=f"choose another name, or pass {spelled('overwrite', True)}",
         )
     if target.exists():
         check_is_release(target)

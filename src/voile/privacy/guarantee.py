@@ -16,7 +16,8 @@ from fractions import Fraction
 from inspect import get_annotations
 from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
 
-from voile.errors import PromiseError, UsageError, did_you_mean
+from voile.errors import PromiseError, UsageError, did_you_mean, spelled
+from voile.options import choices
 
 # ---------------------------------------------------------------------- numbers as people read them
 
@@ -174,7 +175,7 @@ def _range_of(hint: Any) -> Parameter | None:
 
 # ---------------------------------------------------------------------- guarantees
 
-Adversary = Literal["independent", "exclusive"]
+Adversary = choices.Adversary
 """Against whom a (d, γ) promise is made."""
 ADVERSARIES: tuple[str, ...] = get_args(Adversary)
 """The names of the adversaries."""
@@ -325,8 +326,9 @@ class DGamma(Guarantee):
         if not 0 < self.prior < 1:
             raise UsageError(
                 f"prior d = {self.prior:.6g} must lie between 0 and 1",
-                hint="it is what an adversary may believe beforehand; with --prior-factor k it is "
-                "k·n/m, so a larger domain or a smaller k makes it smaller",
+                hint="it is what an adversary may believe beforehand; with "
+                f"{spelled('prior_factor')} k it is k·n/m, so a larger domain or a smaller k makes "
+                "it smaller",
             )
         if self.prior >= self.posterior:
             raise PromiseError(

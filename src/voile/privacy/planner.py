@@ -12,15 +12,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from voile.arrays import Floats
-from voile.errors import PromiseError, UsageError
+from voile.errors import PromiseError, UsageError, spelled
+from voile.options import choices
 from voile.privacy.guarantee import Adversary, DGamma, LikelihoodRatio
 
-Form = Literal["multiset", "set"]
+Form = choices.Form
 """Whether the table may repeat a row, as a multiset, or not, as the paper's sets."""
 
 
@@ -56,7 +57,7 @@ def plan(
         if retention is not None and small < retention:
             raise PromiseError(
                 f"retention {retention:g} needs a view larger than {max_view_ratio:g} rows per row",
-                hint=f"nearest feasible: --retention {math.floor(small * 1e6) / 1e6:g}",
+                hint=f"nearest feasible: {spelled('retention', math.floor(small * 1e6) / 1e6)}",
             )
         chosen = small
     noise = round_up(least_noise(promise, form, Fraction(chosen))) if chosen > 0 else 1.0
@@ -77,7 +78,7 @@ def check_retention(promise: DGamma, retention: float, largest: float) -> None:
             f"retention {retention:g} is too large for d = {promise.prior:.6g}, "
             f"γ = {promise.posterior:.6g}: Theorem 4.3 allows at most {largest:.6g} "
             "(a missing record would show that it was not there)",
-            hint=f"nearest feasible: --retention {math.floor(largest * 1e6) / 1e6:g}"
+            hint=f"nearest feasible: {spelled('retention', math.floor(largest * 1e6) / 1e6)}"
             f"{_posterior_for(promise, retention)}",
         )
 
@@ -85,7 +86,7 @@ def check_retention(promise: DGamma, retention: float, largest: float) -> None:
 def _posterior_for(promise: DGamma, retention: float) -> str:
     """The posterior at which this retention would do, where there is one."""
     needed = promise.prior / (1 - retention) if retention < 1 else math.inf
-    return f", or --posterior {needed:.4g} and more" if needed < 1 else ""
+    return f", or {spelled('posterior', float(f'{needed:.4g}'))} and more" if needed < 1 else ""
 
 
 def least_noise(promise: DGamma, form: Form, a: Fraction) -> Fraction:
@@ -157,10 +158,11 @@ def within_view(
         middle = (low + high) / 2
         low, high = (middle, high) if view_ratio(middle) <= max_view_ratio else (low, middle)
     if low < 1e-3:
+        half = float(f"{view_ratio(0.5):.3g}")
         raise PromiseError(
             f"a view of at most {max_view_ratio:g} rows per row would keep fewer than one record "
             f"in a thousand at d = {promise.prior:.6g}, γ = {promise.posterior:.6g}",
-            hint=f"nearest feasible: --max-view-ratio {view_ratio(0.5):.3g} keeps half the records",
+            hint=f"nearest feasible: {spelled('max_view_ratio', half)} keeps half the records",
         )
     return low
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
-from voile.errors import PromiseError, UsageError
+from voile.errors import PromiseError, UsageError, spelled
 from voile.privacy.guarantee import DGamma, LikelihoodRatio, log
 from voile.privacy.planner import Form, round_up
 
@@ -147,8 +147,8 @@ def plan_series(
             f"retention {retention:g} is too large for {views} views at d = {promise.prior:.6g}, "
             f"γ = {promise.posterior:.6g}: at most {largest:.6g} "
             "(a record that is never shown would show that it was never there)",
-            hint=f"nearest feasible: --retention {math.floor(largest * 1e6) / 1e6:g}, "
-            "or fewer --views",
+            hint=f"nearest feasible: {spelled('retention', math.floor(largest * 1e6) / 1e6)}, "
+            f"or fewer {spelled('views')}",
         )
     if changing:
         chosen = best(promise, form, views, retention, growth, largest)
@@ -164,7 +164,7 @@ def plan_series(
         raise PromiseError(
             f"{views} views at d = {promise.prior:.6g}, γ = {promise.posterior:.6g} would be "
             "nothing but noise",
-            hint="ask for fewer --views, a larger posterior, or a smaller prior",
+            hint=f"ask for fewer {spelled('views')}, a larger posterior, or a smaller prior",
         )
     return settled(chosen, promise)
 
@@ -172,7 +172,7 @@ def plan_series(
 def check_views(views: int) -> None:
     if not FEWEST_VIEWS <= views <= MOST_VIEWS:
         raise UsageError(
-            f"--views {views} must be from {FEWEST_VIEWS} to {MOST_VIEWS}",
+            f"{spelled('views', views)} must be from {FEWEST_VIEWS} to {MOST_VIEWS}",
             hint="it is how many different views the series may have in all",
         )
 

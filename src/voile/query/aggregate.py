@@ -20,7 +20,7 @@ from voile.query.formula import (
     square_root,
 )
 from voile.query.language import UNSTEADY, why_no_aggregate, why_not
-from voile.query.predicate import Atom, Expression, Predicate, Term, both, has_subquery
+from voile.query.predicate import Expression, Predicate, Term, both, present
 from voile.query.text import place, refusal, short
 from voile.schema import Attribute, Bins, Interval, Range, Values
 
@@ -204,13 +204,14 @@ class Aggregates:
         value = self._value(tree)
         while isinstance(tree, exp.Paren):
             tree = tree.this
-        if not isinstance(tree, exp.Column) or has_subquery(value.sql):
+        if not isinstance(tree, exp.Column) or value.subqueries:
             return value, 0.0
         middle, half = middle_of(self.binder.schema[value.attributes[0]])
         if abs(middle) <= FAR * half:
             return value, 0.0
         centre = round(middle)
-        return replace(value, sql=f"{value.sql} - ({centre})"), float(centre)
+        less = exp.Sub(this=value.node.copy(), expression=exp.paren(exp.Literal.number(centre)))
+        return replace(value, node=less), float(centre)
 
     def _mean(self, tree: exp.Expr, only: Predicate | None) -> Formula:
         value, centre = self._centred(tree)
@@ -287,8 +288,3 @@ def middle_of(attribute: Attribute) -> tuple[float, float]:
         case _:
             return 0.0, 0.0
     return (min(ends) + max(ends)) / 2, (max(ends) - min(ends)) / 2
-
-
-def present(value: Expression) -> Atom:
-    text = f"{value.text or value.sql} is not null"
-    return Atom(f"NOT ({value.sql}) IS NULL", value.attributes, text)

@@ -1,6 +1,6 @@
 """Expressions of one row: checked against the allow-list, every column bound to its attribute.
 
-Expressions stay SQL: the engine evaluates the same text on the rows of a view and on the tuples
+Expressions stay trees: the engine evaluates the same tree on the rows of a view and on the tuples
 of the domain, so that both agree on every function, cast and NULL. A column of a joined table is
 a function of the row too: it becomes a subquery that looks the row's partner up.
 """
@@ -27,12 +27,11 @@ from voile.query.language import (
 )
 from voile.query.predicate import ROW, And, Atom, Expression, Or, Predicate
 from voile.query.text import (
+    UnwrittenError,
     last_before,
     place,
     refusal,
     short,
-    to_same_sql,
-    to_sql,
     too_deep,
 )
 from voile.schema import Attribute, Schema, Values
@@ -86,10 +85,13 @@ class Binder:
     """What the analyst should know and is not wrong."""
 
     def expression(self, tree: exp.Expr) -> Expression:
-        bound, reads = self.bound(tree)
-        if (sql := to_same_sql(bound)) is None:
-            raise self._refused(tree)
-        return Expression(sql, self._ordered(reads), short(tree), place(self.sql, [tree]))
+        node, reads = self.bound(tree)
+        found = Expression(node, self._ordered(reads), short(tree), place(self.sql, [tree]))
+        try:
+            hash(found)  # by how it is written, once and for all
+        except UnwrittenError:
+            raise self._refused(tree) from None
+        return found
 
     def predicate(self, tree: exp.Expr, *, negated: bool = False) -> Predicate:
         """And and Or over atoms, with every NOT moved down to the atoms."""
@@ -109,10 +111,10 @@ class Binder:
         if isinstance(tree, exp.Xor):
             return self._xor(tree, negated=negated)
         if isinstance(tree, exp.Null):
-            return Atom("CAST(NULL AS BOOLEAN)", ())
-        atom = self.expression(tree)
-        sql = f"NOT ({atom.sql})" if negated else atom.sql
-        return Atom(sql, atom.attributes, atom.text, atom.start)
+            return Atom(cast(tree.copy(), exp.DType.BOOLEAN), ())
+        found = self.expression(tree)
+        node = exp.Not(this=exp.paren(found.node)) if negated else found.node
+        return Atom(node, found.attributes, found.text, found.start)
 
     def _xor(self, tree: exp.Xor, *, negated: bool) -> Predicate:
         mixed = (exp.And, exp.Or)
@@ -213,15 +215,15 @@ class Binder:
                           place(self.sql, [node]), f"write a number up to {PADDING}")  # fmt: skip
 
     def _replaced(self, node: exp.Expr, reads: set[str]) -> exp.Expr:
-        """What a node becomes in SQL that gives NULL where it cannot be computed.
+        """What a node means: NULL where it cannot be computed, numbers as doubles.
 
         Engines catch errors too, but not in subqueries, and not without cost.
         """
         if isinstance(node, exp.Column):
             return self._column(node, reads)
         if isinstance(node, exp.Literal) and not node.is_string and not node.is_int:
-            # A decimal literal would make DuckDB compute in DECIMAL, which overflows.
-            return exp.cast(node.copy(), "DOUBLE", dialect="duckdb")
+            # A decimal literal would make an engine compute in DECIMAL, which overflows.
+            return cast(node.copy(), exp.DType.DOUBLE)
         if type(node) is exp.Cast:
             return exp.TryCast(**node.args)
         if isinstance(node, exp.Mod | exp.IntDiv):
@@ -378,18 +380,29 @@ def _find(name: str, known: Iterable[str]) -> str | None:
 
 def _width_bucket(node: exp.WidthBucket) -> exp.Expr:
     """The histogram function that DuckDB lacks: 0 below, n+1 above, else 1 to n."""
-    value, low, high, count = (
-        exp.paren(node.args[key].copy())
-        for key in ("this", "min_value", "max_value", "num_buckets")
+    x, low, high, n = (
+        exp.paren(node.args[key]) for key in ("this", "min_value", "max_value", "num_buckets")
     )
-    step = f"({to_sql(high)} - {to_sql(low)})"
-    x, n = to_sql(value), to_sql(count)
-    text = (
-        f"CASE WHEN {x} < {to_sql(low)} THEN 0 WHEN {x} >= {to_sql(high)} THEN {n} + 1 "
-        f"WHEN {x} IS NOT NULL THEN "
-        f"TRY_CAST(FLOOR(({x} - {to_sql(low)}) * {n} / {step}) AS INT) + 1 END"
+    one, known = exp.Literal.number(1), exp.Not(this=exp.Is(this=x.copy(), expression=exp.Null()))
+    steps = exp.Mul(this=exp.paren(_minus(x, low)), expression=n.copy())
+    width = exp.paren(_minus(high, low))
+    place = exp.Floor(this=exp.Div(this=steps, expression=width, typed=False, safe=False))
+    inside = exp.Add(this=exp.TryCast(this=place, to=exp.DType.INT.into_expr()), expression=one)
+    above = exp.Add(this=n.copy(), expression=one.copy())
+    return (
+        exp.Case()
+        .when(exp.LT(this=x.copy(), expression=low.copy()), exp.Literal.number(0))
+        .when(exp.GTE(this=x.copy(), expression=high.copy()), above)
+        .when(known, inside)
     )
-    return exp.maybe_parse(text, dialect="duckdb")
+
+
+def _minus(left: exp.Expr, right: exp.Expr) -> exp.Expr:
+    return exp.Sub(this=left.copy(), expression=right.copy())
+
+
+def cast(node: exp.Expr, kind: exp.DType) -> exp.Expr:
+    return exp.Cast(this=node, to=kind.into_expr())
 
 
 def misfit(attribute: Attribute, literal: exp.Literal) -> str:

@@ -11,7 +11,6 @@ from voile.query.text import (
     place,
     refusal,
 )
-from voile.query.text import to_sql as text_of
 from voile.schema import Schema
 
 
@@ -77,9 +76,10 @@ class From:
         partner.on, partner.reads = self._bound_on(binder, condition, alias, partner)
         binder.partners[alias] = partner
         # Read also where nothing else is: a second partner would make two rows of one.
-        found = text_of(partner.found(alias))
-        reads = tuple(n for n in self.schema.names if n in partner.reads)
-        matched = Atom(f"{found} IS NOT FALSE" if side else found, reads)
+        found = partner.found(alias)
+        if side:
+            found = exp.Is(this=found, expression=exp.Not(this=exp.false()))
+        matched = Atom(found, tuple(n for n in self.schema.names if n in partner.reads))
         self.matched = both(self.matched, matched)
 
     def _on(self, binder: Binder, join: exp.Join, alias: str, partner: Partner) -> exp.Expr:

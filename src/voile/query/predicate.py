@@ -1,58 +1,141 @@
-"""A condition as a tree of And and Or over atoms.
+"""Expressions of one row as bound trees, and conditions as trees of And and Or over atoms.
 
-NOT is pushed down to the atoms, where it becomes part of their SQL. In SQL's three-valued logic a
-tree without NOT is true exactly if it is true with every atom that is not true (false, NULL, or
-impossible to compute) taken as false. So two values are enough from here on.
+What was parsed and bound stays a tree of sqlglot's nodes until an engine renders it in its own
+dialect. Nobody changes a node that an expression holds.
+
+NOT is pushed down to the atoms, where it becomes part of their tree. In SQL's three-valued logic a
+condition without NOT is true exactly if it is true with every atom that is not true (false, NULL,
+or impossible to compute) taken as false. So two values are enough from here on. Who needs all
+three joins conditions with Not and Xor, too (see voile.asking).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Generic, Self, TypeVar, Union
 
-QUOTED = re.compile(r"""'(?:[^']|'')*'|"(?:[^"]|"")*\"""")
-SUBQUERY = re.compile(r"\(\s*SELECT\b|\bEXISTS\b", re.IGNORECASE)
+from sqlglot import exp
+
+from voile.query.text import written
+
 ROW = "release row"
 """What engines call the row that an expression is about, in case a name could mean another's."""
 
+Part_co = TypeVar("Part_co", covariant=True)
+Leaf = TypeVar("Leaf")
+Value = TypeVar("Value")
 
-@dataclass(frozen=True)
-class Atom:
-    """Any SQL condition on one row, and the attributes it reads, in the schema's order."""
-
-    sql: str
-    attributes: tuple[str, ...]
-    text: str = field(default="", compare=False, repr=False)
-    """As the analyst wrote it, for messages."""
-    start: int | None = field(default=None, compare=False, repr=False)
-    """Where in the query it was written."""
+# ---------------------------------------------------------------------- expressions of one row
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False, repr=False)
 class Expression:
-    """Any SQL expression of one row, and the attributes it reads, in the schema's order."""
+    """Any expression of one row, and the attributes it reads, in the schema's order.
 
-    sql: str
+    Two are equal if they are written alike once they are bound.
+    """
+
+    node: exp.Expr
+    """Never to be changed: whoever makes an expression gives the node away."""
     attributes: tuple[str, ...]
-    text: str = field(default="", compare=False, repr=False)
+    text: str = ""
     """As the analyst wrote it, for messages."""
-    start: int | None = field(default=None, compare=False, repr=False)
+    start: int | None = None
     """Where in the query it was written."""
 
+    @cached_property
+    def canonical(self) -> str:
+        """The bound tree in the dialect of questions: what equal expressions share."""
+        return written(self.node)
+
+    @cached_property
+    def subqueries(self) -> int:
+        """How many there are; EXISTS counts for itself."""
+        return sum(isinstance(node, exp.Select | exp.Exists) for node in self.node.walk())
+
+    @property
+    def is_column(self) -> bool:
+        """Whether it is a column of the row, and nothing else."""
+        return isinstance(self.node, exp.Column)
+
+    def without_not(self) -> Self:
+        """What stands under a NOT in front of everything; itself, where there is none."""
+        under = self.node.this if isinstance(self.node, exp.Not) else None
+        if not isinstance(under, exp.Paren):
+            return self
+        return replace(self, node=under.this.copy())
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Expression)
+            and type(self) is type(other)
+            and self.canonical == other.canonical
+            and self.attributes == other.attributes
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.canonical, self.attributes))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(sql={self.canonical!r}, attributes={self.attributes!r})"
+
+
+class Atom(Expression):
+    """Any condition on one row that is not taken apart."""
+
+
+def column(name: str) -> Expression:
+    """An attribute by itself."""
+    return Expression(exp.column(exp.to_identifier(name, quoted=True)), (name,))
+
+
+def present(value: Expression) -> Atom:
+    """Where a value is not NULL."""
+    missing = exp.Is(this=exp.paren(value.node), expression=exp.Null())
+    return Atom(exp.Not(this=missing), value.attributes, f"{wording(value)} is not null")
+
+
+def wording(part: Expression) -> str:
+    """As the analyst wrote it, where that is known."""
+    return part.text or part.canonical
+
+
+# ---------------------------------------------------------------------- conditions
+
 
 @dataclass(frozen=True)
-class And:
-    parts: tuple[Predicate, ...]
+class And(Generic[Part_co]):
+    """All parts hold; without parts it is true."""
+
+    parts: tuple[Part_co, ...]
 
 
 @dataclass(frozen=True)
-class Or:
-    parts: tuple[Predicate, ...]
+class Or(Generic[Part_co]):
+    """Some part holds; without parts it is false."""
+
+    parts: tuple[Part_co, ...]
 
 
-Predicate = Atom | And | Or
+@dataclass(frozen=True)
+class Not(Generic[Part_co]):
+    part: Part_co
+
+
+@dataclass(frozen=True)
+class Xor(Generic[Part_co]):
+    left: Part_co
+    right: Part_co
+
+
+Joined = Union[Leaf, "And[Joined[Leaf]]", "Or[Joined[Leaf]]"]
+"""Leaves of any kind, joined by And and Or."""
+Predicate = Union[Atom, "And[Predicate]", "Or[Predicate]"]
 """A condition on one row: an atom reads a few attributes, `And` and `Or` join conditions."""
+TRUE: And[Any] = And(())
+FALSE: Or[Any] = Or(())
 
 
 @dataclass(frozen=True)
@@ -65,9 +148,24 @@ class Term:
     predicate: Predicate | None = None
     values: tuple[Expression, ...] = ()
 
+    @property
+    def subqueries(self) -> int:
+        """How many its predicate and its values have."""
+        conditions = atoms(self.predicate) if self.predicate else ()
+        return sum(part.subqueries for part in (*conditions, *self.values))
 
-def wording(part: Atom | Expression) -> str:
-    return part.text or part.sql
+
+def folded(
+    tree: Joined[Leaf],
+    leaf: Callable[[Leaf], Value],
+    every: Callable[[Sequence[Value]], Value],
+    some: Callable[[Sequence[Value]], Value],
+) -> Value:
+    """A condition from its leaves up: `every` joins the parts of And, `some` those of Or."""
+    if isinstance(tree, And | Or):
+        join = every if isinstance(tree, And) else some
+        return join([folded(part, leaf, every, some) for part in tree.parts])
+    return leaf(tree)
 
 
 def atoms(predicate: Predicate) -> Iterator[Atom]:
@@ -80,28 +178,6 @@ def atoms(predicate: Predicate) -> Iterator[Atom]:
 
 def attributes(predicate: Predicate) -> set[str]:
     return {name for atom in atoms(predicate) for name in atom.attributes}
-
-
-def to_sql(predicate: Predicate) -> str:
-    """The condition for an engine; an atom that cannot be computed on a row is not true there."""
-    if isinstance(predicate, Atom):
-        return guarded(predicate.sql)
-    word = " AND " if isinstance(predicate, And) else " OR "
-    return "(" + word.join(to_sql(part) for part in predicate.parts) + ")"
-
-
-def guarded(sql: str) -> str:
-    """NULL where the expression cannot be computed; DuckDB has no such guard for subqueries."""
-    return f"({sql})" if has_subquery(sql) else f"TRY({sql})"
-
-
-def subqueries(sql: str) -> int:
-    """How many there are; words in quotes are none."""
-    return len(SUBQUERY.findall(QUOTED.sub("", sql)))
-
-
-def has_subquery(sql: str) -> bool:
-    return subqueries(sql) > 0
 
 
 def in_words(predicate: Predicate) -> str:
@@ -121,3 +197,18 @@ def both(left: Predicate | None, right: Predicate | None) -> Predicate | None:
     parts = [part for side in (left, right) if side for part in conjuncts(side)]
     unique = tuple(dict.fromkeys(parts))
     return And(unique) if len(unique) > 1 else unique[0] if unique else None
+
+
+def as_atom(predicate: Predicate, names: Sequence[str]) -> Atom:
+    """A whole condition as one atom that reads these attributes."""
+    return predicate if isinstance(predicate, Atom) else Atom(as_node(predicate), tuple(names))
+
+
+def as_node(predicate: Predicate) -> exp.Expr:
+    """A condition as one tree, in which an atom that cannot be computed is NULL."""
+    if isinstance(predicate, Atom):
+        return exp.Try(this=predicate.node.copy())
+    if not predicate.parts:
+        return exp.true() if isinstance(predicate, And) else exp.false()
+    join = exp.and_ if isinstance(predicate, And) else exp.or_
+    return exp.Paren(this=join(*map(as_node, predicate.parts), copy=False, wrap=False))

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from voile.query.formula import Formula, Total, leaves
-from voile.query.predicate import Atom, Expression, Predicate, atoms, to_sql
+from voile.query.predicate import Atom, Expression, Predicate, atoms
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,6 @@ class Query:
     @property
     def atoms(self) -> list[Atom]:
         return list(dict.fromkeys(atoms(self.predicate))) if self.predicate else []
-
-    @property
-    def where(self) -> str:
-        return to_sql(self.predicate) if self.predicate else "TRUE"
 
     @property
     def formulas(self) -> Iterator[Formula]:

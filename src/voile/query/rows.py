@@ -1,4 +1,4 @@
-"""What an engine tells about the rows of a view."""
+"""What is asked of the rows of a view, and what an engine tells about them."""
 
 from __future__ import annotations
 
@@ -9,8 +9,42 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from voile.query.predicate import Atom, Expression, Predicate, Term
+
 HISTORY, SCORE, SPREAD = "voile_history", "voile_score", "voile_spread"
 """Columns of scored rows: a tuple's counts in all views of a series, and what they score."""
+
+
+@dataclass(frozen=True)
+class WeightedTerm:
+    """A term to be summed over rows, each row times a column that weighs it: SCORE or SPREAD."""
+
+    term: Term
+    weight: str = ""
+    """No column: each row counts once."""
+
+
+@dataclass(frozen=True)
+class Flags:
+    """Which conditions are true of a row, and whether a value is finite there: bits of a number.
+
+    The first condition is the lowest bit, the value comes after all of them.
+    """
+
+    conditions: tuple[Atom, ...]
+    value: Expression | None = None
+
+
+Key = Expression | Flags
+"""What rows are grouped by."""
+
+
+@dataclass(frozen=True)
+class Shifted:
+    """A value of a row less a constant."""
+
+    value: Expression
+    centre: float
 
 
 @dataclass(frozen=True)
@@ -32,6 +66,8 @@ class Rows(Protocol):
     @property
     def scored(self) -> bool: ...
 
-    def sums(self, where: str, keys: Sequence[str], sums: Sequence[str]) -> RowSums:
-        """SQL aggregates of the rows that pass, for each combination of keys that occurs."""
+    def sums(
+        self, where: Predicate | None, keys: Sequence[Expression], sums: Sequence[WeightedTerm]
+    ) -> RowSums:
+        """Sums over the rows that pass, for each combination of keys that occurs."""
         ...

@@ -29,6 +29,10 @@ QUOTED = re.compile(
 """Comments, texts and names; `open` is the beginning of one that does not end."""
 
 
+class UnwrittenError(ValueError):
+    """A tree that has no form in SQL, as of a function without its arguments."""
+
+
 class Dialect(DuckDB):
     """DuckDB's SQL, and XOR between conditions."""
 
@@ -65,12 +69,17 @@ def to_sql(node: exp.Expr) -> str:
     return node.sql(DuckDB, comments=False, unsupported_level=ErrorLevel.IGNORE)
 
 
-def to_same_sql(node: exp.Expr) -> str | None:
-    """SQL that means the same to DuckDB, if there is any; the node is not to be used again."""
+def written(node: exp.Expr) -> str:
+    """A tree in the dialect of questions, where it has a form that means the same."""
     try:
-        return node.sql(DuckDB, copy=False, comments=False, unsupported_level=ErrorLevel.RAISE)
-    except Exception:  # a tree that is not whole, as of date(), breaks it in many ways
-        return None
+        return node.sql(DuckDB, comments=False, unsupported_level=ErrorLevel.RAISE)
+    except Exception as error:  # a tree that is not whole, as of date(), breaks it in many ways
+        raise UnwrittenError(node.key) from error
+
+
+def read_back(sql: str) -> exp.Expr:
+    """The tree of one expression that was written to a file."""
+    return sqlglot.parse_one(sql, dialect=Dialect)
 
 
 def single_select(sql: str) -> exp.Select:
@@ -200,7 +209,7 @@ def refusal(sql: str, message: str, start: int | None = None, hint: str = "") ->
 def _told(node: exp.Expr) -> str:
     try:
         return to_sql(node)
-    except Exception:  # see to_same_sql
+    except Exception:  # see written
         return node.key.upper()
 
 

@@ -9,12 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from voile.errors import PromiseError, UsageError
+from voile.options import choices
 from voile.privacy.requirements import Requirement
 from voile.recoding.grouping import Grouping, check_whole
 from voile.recoding.rollup import (
@@ -148,7 +149,7 @@ class Search:
 # ---------------------------------------------------------------------- the best levels
 
 
-Suppressed = Literal["removed", "shown"]
+Suppressed = choices.Suppressed
 MOST_NODES = 10_000_000
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 
 from voile.errors import PromiseError
+from voile.options import choices
 from voile.privacy.requirements import Histograms, Requirement
 from voile.recoding.units import Codes, Counts, Units
 
-Recode = Literal["generalize", "bucketize"]
+Recode = choices.Recode
 """What is shown of a class: ranges of its quasi-identifiers, or which value is whose hidden."""
 
 

@@ -10,13 +10,14 @@ import functools
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar, get_args
+from typing import TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from voile.arrays import Floats
 from voile.errors import UsageError, did_you_mean
+from voile.options import choices
 from voile.privacy.requirements import AlphaK, Histograms, K, L, Presence, Requirement
 from voile.recoding.units import Codes, Counts, Units
 from voile.schema.hierarchy import Levels
@@ -274,7 +275,7 @@ def closed_part(requirement: Requirement) -> list[Requirement]:
 # loses as much as if all its quasi-identifiers were '*'.
 
 
-Loss = Literal["ncp", "discernibility", "levels", "entropy"]
+Loss = choices.Loss
 LOSSES: tuple[str, ...] = get_args(Loss)
 
 DIGITS = 14

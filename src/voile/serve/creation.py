@@ -20,7 +20,7 @@ from voile.engines.lookups import Summand, Sums
 from voile.engines.parquet import sync
 from voile.engines.table import Table
 from voile.errors import UsageError
-from voile.kinds.views.wish import Wish, choose_schema
+from voile.kinds.domain import choose_schema
 from voile.privacy.interactive.promise import needed
 from voile.progress import Progress
 from voile.schema import Schema
@@ -71,9 +71,7 @@ def begin(
     asked = columns
     if asked is None and schema is None and key is not None:
         asked = [column for column in source.columns if column != key]
-    domain, notes = choose_schema(
-        source, Wish(columns=asked, schema=schema, nulls=nulls_of(source, asked))
-    )
+    domain, notes = choose_schema(source, asked, schema, nulls_of(source, asked))
     if key in domain.names:
         raise UsageError(
             f"column {key!r} says whose a row is, and is not asked about",

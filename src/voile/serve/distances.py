@@ -10,21 +10,23 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import sqlglot
+from sqlglot import exp
 
 from voile.arrays import Floats, Ints
 from voile.engines import open_domain
 from voile.engines.lookups import half_away
 from voile.evaluate.reconstruction.fitting import distance_squared
-from voile.query.predicate import Expression, guarded
+from voile.query.domain.inputs import all_hold, some_hold
+from voile.query.predicate import Atom, Expression, Predicate, attributes, folded
+from voile.query.text import read_back
 from voile.schema import Schema
 
 MOST_TUPLES = 2**16
@@ -40,10 +42,10 @@ LARGE = 256
 class QuestionKind:
     """What a question asks of a row, and its noise; which rows it is about is said elsewhere."""
 
-    where: tuple[str, ...]
-    """SQL conditions, of the question and of a declared subset."""
-    groups: tuple[str, ...]
-    values: tuple[str, ...]
+    where: tuple[Predicate, ...]
+    """Of the question and of a declared subset."""
+    groups: tuple[Expression, ...]
+    values: tuple[Expression, ...]
     low: float
     high: float
     scale: float
@@ -52,11 +54,13 @@ class QuestionKind:
     variance: float
 
     @classmethod
-    def of(cls, question: dict[str, Any], subset: str | None) -> QuestionKind:
+    def of(cls, question: dict[str, Any], subset: Predicate | None) -> QuestionKind:
         """From what the ledger keeps; `subset` is the condition of a declared one."""
+        where = stored(question["where"]) if question["where"] else None
         return cls(
-            where=tuple(part for part in (question["where"], subset) if part),
-            groups=tuple(question["groups"]), values=tuple(question["values"]),
+            where=tuple(part for part in (where, subset) if part),
+            groups=tuple(map(stored, question["groups"])),
+            values=tuple(map(stored, question["values"])),
             low=question["low"], high=question["high"], scale=question["scale"],
             l2_squared=question["l2_squared"], noise=question["noise"],
             variance=question["variance"],
@@ -75,9 +79,15 @@ class QuestionKind:
     @cached_property
     def reads(self) -> frozenset[str]:
         """The columns that it depends on."""
-        parts = [sqlglot.parse_one(sql, dialect="duckdb")
-                 for sql in (*self.where, *self.groups, *self.values)]  # fmt: skip
-        return frozenset(c.name for part in parts for c in part.find_all(sqlglot.exp.Column))
+        read = [attributes(part) for part in self.where]
+        return frozenset().union(*read, *(e.attributes for e in (*self.groups, *self.values)))
+
+
+@lru_cache(maxsize=4096)
+def stored(sql: str) -> Atom:
+    """An expression as the ledger keeps it; the order of the columns says nothing."""
+    node = read_back(sql)
+    return Atom(node, tuple(sorted({column.name for column in node.find_all(exp.Column)})))
 
 
 @dataclass(frozen=True)
@@ -153,8 +163,8 @@ class DomainParts:
         if self.size(columns) > MOST_TUPLES:
             return None
         counts = np.ones(self.size(columns), dtype=np.bool_)
-        for sql in kind.where:
-            counts &= self._truth(sql, columns)
+        for condition in kind.where:
+            counts &= self._truth(condition, columns)
         steps, known = self._steps(kind, columns)
         steps = np.where(counts & known, steps, 0)
         groups = np.where(steps != 0, self._groups(kind, columns), 0)
@@ -165,19 +175,23 @@ class DomainParts:
             kind, columns, codes.reshape(-1), pairs[:, 0], pairs[:, 1], self._per_person
         )
 
-    def values(self, sql: str, columns: tuple[str, ...]) -> pa.Array:
-        (found,) = self._view.domain.evaluate([Expression(sql, columns)])
+    def values(self, expression: Expression, columns: tuple[str, ...]) -> pa.Array:
+        """On the tuples of these columns, of which it need not read all."""
+        (found,) = self._view.domain.evaluate([replace(expression, attributes=columns)])
         return found
 
-    def _truth(self, sql: str, columns: tuple[str, ...]) -> npt.NDArray[np.bool_]:
-        known = pc.fill_null(pc.cast(self.values(sql, columns), pa.bool_()), False)
-        return np.asarray(known.to_numpy(zero_copy_only=False))
+    def _truth(self, condition: Predicate, columns: tuple[str, ...]) -> npt.NDArray[np.bool_]:
+        def holds(atom: Atom) -> npt.NDArray[np.bool_]:
+            known = pc.fill_null(pc.cast(self.values(atom, columns), pa.bool_()), False)
+            return np.asarray(known.to_numpy(zero_copy_only=False))
+
+        return np.asarray(folded(condition, holds, all_hold, some_hold))
 
     def _groups(self, kind: QuestionKind, columns: tuple[str, ...]) -> Ints:
         """A number for each combination of group keys; NULL is a key like others."""
         found = np.zeros(self.size(columns), dtype=np.int64)
-        for sql in kind.groups:
-            keys = pc.dictionary_encode(self.values(guarded(sql), columns), null_encoding="encode")
+        for group in kind.groups:
+            keys = pc.dictionary_encode(self.values(group, columns), null_encoding="encode")
             found = found * len(keys.dictionary) + keys.indices.to_numpy(zero_copy_only=False)
         return found
 
@@ -186,8 +200,8 @@ class DomainParts:
     ) -> tuple[Ints, npt.NDArray[np.bool_]]:
         """Whole fine steps as the server sums them, and where there is a value at all."""
         product = np.ones(self.size(columns))
-        for sql in kind.values:
-            column = pc.cast(self.values(guarded(sql), columns), pa.float64())
+        for value in kind.values:
+            column = pc.cast(self.values(value, columns), pa.float64())
             product = product * pc.fill_null(column, math.nan).to_numpy(zero_copy_only=False)
         known = ~np.isnan(product)
         if not kind.values:

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voile.answering.source import KEYS, LARGEST, NUMBERS
+from voile.answering.source import LARGEST
 from voile.answering.totals import Groups, hashable, listing, possible
 from voile.arrays import Floats, Ints
 from voile.engines import open_domain
@@ -94,7 +94,7 @@ class DomainEvaluator:
                 )
         new = [part for part in parts if part not in self._truths]
         check_lengths(query, new, self.schema)
-        found = self.view.domain.evaluate([Expression(p.sql, p.attributes) for p in new])
+        found = self.view.domain.evaluate(new)
         for part, column in zip(new, found, strict=True):
             self._check_kind(query, part, column)
             if isinstance(part, Atom):
@@ -107,9 +107,9 @@ class DomainEvaluator:
                 raise refusal(query.sql, f"{wording(part)} is not true or false", part.start,
                               "compare it with something, as in age > 30")  # fmt: skip
             return
-        (typed,) = self.view.types([part.sql])
-        allowed = NUMBERS if part in query.values else KEYS
-        if not typed.startswith(allowed) or typed == "INTERVAL" or typed.endswith("]"):
+        (typed,) = self.view.types([part])
+        fits = typed.can_be_summed if part in query.values else typed.can_be_grouped
+        if not fits:
             raise refusal(query.sql, f"{wording(part)} is of type {typed}", part.start,
                           "sum numbers; group by numbers, texts or dates")  # fmt: skip
 
@@ -121,7 +121,7 @@ class DomainEvaluator:
 
     def truth(self, atom: Atom) -> Truth:
         if atom not in self._truths:
-            (found,) = self.view.domain.evaluate([Expression(atom.sql, atom.attributes)])
+            (found,) = self.view.domain.evaluate([atom])
             self._keep(atom, found)
         return self._truths[atom]
 

@@ -27,8 +27,9 @@ from voile.noise.keyed import half_mask
 from voile.privacy.interactive.laws import Change, NoiseLaw, noise_law
 from voile.query import parse
 from voile.query.domain import GroupedSum
-from voile.query.predicate import Expression, Term, both, to_sql
+from voile.query.predicate import Expression, Term, as_node, both
 from voile.query.query import Query
+from voile.query.text import written
 from voile.schema import Schema
 from voile.serve.canonical import FALSE, TRUE, canonical_form, digest, meaning_of_values
 from voile.serve.change import change_of, steps
@@ -160,7 +161,7 @@ class QuestionReader:
         query = self._query(sql)
         terms = terms_needed(query)
         # One order for all ways to write GROUP BY, so that they have one stored answer.
-        order = sorted(range(len(query.groups)), key=lambda i: query.groups[i].sql)
+        order = sorted(range(len(query.groups)), key=lambda i: query.groups[i].canonical)
         stored = tuple(query.groups[i] for i in order)
         expected, listed = self._evaluator.listed(query, stored)
         groups, places = arranged(listed, order)
@@ -209,7 +210,7 @@ class QuestionReader:
         meant = {
             "subset": shape.rows.subset,
             "where": meaning,
-            "groups": [group.sql for group in shape.groups],
+            "groups": [group.canonical for group in shape.groups],
             "values": meaning_of_values(term.values, numbers),
             # What the stored steps mean follows from these.
             "range": [low, high],
@@ -218,9 +219,9 @@ class QuestionReader:
         }
         kept = {
             "subset": shape.rows.subset,
-            "where": to_sql(where) if where else None,
-            "groups": [group.sql for group in shape.groups],
-            "values": [value.sql for value in term.values],
+            "where": written(as_node(where)) if where else None,
+            "groups": [group.canonical for group in shape.groups],
+            "values": [value.canonical for value in term.values],
             "low": low, "high": high, "scale": scale, "cells": shape.cells,
             "l1": change.l1, "l2_squared": change.l2_squared,
             "noise": law.kind, "variance": float(law.variance), "sql": query.sql,

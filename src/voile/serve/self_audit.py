@@ -25,7 +25,6 @@ from voile.arrays import Floats, Ints
 from voile.evaluate.reconstruction.fitting import distance_squared
 from voile.evaluate.reconstruction.server import read_ids
 from voile.noise.keyed import Hashes, members, row_hashes
-from voile.query.predicate import guarded
 from voile.query.rows import RowSums
 from voile.serve.distances import DomainParts, KindGroup, QuestionKind, compared, farthest, lots
 from voile.serve.ledger import open_ledger
@@ -165,8 +164,8 @@ class StepWeights:
         counting = seen.steps[parts] != 0
         parts, first = parts[counting], first[counting]
         keys = tuple(
-            self._domains.values(guarded(sql), seen.columns).take(first).to_pylist()
-            for sql in answer.kind.groups
+            self._domains.values(group, seen.columns).take(first).to_pylist()
+            for group in answer.kind.groups
         )
         sizes = [len(known) for known in question.expected.keys]
         rows = RowSums(keys, np.empty((0, 1)))
@@ -377,7 +376,7 @@ def answer_of(kept: Kept, asking: QuestionReader) -> LedgerAnswer:
     subset = None
     if isinstance(told, str) and told != "all":
         sql = next(one.sql for one in asking.setting.subsets if one.name == told)
-        subset = declared(sql, asking.setting.schema).where
+        subset = declared(sql, asking.setting.schema).predicate
     half = told["half"] if isinstance(told, dict) else None
     return LedgerAnswer(
         QuestionKind.of(question, subset),

@@ -26,8 +26,6 @@ from voile.evaluate import answer_plot
 from voile.evaluate.answer_plot import BETWEEN, Bar, Panel, drawing
 from voile.evaluate.drawing import FORMATS, load_altair
 from voile.files import write_whole
-from voile.kinds.perturbed.release import LocalRelease, checked_method
-from voile.kinds.views.release import ViewRelease
 from voile.schema import Attribute, Bins, Interval, Range
 from voile.schema.schema import summary
 from voile.shell.session import Leave, Session, is_command
@@ -293,9 +291,10 @@ def set_refine(session: Session, text: str) -> None:
     """Fits the model first, if it is not there yet, which takes a while."""
     if text and on_or_off("refine", text):
         release = session.release
-        if not isinstance(release, ViewRelease):
+        if not release.refines:
             raise UsageError(
-                f"{release.name!r} is {release.kind}, and is not refined", hint="try .method em"
+                f"{release.name!r} is {release.kind}, and is not refined",
+                hint=f"try .method {release.ways[-1]}" if release.ways else "",
             )
         with fitting_progress() as progress:
             release.refine(progress)
@@ -303,12 +302,16 @@ def set_refine(session: Session, text: str) -> None:
 
 
 def set_method(session: Session, text: str) -> None:
-    """How perturbed rows are reconstructed."""
-    if not isinstance(session.release, LocalRelease):
-        raise UsageError("a noisy view has one estimator", hint="try .refine on")
-    if text:
-        session.method = checked_method(text)
-    say(f"counts are reconstructed by {session.method or 'inversion'}")
+    """How what was published is undone: perturbed rows, or classes."""
+    release = session.release
+    if not release.ways:
+        raise UsageError(
+            f"{release.kind} has one estimator", hint="try .refine on" if release.refines else ""
+        )
+    if text and text not in release.ways:
+        raise UsageError(f"method {text!r} is not known", hint=f"use {' or '.join(release.ways)}")
+    session.method = text or session.method
+    say(f"counts are reconstructed by {session.method or release.ways[0]}")
 
 
 def set_table(session: Session, text: str) -> None:

@@ -31,9 +31,9 @@ def show_plan(found: Foresight, *, as_json: bool) -> None:
     if as_json:
         return
     best = found.strongest
-    wishes = [best.smallest_posterior, best.largest_prior] if best else []
-    told = [found.ground.wish, *(candidate.wish for candidate in wishes if candidate)]
-    show_lines([found.command(wish) for wish in told])
+    candidates = [best.smallest_posterior, best.largest_prior] if best else []
+    told = [found.ground.options, *(candidate.options for candidate in candidates if candidate)]
+    show_lines([found.command(options) for options in told])
 
 
 def plan_view(found: Foresight) -> Any:
@@ -63,7 +63,7 @@ def facts(found: Foresight) -> list[list[str]]:
 
     p, m = found.promise, found.mechanism
     add_remove, swap = found.epsilon("add-remove"), found.epsilon("swap")
-    told = " (of the view; the release also tells n)" if found.ground.wish.tells_rows else ""
+    told = " (of the view; the release also tells n)" if found.ground.options.tells_rows else ""
     return [
         ["table", f"{found.rows:,} rows, {large(found.domain_size)} possible tuples"],
         ["promise", f"beliefs up to {p.prior:.3g} (k = {found.prior_factor:.4g}) stay below "
@@ -118,7 +118,7 @@ def curve_view(name: str, points: Sequence[CurvePoint], own: float) -> Any:
 
 
 def strongest_view(strongest: Strongest) -> Any:
-    """The two ends that the wished error allows."""
+    """The two ends that the requested error allows."""
     by_posterior, by_prior = strongest.least_errors
     rows = [
         row("smallest γ", strongest.smallest_posterior, by_posterior),
@@ -213,7 +213,8 @@ def local_facts(found: LocalPlan) -> list[list[str]]:
     clients = found.clients
     if clients:
         told = (
-            f"for ±{found.wish.error:g} of a fraction at {found.wish.confidence:g}, any condition "
+            f"for ±{found.options.error:g} of a fraction at {found.options.confidence:g}, any "
+            "condition "
             f"on one column: {clients.normal:,} (normal), {clients.hoeffding:,} (Hoeffding), "
             f"{clients.theorem1:,} (Theorem 1 as printed)"
         )
@@ -260,9 +261,9 @@ def columns_view(found: LocalPlan) -> Any:
 
 def errors_view(found: LocalPlan) -> Any:
     headings = ["conditions", "standard error\nof a count", "of the\nfraction"]
-    headings.append(f"± at {found.wish.confidence:g}")
-    if found.wish.error is not None:
-        headings += [f"rows for\n±{found.wish.error:g}", "rows by\nHoeffding"]
+    headings.append(f"± at {found.options.confidence:g}")
+    if found.options.error is not None:
+        headings += [f"rows for\n±{found.options.error:g}", "rows by\nHoeffding"]
     rows = [error_row(error)[: len(headings)] for error in found.errors]
     return whole_numbers(
         headings,

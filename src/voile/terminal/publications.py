@@ -48,7 +48,7 @@ def values_text(distinct: int, size: int | None) -> str:
 def facts(found: Inspection) -> list[str]:
     from rich.markup import escape
 
-    from voile.kinds.views.wish import columns_option
+    from voile.kinds.domain import columns_option
     from voile.schema.schema import large
 
     data = found.to_dict()

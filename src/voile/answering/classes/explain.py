@@ -36,7 +36,7 @@ def explain_classes(query: Query, source: ClassSource) -> dict[str, Any]:
         "open": [name for name in read if name not in source.known],
         "cells": list(work.asked.number.shape),
         "atoms": [{"condition": wording(a), "reads": list(a.attributes)} for a in query.conditions],
-        "groups": [g.sql for g in query.groups],
+        "groups": [g.canonical for g in query.groups],
         "columns": columns,
     }
 

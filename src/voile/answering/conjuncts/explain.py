@@ -39,7 +39,7 @@ def explain_conjuncts(query: Query, source: ConjunctSource) -> dict[str, Any]:
         "estimate": columns[0]["estimate"],
         "stderr": columns[0]["stderr"],
         "atoms": [{"condition": wording(a), "reads": list(a.attributes)} for a in query.conditions],
-        "groups": [g.sql for g in query.groups],
+        "groups": [g.canonical for g in query.groups],
         "columns": columns,
     }
 

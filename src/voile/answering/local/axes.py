@@ -21,7 +21,8 @@ import pyarrow.compute as pc
 
 from voile.arrays import Floats, Ints
 from voile.errors import QueryError
-from voile.query.predicate import Atom, Expression, guarded
+from voile.query.predicate import Atom, Expression, wording
+from voile.query.rows import Flags, Key
 from voile.schema import Schema
 
 MOST_ATOMS = 60
@@ -52,8 +53,8 @@ class Axis:
     """(classes, 2): the smallest and the largest phi of each class."""
     present: npt.NDArray[np.bool_]
     """Whether phi is not NULL there."""
-    keys: tuple[str, ...]
-    """SQL that tells the class of a row; none where the column itself does."""
+    keys: tuple[Key, ...]
+    """What tells the class of a row; none where the column itself does."""
     key_values: tuple[pa.Array, ...]
     """For each of them its value on each class."""
     value: Expression | None
@@ -101,7 +102,7 @@ class Noise:
 
 
 class Evaluator:
-    """SQL on the domain, with what was computed kept as plain arrays."""
+    """Expressions on the domain, with what was computed kept as plain arrays."""
 
     def __init__(self, domain: Any, schema: Schema) -> None:
         self._domain, self._schema = domain, schema
@@ -111,11 +112,11 @@ class Evaluator:
         several = len(part.attributes) > 1
         if size > (most := MOST_LISTED if several else MOST_VALUES):
             raise QueryError(
-                f"{part.text or part.sql} has to be computed on {size:,} "
+                f"{wording(part)} has to be computed on {size:,} "
                 f"{'combinations of ' if several else ''}values, more than {most:,}",
                 hint="declare coarser domains: bins, or a larger step",
             )
-        (found,) = self._domain.evaluate([Expression(part.sql, part.attributes)])
+        (found,) = self._domain.evaluate([part])
         return found
 
     def truth(self, atom: Atom) -> npt.NDArray[np.bool_]:
@@ -182,10 +183,10 @@ def build_axis(name: str, parts: Parts, schema: Schema, noise: Noise, domain: Ev
         columns += [np.unique(domain.numbers(v), return_inverse=True)[1] for v in values]
         columns += [slices(part, name, schema, domain) for part in shared]
     class_of, representative = classes(columns)
-    keys: tuple[str, ...] = ()
+    keys: tuple[Key, ...] = ()
     key_values: tuple[pa.Array, ...] = ()
     if not whole:
-        keys = (row_bits(alone, value), *(guarded(g.sql) for g in groups))
+        keys = (Flags(tuple(alone), value), *groups)
         key_values = (
             pa.array(bits[representative]),
             *(domain.on(g).take(pa.array(representative)) for g in groups),
@@ -221,15 +222,6 @@ def packed(truths: Sequence[npt.NDArray[np.bool_]], size: int) -> Ints:
     for i, truth in enumerate(truths):
         found |= truth.astype(np.int64) << i
     return found
-
-
-def row_bits(alone: Sequence[Atom], value: Expression | None) -> str:
-    """The same bits of a row, in SQL."""
-    conditions = [f"({guarded(a.sql)}) IS TRUE" for a in alone]
-    if value is not None:
-        conditions.append(f"isfinite(CAST({guarded(value.sql)} AS DOUBLE)) IS TRUE")
-    flags = [f"(({c})::BIGINT << {i})" for i, c in enumerate(conditions)]
-    return " | ".join(flags) or "0::BIGINT"
 
 
 def slices(part: Atom | Expression, name: str, schema: Schema, domain: Evaluator) -> Ints:

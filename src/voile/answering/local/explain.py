@@ -31,7 +31,7 @@ def explain_local(query: Query, source: LocalSource) -> dict[str, Any]:
         "estimate": columns[0]["estimate"],
         "stderr": columns[0]["stderr"],
         "atoms": [{"condition": wording(a), "reads": list(a.attributes)} for a in query.conditions],
-        "groups": [g.sql for g in query.groups],
+        "groups": [g.canonical for g in query.groups],
         "axes": _axes(work),
         "states": _states(work),
         "columns": columns,

@@ -17,8 +17,8 @@ from voile.answering.local.tensors import shape_of
 from voile.arrays import Floats, Ints
 from voile.engines.encode import codes
 from voile.errors import QueryError, ReleaseError
-from voile.query.predicate import guarded
-from voile.query.quoting import quote_identifier
+from voile.query.predicate import column as column_of
+from voile.query.rows import Key, Shifted
 from voile.schema import Schema
 
 MOST_STATES = 2**24
@@ -27,8 +27,8 @@ MOST_STATES = 2**24
 class Counted(Protocol):
     """Rows that can be counted by expressions of theirs."""
 
-    def histogram(self, keys: Sequence[str], sums: Sequence[str]) -> pa.Table:
-        """The keys that occur, as k0, k1, …, and the sums of each, as s0, s1, …"""
+    def histogram(self, keys: Sequence[Key], products: Sequence[Sequence[Shifted]]) -> pa.Table:
+        """The keys that occur, as k0, k1, …, and the sums of products of each, as s0, s1, …"""
         ...
 
 
@@ -48,7 +48,7 @@ def seen_sums(axes: Sequence[Axis], rows: Counted, schema: Schema) -> Floats:
     keys = [key for axis in axes for key in keys_of(axis)]
     valued = [axis for axis in axes if axis.powers > 1]
     powers = list(product(*(range(axis.powers) for axis in valued)))
-    found = rows.histogram(keys, [row_power(valued, some) for some in powers])
+    found = rows.histogram(keys, [factors(valued, some) for some in powers])
     found_classes, column = [], 0
     for axis in axes:
         width = len(keys_of(axis))
@@ -70,18 +70,18 @@ def seen_sums(axes: Sequence[Axis], rows: Counted, schema: Schema) -> Floats:
     return result.reshape(shape_of(axes))
 
 
-def keys_of(axis: Axis) -> tuple[str, ...]:
-    return axis.keys or (quote_identifier(axis.attribute),)
+def keys_of(axis: Axis) -> tuple[Key, ...]:
+    return axis.keys or (column_of(axis.attribute),)
 
 
-def row_power(valued: Sequence[Axis], powers: Sequence[int]) -> str:
-    factors = [
-        f"(CAST({guarded(axis.value.sql)} AS DOUBLE) - ({axis.centre!r})::DOUBLE)"
+def factors(valued: Sequence[Axis], powers: Sequence[int]) -> list[Shifted]:
+    """What is multiplied on a row: each value of an axis, as often as its power says."""
+    return [
+        Shifted(axis.value, axis.centre)
         for axis, power in zip(valued, powers, strict=True)
         for _ in range(power)
         if axis.value is not None
     ]
-    return f"coalesce(sum({' * '.join(factors)}), 0)" if factors else "count(*)"
 
 
 def class_codes(axis: Axis, columns: Sequence[pa.Array], schema: Schema) -> Ints:

@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from voile.engines.duckdb.rendering import expression_sql, guarded
 from voile.engines.duckdb.sql import first_line
 from voile.engines.encode import computed_values, domain_array, is_computed
 from voile.errors import QueryError
-from voile.query.predicate import ROW, Expression, guarded, has_subquery
+from voile.query.predicate import ROW, Expression
 from voile.query.quoting import quote_identifier
 from voile.schema import Schema
 
@@ -40,7 +41,7 @@ NATIVE = {"BOOLEAN", "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "DOUBL
 
 
 class Domain:
-    """Evaluates SQL on the domains of a schema, on a connection that someone else looks after."""
+    """Evaluates expressions on a schema's domains; someone else looks after the connection."""
 
     def __init__(
         self, connection: duckdb.DuckDBPyConnection, schema: Schema, *, strict: bool = False
@@ -73,7 +74,7 @@ class Domain:
                 found[expression] = self._on_product(expression)
         for rows, expressions in shared.items():
             table = self._padded(rows)
-            columns = self._run([e.sql for e in expressions], table, rows)
+            columns = self._run(expressions, table, rows)
             for expression, column in zip(expressions, columns, strict=True):
                 found[expression] = column.slice(0, self._size(expression.attributes))
         for expression, column in found.items():
@@ -83,10 +84,10 @@ class Domain:
     def sample(
         self,
         attributes: Sequence[str],
-        requests: Sequence[str],
+        requests: Sequence[Expression],
         codes: Sequence[npt.NDArray[np.int64]],
     ) -> list[pa.Array]:
-        """Each SQL expression on tuples of the product, given by their codes."""
+        """Each expression on tuples of the product, given by their codes."""
         count = len(codes[0]) if codes else 1
         parts: list[list[Any]] = [[] for _ in requests]
         for start in range(0, max(count, 1), CHUNK):
@@ -105,13 +106,13 @@ class Domain:
         for start in range(0, size, CHUNK):
             places = np.arange(start, min(start + CHUNK, size))
             codes = np.unravel_index(places, shape) if shape else ()
-            parts += self._on_codes(expression.attributes, [expression.sql], codes, len(places))
+            parts += self._on_codes(expression.attributes, [expression], codes, len(places))
         return joined(parts)
 
     def _on_codes(
         self,
         attributes: Sequence[str],
-        requests: Sequence[str],
+        requests: Sequence[Expression],
         codes: Sequence[npt.NDArray[np.int64]],
         count: int,
     ) -> list[Any]:
@@ -140,7 +141,7 @@ class Domain:
 
     def _shared_rows(self, expression: Expression) -> int:
         """How many rows the shared table has that this expression is evaluated on; 0 for none."""
-        if len(expression.attributes) > 1 or has_subquery(expression.sql):
+        if len(expression.attributes) > 1 or expression.subqueries:
             return 0
         size = self._size(expression.attributes)
         return next((rows for rows in PADDED if size <= rows), 0)
@@ -161,28 +162,31 @@ class Domain:
             self._tables[rows] = table
         return self._tables[rows]
 
-    def _run(self, requests: Sequence[str], table: str, count: int) -> list[Any]:
+    def _run(self, requests: Sequence[Expression], table: str, count: int) -> list[Any]:
         """The expressions on every row of a table, in its order."""
         try:
             columns = self._fetch(self._select(requests, table))
         except duckdb.Error as error:
             if self._strict or isinstance(error, FINAL) or len(requests) == count == 1:
                 raise uncomputable(requests, error) from None
-            columns = [self._in_parts(sql, table, 0, count, [FAILURES]) for sql in requests]
+            columns = [self._in_parts(e, table, 0, count, [FAILURES]) for e in requests]
         if columns and len(columns[0]) != count:
-            raise QueryError(f"{requests[0]} has {len(columns[0])} values for {count} tuples")
+            wrong = f"has {len(columns[0])} values for {count} tuples"
+            raise QueryError(f"{expression_sql(requests[0])} {wrong}")
         return columns
 
-    def _select(self, requests: Sequence[str], table: str) -> str:
-        asked = ", ".join(f"{guarded(sql)} AS c{i}" for i, sql in enumerate(requests))
-        if not any(has_subquery(sql) for sql in requests):
+    def _select(self, requests: Sequence[Expression], table: str) -> str:
+        asked = ", ".join(f"{guarded(e)} AS c{i}" for i, e in enumerate(requests))
+        if not any(e.subqueries for e in requests):
             return f"SELECT {asked} FROM {self._from(table)}"
         # A join with what the subquery selects need not keep the rows in order.
         place = "row_number() OVER () AS place"
         numbered = self._from(f"(SELECT *, {place} FROM {table})")
         return f"SELECT {asked} FROM {numbered} ORDER BY place"
 
-    def _in_parts(self, sql: str, table: str, start: int, count: int, left: list[int]) -> Any:
+    def _in_parts(
+        self, expression: Expression, table: str, start: int, count: int, left: list[int]
+    ) -> Any:
         """One expression, the rows halved until only those that fail are left, which are NULL.
 
         TRY should see to that, but what an expression has twice is computed outside of it.
@@ -190,17 +194,17 @@ class Domain:
         rows = f"(SELECT * FROM {table} LIMIT {count} OFFSET {start})"
         left[0] -= 1
         try:
-            return self._fetch(self._select([sql], rows))[0]
+            return self._fetch(self._select([expression], rows))[0]
         except duckdb.Error as error:
-            if left[0] < 0 or has_subquery(sql):
-                raise uncomputable([sql], error) from None
+            if left[0] < 0 or expression.subqueries:
+                raise uncomputable([expression], error) from None
         if count == 1:
             return pa.nulls(1)
         half = count // 2
         return joined(
             [
-                self._in_parts(sql, table, start, half, left),
-                self._in_parts(sql, table, start + half, count - half, left),
+                self._in_parts(expression, table, start, half, left),
+                self._in_parts(expression, table, start + half, count - half, left),
             ]
         )
 
@@ -238,6 +242,6 @@ def joined(parts: list[Any]) -> Any:
     return pa.concat_arrays([part.cast(known) for part in parts]) if parts else pa.nulls(0)
 
 
-def uncomputable(requests: Sequence[str], error: duckdb.Error) -> QueryError:
-    listed = " and ".join(requests)
+def uncomputable(requests: Sequence[Expression], error: duckdb.Error) -> QueryError:
+    listed = " and ".join(map(expression_sql, requests))
     return QueryError(f"{listed} cannot be computed on the domain: {first_line(error)}")

@@ -16,13 +16,23 @@ import pyarrow as pa
 
 from voile.arrays import Ints
 from voile.engines.duckdb.domain import Domain
+from voile.engines.duckdb.rendering import (
+    condition_sql,
+    expression_sql,
+    guarded,
+    key_sql,
+    product_sql,
+    sum_sql,
+    value_type,
+)
 from voile.engines.duckdb.sql import first_line, not_in_domain, off_grid
 from voile.engines.encode import SQL, codes, domain_array, values_at
 from voile.engines.rows import ReleaseRows, check_table_name
 from voile.errors import QueryError, ReleaseError
-from voile.query.predicate import ROW, Expression, guarded
+from voile.query.predicate import ROW, Expression, Predicate, wording
 from voile.query.quoting import literal, quote_identifier
-from voile.query.rows import HISTORY, SCORE, SPREAD, RowSums
+from voile.query.rows import HISTORY, SCORE, SPREAD, Key, RowSums, Shifted, WeightedTerm
+from voile.query.value_types import ValueType
 from voile.schema import Attribute, Bins, Interval, Range, Schema
 
 BinPoint = Literal["low", "middle", "high"]
@@ -111,29 +121,31 @@ class DuckRows(ReleaseRows):
         """End what another thread is computing here, with an error for that one."""
         self._con.interrupt()
 
-    def types(self, expressions: Sequence[str]) -> list[str]:
-        """DuckDB's type of each expression of a row; what does not fit the table is refused."""
-        listed = ", ".join(f"({sql})" for sql in expressions)
+    def types(self, expressions: Sequence[Expression]) -> list[ValueType]:
+        """The type of each expression of a row; what does not fit the table is refused."""
+        listed = ", ".join(f"({expression_sql(e)})" for e in expressions)
         try:
             relation = self._con.sql(f'SELECT {listed} FROM {self._summed} AS "{ROW}" LIMIT 0')
         except duckdb.Error as error:
             if len(expressions) > 1:  # say which one
-                return [kind for sql in expressions for kind in self.types([sql])]
+                return [kind for e in expressions for kind in self.types([e])]
             raise QueryError(
-                f"{expressions[0]} does not fit the table: {first_line(error)}"
+                f"{wording(expressions[0])} does not fit the table: {first_line(error)}"
             ) from None
-        return [str(kind) for kind in relation.types]
+        return [value_type(str(kind)) for kind in relation.types]
 
-    def sums(self, where: str, keys: Sequence[str], sums: Sequence[str]) -> RowSums:
+    def sums(
+        self, where: Predicate | None, keys: Sequence[Expression], sums: Sequence[WeightedTerm]
+    ) -> RowSums:
         """Aggregates of the rows that pass, for each combination of keys that occurs.
 
         The rows never change, so what was asked before is remembered.
         """
-        listed = ", ".join([*keys, *sums])
+        listed = ", ".join([*map(guarded, keys), *map(sum_sql, sums)])
         grouped = f" GROUP BY {', '.join(str(1 + i) for i in range(len(keys)))}" if keys else ""
         most = MOST_GROUPS + 1
-        rows = f'{self._summed} AS "{ROW}"'
-        sql = f"SELECT {listed} FROM {rows} WHERE {where}{grouped} LIMIT {most}"
+        rows, passing = f'{self._summed} AS "{ROW}"', condition_sql(where)
+        sql = f"SELECT {listed} FROM {rows} WHERE {passing}{grouped} LIMIT {most}"
         if sql not in self._answered:
             found = self._sums(sql, len(keys), len(sums))
             if len(found.sums) > REMEMBERED_GROUPS:
@@ -158,10 +170,10 @@ class DuckRows(ReleaseRows):
         numbers = np.array(found, dtype=np.float64).reshape(len(rows), sums)
         return RowSums(tuple([row[i] for row in rows] for i in range(width)), numbers)
 
-    def histogram(self, keys: Sequence[str], sums: Sequence[str]) -> pa.Table:
-        """Aggregates of all rows by the keys that occur: k0, k1, … and s0, s1, …"""
-        named = [f"{key} AS k{i}" for i, key in enumerate(keys)]
-        named += [f"{total} AS s{i}" for i, total in enumerate(sums)]
+    def histogram(self, keys: Sequence[Key], products: Sequence[Sequence[Shifted]]) -> pa.Table:
+        """Sums of products over all rows, by the keys that occur: k0, k1, … and s0, s1, …"""
+        named = [f"{key_sql(key)} AS k{i}" for i, key in enumerate(keys)]
+        named += [f"{product_sql(factors)} AS s{i}" for i, factors in enumerate(products)]
         grouped = f" GROUP BY {', '.join(f'k{i}' for i in range(len(keys)))}" if keys else ""
         sql = f'SELECT {", ".join(named)} FROM {ROWS} AS "{ROW}"{grouped}'
         if sql not in self._histograms:
@@ -253,7 +265,7 @@ class DuckRows(ReleaseRows):
         codes = np.unravel_index(np.arange(math.prod(shape)), shape)
         columns = [points(a, point).take(pa.array(c)) for a, c in zip(read, codes, strict=True)]
         tuples = pa.table(columns, names=[a.name for a in read])
-        sql = f'SELECT {guarded(expression.sql)} AS v FROM incoming AS "{ROW}"'
+        sql = f'SELECT {guarded(expression)} AS v FROM incoming AS "{ROW}"'
         return self._with(tuples, sql).column(0).combine_chunks()
 
     def _with(self, incoming: pa.Table, sql: str) -> pa.Table:

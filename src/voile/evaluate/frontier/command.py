@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from voile.kinds.views.wish import columns_option
+from voile.kinds.domain import columns_option
 
 if TYPE_CHECKING:
     from voile.evaluate.frontier.subject import Subject
@@ -17,15 +17,17 @@ RELEASE = "R.voile"
 
 def publishing_command(subject: Subject, options: Mapping[str, Any]) -> str:
     """`voile publish …` of classes, with everything that the point was measured with."""
-    wish = subject.wish
+    shared = subject.options
     words = ["voile", "publish", subject.source, "-o", RELEASE, "--method", options["method"]]
     for name, columns in (
-        ("--qi", wish.qi), ("--sensitive", wish.sensitive), ("--identifiers", wish.identifiers),
-    ):  # fmt: skip
+        ("--qi", shared.qi),
+        ("--sensitive", shared.sensitive),
+        ("--identifiers", shared.identifiers),
+    ):
         if columns:
             words += [name, unquoted(columns_option(list(columns)))]
     words += [word for name, value in options.items() for word in option(name, value)]
-    for column, file in (wish.hierarchies or {}).items():
+    for column, file in (shared.hierarchies or {}).items():
         if isinstance(file, str | Path):
             words += ["--hierarchy", f"{column}={file}"]
     return shlex.join([*words, *domain(subject)])
@@ -45,7 +47,7 @@ def perturbing_command(subject: Subject, options: Mapping[str, Any]) -> str:
 
 def noise(subject: Subject, options: Mapping[str, Any]) -> list[str]:
     """Quasi-identifiers and the sensitive column are columns like any other."""
-    columns = [*subject.wish.qi, *subject.wish.sensitive]
+    columns = [*subject.options.qi, *subject.options.sensitive]
     asked = [word for name, value in options.items() for word in option(name, value)]
     return ["--columns", unquoted(columns_option(columns)), *asked, *domain(subject)]
 
@@ -57,9 +59,9 @@ def option(name: str, value: object) -> list[str]:
 
 def domain(subject: Subject) -> list[str]:
     """How the table's values are read."""
-    wish = subject.wish
-    words = ["--schema", str(wish.schema)] if isinstance(wish.schema, str | Path) else []
-    words += [] if wish.nulls == "error" else ["--nulls", wish.nulls]
+    options = subject.options
+    words = ["--schema", str(options.schema_)] if isinstance(options.schema_, str | Path) else []
+    words += [] if options.nulls == "error" else ["--nulls", options.nulls]
     return [*words, *(word for text in subject.null_text for word in ("--null-text", text))]
 
 

@@ -50,12 +50,12 @@ def showings(subject: Subject, candidate: Candidate) -> list[Showing]:
     Raises PromiseError where no classes meet what is asked.
     """
     recodes = candidate.how.recodes
-    wish = subject.wish_for({**candidate.options, "recode": recodes[0]})
-    prepared = subject.prepared_for(wish)
-    found = find(prepared, wish)
+    options = subject.options_with({**candidate.options, "recode": recodes[0]})
+    prepared = subject.prepared_for(options)
+    found = find(prepared, options)
     orders = tuple(
         prepared.orders.get(name, np.arange(size, dtype=np.int32))
-        for name, size in zip(wish.qi, found.units.sizes, strict=True)
+        for name, size in zip(options.qi, found.units.sizes, strict=True)
     )
     words = " and ".join(r.spelling for r in prepared.requirements) or "nothing is told of anyone"
     return [

@@ -25,13 +25,14 @@ from voile.evaluate.frontier.command import perturbing_command, viewing_command
 from voile.evaluate.frontier.point import Point
 from voile.evaluate.frontier.portfolio import KINDS, Candidate
 from voile.evaluate.frontier.subject import Subject
-from voile.evaluate.losses.blocks import Told
-from voile.evaluate.losses.other_kinds import told_by_rows, told_by_view
-from voile.evaluate.losses.posteriors import Posterior, row_posterior, view_posterior
 from voile.evaluate.losses.utility_loss import estimated, mean_divergence
+from voile.kinds.blocks import Told
+from voile.kinds.domain import choose_schema
+from voile.kinds.perturbed.losses import row_posterior, told_by_rows
 from voile.kinds.perturbed.perturbing import perturb_table
+from voile.kinds.posteriors import Posterior
+from voile.kinds.views.losses import told_by_view, view_posterior
 from voile.kinds.views.steps import publish_table
-from voile.kinds.views.wish import Wish, choose_schema
 from voile.schema import Attribute, Schema
 
 SEED = 0
@@ -110,7 +111,7 @@ def of_view(subject: Subject, candidate: Candidate, folder: Path) -> Noisy:
         ).release
     promise = release.promise
     epsilon = release.mechanism.likelihood_ratio().epsilon("add-remove")
-    (sensitive,), qi = subject.wish.sensitive, subject.wish.qi
+    (sensitive,), qi = subject.options.sensitive, subject.options.qi
     people = np.unique(subject.units.codes, axis=1)
     return Noisy(
         f"(d, γ)-privacy with d = {promise.prior:.2g} and γ = {promise.posterior:g}, "
@@ -130,7 +131,7 @@ def of_rows(subject: Subject, candidate: Candidate, folder: Path) -> Noisy:
         release = perturb_table(
             subject.table, to=folder, simulate_seed=SEED, **candidate.options, **shared(subject)
         ).release
-    (sensitive,), qi = subject.wish.sensitive, subject.wish.qi
+    (sensitive,), qi = subject.options.sensitive, subject.options.qi
     return Noisy(
         f"local ε = {release.mechanism.epsilon():.3g} for a row",
         release.manifest.rows,
@@ -141,12 +142,11 @@ def of_rows(subject: Subject, candidate: Candidate, folder: Path) -> Noisy:
 
 def shared(subject: Subject) -> dict[str, Any]:
     """The columns and the domain, which must be the one that populations are counted in."""
-    wish = subject.wish
-    columns = [*wish.qi, *wish.sensitive]
-    asked = Wish(columns=columns, schema=wish.schema, nulls=wish.nulls)
-    usual, _ = choose_schema(subject.table, asked)
+    options = subject.options
+    columns = [*options.qi, *options.sensitive]
+    usual, _ = choose_schema(subject.table, columns, options.schema_, options.nulls)
     check_domain(usual, subject.prepared.schema)
-    return {"columns": columns, "schema": usual, "nulls": wish.nulls}
+    return {"columns": columns, "schema": usual, "nulls": options.nulls}
 
 
 def check_domain(usual: Schema, grouped: Schema) -> None:

@@ -16,11 +16,11 @@ from voile.engines import connect
 from voile.engines.table import Table
 from voile.errors import UsageError
 from voile.evaluate.losses import Populations, Told, jensen_shannon, populations
-from voile.evaluate.losses.blocks import Points
 from voile.hierarchies import default_levels
+from voile.kinds.blocks import Points
 from voile.kinds.classes.finding import units_for
+from voile.kinds.classes.options import ClassOptions
 from voile.kinds.classes.reading import Prepared, orders_for, prepare
-from voile.kinds.classes.wish import GroupWish
 from voile.privacy.divergence import shares
 from voile.privacy.requirements import requirements_of
 from voile.progress import Progress, Silent
@@ -39,7 +39,7 @@ class Subject:
     """How a command names the table."""
     table: Table
     """To be read again for releases that are not made of classes."""
-    wish: GroupWish
+    options: ClassOptions
     """Everything but how rows are grouped."""
     prepared: Prepared
     levels: dict[str, Levels]
@@ -80,11 +80,12 @@ class Subject:
         """Of all that a measured point depends on, besides its own method and requirements."""
         found = hashlib.sha256()
         settings = {
-            "format": FORMAT, "qi": list(self.wish.qi), "sensitive": list(self.wish.sensitive),
+            "format": FORMAT,
+            "qi": list(self.options.qi), "sensitive": list(self.options.sensitive),
             "min_support": self.min_support, "schema": self.prepared.schema.to_dict(),
         }  # fmt: skip
         found.update(json.dumps(settings, sort_keys=True, default=str).encode())
-        for name in self.wish.qi:
+        for name in self.options.qi:
             if (levels := self.prepared.levels.get(name)) is not None:
                 for nodes in (*levels.nodes, levels.leaves):
                     found.update(nodes.tobytes())
@@ -92,19 +93,21 @@ class Subject:
             found.update(array.tobytes())
         return found.hexdigest()
 
-    def wish_for(self, options: Mapping[str, Any]) -> GroupWish:
-        return replace(self.wish, **options)
+    def options_with(self, changes: Mapping[str, Any]) -> ClassOptions:
+        return self.options.but(**changes)
 
-    def prepared_for(self, wish: GroupWish) -> Prepared:
-        """The same rows in the order, and with the requirements, that this wish has."""
+    def prepared_for(self, options: ClassOptions) -> Prepared:
+        """The same rows in the order, and with the requirements, of these options."""
         schema = self.prepared.schema
-        levels = {**self.prepared.levels, **(self.levels if wish.method == "fulldomain" else {})}
-        sizes = [schema[name].size for name in wish.sensitive]
+        levels = {**self.prepared.levels, **(self.levels if options.method == "fulldomain" else {})}
+        sizes = [schema[name].size for name in options.sensitive]
         return replace(
             self.prepared,
             levels=levels,
-            orders=orders_for(schema, levels, wish, self.prepared.codes),
-            requirements=requirements_of(wish.sensitive, sizes, levels=levels, **wish.requires),
+            orders=orders_for(schema, levels, options, self.prepared.codes),
+            requirements=requirements_of(
+                options.sensitive, sizes, levels=levels, **options.requires
+            ),
         )
 
 
@@ -129,13 +132,13 @@ def read_subject(
         )
     read = connect(table, null_text=tuple(null_text))
     read.check_columns([*qi, sensitive])
-    wish = GroupWish(
+    options = ClassOptions(
         method="trivial", qi=tuple(qi), sensitive=(sensitive,),
         identifiers=tuple(c for c in read.columns if c not in {*qi, sensitive}),
         hierarchies=hierarchies, schema=schema, nulls=nulls, simulate_seed=0,
     )  # fmt: skip
-    prepared = prepare(read, wish, progress or Silent())
-    units, _ = units_for(replace(prepared, orders={}), wish)
+    prepared = prepare(read, options, progress or Silent())
+    units, _ = units_for(replace(prepared, orders={}), options)
     levels = {
         name: prepared.levels.get(name) or default_levels(prepared.schema[name]) for name in qi
     }
@@ -150,6 +153,6 @@ def read_subject(
             hint="lower --min-support, or name columns that tell rows apart",
         )
     return Subject(
-        source or read.name, read, wish, prepared, levels, units, found, min_support,
+        source or read.name, read, options, prepared, levels, units, found, min_support,
         tuple(null_text),
     )  # fmt: skip

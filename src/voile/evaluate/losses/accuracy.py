@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from voile.evaluate.losses.blocks import Told
+from voile.kinds.blocks import Told
 from voile.recoding.grouping import Shown
 from voile.recoding.units import Codes, Counts
 

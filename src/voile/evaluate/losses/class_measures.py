@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from voile.arrays import Floats
-from voile.evaluate.losses.blocks import Orders
+from voile.kinds.blocks import Orders
 from voile.recoding.grouping import Shown
 from voile.recoding.units import Counts
 from voile.schema.hierarchy import Levels

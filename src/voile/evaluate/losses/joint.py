@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from voile.arrays import Floats
-from voile.evaluate.losses.blocks import Boxes, Points, Told, summed
 from voile.evaluate.losses.kernels import box_densities
+from voile.kinds.blocks import Boxes, Points, Told, summed
 from voile.privacy.divergence import kullback_leibler
 from voile.recoding.units import Codes, Counts
 from voile.schema import TupleIndex

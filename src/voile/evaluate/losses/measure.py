@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +11,13 @@ import numpy as np
 
 from voile.arrays import Floats
 from voile.engines import connect
-from voile.errors import TableError, UsageError
+from voile.errors import UsageError
 from voile.evaluate.losses import class_measures
 from voile.evaluate.losses.accuracy import (
     class_majority_accuracy,
     majority_accuracy,
     naive_bayes_accuracy,
 )
-from voile.evaluate.losses.blocks import Told, told_by
 from voile.evaluate.losses.joint import joint_divergence
 from voile.evaluate.losses.measured import (
     Accuracy,
@@ -28,20 +26,15 @@ from voile.evaluate.losses.measured import (
     Workload,
     WorstPopulation,
 )
-from voile.evaluate.losses.other_kinds import told_by_rows, told_by_view
-from voile.evaluate.losses.posteriors import Posterior, revealed, row_posterior, view_posterior
-from voile.evaluate.losses.privacy_loss import p_loss
 from voile.evaluate.losses.queries import MOST_VALUES, check_queries, relative_error, workload
-from voile.evaluate.losses.truth import Truth, columns_asked, levels_of, read_truth
+from voile.evaluate.losses.truth import columns_asked, levels_of, read_truth
 from voile.evaluate.losses.utility_loss import estimated, mean_divergence, population_losses
-from voile.kinds.classes.release import ClassRelease
-from voile.kinds.counts.release import ConjunctRelease
-from voile.kinds.perturbed.release import LocalRelease
+from voile.kinds.blocks import Told
+from voile.kinds.evaluation import ShownClasses, Truth
+from voile.kinds.posteriors import revealed
 from voile.kinds.release import Release
-from voile.kinds.views.release import ViewRelease
 from voile.recoding.grouping import Shown
 from voile.recoding.populations import Populations, populations
-from voile.recoding.units import Codes, Counts
 from voile.schema.hierarchy import Levels
 
 WORST = 5
@@ -69,7 +62,7 @@ def losses(
     else quasi-identifiers are all other columns. Of the queries there are none with 0.
     """
     opened = release if isinstance(release, Release) else Release.open(release)
-    if isinstance(opened, ConjunctRelease):
+    if not opened.has_losses:
         raise UsageError(
             f"{opened.name} is {opened.kind}: losses are of rows that are shown",
             hint=opened.instead,
@@ -87,11 +80,10 @@ def losses(
     levels = levels_of(truth, hierarchies or {}, table if isinstance(table, str) else "")
     least = math.ceil(min_support * truth.rows - 1e-9)
     large = populations(truth.cells, levels, least, truth.counts)
-    shown = shown_of(opened, truth) if isinstance(opened, ClassRelease) else None
-    told = told_of(opened, shown, truth)
+    found = opened.loss_evidence(truth)
+    told, posterior, classes = found.told, found.posterior, found.classes
     estimates = estimated(told, large)
     trivial = mean_divergence(large, np.tile(large.overall, (large.number, 1)))
-    posterior = posterior_of(opened, shown, truth)
     return Losses(
         release=str(opened.path),
         kind=opened.manifest.method,
@@ -99,87 +91,17 @@ def losses(
         qi=truth.qi,
         sensitive=value,
         p_loss=posterior.measured,
-        p_loss_permitted=None if shown else posterior.permitted,
+        p_loss_permitted=posterior.permitted,
         p_loss_revealed=revealed(truth.overall),
         u_loss=mean_divergence(large, estimates) if large.number else None,
         u_loss_trivial=trivial if large.number else None,
         min_support=min_support,
         populations=large.number,
         worst=told_worst(large, estimates, truth.qi),
-        classes=None if shown is None else measures_of(opened, shown, truth, told, levels),
+        classes=None if classes is None else measures_of(classes, truth, told, levels),
         workload=asked_of(told, truth, queries, asked, selectivity) if queries else None,
-        accuracy=accuracy_of(told, shown, truth),
+        accuracy=accuracy_of(told, None if classes is None else classes.shown, truth),
     )
-
-
-# ---------------------------------------------------------------------- what the release tells
-
-
-def shown_of(release: ClassRelease, truth: Truth) -> Shown:
-    """What classes show of the columns that are asked about."""
-    shown = release.shown()
-    which = [release.qi.index(name) for name in truth.qi]
-    attribute = release.sensitive.index(truth.schema.names[-1])
-    all_of = shown.histograms
-    sensitive, values = truth.schema.names[-1], truth.schema.sizes[-1]
-    counts, told = all_of.counts[attribute], all_of.overall[attribute]
-    if (place := truth.places.get(sensitive)) is not None:
-        counts, told = spread(counts, place, values), spread(told, place, values)
-    true = truth.counts.sum(axis=0)
-    if (told > true).any() or (not release.manifest.parameters.removed and (told != true).any()):
-        raise TableError(
-            f"the release does not have the table's values of {sensitive!r}",
-            hint="give the table that the release was made of",
-        )
-    return replace(
-        shown,
-        sizes=tuple(shown.sizes[j] for j in which),
-        low=np.ascontiguousarray(shown.low[:, which]),
-        high=np.ascontiguousarray(shown.high[:, which]),
-        histograms=replace(all_of, counts=(counts,), overall=(true,)),
-        cells=None if shown.cells is None else shown.cells[which],
-    )
-
-
-def spread(counts: Counts, place: Codes, size: int) -> Counts:
-    """Counts of a column's values in the release as counts of its values in the table."""
-    found = np.zeros((*counts.shape[:-1], size), dtype=np.int64)
-    found[..., place] = counts
-    return found
-
-
-def orders_of(release: ClassRelease, truth: Truth) -> list[Codes]:
-    """Codes of the table's domain in the order of each column of the release, others last."""
-    orders = []
-    for name, size in zip(truth.qi, truth.sizes, strict=True):
-        order, place = release.order(name), truth.places.get(name)
-        if place is not None:
-            others = np.setdiff1d(np.arange(size, dtype=np.int32), place)
-            order = np.concatenate([place[order], others])
-        orders.append(order)
-    return orders
-
-
-def told_of(release: Release, shown: Shown | None, truth: Truth) -> Told:
-    """Any release as blocks."""
-    sensitive = truth.schema.names[-1]
-    if shown is not None:
-        assert isinstance(release, ClassRelease)  # noqa: S101
-        return told_by(shown, orders_of(release, truth))
-    if isinstance(release, LocalRelease):
-        return told_by_rows(release, truth.qi, sensitive)
-    assert isinstance(release, ViewRelease)  # noqa: S101
-    return told_by_view(release, truth.qi, sensitive)
-
-
-def posterior_of(release: Release, shown: Shown | None, truth: Truth) -> Posterior:
-    sensitive = truth.schema.names[-1]
-    if shown is not None:
-        return Posterior(p_loss(shown), math.nan)
-    if isinstance(release, LocalRelease):
-        return row_posterior(release, sensitive, truth.overall)
-    assert isinstance(release, ViewRelease)  # noqa: S101
-    return view_posterior(release, truth.others, sensitive, truth.overall)
 
 
 # ---------------------------------------------------------------------- the measures
@@ -196,10 +118,9 @@ def told_worst(
 
 
 def measures_of(
-    release: Release, shown: Shown, truth: Truth, told: Told, levels: Sequence[Levels]
+    classes: ShownClasses, truth: Truth, told: Told, levels: Sequence[Levels]
 ) -> ClassMeasures:
-    assert isinstance(release, ClassRelease)  # noqa: S101
-    orders, left_out = orders_of(release, truth), release.manifest.parameters.removed
+    shown, orders, left_out = classes.shown, classes.orders, classes.left_out
     return ClassMeasures(
         gen_iloss=class_measures.gen_iloss(shown, left_out),
         discernibility=class_measures.discernibility(shown, left_out),

@@ -15,8 +15,8 @@ import numpy as np
 
 from voile.arrays import Floats, Words
 from voile.errors import UsageError
-from voile.evaluate.losses.blocks import Blocks, Points, Sets, Told, in_parts
 from voile.evaluate.losses.kernels import answers_of_points
+from voile.kinds.blocks import Blocks, Points, Sets, Told, in_parts
 from voile.noise import Key, Stream
 from voile.recoding.units import Counts
 

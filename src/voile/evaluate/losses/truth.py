@@ -3,72 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from voile.arrays import Floats
 from voile.engines.encode import codes as codes_of
 from voile.engines.encode import domain_array
 from voile.engines.table import Table
 from voile.errors import TableError, UsageError, did_you_mean
-from voile.evaluate.losses.blocks import Points, Told
-from voile.evaluate.losses.other_kinds import points
 from voile.hierarchies import default_levels, read_hierarchies
-from voile.kinds.classes.release import ClassRelease
-from voile.kinds.classes.schema import grouping_schema
-from voile.kinds.classes.wish import GroupWish
+from voile.kinds.blocks import points
+from voile.kinds.evaluation import Truth
 from voile.kinds.release import Release
-from voile.kinds.views.release import ViewRelease
-from voile.privacy.divergence import shares
-from voile.recoding.units import Codes, Counts
+from voile.recoding.units import Codes
 from voile.schema import Schema
 from voile.schema.hierarchy import Levels
-
-
-@dataclass(frozen=True, eq=False)
-class Truth:
-    """The private table: its different combinations of quasi-identifiers, with their rows."""
-
-    schema: Schema
-    """Of the quasi-identifiers, then the sensitive column."""
-    cells: Codes
-    counts: Counts
-    """(cells, sensitive values)"""
-    others: Codes
-    """(columns, people): different combinations of all columns but the sensitive one."""
-    places: Mapping[str, Codes] = field(default_factory=dict)
-    """For columns whose domain in the release is narrower: the code of each of its values here."""
-
-    @property
-    def qi(self) -> tuple[str, ...]:
-        return tuple(self.schema.names[:-1])
-
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        return tuple(self.schema.sizes[:-1])
-
-    @property
-    def rows(self) -> int:
-        return int(self.counts.sum())
-
-    @property
-    def overall(self) -> Floats:
-        return shares(self.counts.sum(axis=0))
-
-    @property
-    def told(self) -> Told:
-        """What the table itself tells."""
-        return (Points(self.counts.astype(np.float64), self.cells),)
-
-    def by_position(self, orders: Sequence[Codes]) -> list[Counts]:
-        """For each quasi-identifier the rows that have each value, in the column's order."""
-        rows = self.counts.sum(axis=1)
-        return [
-            np.bincount(codes, rows, size).astype(np.int64)[order]
-            for codes, size, order in zip(self.cells, self.sizes, orders, strict=True)
-        ]
 
 
 def columns_asked(
@@ -76,8 +25,7 @@ def columns_asked(
 ) -> tuple[str, list[str]]:
     """The sensitive column and the quasi-identifiers, by what the release has."""
     value = sensitive_asked(release, sensitive)
-    possible = release.qi if isinstance(release, ClassRelease) else release.schema.names
-    possible = [name for name in possible if name != value]
+    possible = [name for name in release.roles.qi if name != value]
     chosen = list(possible if qi is None else qi)
     for name in chosen:
         if name == value:
@@ -98,8 +46,9 @@ def columns_asked(
 
 def sensitive_asked(release: Release, sensitive: str | None) -> str:
     """The column that is named, or the only one that the release calls sensitive."""
-    known = release.sensitive if isinstance(release, ClassRelease) else release.schema.names
-    if sensitive is None and isinstance(release, ClassRelease) and len(known) == 1:
+    roles = release.roles
+    known = list(roles.sensitive)
+    if sensitive is None and roles.stated and len(known) == 1:
         return known[0]
     if sensitive is None:
         raise UsageError(
@@ -123,9 +72,7 @@ def read_truth(table: Table, release: Release, qi: Sequence[str], sensitive: str
     schema, places = domain_of(table, release)
     codes, _ = table.columns_of_codes(schema, drop_nulls=manifest.nulls == "drop")
     found = len(codes[0])
-    expected = manifest.public_rows
-    if isinstance(release, ClassRelease):
-        expected = release.rows + release.manifest.parameters.removed
+    expected = release.rows_behind
     if expected is not None and expected != found:
         raise TableError(
             f"table {table.name!r} has {found:,} rows, and the release was made of {expected:,}",
@@ -141,37 +88,23 @@ def read_truth(table: Table, release: Release, qi: Sequence[str], sensitive: str
         schema.select([*qi, sensitive]),
         cells.codes,
         np.rint(cells.counts).astype(np.int64),
-        distinct(others) if isinstance(release, ViewRelease) else cells.codes,
+        others,
         places,
     )
 
 
 def domain_of(table: Table, release: Release) -> tuple[Schema, dict[str, Codes]]:
-    """The release's domain, and what only rows have that it leaves out; where its values went."""
-    schema = release.schema
-    if not isinstance(release, ClassRelease) or not release.manifest.parameters.removed:
-        return schema, {}
-    parameters = release.manifest.parameters
-    wish = GroupWish(
-        qi=parameters.qi,
-        sensitive=parameters.sensitive,
-        insensitive=parameters.insensitive,
-        nulls=release.manifest.nulls,
-    )
-    whole, _ = grouping_schema(table, wish)
-    wide = Schema(tuple(whole[a.name] if a.public == "active" else a for a in schema))
+    """The table's domain in the release's terms, and where the release's values are in it.
+
+    It is wider where the release leaves out values that only rows have that it does not show.
+    """
+    schema, wide = release.schema, release.domain_behind(table)
     places = {
         a.name: codes_of(domain_array(a), wide[a.name]).astype(np.int32)
         for a in schema
         if a.size != wide[a.name].size
     }
     return wide, places
-
-
-def distinct(codes: Sequence[Codes]) -> Codes:
-    """The different combinations."""
-    rows = np.stack([*codes, np.zeros(len(codes[0]), dtype=np.int32)])
-    return points(rows, 1, np.ones(rows.shape[1])).codes
 
 
 def levels_of(truth: Truth, given: Mapping[str, Any], table_name: str) -> list[Levels]:

@@ -10,8 +10,8 @@ import numpy as np
 
 from voile.arrays import Floats
 from voile.errors import UsageError
-from voile.evaluate.losses.blocks import Blocks, Orders, Told, in_parts, told_by
 from voile.evaluate.losses.kernels import sums_of_blocks
+from voile.kinds.blocks import Blocks, Orders, Told, in_parts, told_by
 from voile.privacy.divergence import jensen_shannon, shares
 from voile.recoding.grouping import Shown
 from voile.recoding.populations import Populations

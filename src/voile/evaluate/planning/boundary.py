@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from voile.engines import connect
-from voile.errors import PromiseError, TableError
+from voile.errors import PromiseError, TableError, spelled
 from voile.evaluate.drawing import BLUE, INK, SOFT, VERMILION, load_altair, save, theme
 from voile.evaluate.planning.strongest import halved
-from voile.kinds.views.steps import wish_for
-from voile.kinds.views.wish import PRIOR_FACTOR, check_domain, check_nulls, choose_schema
+from voile.kinds.domain import check_domain, check_nulls, choose_schema
+from voile.kinds.views.options import ViewOptions
+from voile.kinds.views.promise import PRIOR_FACTOR
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma, plan
 from voile.privacy.boundary import Boundary
@@ -136,28 +137,29 @@ class Plane:
 
 def boundary_of(table: Any, *, null_text: Sequence[str] = (), **options: Any) -> Plane:
     """The plane of a table: reads how many rows it has, and its domain."""
-    wish = wish_for(options)
+    asked = ViewOptions(**options)
     private = connect(table, null_text=tuple(null_text))
     if not len(private):
         raise TableError("the table has no rows", hint="see `voile inspect TABLE`")
-    schema, notes = choose_schema(private, wish)
+    schema, notes = choose_schema(private, asked.columns, asked.schema_, asked.nulls)
     check_domain(schema.size)
-    check_nulls(private, schema, wish.nulls)
-    rows = private.complete_rows(schema.names) if wish.drop_nulls else len(private)
+    check_nulls(private, schema, asked.nulls)
+    rows = private.complete_rows(schema.names) if asked.drop_nulls else len(private)
     if not rows:
         raise TableError(
-            "no row is without NULLs", hint="use --nulls as-value, or leave columns out"
+            "no row is without NULLs",
+            hint=f"use {spelled('nulls', 'as-value')}, or leave columns out",
         )
     boundary = Boundary(rows, schema.size)
-    factor = PRIOR_FACTOR if wish.prior_factor is None else wish.prior_factor
-    prior = float(boundary.density) * factor if wish.prior is None else wish.prior
+    factor = PRIOR_FACTOR if asked.prior_factor is None else asked.prior_factor
+    prior = float(boundary.density) * factor if asked.prior is None else asked.prior
     if prior >= 1:
         notes.append(
             f"{factor:g}·n/m = {prior:.3g} is no probability, so that the table has no place "
             "in the plane: there are nearly as many rows as possible tuples, or more; choose a "
-            "prior with --prior, or publish more or finer columns"
+            f"prior with {spelled('prior')}, or publish more or finer columns"
         )
-    return Plane(private.name, boundary, prior, wish.posterior, tuple(notes))
+    return Plane(private.name, boundary, prior, asked.posterior, tuple(notes))
 
 
 # ---- the plane of promises as a picture: possible, unknown, impossible, and where the table stands
@@ -268,7 +270,7 @@ def _contours(alt: Any, points: tuple[PlanePoint, ...], x: Any, y: Any) -> list[
 
 
 def _position(alt: Any, plane: Plane) -> list[Any]:
-    """Where the table stands: the prior n/m of someone who knows its size, and the wish."""
+    """Where the table stands: the prior n/m of someone who knows its size, and the options."""
     density = float(plane.boundary.density)
     here = {"prior": plane.prior, "low": plane.posterior}
     size = alt.Chart(alt.InlineData(values=[{"prior": density}])).encode(x="prior:Q")

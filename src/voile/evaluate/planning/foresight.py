@@ -6,7 +6,7 @@ import math
 import shlex
 import tempfile
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from voile.engines import connect
 from voile.engines.parquet import ROW_GROUP, write_part
-from voile.errors import PromiseError, UsageError
+from voile.errors import PromiseError, UsageError, spelled
 from voile.evaluate.planning.expected import ExpectedError, Questions, Selections, Workload, finite
 from voile.evaluate.planning.strongest import (
     Candidate,
@@ -24,8 +24,10 @@ from voile.evaluate.planning.strongest import (
     limits,
     strongest,
 )
-from voile.kinds.views.steps import prepare, wish_for
-from voile.kinds.views.wish import PRIOR_FACTOR, Wish, columns_option, weak_prior
+from voile.kinds.domain import columns_option
+from voile.kinds.views.options import ViewOptions
+from voile.kinds.views.promise import PRIOR_FACTOR, weak_prior
+from voile.kinds.views.steps import prepare
 from voile.mechanisms import AlphaBeta
 from voile.noise import Key
 from voile.privacy import DGamma
@@ -141,15 +143,15 @@ class Foresight:
 
     @property
     def prior_factor(self) -> float:
-        return factor_of(self.promise, self.ground.wish, self.ground.boundary.density)
+        return factor_of(self.promise, self.ground.options, self.ground.boundary.density)
 
     @property
     def measure(self) -> str:
         return self.ground.workload.measure
 
-    def command(self, wish: Wish) -> str:
+    def command(self, options: ViewOptions) -> str:
         """The line that would publish it."""
-        return publish_command(self.source, wish, self.null_text)
+        return publish_command(self.source, options, self.null_text)
 
     def epsilon(self, unit: Any) -> float | None:
         return finite(self.mechanism.likelihood_ratio().epsilon(unit))
@@ -183,7 +185,7 @@ class Foresight:
             },
             "strongest": self._strongest(),
             "limits": [limit.to_dict() for limit in self.limits],
-            "command": self.command(self.ground.wish),
+            "command": self.command(self.ground.options),
             "notes": list(self.notes),
         }
 
@@ -200,7 +202,7 @@ class Foresight:
         }
 
     def _candidate(self, found: Candidate | None) -> dict[str, Any] | None:
-        return found.to_dict() | {"command": self.command(found.wish)} if found else None
+        return found.to_dict() | {"command": self.command(found.options)} if found else None
 
 
 def plan_table(
@@ -219,23 +221,26 @@ def plan_table(
     named on the command line.
     """
     if options.get("noise_prior") is not None:
-        raise UsageError("noise that has a shape cannot be foreseen", hint="leave out noise_prior")
+        raise UsageError(
+            "noise that has a shape cannot be foreseen", hint=f"leave out {spelled('noise_prior')}"
+        )
     if options.get("adversary") == "arbitrary":
         raise PromiseError(
             f"{ARBITRARY.theorem}: {ARBITRARY.says}",
-            hint="use --adversary independent or exclusive",
+            hint=f"use {spelled('adversary', 'independent')} or "
+            f"{spelled('adversary', 'exclusive')}",
         )
-    wish = wish_for(options)
+    asked = ViewOptions(**options)
     check_max_error(max_error)
     private = connect(table, null_text=tuple(null_text))
-    prepared = prepare(private, wish, Silent())
-    told = len(prepared.members) if wish.tells_rows else None
+    prepared = prepare(private, asked, Silent())
+    told = len(prepared.members) if asked.tells_rows else None
     workload: Workload = (
         Questions(on, prepared.members, prepared.schema, told)
         if on
         else Selections.of(prepared.members, prepared.schema.sizes)
     )
-    ground = Ground(prepared, wish, workload)
+    ground = Ground(prepared, asked, workload)
     mechanism = ground.mechanism(prepared.promise)
     errors = workload.errors(mechanism)
     return Foresight(
@@ -262,7 +267,7 @@ def plan_table(
 def check_max_error(max_error: float | None) -> None:
     if max_error is not None and not 0 < max_error < math.inf:
         raise UsageError(
-            f"max-error {max_error} must be a number above 0",
+            f"{spelled('max_error', max_error)} must be above 0",
             hint="it is how far an answer may be off on average, e.g. 100",
         )
 
@@ -271,7 +276,7 @@ def check_max_error(max_error: float | None) -> None:
 
 
 def by_posterior(ground: Ground) -> tuple[CurvePoint, ...]:
-    """The error against γ, at the wished prior: in even steps of γ's odds, by which it falls."""
+    """The error against γ, at the requested prior: in even steps of γ's odds, by which it falls."""
     prior, own = ground.prepared.promise.prior, ground.prepared.promise.posterior
     lowest = min(own, max(1.5 * prior, min(own / 4, 0.01)))
     odds = around(odds_of(own), odds_of(lowest), odds_of(0.98))
@@ -280,9 +285,9 @@ def by_posterior(ground: Ground) -> tuple[CurvePoint, ...]:
 
 
 def by_prior_factor(ground: Ground) -> tuple[CurvePoint, ...]:
-    """The error against k, at the wished posterior."""
+    """The error against k, at the requested posterior."""
     density, promise = ground.boundary.density, ground.prepared.promise
-    own = factor_of(promise, ground.wish, density)
+    own = factor_of(promise, ground.options, density)
     highest = min(0.95 * promise.posterior / float(density), 100 * max(own, 1.0))
     factors = around(own, min(1.0, own / 4), highest)
     return curve(ground, [(k, k * float(density), promise.posterior) for k in factors])
@@ -302,7 +307,7 @@ def curve(ground: Ground, places: Iterable[tuple[float, float, float]]) -> tuple
     found = []
     for at, prior, posterior in places:
         try:
-            mechanism = ground.mechanism(DGamma(prior, posterior, ground.wish.adversary))
+            mechanism = ground.mechanism(DGamma(prior, posterior, ground.options.adversary))
         except PromiseError:
             continue
         errors = ground.workload.errors(mechanism)
@@ -314,25 +319,24 @@ def curve(ground: Ground, places: Iterable[tuple[float, float, float]]) -> tuple
 # ---------------------------------------------------------------------- the line to type
 
 
-def publish_command(source: str, wish: Wish, null_text: Sequence[str]) -> str:
-    """The wish as a line for a shell; what is as by default is left out."""
-    usual = Wish()
-    if wish.prior is None and wish.prior_factor is None:
-        wish = replace(wish, prior_factor=PRIOR_FACTOR)
+def publish_command(source: str, options: ViewOptions, null_text: Sequence[str]) -> str:
+    """Options as a line for a shell; what is as by default is left out."""
+    usual = ViewOptions()
+    if options.prior is None and options.prior_factor is None:
+        options = options.but(prior_factor=PRIOR_FACTOR)
     parts = ["voile publish", shlex.quote(source)]
     for name in ("prior_factor", "prior", "posterior", "adversary", "retention", "max_view_ratio"):
-        value = getattr(wish, name)
+        value = getattr(options, name)
         if value is not None and (value != getattr(usual, name) or name == "posterior"):
             text = f"{value:.10g}" if isinstance(value, float | int) else shlex.quote(value)
             parts.append(f"--{name.replace('_', '-')} {text}")
-    if wish.columns is not None:
-        names = [wish.columns] if isinstance(wish.columns, str) else wish.columns
-        parts.append(f"--columns {columns_option(names)}")
-    if wish.schema is not None:
-        parts.append(f"--schema {shlex.quote(str(wish.schema))}")
-    if wish.form == "set":
-        parts.append("--rows set" + " --distinct" * wish.distinct)
-    if wish.nulls != usual.nulls:
-        parts.append(f"--nulls {wish.nulls}")
+    if options.columns is not None:
+        parts.append(f"--columns {columns_option(options.columns)}")
+    if options.schema_ is not None:
+        parts.append(f"--schema {shlex.quote(str(options.schema_))}")
+    if options.form == "set":
+        parts.append("--rows set" + " --distinct" * options.distinct)
+    if options.nulls != usual.nulls:
+        parts.append(f"--nulls {options.nulls}")
     parts += [f"--null-text {shlex.quote(text)}" for text in null_text]
     return " ".join(parts)

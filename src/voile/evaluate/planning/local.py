@@ -14,14 +14,12 @@ import numpy as np
 
 from voile.engines import connect
 from voile.engines.table import Nulls
-from voile.errors import TableError, UsageError
+from voile.errors import TableError, UsageError, spelled
 from voile.evaluate.planning.expected import finite
 from voile.evaluate.planning.foresight import FOR_THE_STEWARD
-from voile.evaluate.planning.local_measure import Measured, Sample, measure
-from voile.evaluate.planning.local_options import (
+from voile.evaluate.planning.local_choice import (
     ClientsNeeded,
     Condition,
-    LocalWish,
     alone,
     choose,
     clients_needed,
@@ -33,7 +31,10 @@ from voile.evaluate.planning.local_options import (
     shortened,
     worst_joint_variance,
 )
-from voile.kinds.views.wish import Wish, check_nulls, choose_schema, columns_option, read_schema
+from voile.evaluate.planning.local_measure import Measured, Sample, measure
+from voile.kinds.domain import check_nulls, choose_schema, columns_option, read_schema
+from voile.kinds.options import DomainOptions
+from voile.options.planning import LocalPlanOptions
 from voile.privacy.guarantee import NEARLY_SURE, chance
 from voile.privacy.local import (
     amplification,
@@ -78,7 +79,7 @@ class ColumnPlan:
     size: int
     retention: float
     alone: float | None
-    """The largest retention that the wish would allow if this were the only column."""
+    """The largest retention that the options would allow if this were the only column."""
     rows: int | None
 
     @property
@@ -115,7 +116,7 @@ class ConjunctionError:
     retentions: tuple[float, ...]
     """Of the columns; a plan tells of those that are retained least."""
     rows: int | None
-    wish: LocalWish
+    options: LocalPlanOptions
 
     @property
     def variance(self) -> float:
@@ -134,17 +135,17 @@ class ConjunctionError:
 
     @property
     def rows_needed(self) -> int | None:
-        """For the wished error, where the error is nearly normal."""
-        if self.wish.error is None:
+        """For the requested error, where the error is nearly normal."""
+        if self.options.error is None:
             return None
-        return rows_if_normal(self.variance, self.wish.error, self.wish.confidence)
+        return rows_if_normal(self.variance, self.options.error, self.options.confidence)
 
     @property
     def rows_hoeffding(self) -> int | None:
         """The same without that assumption."""
-        if self.wish.error is None:
+        if self.options.error is None:
             return None
-        return rows_by_hoeffding(self.retentions, self.wish.error, self.wish.confidence)
+        return rows_by_hoeffding(self.retentions, self.options.error, self.options.confidence)
 
     def to_dict(self) -> dict[str, Any]:
         share = self.share
@@ -153,7 +154,7 @@ class ConjunctionError:
             "factor": self.factor,
             "stderr": None if share is None or self.rows is None else share * self.rows,
             "share": share,
-            "margin": None if share is None else share * deviations(self.wish.confidence),
+            "margin": None if share is None else share * deviations(self.options.confidence),
             "rows_needed": self.rows_needed,
             "rows_hoeffding": self.rows_hoeffding,
         }
@@ -180,7 +181,7 @@ class LocalPoint:
 class LocalPlan:
     """What `voile plan --local` shows."""
 
-    wish: LocalWish
+    options: LocalPlanOptions
     schema: Schema
     rows: int | None
     retentions: tuple[float, ...]
@@ -207,25 +208,32 @@ class LocalPlan:
     def whole_row(self) -> float | None:
         """The retention of a single coin for the whole row that keeps the row's promise.
 
-        Of a wished retention, that is the row's ε. None where the wish is not about a whole row.
+        Of a requested retention, that is the row's ε. None where no whole row is asked about.
         """
-        wish, size, ratio = self.wish, self.schema.size, self.beliefs.ratio
-        if wish.is_by_error or wish.epsilon_column is not None or wish.s_breach or ratio is None:
+        options, size, ratio = self.options, self.schema.size, self.beliefs.ratio
+        if (
+            options.is_by_error
+            or options.epsilon_column is not None
+            or options.s_breach
+            or ratio is None
+        ):
             return None
-        alike = wish.retention is not None
-        found = retention_for_ratio(ratio, Fraction(1, size)) if alike else largest(wish, [size])[0]
+        alike = options.retention is not None
+        found = (
+            retention_for_ratio(ratio, Fraction(1, size)) if alike else largest(options, [size])[0]
+        )
         return shortened(found, math.floor)
 
     @property
     def errors(self) -> tuple[ConjunctionError, ...]:
-        return conjunction_errors(self.retentions, self.rows, self.wish)
+        return conjunction_errors(self.retentions, self.rows, self.options)
 
     @property
     def clients(self) -> ClientsNeeded | None:
-        """For the wished error of a condition on one column, the one that is retained least."""
-        if self.wish.error is None:
+        """For the requested error of a condition on one column, the one that is retained least."""
+        if self.options.error is None:
             return None
-        return clients_needed(min(self.retentions), self.wish.error, 1 - self.wish.confidence)
+        return clients_needed(min(self.retentions), self.options.error, 1 - self.options.confidence)
 
     def curve(self) -> tuple[LocalPoint, ...]:
         """The same for all columns alike at other retentions, and at the plan's own."""
@@ -237,12 +245,12 @@ class LocalPlan:
         ratio = row_amplification(amplification(retention, Fraction(1, size)) for size in sizes)
         alike = [retention] * len(sizes)
         return LocalPoint(
-            retention, Beliefs(ratio), conjunction_errors(alike, self.rows, self.wish)
+            retention, Beliefs(ratio), conjunction_errors(alike, self.rows, self.options)
         )
 
     def to_dict(self) -> dict[str, Any]:
         return {
-            "wish": self.wish.to_dict(),
+            "wish": self.options.to_dict(),
             "rows": self.rows,
             "columns": [column.to_dict() for column in self.columns],
             "epsilon": finite(self.beliefs.epsilon),
@@ -258,11 +266,11 @@ class LocalPlan:
 
 
 def conjunction_errors(
-    retentions: Sequence[float], rows: int | None, wish: LocalWish
+    retentions: Sequence[float], rows: int | None, options: LocalPlanOptions
 ) -> tuple[ConjunctionError, ...]:
     """Of the columns that are retained least, one and more."""
     least = tuple(sorted(retentions)[:MOST_CONDITIONS])
-    return tuple(ConjunctionError(least[:k], rows, wish) for k in range(1, len(least) + 1))
+    return tuple(ConjunctionError(least[:k], rows, options) for k in range(1, len(least) + 1))
 
 
 # ----------------------- what local perturbation would promise and cost, before anyone sends a row
@@ -274,7 +282,7 @@ ONLY_IN_SETS = (
     "row itself is held back by ε alone"
 )
 ON_ONE_COLUMN = (
-    "--error is about a condition on one column; for conditions on several columns together, the "
+    "the error is about a condition on one column; for conditions on several columns together, the "
     "errors and the rows needed stand in the table of conditions"
 )
 BY_ERROR_ALONE = "the retention was chosen by the error alone: read what is left of the promise"
@@ -288,63 +296,69 @@ def plan_local(
     rows: int | None = None,
     nulls: Nulls = "error",
     null_text: Sequence[str] = (),
-    **wish: Any,
+    **options: Any,
 ) -> LocalPlan:
-    """The retentions that keep a wish, what they promise, and what errors they leave.
+    """The retentions that keep what is asked for, what they promise, and what errors they leave.
 
     Domains come from the `schema`, or from the table. With a table, what an attacker could learn
-    is measured on it. `wish` is as for `LocalWish`.
+    is measured on it. `options` are those of `LocalPlanOptions`.
     """
-    asked = LocalWish(**wish)
+    asked = LocalPlanOptions(**options)
     check_rows(rows)
-    options = Wish(columns=columns, schema=schema, nulls=nulls)
+    domain = DomainOptions(columns=columns, schema=schema, nulls=nulls)
     found = (
-        of_codebook(asked, options, rows)
+        of_codebook(asked, domain, rows)
         if table is None
-        else of_table(asked, table, options, tuple(null_text), rows)
+        else of_table(asked, table, domain, tuple(null_text), rows)
     )
     limits = alone(asked, found.schema.sizes)
     return replace(found, alone=limits, notes=(*found.notes, *remarks(found)))
 
 
-def of_codebook(asked: LocalWish, options: Wish, rows: int | None) -> LocalPlan:
+def of_codebook(asked: LocalPlanOptions, domain: DomainOptions, rows: int | None) -> LocalPlan:
     """A plan of what is declared, before there is a table."""
-    if options.schema is None:
+    if domain.schema_ is None:
         raise UsageError(
-            "there is neither a table nor a codebook", hint="name a TABLE, or give --schema FILE"
+            "there is neither a table nor a codebook",
+            hint=f"name a table, or give {spelled('schema')}",
         )
-    schema = read_schema(options.schema)
-    if options.columns is not None:
-        if len(set(options.columns)) < len(options.columns):
+    schema = read_schema(domain.schema_)
+    if domain.columns is not None:
+        if len(set(domain.columns)) < len(domain.columns):
             raise UsageError(
-                f"a column is named twice: {', '.join(options.columns)}",
+                f"a column is named twice: {', '.join(domain.columns)}",
                 hint="name each column once",
             )
-        schema = schema.select(options.columns)
+        schema = schema.select(domain.columns)
     retentions = choose(asked, schema.sizes, rows)
     found = LocalPlan(asked, schema, rows, retentions, notes=())
-    if isinstance(options.schema, Schema):
+    if isinstance(domain.schema_, Schema):
         return found
-    parts = ["voile spec", shlex.quote(str(options.schema)), "-o SPEC", *settings(found)]
-    return replace(found, command=" ".join([*parts, *chosen_columns(options)]))
+    parts = ["voile spec", shlex.quote(str(domain.schema_)), "-o SPEC", *settings(found)]
+    return replace(found, command=" ".join([*parts, *chosen_columns(domain)]))
 
 
 def of_table(
-    asked: LocalWish, table: Any, options: Wish, null_text: tuple[str, ...], rows: int | None
+    asked: LocalPlanOptions,
+    table: Any,
+    domain: DomainOptions,
+    null_text: tuple[str, ...],
+    rows: int | None,
 ) -> LocalPlan:
     """A plan with what is measured on the table."""
     private = connect(table, null_text=null_text)
-    schema, notes = choose_schema(private, options)
-    check_nulls(private, schema, options.nulls)
-    keys = private.keys(schema, drop_nulls=options.drop_nulls)
+    schema, notes = choose_schema(private, domain.columns, domain.schema_, domain.nulls)
+    check_nulls(private, schema, domain.nulls)
+    keys = private.keys(schema, drop_nulls=domain.nulls == "drop")
     if not len(keys):
         raise TableError(
-            f"table {private.name!r} has no rows", hint="give the codebook alone: --schema FILE"
+            f"table {private.name!r} has no rows",
+            hint=f"give the codebook alone: {spelled('schema')}",
         )
     rows = len(keys) if rows is None else rows
     retentions = choose(asked, schema.sizes, rows)
     found = LocalPlan(
-        wish=asked,
+        options=asked,
         schema=schema,
         rows=rows,
         retentions=retentions,
@@ -352,22 +366,24 @@ def of_table(
         measured=measure(Sample.of(keys, schema), retentions, asked.breach),
     )
     source = table if isinstance(table, str) else private.name
-    return replace(found, command=perturb_command(source, found, options, null_text))
+    return replace(found, command=perturb_command(source, found, domain, null_text))
 
 
 def check_rows(rows: int | None) -> None:
     if rows is not None and rows < 1:
-        raise UsageError(f"--rows {rows} must be at least 1", hint="how many rows will be sent")
+        raise UsageError(
+            f"{spelled('rows', rows)} must be at least 1", hint="how many rows will be sent"
+        )
 
 
 def remarks(found: LocalPlan) -> list[str]:
     """What should be known beside the numbers."""
     notes = []
-    if found.wish.s_breach:
+    if found.options.s_breach:
         notes.append(ONLY_IN_SETS)
-    if found.wish.is_by_error:
+    if found.options.is_by_error:
         notes.append(BY_ERROR_ALONE)
-    if found.wish.error is not None and len(found.columns) > 1:
+    if found.options.error is not None and len(found.columns) > 1:
         notes.append(ON_ONE_COLUMN)
     after = found.beliefs.after[PRIORS.index(0.1)]
     if after > NEARLY_SURE:
@@ -387,27 +403,29 @@ def remarks(found: LocalPlan) -> list[str]:
 # ---------------------------------------------------------------------- the line to type
 
 
-def perturb_command(source: str, found: LocalPlan, options: Wish, null_text: Sequence[str]) -> str:
+def perturb_command(
+    source: str, found: LocalPlan, domain: DomainOptions, null_text: Sequence[str]
+) -> str:
     """The line for a shell that perturbs the table so."""
     parts = ["voile perturb", shlex.quote(source), "-o RELEASE", *settings(found)]
-    parts += chosen_columns(options)
-    if options.schema is not None:
-        parts.append(f"--schema {shlex.quote(str(options.schema))}")
-    if options.nulls != "error":
-        parts.append(f"--nulls {options.nulls}")
+    parts += chosen_columns(domain)
+    if domain.schema_ is not None:
+        parts.append(f"--schema {shlex.quote(str(domain.schema_))}")
+    if domain.nulls != "error":
+        parts.append(f"--nulls {domain.nulls}")
     parts += [f"--null-text {shlex.quote(text)}" for text in null_text]
     return " ".join(parts)
 
 
 def settings(found: LocalPlan) -> list[str]:
-    """The retentions, and the row's ε where it was wished for, which then is checked again."""
-    wished = found.wish.epsilon
-    checked = [] if wished is None else [f"--most-epsilon {wished:.10g}"]
+    """The retentions, and the row's ε where it was asked for, which then is checked again."""
+    requested = found.options.epsilon
+    checked = [] if requested is None else [f"--most-epsilon {requested:.10g}"]
     if len(set(found.retentions)) == 1:
         return [f"--retention {found.retentions[0]:.10g}", *checked]
     named = zip(found.schema.names, found.retentions, strict=True)
     return [*(f"--retention {shlex.quote(f'{name}={p:.10g}')}" for name, p in named), *checked]
 
 
-def chosen_columns(options: Wish) -> list[str]:
-    return [] if options.columns is None else [f"--columns {columns_option(list(options.columns))}"]
+def chosen_columns(domain: DomainOptions) -> list[str]:
+    return [] if domain.columns is None else [f"--columns {columns_option(list(domain.columns))}"]

@@ -81,9 +81,9 @@ class MeasuredSet(Record):
     before: float
     after: float
     breached: bool | None
-    """Whether that is above the wished ρ₂; None where none was wished."""
+    """Whether that is above the requested ρ₂; None where none was requested."""
     exact_retention: float | None
-    """The largest retention, alike for these columns, that prevents the wished breach here."""
+    """The largest retention, alike for these columns, that prevents the requested breach here."""
 
 
 @dataclass(frozen=True)

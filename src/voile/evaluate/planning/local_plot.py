@@ -20,7 +20,7 @@ from voile.evaluate.drawing import (
     theme,
 )
 from voile.evaluate.planning.local import LocalPlan
-from voile.evaluate.planning.local_options import deviations, in_words
+from voile.evaluate.planning.local_choice import deviations, in_words
 from voile.evaluate.planning.plot import logarithmic
 from voile.privacy.local import amplification, belief_after
 
@@ -65,7 +65,7 @@ def _subtitle(found: LocalPlan) -> list[str]:
     sent = "any number of rows" if found.rows is None else f"{found.rows:,} rows"
     columns = "1 column" if len(found.columns) == 1 else f"{len(found.columns)} columns"
     return [
-        f"{in_words(found.wish)}: retention {kept}, ε = {found.beliefs.epsilon:.3g} for a row",
+        f"{in_words(found.options)}: retention {kept}, ε = {found.beliefs.epsilon:.3g} for a row",
         f"{columns}, {sent}; the points are the plan's own retentions",
     ]
 
@@ -168,20 +168,20 @@ def _errors(alt: Any, found: LocalPlan) -> Any:
         .mark_rule(color=SOFT, strokeDash=[2, 3])
         .encode(x="retention:Q")
     )
-    if found.wish.error is not None and found.rows is not None:
-        layers += _wished(alt, found.wish.error)
+    if found.options.error is not None and found.rows is not None:
+        layers += _requested(alt, found.options.error)
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
 
 
 def error_title(found: LocalPlan) -> str:
     if found.rows is None:
         return "standard error of a fraction, times √n"
-    return f"error of a fraction, ± at {found.wish.confidence:.4g}"
+    return f"error of a fraction, ± at {found.options.confidence:.4g}"
 
 
 def error_data(found: LocalPlan) -> list[dict[str, Any]]:
     """The error of conjunctions at other retentions, the same for all columns."""
-    z = deviations(found.wish.confidence)
+    z = deviations(found.options.confidence)
     return [
         {
             "of": "1 condition" if count == 1 else f"{count} conditions",
@@ -193,9 +193,9 @@ def error_data(found: LocalPlan) -> list[dict[str, Any]]:
     ]
 
 
-def _wished(alt: Any, error: float) -> list[Any]:
+def _requested(alt: Any, error: float) -> list[Any]:
     rule = alt.Chart(alt.InlineData(values=[{"error": error}])).encode(y="error:Q")
-    name = {"text": f"wished: ±{error:g}", "align": "right", "dx": -4, "dy": -8}
+    name = {"text": f"requested: ±{error:g}", "align": "right", "dx": -4, "dy": -8}
     return [
         rule.mark_rule(color=VERMILION, strokeWidth=1.5, clip=True),
         rule.mark_text(color=VERMILION, fontSize=13, **name).encode(x=alt.value(WIDTH)),

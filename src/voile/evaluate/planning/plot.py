@@ -142,7 +142,7 @@ def logarithmic(alt: Any, values: Sequence[float], title: str, *, air: float) ->
 
 
 def _marks(alt: Any, found: Foresight, points: tuple[CurvePoint, ...], own: float) -> list[Any]:
-    """The plan's own place on every line, and the wished error."""
+    """The plan's own place on every line, and the requested error."""
     means = [mean for point in points if point.at == own for mean in point.means]
     rows = [{"at": own, "error": mean} for mean in means if drawn(mean)]
     here = alt.Chart(alt.InlineData(values=rows)).encode(x="at:Q", y="error:Q")
@@ -159,9 +159,9 @@ def _marks(alt: Any, found: Foresight, points: tuple[CurvePoint, ...], own: floa
         named.mark_text(color=INK, **look).encode(text=number),
     ]
     if found.strongest:
-        wished = found.strongest.max_error
-        rule = alt.Chart(alt.InlineData(values=[{"error": wished}])).encode(y="error:Q")
-        name = {"text": f"wished: {wished:g}", "align": "left", "dx": 4, "dy": -8}
+        requested = found.strongest.max_error
+        rule = alt.Chart(alt.InlineData(values=[{"error": requested}])).encode(y="error:Q")
+        name = {"text": f"requested: {requested:g}", "align": "left", "dx": 4, "dy": -8}
         layers += [
             rule.mark_rule(color=VERMILION, strokeWidth=1.5, clip=True),
             rule.mark_text(color=VERMILION, fontSize=13, **name).encode(x=alt.value(0)),

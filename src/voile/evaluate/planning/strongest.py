@@ -1,4 +1,4 @@
-"""From a wished error back to the strongest promise that allows it.
+"""From a requested error back to the strongest promise that allows it.
 
 The expected error falls as the promise is weakened: as γ grows, and as d shrinks (proved in
 docs/mathematics, section 17). So both ends are found by halving. What is computed may differ
@@ -10,14 +10,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 
-from voile.errors import PromiseError, UsageError
+from voile.errors import PromiseError, UsageError, spelled
 from voile.evaluate.planning.expected import Workload
+from voile.kinds.views.options import ViewOptions
+from voile.kinds.views.promise import check_size, promise_for
 from voile.kinds.views.steps import Prepared
-from voile.kinds.views.wish import Wish, check_size, promise_for
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma, plan
 from voile.privacy.boundary import Boundary, Limit, limit_on_error, limit_on_linking
@@ -31,10 +32,10 @@ DIGITS = 4
 
 @dataclass(frozen=True)
 class Ground:
-    """A table that has been read, what was wished for it, and the questions that matter."""
+    """A table that has been read, what was asked for it, and the questions that matter."""
 
     prepared: Prepared
-    wish: Wish
+    options: ViewOptions
     workload: Workload
 
     @property
@@ -46,19 +47,19 @@ class Ground:
         rows, size = self.boundary.rows, self.boundary.domain_size
         planned = plan(
             promise,
-            self.wish.form,
-            retention=self.wish.retention,
-            max_view_ratio=self.wish.max_view_ratio,
+            self.options.form,
+            retention=self.options.retention,
+            max_view_ratio=self.options.max_view_ratio,
             domain_ratio=Fraction(size, rows),
         )
-        mechanism = AlphaBeta(planned.retention, planned.noise, self.wish.form)
+        mechanism = AlphaBeta(planned.retention, planned.noise, self.options.form)
         check_size(mechanism, rows, size)
         return mechanism
 
     def error(self, prior: float, posterior: float) -> float:
         """The expected error at a promise; ∞ where that cannot be made."""
         try:
-            mechanism = self.mechanism(DGamma(prior, posterior, self.wish.adversary))
+            mechanism = self.mechanism(DGamma(prior, posterior, self.options.adversary))
         except PromiseError:
             return math.inf
         return self.workload.overall(self.workload.errors(mechanism))
@@ -68,7 +69,7 @@ class Ground:
 class Candidate(Record):
     """A promise, as it would be asked for, with what it costs."""
 
-    wish: Wish
+    options: ViewOptions
     promise: DGamma
     mechanism: AlphaBeta
     expected_error: float
@@ -92,18 +93,18 @@ class Strongest:
 
 
 def strongest(ground: Ground, max_error: float) -> Strongest:
-    """The smallest γ at the wished prior, and the largest prior at the wished γ."""
+    """The smallest γ at the requested prior, and the largest prior at the requested γ."""
     prior, posterior = ground.prepared.promise.prior, ground.prepared.promise.posterior
     smallest_prior = float(Fraction(1, ground.boundary.domain_size))
-    unit = 1.0 if ground.wish.prior is not None else float(ground.boundary.density)
+    unit = 1.0 if ground.options.prior is not None else float(ground.boundary.density)
     by_posterior = Search(
         told=lambda gamma: round_off(gamma, math.ceil),
-        made=lambda gamma: candidate(ground, replace(ground.wish, posterior=gamma)),
+        made=lambda gamma: candidate(ground, ground.options.but(posterior=gamma)),
         weakest=WEAKEST_POSTERIOR,
     )
     by_prior = Search(
         told=lambda log_prior: round_off(math.exp(log_prior) / unit, math.floor),
-        made=lambda number: candidate(ground, with_prior(ground.wish, number)),
+        made=lambda number: candidate(ground, with_prior(ground.options, number)),
         weakest=math.log(smallest_prior),
     )
     least = (by_posterior.least_error, by_prior.least_error)
@@ -122,11 +123,11 @@ def strongest(ground: Ground, max_error: float) -> Strongest:
     )
 
 
-def with_prior(wish: Wish, number: float) -> Wish:
-    """With another d, or with another factor k where the wish has no d."""
-    if wish.prior is not None:
-        return replace(wish, prior=number)
-    return replace(wish, prior_factor=number)
+def with_prior(options: ViewOptions, number: float) -> ViewOptions:
+    """With another d, or with another factor k where the options have no d."""
+    if options.prior is not None:
+        return options.but(prior=number)
+    return options.but(prior_factor=number)
 
 
 class Search:
@@ -161,22 +162,22 @@ class Search:
         return self._made(self._told(place))
 
 
-def candidate(ground: Ground, wish: Wish) -> Candidate | None:
-    """A wish taken through the steps of publishing, with its error; None if it cannot be kept."""
+def candidate(ground: Ground, options: ViewOptions) -> Candidate | None:
+    """Options taken through the steps of publishing, with its error; None if it cannot be kept."""
     density = ground.boundary.density
     try:
-        promise = promise_for(density, wish)
+        promise = promise_for(density, options)
         mechanism = ground.mechanism(promise)
     except PromiseError:
         return None
     error = ground.workload.overall(ground.workload.errors(mechanism))
-    return Candidate(wish, promise, mechanism, error, factor_of(promise, wish, density))
+    return Candidate(options, promise, mechanism, error, factor_of(promise, options, density))
 
 
-def factor_of(promise: DGamma, wish: Wish, density: Fraction) -> float:
+def factor_of(promise: DGamma, options: ViewOptions, density: Fraction) -> float:
     """k = d·m/n, as it was given where it was."""
-    if wish.prior is None and wish.prior_factor is not None:
-        return wish.prior_factor
+    if options.prior is None and options.prior_factor is not None:
+        return options.prior_factor
     return float(Fraction(promise.prior) / density)
 
 
@@ -205,7 +206,7 @@ def impossible(ground: Ground, max_error: float, least: tuple[float, float]) -> 
     told += [f"{limit.theorem}: {limit.says}" for limit in limits(ground, promise, max_error)]
     nearest = round_off(min(least), math.ceil)
     hint = (
-        f"nearest feasible: --max-error {nearest:g}, or coarser columns"
+        f"nearest feasible: {spelled('max_error', nearest)}, or coarser columns"
         if (math.isfinite(nearest))
         else "use coarser columns, or ask other queries"
     )
@@ -213,7 +214,7 @@ def impossible(ground: Ground, max_error: float, least: tuple[float, float]) -> 
 
 
 def limits(ground: Ground, promise: DGamma, max_error: float | None) -> tuple[Limit, ...]:
-    """The theorems that bear on a promise, and on a wished error."""
+    """The theorems that bear on a promise, and on a requested error."""
     found = [
         ground.boundary.limit_on(promise),
         limit_on_linking(ground.boundary) if promise.adversary == "exclusive" else None,

@@ -31,7 +31,7 @@ from voile.evaluate.reconstruction.fitting import (
 )
 from voile.noise.keyed import Hashes, members, row_hashes
 from voile.query import parse
-from voile.query.predicate import And, Atom, Expression, Predicate
+from voile.query.predicate import And, Atom, Predicate
 from voile.schema import Schema
 from voile.units import counted
 
@@ -270,7 +270,7 @@ def known_by(column: str | None, keys: Any, before: int, count: int) -> list[str
 def held(where: Predicate, codes: Codes, view: PublicDomain, schema: Schema) -> Mask:
     """For which rows a condition holds: each part is looked up in its truth on the domain."""
     if isinstance(where, Atom):
-        (truth,) = view.domain.evaluate([Expression(where.sql, where.attributes)])
+        (truth,) = view.domain.evaluate([where])
         known = pc.fill_null(pc.cast(truth, pa.bool_()), False).to_numpy(zero_copy_only=False)
         if not where.attributes:
             return np.full(len(next(iter(codes.values()))), bool(known[0]))

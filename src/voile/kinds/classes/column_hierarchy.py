@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.engines.table import Table
-from voile.errors import SchemaError, UsageError
+from voile.errors import SchemaError, UsageError, spelled
 from voile.hierarchies import (
     calendar,
     default_levels,
@@ -26,56 +25,12 @@ from voile.hierarchies import (
     suggested,
     write_hierarchy,
 )
+from voile.kinds.classes.hierarchy_options import HierarchyOptions
 from voile.schema import Attribute, Schema
 from voile.schema.hierarchy import Hierarchy, Levels
 
 MOST_ROWS = 1_000_000
 """A file has a row for each value; larger domains are better built by arithmetic each time."""
-
-JOINING = {"--equal-width", "--equal-depth", "--suggest-by"}
-
-
-@dataclass(frozen=True)
-class HierarchyWish:
-    """At most one way to build it; none means the shipped or the usual one."""
-
-    equal_width: int | None = None
-    equal_depth: int | None = None
-    multiples: Sequence[float] | None = None
-    dates: bool = False
-    mask: str | None = None
-    prefixes: Sequence[int] | None = None
-    mapping: str | Path | None = None
-    suggest_by: str | None = None
-    file: str | Path | None = None
-    fanout: int | None = None
-    """How many groups are joined into one, 2 if not given."""
-
-    @property
-    def way(self) -> str:
-        """The one way that is asked for, as its option is called; empty for none."""
-        given = {
-            "--equal-width": self.equal_width,
-            "--equal-depth": self.equal_depth,
-            "--multiples": self.multiples,
-            "--dates": self.dates or None,
-            "--mask": self.mask,
-            "--prefixes": self.prefixes,
-            "--mapping": self.mapping,
-            "--suggest-by": self.suggest_by,
-            "--from": self.file,
-        }
-        asked = [option for option, value in given.items() if value is not None]
-        if len(asked) > 1:
-            raise UsageError(
-                f"{' and '.join(asked)} are two ways to build one hierarchy", hint="give one"
-            )
-        if self.fanout is not None and not {*asked} & JOINING:
-            raise UsageError(
-                "--fanout says how many groups are joined into one",
-                hint="it goes with --equal-width, --equal-depth or --suggest-by",
-            )
-        return asked[0] if asked else ""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,17 +87,17 @@ class ColumnHierarchy:
 
 
 def column_hierarchy(
-    table: Table, column: str, wish: HierarchyWish, schema: Schema | None = None
+    table: Table, column: str, options: HierarchyOptions, schema: Schema | None = None
 ) -> ColumnHierarchy:
     """Build what was asked for, and count the table's rows under it. NULL is a value."""
-    way = wish.way
-    names = [column] if wish.suggest_by is None else [column, wish.suggest_by]
+    way = options.way
+    names = [column] if options.suggest_by is None else [column, options.suggest_by]
     table.check_columns(names)
     used = Schema(tuple(attribute_of(table, name, schema) for name in names))
     attribute = used[column]
     joint = joint_counts(table, used)
     if way:
-        levels = built(attribute, wish, joint)
+        levels = built(attribute, options, joint)
     else:
         shipped = read_hierarchies({}, used.select([column]), table.dataset)
         way = "shipped" if column in shipped else "usual"
@@ -162,25 +117,25 @@ def joint_counts(table: Table, used: Schema) -> npt.NDArray[np.int64]:
     return table.counts(used, drop_nulls=False).reshape(used.sizes[0], -1)
 
 
-def built(attribute: Attribute, wish: HierarchyWish, joint: npt.NDArray[np.int64]) -> Levels:
+def built(attribute: Attribute, options: HierarchyOptions, joint: npt.NDArray[np.int64]) -> Levels:
     """The hierarchy by the one way that is asked for."""
-    fanout = 2 if wish.fanout is None else wish.fanout
-    if wish.equal_width is not None:
-        found = equal_width(attribute, wish.equal_width, fanout)
-    elif wish.equal_depth is not None:
-        found = equal_depth(attribute, joint.sum(axis=1), wish.equal_depth, fanout)
-    elif wish.multiples is not None:
-        found = multiples(attribute, wish.multiples)
-    elif wish.mask is not None:
-        found = masked(attribute, wish.mask)
-    elif wish.prefixes is not None:
-        found = prefixes(attribute, wish.prefixes)
-    elif wish.suggest_by is not None:
+    fanout = 2 if options.fanout is None else options.fanout
+    if options.equal_width is not None:
+        found = equal_width(attribute, options.equal_width, fanout)
+    elif options.equal_depth is not None:
+        found = equal_depth(attribute, joint.sum(axis=1), options.equal_depth, fanout)
+    elif options.multiples is not None:
+        found = multiples(attribute, options.multiples)
+    elif options.mask is not None:
+        found = masked(attribute, options.mask)
+    elif options.prefixes is not None:
+        found = prefixes(attribute, options.prefixes)
+    elif options.suggest_by is not None:
         found = suggested(attribute, joint, fanout)
-    elif wish.mapping is not None:
-        found = bound(read_mapping(wish.mapping), attribute, wish.mapping)
-    elif wish.file is not None:
-        found = bound(read_hierarchy(wish.file), attribute, wish.file)
+    elif options.mapping is not None:
+        found = bound(read_mapping(options.mapping), attribute, options.mapping)
+    elif options.file is not None:
+        found = bound(read_hierarchy(options.file), attribute, options.file)
     else:
         found = calendar(attribute)
     return found
@@ -200,5 +155,6 @@ def check_target(path: Path, *, overwrite: bool) -> None:
         raise UsageError(f"{str(path)!r} is a folder", hint="name a file: age.csv")
     if path.exists() and not overwrite:
         raise UsageError(
-            f"{str(path)!r} exists already", hint="choose another name, or pass --overwrite"
+            f"{str(path)!r} exists already",
+            hint=f"choose another name, or pass {spelled('overwrite', True)}",
         )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from voile.kinds.classes.manifest import ClassManifest
-from voile.kinds.views.describe import page
+from voile.kinds.data_package import package, resource, slug_of
+from voile.kinds.describe import page
 from voile.units import counted
 
 METHODS = {
@@ -97,3 +100,16 @@ def counting(manifest: ClassManifest) -> list[str]:
         "range to be equally likely; certain is only that rows whose whole range meets the "
         "condition count, and that those of whose range nothing does not."
     ]
+
+
+def class_package(manifest: ClassManifest) -> dict[str, Any]:
+    """Classes of rows, each folder of files as one table of a data package."""
+    folders = sorted({f.path.split("/")[0] for f in manifest.files if f.rows is not None})
+    tables = [
+        resource(
+            f"{slug_of(manifest)}-{folder}",
+            [f.path for f in manifest.files if f.path.startswith(f"{folder}/")],
+        )
+        for folder in folders
+    ]
+    return package(manifest, "classes of rows", "Ranges stand for one value each.", tables)

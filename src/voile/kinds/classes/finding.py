@@ -5,26 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from voile.errors import PromiseError, UsageError
+from voile.errors import PromiseError, UsageError, spelled
 from voile.hierarchies import default_levels
+from voile.kinds.classes.options import ClassOptions
 from voile.kinds.classes.reading import Prepared
 from voile.kinds.classes.schema import as_table
-from voile.kinds.classes.wish import GroupWish
 from voile.noise import Key
 from voile.privacy.requirements import L
 from voile.recoding import Grouping, Units
 from voile.recoding.anatomy import anatomy
 from voile.recoding.free_shape import Questions, free_shape
-from voile.recoding.fulldomain import Suppressed, full_domain
+from voile.recoding.fulldomain import full_domain
 from voile.recoding.grouping import alike_as_one, check_classes, trivial
-from voile.recoding.mondrian import Cuts, Partition, mondrian
+from voile.recoding.mondrian import Partition, mondrian
 from voile.recoding.populations import populations
-from voile.recoding.rollup import Loss
 from voile.recoding.units import DENSE, units_of_rows
 from voile.schema import Schema
 from voile.schema.words import value_words
@@ -55,9 +54,9 @@ class Found:
         return self.grouping.classes[self.of_row]
 
 
-def find(prepared: Prepared, wish: GroupWish) -> Found:
+def find(prepared: Prepared, options: ClassOptions) -> Found:
     """Classes that meet every requirement, by the method that was asked for."""
-    methods: dict[str, Callable[[Prepared, GroupWish], Found]] = {
+    methods: dict[str, Callable[[Prepared, ClassOptions], Found]] = {
         "mondrian": by_cuts,
         "anatomy": by_dealing,
         "fulldomain": by_levels,
@@ -65,37 +64,38 @@ def find(prepared: Prepared, wish: GroupWish) -> Found:
         "freeshape": by_shape,
         "trivial": in_one,
     }
-    check_mixture(prepared, wish)
-    return methods[wish.method](prepared, wish)
+    check_mixture(prepared, options)
+    return methods[options.method](prepared, options)
 
 
-def check_mixture(prepared: Prepared, wish: GroupWish) -> None:
+def check_mixture(prepared: Prepared, options: ClassOptions) -> None:
     """People with equal quasi-identifiers may lie in several buckets: theirs is the mixture."""
-    divided = wish.relaxed or wish.method in ("anatomy", "freeshape")
+    divided = options.relaxed or options.method in ("anatomy", "freeshape")
     open_ = [r.spelling for r in prepared.requirements if not r.monotone]
-    if divided and wish.recoded == "bucketize" and open_:
+    if divided and options.recoded == "bucketize" and open_:
         raise PromiseError(
             f"{open_[0]} may hold in every bucket and not in a mixture of buckets, which is what "
             "is told of people with equal quasi-identifiers",
-            hint="use strict cuts (--method mondrian), or --absent forbidden",
+            hint=f"use strict cuts ({spelled('method', 'mondrian')}), or "
+            f"{spelled('absent', 'forbidden')}",
         )
 
 
-def by_cuts(prepared: Prepared, wish: GroupWish) -> Found:
-    units, of_row = units_for(prepared, wish, each=wish.relaxed or too_many(prepared, wish))
-    if wish.presence is not None:
-        units = with_population(units, prepared.schema, prepared.orders, wish)
-    tree = wish.cuts == "hierarchy"
-    levels = [prepared.levels.get(name) for name in wish.qi] if tree else None
-    cuts = wish.cuts if wish.cuts in ("information", "certainty") else "median"
-    cut = mondrian(
-        units, prepared.requirements, relaxed=wish.relaxed, cuts=cast(Cuts, cuts), levels=levels
+def by_cuts(prepared: Prepared, options: ClassOptions) -> Found:
+    units, of_row = units_for(
+        prepared, options, each=options.relaxed or too_many(prepared, options)
     )
-    if wish.relaxed and wish.recoded == "generalize":
+    if options.presence is not None:
+        units = with_population(units, prepared.schema, prepared.orders, options)
+    tree = options.cuts == "hierarchy"
+    levels = [prepared.levels.get(name) for name in options.qi] if tree else None
+    cuts = options.cuts if options.cuts in ("information", "certainty") else "median"
+    cut = mondrian(units, prepared.requirements, relaxed=options.relaxed, cuts=cuts, levels=levels)
+    if options.relaxed and options.recoded == "generalize":
         together = alike_as_one(cut.grouping)
         check_classes(units, together, prepared.requirements)
         return Found(units, of_row, together, partition=cut)
-    if wish.presence is None:
+    if options.presence is None:
         return Found(units, of_row, cut.grouping, partition=cut)
     # Whoever has the public table counts its rows in the range that is shown: it must be the whole
     # region, in which they were counted here, and not the smallest range around the rows.
@@ -104,21 +104,21 @@ def by_cuts(prepared: Prepared, wish: GroupWish) -> Found:
     return Found(units, of_row, shown, partition=cut)
 
 
-def too_many(prepared: Prepared, wish: GroupWish) -> bool:
+def too_many(prepared: Prepared, options: ClassOptions) -> bool:
     """Whether finding rows that are alike would take longer than cutting them one by one."""
-    names = [*wish.qi, *wish.sensitive]
+    names = [*options.qi, *options.sensitive]
     return math.prod(prepared.schema[name].size for name in names) > DENSE
 
 
-def by_dealing(prepared: Prepared, wish: GroupWish) -> Found:
+def by_dealing(prepared: Prepared, options: ClassOptions) -> Found:
     """Anatomy's buckets, for the strictest ℓ-diversity by frequency that was asked for."""
     asked = [r for r in prepared.requirements if isinstance(r, L) and r.measure == "frequency"]
     if not asked:
-        raise UsageError("Anatomy makes buckets of ℓ rows", hint="say --l 4")
+        raise UsageError("Anatomy makes buckets of ℓ rows", hint=f"say {spelled('l', 4)}")
     strictest = max(asked, key=lambda r: r.l)
-    units, of_row = units_for(prepared, wish, each=True)
-    key = Key.fresh() if wish.simulate_seed is None else Key.from_seed(wish.simulate_seed)
-    sensitive = prepared.schema[wish.sensitive[strictest.attribute]]
+    units, of_row = units_for(prepared, options, each=True)
+    key = Key.fresh() if options.simulate_seed is None else Key.from_seed(options.simulate_seed)
+    sensitive = prepared.schema[options.sensitive[strictest.attribute]]
     buckets = anatomy(
         units,
         strictest.l,
@@ -130,17 +130,17 @@ def by_dealing(prepared: Prepared, wish: GroupWish) -> Found:
     return Found(units, of_row, buckets)
 
 
-def by_shape(prepared: Prepared, wish: GroupWish) -> Found:
+def by_shape(prepared: Prepared, options: ClassOptions) -> Found:
     """Buckets that tell as much as they can about the large populations of the table."""
-    units, of_row = units_for(prepared, wish, each=True)
-    return Found(units, of_row, free_shape(units, prepared.requirements, large(prepared, wish)))
+    units, of_row = units_for(prepared, options, each=True)
+    return Found(units, of_row, free_shape(units, prepared.requirements, large(prepared, options)))
 
 
-def large(prepared: Prepared, wish: GroupWish) -> Questions:
+def large(prepared: Prepared, options: ClassOptions) -> Questions:
     """What `voile loss` asks of a release: populations of a twentieth of the rows or more."""
     schema = prepared.schema
-    levels = [prepared.levels.get(name) or default_levels(schema[name]) for name in wish.qi]
-    codes = np.stack([prepared.codes[name].astype(np.int32) for name in wish.qi])
+    levels = [prepared.levels.get(name) or default_levels(schema[name]) for name in options.qi]
+    codes = np.stack([prepared.codes[name].astype(np.int32) for name in options.qi])
     asked = populations(codes, levels, math.ceil(LARGE * prepared.used), one_value(codes))
     return Questions(asked.atoms_of(codes), asked.starts, asked.members)
 
@@ -150,29 +150,29 @@ def one_value(codes: Codes) -> npt.NDArray[np.int64]:
     return np.ones((codes.shape[1], 1), dtype=np.int64)
 
 
-def by_levels(prepared: Prepared, wish: GroupWish) -> Found:
+def by_levels(prepared: Prepared, options: ClassOptions) -> Found:
     """Every column at one level of its hierarchy; rows that would fail are left out."""
-    units, of_row = units_for(replace(prepared, orders={}), wish)
-    if wish.presence is not None:
-        units = with_population(units, prepared.schema, {}, wish)
+    units, of_row = units_for(replace(prepared, orders={}), options)
+    if options.presence is not None:
+        units = with_population(units, prepared.schema, {}, options)
     best = full_domain(
         units,
-        [prepared.levels[name] for name in wish.qi],
+        [prepared.levels[name] for name in options.qi],
         prepared.requirements,
-        suppression=wish.suppression,
-        loss=cast(Loss, wish.loss or "ncp"),
-        suppressed=cast(Suppressed, wish.suppressed or "removed"),
+        suppression=options.suppression,
+        loss=options.loss or "ncp",
+        suppressed=options.suppressed or "removed",
     )
     shown = None if best.shown.all() else best.shown
-    chosen = dict(zip(wish.qi, map(int, best.levels), strict=True))
+    chosen = dict(zip(options.qi, map(int, best.levels), strict=True))
     return Found(best.units, of_row, best.grouping, chosen=chosen, shown=shown)
 
 
-def in_one(prepared: Prepared, wish: GroupWish) -> Found:
+def in_one(prepared: Prepared, options: ClassOptions) -> Found:
     """All rows as one class, whose quasi-identifiers tell nothing."""
-    units, of_row = units_for(prepared, wish)
-    if wish.presence is not None:
-        units = with_population(units, prepared.schema, prepared.orders, wish)
+    units, of_row = units_for(prepared, options)
+    if options.presence is not None:
+        units = with_population(units, prepared.schema, prepared.orders, options)
     return Found(units, of_row, trivial(units, prepared.requirements))
 
 
@@ -185,13 +185,15 @@ def places(order: Codes | None, codes: Codes) -> Codes:
     return place[codes]
 
 
-def units_for(prepared: Prepared, wish: GroupWish, *, each: bool = False) -> tuple[Units, Codes]:
+def units_for(
+    prepared: Prepared, options: ClassOptions, *, each: bool = False
+) -> tuple[Units, Codes]:
     """The rows as units, `each` on its own or those that are alike as one; and which is whose."""
     schema, codes = prepared.schema, prepared.codes
-    qi = [places(prepared.orders.get(name), codes[name]) for name in wish.qi]
-    sizes = [schema[name].size for name in wish.qi]
-    sensitive = [codes[name] for name in wish.sensitive]
-    sensitive_sizes = [schema[name].size for name in wish.sensitive]
+    qi = [places(prepared.orders.get(name), codes[name]) for name in options.qi]
+    sizes = [schema[name].size for name in options.qi]
+    sensitive = [codes[name] for name in options.sensitive]
+    sensitive_sizes = [schema[name].size for name in options.sensitive]
     if not each:
         return units_of_rows(qi, sizes, sensitive, sensitive_sizes)
     rows = prepared.used
@@ -206,19 +208,21 @@ def units_for(prepared: Prepared, wish: GroupWish, *, each: bool = False) -> tup
 
 
 def with_population(
-    units: Units, schema: Schema, orders: Mapping[str, Codes], wish: GroupWish
+    units: Units, schema: Schema, orders: Mapping[str, Codes], options: ClassOptions
 ) -> Units:
     """The same units, and those of a public table, which count as population only."""
-    table = as_table(wish.population)
-    table.check_columns(list(wish.qi))
-    coded, _ = table.columns_of_codes(schema.select(wish.qi), drop_nulls=wish.nulls == "drop")
-    qi = [places(orders.get(name), code) for name, code in zip(wish.qi, coded, strict=True)]
+    table = as_table(options.population)
+    table.check_columns(list(options.qi))
+    coded, _ = table.columns_of_codes(schema.select(options.qi), drop_nulls=options.nulls == "drop")
+    qi = [places(orders.get(name), code) for name, code in zip(options.qi, coded, strict=True)]
     public, _ = units_of_rows(qi, units.sizes, [], [])
     if public.rows < units.rows:
         raise PromiseError(
             f"the public table has {public.rows:,} rows, fewer than the {units.rows:,} that are "
-            "to be published",
-            hint="--population names a table that holds everybody, also those of the table",
+            "to be "
+            "published",
+            hint=f"{spelled('population')} names a table that holds everybody, also those of the "
+            "table",
         )
     number = len(public.weights)
     nobody = np.zeros(number, dtype=np.int64)

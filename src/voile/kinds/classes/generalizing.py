@@ -6,7 +6,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -17,12 +17,12 @@ import pyarrow.parquet as pq
 
 from voile.engines import connect
 from voile.engines.table import Table
-from voile.errors import PromiseError, UsageError
+from voile.errors import PromiseError, UsageError, spelled
 from voile.files import write_whole
 from voile.kinds.classes.finding import Found, find, units_for
-from voile.kinds.classes.reading import Prepared, prepare, prepared_with
+from voile.kinds.classes.options import ClassOptions, GeneralizeKeywords
+from voile.kinds.classes.reading import Prepared, check_roles, prepare, prepared_with
 from voile.kinds.classes.recoding_file import Recoding, Texts, read_recoding, recoding_of
-from voile.kinds.classes.wish import GroupWish, check_roles
 from voile.kinds.classes.writing import showing
 from voile.kinds.staging import check_outside
 from voile.privacy.requirements import Histograms, Requirement
@@ -104,29 +104,29 @@ class Generalized:
 
 def generalize(
     table: Any,
-    qi: Any = (),
-    sensitive: Any = (),
+    qi: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
     *,
-    apply: Any = None,
+    apply: Recoding | str | Path | None = None,
     reusable: bool = False,
     keep_order: bool = False,
     progress: Progress | None = None,
-    **wish: Any,
+    **options: Unpack[GeneralizeKeywords],
 ) -> Generalized:
     """Make the quasi-identifiers of a table coarser until every class meets what is asked.
 
-    `wish` are the options of GroupWish: k, l, t, …, method, hierarchies, insensitive, identifiers.
+    Its options are those of `ClassOptions`: k, l, t, …, method, hierarchies, identifiers.
     `apply` is a saved recoding (or its file) that is applied instead; what it promised is checked
     anew on these rows. `reusable` shows the regions between cuts, which new rows can be given to,
     not the smallest ranges. Rows are sorted by class unless `keep_order`: their order may tell.
     """
     source = connect(table)
-    given = {"qi": listed(qi), "sensitive": listed(sensitive), **wish}
+    given: dict[str, Any] = {"qi": qi, "sensitive": sensitive, **options}
     if apply is not None:
         recoding = apply if isinstance(apply, Recoding) else read_recoding(apply)
         made = applied(source, recoding, given)
     else:
-        made = fitted(source, GroupWish.of(given), progress or Silent(), reusable=reusable)
+        made = fitted(source, ClassOptions(**given), progress or Silent(), reusable=reusable)
     return assembled(made, len(source), keep_order=keep_order)
 
 
@@ -146,34 +146,34 @@ class Made:
     notes: tuple[str, ...]
 
 
-def fitted(source: Table, wish: GroupWish, progress: Progress, *, reusable: bool) -> Made:
-    if wish.recoded == "bucketize":
+def fitted(source: Table, options: ClassOptions, progress: Progress, *, reusable: bool) -> Made:
+    if options.recoded == "bucketize":
         raise UsageError(
             "buckets are two tables, and no table with coarser values",
             hint="use `voile publish`, which writes both, or --method mondrian",
         )
-    check_roles(source, wish)
-    rows, positions = source.rows(in_order(source, wish), drop_nulls=wish.nulls == "drop")
-    cut = replace(wish, insensitive=(), identifiers=())  # those need no domain
+    check_roles(source, options)
+    rows, positions = source.rows(in_order(source, options), drop_nulls=options.nulls == "drop")
+    cut = options.but(insensitive=(), identifiers=())  # those need no domain
     prepared = prepare(source.of(rows.select(cut.listed)), cut, progress)
-    found = find(prepared, wish)
-    recoding = recoding_of(prepared, found, wish) if reusable else None
+    found = find(prepared, options)
+    recoding = recoding_of(prepared, found, options) if reusable else None
     if recoding is None:
-        texts = texts_of(source, prepared, found, wish)
+        texts = texts_of(source, prepared, found, options)
     else:
         _, texts = recoding.applied(prepared.codes)
     classes = found.classes
     kept = np.ones(len(classes), bool) if found.shown is None else found.shown[classes]
-    has = measured(prepared.requirements, showing(found).histograms, wish)
-    coarse = as_measured(source, prepared, wish)
+    has = measured(prepared.requirements, showing(found).histograms, options)
+    coarse = as_measured(source, prepared, options)
     notes = (*prepared.notes, *(f"{name} is shown as it was measured" for name in coarse))
     shown = {**texts, **coarse}
-    return Made(wish.qi, rows, positions, classes, shown, kept, has, recoding, notes)
+    return Made(options.qi, rows, positions, classes, shown, kept, has, recoding, notes)
 
 
-def in_order(source: Table, wish: GroupWish) -> list[str]:
+def in_order(source: Table, options: ClassOptions) -> list[str]:
     """The columns that are shown, in the table's order."""
-    return [name for name in source.columns if name in set(wish.listed)]
+    return [name for name in source.columns if name in set(options.listed)]
 
 
 def applied(source: Table, recoding: Recoding, given: Mapping[str, Any]) -> Made:
@@ -182,10 +182,11 @@ def applied(source: Table, recoding: Recoding, given: Mapping[str, Any]) -> Made
     if other := [name for name, value in given.items() if value and name not in allowed]:
         raise UsageError(
             f"{other[0]!r} is part of the saved recoding",
-            hint="with --apply only --insensitive, --identifiers and --suppression may be given",
+            hint=f"with {spelled('apply')} only {spelled('insensitive')}, "
+            f"{spelled('identifiers')} and {spelled('suppression')} may be given",
         )
     most = float(given.get("suppression") or 0)
-    roles = GroupWish(
+    roles = ClassOptions(
         qi=file.qi,
         sensitive=file.sensitive,
         insensitive=given.get("insensitive") or file.insensitive,
@@ -204,10 +205,10 @@ def applied(source: Table, recoding: Recoding, given: Mapping[str, Any]) -> Made
 
 
 def without_failing(
-    prepared: Prepared, classes: Codes, wish: GroupWish, most: float
+    prepared: Prepared, classes: Codes, options: ClassOptions, most: float
 ) -> tuple[npt.NDArray[np.bool_], Histograms]:
     """Which rows may be shown: again and again without the classes that fail, as those count."""
-    units, _ = units_for(prepared, wish, each=True)
+    units, _ = units_for(prepared, options, each=True)
     number = int(classes.max(initial=-1)) + 1
     kept = np.ones(len(classes), dtype=bool)
     while True:
@@ -221,8 +222,9 @@ def without_failing(
             raise PromiseError(
                 f"{gone:,} of the {len(kept):,} rows are in classes that do not meet {asked}, and "
                 f"at most {most:.3g} of them may be left out",
-                hint=f"--suppression {min(gone / len(kept) + 0.005, 0.99):.2f} would do; or fit a "
-                "recoding to these rows",
+                hint=f"{spelled('suppression', round(min(gone / len(kept) + 0.005, 0.99), 2))} "
+                "would do; "
+                "or fit a recoding to these rows",
             )
         if not failing.any():
             there = histograms.rows > 0
@@ -232,7 +234,7 @@ def without_failing(
 
 
 def measured(
-    requirements: Sequence[Requirement], histograms: Histograms, wish: GroupWish
+    requirements: Sequence[Requirement], histograms: Histograms, options: ClassOptions
 ) -> dict[str, float]:
     """What the classes that are shown have; all of them meet what is asked, or nothing leaves."""
     found = {}
@@ -243,20 +245,22 @@ def measured(
                 hint="nothing was written; please report it",
             )
         number = requirement.attribute
-        several = number is not None and len(wish.sensitive) > 1
-        name = f"{requirement.kind}:{wish.sensitive[number or 0]}" if several else requirement.kind
+        several = number is not None and len(options.sensitive) > 1
+        name = (
+            f"{requirement.kind}:{options.sensitive[number or 0]}" if several else requirement.kind
+        )
         found[name] = requirement.worst(requirement.measured(histograms))
     return found
 
 
-def texts_of(table: Table, prepared: Prepared, found: Found, wish: GroupWish) -> Texts:
+def texts_of(table: Table, prepared: Prepared, found: Found, options: ClassOptions) -> Texts:
     """What each class shows of quasi-identifiers, but for those that are shown as they are.
 
     A column is, where no class has a range of it and its values were not rounded or cut before: a
     class is then of one value. In bins, it would be of one bin.
     """
     grouping, texts = found.grouping, {}
-    for j, name in enumerate(wish.qi):
+    for j, name in enumerate(options.qi):
         open_ = (grouping.low[:, j] < grouping.high[:, j]).any()
         if open_ or not table.holds(prepared.schema[name]):
             shown = labels(
@@ -270,11 +274,11 @@ def texts_of(table: Table, prepared: Prepared, found: Found, wish: GroupWish) ->
     return texts
 
 
-def as_measured(table: Table, prepared: Prepared, wish: GroupWish) -> Texts:
+def as_measured(table: Table, prepared: Prepared, options: ClassOptions) -> Texts:
     """Sensitive attributes that something is asked of, where coarser values were measured."""
     asked = {r.attribute for r in prepared.requirements if r.attribute is not None}
     texts = {}
-    for name in (wish.sensitive[number] for number in sorted(asked)):
+    for name in (options.sensitive[number] for number in sorted(asked)):
         attribute = prepared.schema[name]
         if not table.holds(attribute):
             used, which = np.unique(prepared.codes[name], return_inverse=True)
@@ -369,7 +373,8 @@ def check_file(path: Path, *, overwrite: bool) -> None:
         raise UsageError(f"{str(path)!r} is neither a .csv nor a .parquet file", hint="name it so")
     if path.exists() and not overwrite:
         raise UsageError(
-            f"{str(path)!r} exists already", hint="choose another name, or pass --overwrite"
+            f"{str(path)!r} exists already",
+            hint=f"choose another name, or pass {spelled('overwrite', True)}",
         )
     if not path.absolute().parent.is_dir():
         raise UsageError(
@@ -392,9 +397,6 @@ def check_places(table: str, output: Path, save: Path | None, *, overwrite: bool
         )
     if save.exists() and not overwrite:
         raise UsageError(
-            f"{str(save)!r} exists already", hint="choose another name, or pass --overwrite"
+            f"{str(save)!r} exists already",
+            hint=f"choose another name, or pass {spelled('overwrite', True)}",
         )
-
-
-def listed(names: Any) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from voile.engines import connect
+from voile.errors import spelled
 from voile.kinds.classes.finding import find
+from voile.kinds.classes.options import ClassOptions
 from voile.kinds.classes.reading import prepare
 from voile.kinds.classes.release import ClassRelease
-from voile.kinds.classes.wish import GroupWish
 from voile.kinds.classes.writing import write_classes
 from voile.kinds.done import Done
 from voile.kinds.staging import place_for, removed_with
@@ -41,10 +42,10 @@ def group_table(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
-    **wish: Any,
+    **options: Any,
 ) -> Grouped:
     """Group rows, publish the classes, and tell the steward about it. `to` names the folder."""
-    asked = GroupWish.of(wish)
+    asked = ClassOptions(**options)
     with place_for(to, overwrite=overwrite) as target:
         source = connect(table)
         prepared = prepare(source, asked, progress or Silent())
@@ -61,5 +62,5 @@ def group_table(
         )
     if asked.recoded == "bucketize" and all(r.attribute is None for r in prepared.requirements):
         notes = (*notes, "quasi-identifiers are shown as they are: k alone hides nothing; ask for "
-                         "--l, --t or --semantic")  # fmt: skip
+                         f"{spelled('l')}, {spelled('t')} or {spelled('semantic')}")  # fmt: skip
     return Grouped(release, prepared.rows, prepared.rows - release.rows, notes)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Literal
 
 from pydantic import Field
 
-from voile.kinds.manifest import Disclosed, Manifest, Part
-from voile.kinds.views.terms import read_off
+from voile.kinds.manifest import Disclosed, Manifest, Part, free_name, read_off_disclosed
 from voile.privacy.requirements import Requirement, requirement_from_dict
 from voile.recoding import Recode
 from voile.schema import Range, Schema
@@ -135,15 +133,6 @@ def class_column(names: list[str]) -> str:
     return free_name("class", names)
 
 
-def free_name(wanted: str, taken: Iterable[str]) -> str:
-    """The name, or the first of name_1, name_2, … that is not taken."""
-    held, found, number = {name.casefold() for name in taken}, wanted, 0
-    while found.casefold() in held:
-        number += 1
-        found = f"{wanted}_{number}"
-    return found
-
-
 def grouped_disclosed(schema: Schema, parameters: ClassParameters, nulls: str) -> list[Disclosed]:
     """What the release tells as it is, with why."""
     p = parameters
@@ -178,8 +167,4 @@ def grouped_disclosed(schema: Schema, parameters: ClassParameters, nulls: str) -
         )
         for name in p.sensitive
     ]
-    return found + [
-        Disclosed(what=what, why="its domain was read off the table; a codebook avoids that")
-        for what in map(read_off, schema)
-        if what
-    ]
+    return found + read_off_disclosed(schema)

@@ -13,10 +13,10 @@ import numpy.typing as npt
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from voile import __version__
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.kinds.classes.finding import Found, places
+from voile.kinds.classes.options import ClassOptions
 from voile.kinds.classes.reading import Prepared
-from voile.kinds.classes.wish import GroupWish
 from voile.privacy.requirements import Requirement, requirement_from_dict
 from voile.recoding.growing import Tree
 from voile.recoding.labels import labels
@@ -138,32 +138,34 @@ def read_recoding(path: str | Path) -> Recoding:
     return found
 
 
-def recoding_of(prepared: Prepared, found: Found, wish: GroupWish) -> Recoding:
+def recoding_of(prepared: Prepared, found: Found, options: ClassOptions) -> Recoding:
     """What was found, in a form that new rows can be given to."""
-    if wish.relaxed or (found.partition is None and found.chosen is None):
-        how = "relaxed cuts" if wish.relaxed else f"--method {wish.method}"
+    if options.relaxed or (found.partition is None and found.chosen is None):
+        how = "relaxed cuts" if options.relaxed else f"{spelled('method', options.method)}"
         raise UsageError(
             f"{how} cannot be applied to new rows: which class a row is in does not follow from "
             "its values",
-            hint="use strict cuts (--method mondrian), or --method fulldomain",
+            hint=f"use strict cuts ({spelled('method', 'mondrian')}), or "
+            f"{spelled('method', 'fulldomain')}",
         )
     if found.shown is not None and prepared.schema.active:
         raise UsageError(
             "the saved recoding would list values that only rows that were left out have",
-            hint=f"declare the domain of {', '.join(prepared.schema.active)} with --schema",
+            hint=f"declare the domain of {', '.join(prepared.schema.active)} with "
+            f"{spelled('schema')}",
         )
-    listed = [*wish.qi, *wish.sensitive]
+    listed = [*options.qi, *options.sensitive]
     file = RecodingFile(
         voile=__version__,
-        qi=list(wish.qi),
-        sensitive=list(wish.sensitive),
-        insensitive=list(wish.insensitive),
-        identifiers=list(wish.identifiers),
+        qi=list(options.qi),
+        sensitive=list(options.sensitive),
+        insensitive=list(options.insensitive),
+        identifiers=list(options.identifiers),
         attributes=prepared.schema.select(listed).to_dict()["attributes"],
-        nulls=wish.nulls,
+        nulls=options.nulls,
         orders={name: order.tolist() for name, order in prepared.orders.items()},
         tree=None if found.partition is None else cuts_of(found.partition.tree),
-        cells=cells_of(prepared, found, wish),
+        cells=cells_of(prepared, found, options),
         requirements=[requirement.to_dict() for requirement in prepared.requirements],
     )
     return Recoding(file)
@@ -173,14 +175,14 @@ def cuts_of(tree: Tree) -> Cuts:
     return Cuts(**{name: getattr(tree, name).tolist() for name in Tree._fields})
 
 
-def cells_of(prepared: Prepared, found: Found, wish: GroupWish) -> dict[str, Cell]:
+def cells_of(prepared: Prepared, found: Found, options: ClassOptions) -> dict[str, Cell]:
     """By the regions between cuts, which every row of the domain lies in; or by hierarchy."""
     if found.partition is None:
         assert found.chosen is not None  # noqa: S101
         return {name: level_cell(prepared, name, level) for name, level in found.chosen.items()}
     regions = found.partition.regions
     cells = {}
-    for j, name in enumerate(wish.qi):
+    for j, name in enumerate(options.qi):
         shown = labels(
             prepared.schema[name],
             prepared.levels.get(name),

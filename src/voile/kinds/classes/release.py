@@ -16,18 +16,22 @@ from voile.engines import open_rows
 from voile.engines.encode import codes as codes_of
 from voile.engines.parquet import arrow_schema
 from voile.engines.rows import ReleaseRows
-from voile.errors import ReleaseError, UsageError
+from voile.engines.table import Table
+from voile.errors import ReleaseError, UsageError, spelled
 from voile.estimate import Answer
 from voile.kinds.asked import Asked
-from voile.kinds.classes.describe import describe_classes
 from voile.kinds.classes.files import Ranges, class_columns, shown_schema
 from voile.kinds.classes.manifest import (
     CLASS_FILES,
     SENSITIVE_FILES,
     ClassManifest,
 )
+from voile.kinds.evaluation import LossEvidence, Truth
 from voile.kinds.release import Release
+from voile.kinds.roles import Roles
+from voile.privacy.guarantees.statements import Statement
 from voile.privacy.requirements import Histograms, Requirement
+from voile.privacy.requirements.requirement import class_statements, classes_not_promised
 from voile.query.query import Query
 from voile.recoding import Shown
 from voile.recoding.grouping import cells_by_class
@@ -41,6 +45,8 @@ class ClassRelease(Release):
     """A table of which rows that are alike were made a class."""
 
     kind = "a table of classes"
+    has_losses = True
+    ways = METHODS
     instead = "`voile risk` and `voile loss` measure it; `voile query` counts from it"
     manifest: ClassManifest
 
@@ -60,8 +66,48 @@ class ClassRelease(Release):
     def requirements(self) -> list[Requirement]:
         return self.manifest.requirements
 
-    def describe(self) -> str:
-        return describe_classes(self.manifest)
+    def promised(self) -> list[Statement]:
+        return class_statements(
+            self.requirements,
+            self.sensitive,
+            bucketized=self._bucketized,
+            simulated=self.manifest.simulated,
+        )
+
+    def not_promised(self) -> list[Statement]:
+        return classes_not_promised(bucketized=self._bucketized)
+
+    @property
+    def _bucketized(self) -> bool:
+        return self.manifest.parameters.recode == "bucketize"
+
+    # ------------------------------------------------------------------ measuring it
+
+    @property
+    def roles(self) -> Roles:
+        return Roles(self.qi, self.sensitive, stated=True)
+
+    @property
+    def rows_behind(self) -> int:
+        return self.rows + self.manifest.parameters.removed
+
+    def domain_behind(self, table: Table) -> Schema:
+        from voile.kinds.classes.options import ClassOptions  # noqa: PLC0415
+        from voile.kinds.classes.schema import grouping_schema  # noqa: PLC0415  (for measuring)
+
+        p = self.manifest.parameters
+        if not p.removed:
+            return self.schema
+        options = ClassOptions(
+            qi=p.qi, sensitive=p.sensitive, insensitive=p.insensitive, nulls=self.manifest.nulls
+        )
+        whole, _ = grouping_schema(table, options)
+        return Schema(tuple(whole[a.name] if a.public == "active" else a for a in self.schema))
+
+    def loss_evidence(self, truth: Truth) -> LossEvidence:
+        from voile.kinds.classes.losses import class_evidence  # noqa: PLC0415  (of this class)
+
+        return class_evidence(self, truth)
 
     # ------------------------------------------------------------------ its files
 
@@ -237,7 +283,10 @@ class ClassRelease(Release):
 
     def _check_asked(self, asked: Asked) -> None:
         if asked.refine:
-            raise UsageError("a table of classes is not refined", hint="try --method entropy")
+            raise UsageError(
+                "a table of classes is not refined",
+                hint=f"try {spelled('method', 'entropy')}",
+            )
         checked_method(asked.method)
 
     def _answer(self, query: Query, view: ReleaseRows, asked: Asked) -> Answer:

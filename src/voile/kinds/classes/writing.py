@@ -14,7 +14,6 @@ import pyarrow.parquet as pq
 
 from voile import __version__
 from voile.engines.parquet import arrow_schema, tuples, write_part
-from voile.kinds.classes.describe import describe_classes
 from voile.kinds.classes.files import class_columns, shown_schema
 from voile.kinds.classes.finding import Found
 from voile.kinds.classes.manifest import (
@@ -27,12 +26,12 @@ from voile.kinds.classes.manifest import (
     class_column,
     grouped_disclosed,
 )
+from voile.kinds.classes.narrowing import moved_box, without_removed
+from voile.kinds.classes.options import ClassOptions
 from voile.kinds.classes.reading import Prepared, by_frequency
 from voile.kinds.classes.release import ClassRelease
-from voile.kinds.classes.wish import GroupWish
-from voile.kinds.descriptions import write_descriptions
 from voile.kinds.manifest import File, file_entry
-from voile.kinds.narrowing import moved_box, without_removed
+from voile.kinds.publishing import write_descriptions
 from voile.kinds.staging import Staging
 from voile.privacy.requirements import Histograms, Requirement
 from voile.recoding.grouping import cells_by_class
@@ -83,47 +82,47 @@ def showing(found: Found) -> Showing:
 
 
 def write_classes(
-    prepared: Prepared, found: Found, wish: GroupWish, target: Path, *, overwrite: bool
+    prepared: Prepared, found: Found, options: ClassOptions, target: Path, *, overwrite: bool
 ) -> ClassRelease:
     """Write beside, verify, put in place. Rows are sorted: their order tells nothing."""
     shown, removed = showing(found), 0
     if shown.rows is not None:
         removed = prepared.used - len(shown.of_row)
-        prepared, shown = in_what_is_shown(prepared, shown, wish)
-    ranges = {} if wish.recoded == "bucketize" else ranges_of(prepared, shown, wish)
-    parameters = parameters_of(prepared, found, shown, wish, ranges, removed)
+        prepared, shown = in_what_is_shown(prepared, shown, options)
+    ranges = {} if options.recoded == "bucketize" else ranges_of(prepared, shown, options)
+    parameters = parameters_of(prepared, found, shown, options, ranges, removed)
     with Staging(target, overwrite=overwrite) as staging:
-        manifest = manifest_of(prepared, shown, wish, parameters)
+        manifest = manifest_of(prepared, shown, options, parameters)
         files = [*write_rows(staging.folder, manifest, prepared, shown, ranges)]
-        if wish.recoded == "bucketize":
+        if options.recoded == "bucketize":
             files.append(write_sensitive(staging.folder, manifest, prepared, shown))
         else:
-            files.append(write_boxes(staging.folder, manifest, shown, ranges, wish))
+            files.append(write_boxes(staging.folder, manifest, shown, ranges, options))
         manifest = manifest.model_copy(update={"files": files})
-        write_descriptions(staging.folder, manifest, describe_classes)
+        write_descriptions(staging.folder, manifest)
         staging.commit()
     return ClassRelease.open(target)
 
 
 def in_what_is_shown(
-    prepared: Prepared, shown: Showing, wish: GroupWish
+    prepared: Prepared, shown: Showing, options: ClassOptions
 ) -> tuple[Prepared, Showing]:
     """The same without values that only the rows that were left out have."""
     assert shown.rows is not None  # noqa: S101
     less, found = without_removed(prepared, shown.rows)
     low, high = shown.low.copy(), shown.high.copy()
-    for j, name in enumerate(wish.qi):
+    for j, name in enumerate(options.qi):
         order = prepared.orders.get(name)
         low[:, j], high[:, j] = moved_box(found[name], order, low[:, j], high[:, j])
     of = shown.histograms
-    kept = [found[name].kept for name in wish.sensitive]
+    kept = [found[name].kept for name in options.sensitive]
     counts = tuple(c if k.all() else c[:, k] for c, k in zip(of.counts, kept, strict=True))
     overall = tuple(c if k.all() else c[k] for c, k in zip(of.overall, kept, strict=True))
     histograms = replace(of, counts=counts, overall=overall)
     return less, Showing(shown.of_row, None, low, high, histograms)
 
 
-def ranges_of(prepared: Prepared, shown: Showing, wish: GroupWish) -> dict[str, Labels]:
+def ranges_of(prepared: Prepared, shown: Showing, options: ClassOptions) -> dict[str, Labels]:
     """What is shown of the quasi-identifiers that some class has a range of."""
     return {
         name: labels(
@@ -133,7 +132,7 @@ def ranges_of(prepared: Prepared, shown: Showing, wish: GroupWish) -> dict[str, 
             shown.low[:, j],
             shown.high[:, j],
         )
-        for j, name in enumerate(wish.qi)
+        for j, name in enumerate(options.qi)
         if (shown.low[:, j] < shown.high[:, j]).any()
     }
 
@@ -142,29 +141,29 @@ def parameters_of(
     prepared: Prepared,
     found: Found,
     shown: Showing,
-    wish: GroupWish,
+    options: ClassOptions,
     ranges: Mapping[str, Labels],
     removed: int,
 ) -> ClassParameters:
-    generalized = wish.recoded == "generalize"
-    mondrian = wish.method == "mondrian"
+    generalized = options.recoded == "generalize"
+    mondrian = options.method == "mondrian"
     return ClassParameters(
-        recode=wish.recoded,
-        qi=list(wish.qi),
-        sensitive=list(wish.sensitive),
-        insensitive=list(wish.insensitive),
-        exact=[name for name in wish.qi if generalized and name not in ranges],
+        recode=options.recoded,
+        qi=list(options.qi),
+        sensitive=list(options.sensitive),
+        insensitive=list(options.insensitive),
+        exact=[name for name in options.qi if generalized and name not in ranges],
         classes=len(shown.low),
         class_column=class_column(prepared.schema.names),
         orders={name: order.tolist() for name, order in prepared.orders.items()},
-        by_frequency=by_frequency(prepared.schema, prepared.levels, wish),
+        by_frequency=by_frequency(prepared.schema, prepared.levels, options),
         groups={
             name: {text: list(ends) for text, ends in range_.groups.items()}
             for name, range_ in ranges.items()
             if range_.groups
         },
-        cuts=(wish.cuts or "median") if mondrian else None,
-        relaxed=wish.relaxed,
+        cuts=(options.cuts or "median") if mondrian else None,
+        relaxed=options.relaxed,
         levels=found.chosen,
         population=shown.histograms.population is not None,
         removed=removed,
@@ -172,24 +171,24 @@ def parameters_of(
 
 
 def manifest_of(
-    prepared: Prepared, shown: Showing, wish: GroupWish, parameters: ClassParameters
+    prepared: Prepared, shown: Showing, options: ClassOptions, parameters: ClassParameters
 ) -> ClassManifest:
     schema = prepared.schema
     return ClassManifest(
         voile=__version__,
         name=prepared.name,
-        method=wish.method,
+        method=options.method,
         parameters=parameters,
         guarantee=ClassGuarantee(
             requirements=[
-                required(requirement, shown.histograms, wish)
+                required(requirement, shown.histograms, options)
                 for requirement in prepared.requirements
             ],
             unit="the classes that are shown, in which every person of the table has one row",
         ),
-        simulated=wish.simulate_seed is not None,
-        nulls=wish.nulls,
-        disclosed=grouped_disclosed(schema, parameters, wish.nulls),
+        simulated=options.simulate_seed is not None,
+        nulls=options.nulls,
+        disclosed=grouped_disclosed(schema, parameters, options.nulls),
         public_rows=len(shown.of_row),
         rows=len(shown.of_row),
         domain_size=str(schema.size),
@@ -198,11 +197,11 @@ def manifest_of(
     )
 
 
-def required(requirement: Requirement, histograms: Histograms, wish: GroupWish) -> Required:
+def required(requirement: Requirement, histograms: Histograms, options: ClassOptions) -> Required:
     number = requirement.attribute
     return Required(
         requirement=requirement.to_dict(),
-        attribute=None if number is None else wish.sensitive[number],
+        attribute=None if number is None else options.sensitive[number],
         measured=requirement.worst(requirement.measured(histograms)),
     )
 
@@ -238,14 +237,14 @@ def write_boxes(
     manifest: ClassManifest,
     shown: Showing,
     ranges: Mapping[str, Labels],
-    wish: GroupWish,
+    options: ClassOptions,
 ) -> File:
     """Each class with its rows and, of every generalized column, its range in words and places."""
     columns: list[Any] = [np.arange(len(shown.low), dtype=np.int64), shown.histograms.rows]
     if shown.histograms.population is not None:
         columns.append(shown.histograms.population)
     for name, found in ranges.items():
-        j = list(wish.qi).index(name)
+        j = list(options.qi).index(name)
         columns.append(pa.array(found.texts).take(pa.array(found.of_class)))
         columns += [shown.low[:, j], shown.high[:, j]]
     table = pa.table(columns, schema=class_columns(manifest))

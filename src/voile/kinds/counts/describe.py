@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 from voile.kinds.counts.manifest import ConjunctManifest
-from voile.kinds.views.describe import page
+from voile.kinds.data_package import package, resource, slug_of
+from voile.kinds.describe import page
 from voile.schema.schema import large
 
 NOT_PROMISED = """\
@@ -100,3 +102,13 @@ def counting(manifest: ConjunctManifest) -> list[str]:
         "meet each. Voile uses that sums are known, several tables and several ways to part a "
         "condition, and is more exact.",
     ]
+
+
+def count_package(manifest: ConjunctManifest) -> dict[str, Any]:
+    """Tables of counts, each set of columns as one table of a data package."""
+    numbered = enumerate(zip(manifest.sets, manifest.files, strict=True), start=1)
+    tables = [
+        resource(f"{slug_of(manifest)}-{number}", [file.path], title=", ".join(some))
+        for number, (some, file) in numbered
+    ]
+    return package(manifest, "noisy tables of counts", "Every figure has noise.", tables)

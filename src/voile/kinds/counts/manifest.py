@@ -9,10 +9,8 @@ from typing import Literal
 from pydantic import Field
 
 from voile.answering.conjuncts.expected import Comparison, Published, compared
-from voile.kinds.classes.manifest import free_name
 from voile.kinds.counts.terms import CHANGE
-from voile.kinds.manifest import Disclosed, Finite, Manifest, Part
-from voile.kinds.views.terms import read_off
+from voile.kinds.manifest import Disclosed, Finite, Manifest, Part, free_name, read_off_disclosed
 from voile.privacy.interactive.laws import NoiseLaw, noise_law
 from voile.schema import Schema
 
@@ -111,8 +109,4 @@ def conjunct_disclosed(schema: Schema, nulls: str) -> list[Disclosed]:
     """What the release tells as it is, with why."""
     what = "the number of rows" + (" in which nothing is missing" if nulls == "drop" else "")
     found = [Disclosed(what=what, why="what is promised is about which rows, not about how many")]
-    return found + [
-        Disclosed(what=read, why="its domain was read off the table; a codebook avoids that")
-        for read in map(read_off, schema)
-        if read
-    ]
+    return found + read_off_disclosed(schema)

@@ -15,12 +15,13 @@ from voile.engines import open_rows
 from voile.engines.encode import codes as codes_of
 from voile.engines.parquet import arrow_schema
 from voile.engines.rows import ReleaseRows
-from voile.errors import ReleaseError, UsageError
+from voile.errors import ReleaseError, UsageError, spelled
 from voile.estimate import Answer
 from voile.kinds.asked import Asked
-from voile.kinds.counts.describe import describe_conjuncts
 from voile.kinds.counts.manifest import ConjunctManifest, table_file
+from voile.kinds.counts.statements import conjunct_statements, conjuncts_not_promised
 from voile.kinds.release import Release
+from voile.privacy.guarantees.statements import Statement
 from voile.query.query import Query
 
 Counts = npt.NDArray[np.int64]
@@ -38,8 +39,11 @@ class ConjunctRelease(Release):
         """Of the table that was published."""
         return self.manifest.public_rows or 0
 
-    def describe(self) -> str:
-        return describe_conjuncts(self.manifest)
+    def promised(self) -> list[Statement]:
+        return conjunct_statements(self.manifest)
+
+    def not_promised(self) -> list[Statement]:
+        return conjuncts_not_promised()
 
     # ------------------------------------------------------------------ its files
 
@@ -95,7 +99,8 @@ class ConjunctRelease(Release):
     def _check_asked(self, asked: Asked) -> None:
         if asked.refine or asked.method is not None:
             raise UsageError(
-                "tables of counts are answered in one way", hint="leave out --refine and --method"
+                "tables of counts are answered in one way",
+                hint=f"leave out {spelled('refine', True)} and {spelled('method')}",
             )
 
     def _answer(self, query: Query, view: ReleaseRows, asked: Asked) -> Answer:

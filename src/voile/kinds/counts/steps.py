@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import combinations
 from pathlib import Path
@@ -18,9 +19,8 @@ from voile.answering.conjuncts.expected import Published, best_halves
 from voile.engines import connect
 from voile.engines.parquet import ROW_GROUP, tuples
 from voile.engines.table import Table
-from voile.errors import TableError
+from voile.errors import PromiseError, TableError, UsageError, spelled
 from voile.kinds.counts.counting import Counts, counted
-from voile.kinds.counts.describe import describe_conjuncts
 from voile.kinds.counts.manifest import (
     ConjunctGuarantee,
     ConjunctManifest,
@@ -28,20 +28,23 @@ from voile.kinds.counts.manifest import (
     conjunct_disclosed,
     table_file,
 )
+from voile.kinds.counts.options import DELTA, CountOptions
 from voile.kinds.counts.release import ConjunctRelease, file_schema
 from voile.kinds.counts.terms import CHANGE, Promise, promise_for_delta, promise_for_rho
-from voile.kinds.counts.wish import DELTA, ConjunctWish, check_sizes
-from voile.kinds.descriptions import write_descriptions
+from voile.kinds.domain import check_name, check_nulls, choose_schema
 from voile.kinds.done import Done
 from voile.kinds.manifest import File, file_entry
+from voile.kinds.publishing import write_descriptions
 from voile.kinds.staging import Staging, place_for, removed_with
-from voile.kinds.views.wish import Wish, check_name, check_nulls, choose_schema
 from voile.noise import Key
 from voile.noise.whole import drawn
 from voile.privacy.interactive.laws import noise_law
 from voile.progress import Progress, Silent
 from voile.schema import Schema, TupleIndex
 
+MOST_TABLES = 5_000
+"""Sets of columns; each is a file."""
+MOST_FIGURES = 2**24
 MUCH = 1.25
 """By which errors must differ to be worth a word."""
 
@@ -63,10 +66,10 @@ def count_table(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
-    **wish: Any,
+    **options: Any,
 ) -> Counted:
     """Publish tables of counts, and tell the steward about it. `to` names the folder."""
-    asked = ConjunctWish.of(wish)
+    asked = CountOptions(**options)
     with place_for(to, overwrite=overwrite) as target:
         source = connect(table)
         prepared = prepare(source, asked, progress or Silent())
@@ -86,7 +89,7 @@ def advice(published: Published) -> list[str]:
     best = best_halves(len(p.sizes), p.arity, p.rows, p.rho)
     if p.joint_error < MUCH * replace(p, halves=best).joint_error:
         return []
-    return [f"--subsets {best} would err less on questions about {2 * p.arity} columns"]
+    return [f"{spelled('subsets', best)} would err less on questions about {2 * p.arity} columns"]
 
 
 @dataclass(frozen=True)
@@ -103,66 +106,90 @@ class Prepared:
     progress: Progress
 
 
-def prepare(table: Table, wish: ConjunctWish, progress: Progress) -> Prepared:
+def prepare(table: Table, options: CountOptions, progress: Progress) -> Prepared:
     """Read and check the table, and find the noise."""
     if not (rows := len(table)):
         raise TableError("the table has no rows to publish", hint="see `voile inspect TABLE`")
-    name = wish.name or table.name
+    name = options.name or table.name
     check_name(name)
-    schema, notes = choose_schema(
-        table, Wish(columns=wish.columns, schema=wish.schema, nulls=wish.nulls)
-    )
-    check_nulls(table, schema, wish.nulls)
-    used = table.complete_rows(schema.names) if wish.drop_nulls else rows
-    published, promise = terms(wish, tuple(schema.sizes), used)
+    schema, notes = choose_schema(table, options.columns, options.schema_, options.nulls)
+    check_nulls(table, schema, options.nulls)
+    used = table.complete_rows(schema.names) if options.drop_nulls else rows
+    published, promise = terms(options, tuple(schema.sizes), used)
     progress.start("reading", rows)
-    codes, _ = table.columns_of_codes(schema, drop_nulls=wish.drop_nulls, progress=progress)
+    codes, _ = table.columns_of_codes(schema, drop_nulls=options.drop_nulls, progress=progress)
     if len(codes[0]) < 2:
         raise TableError("one row alone cannot be hidden among others",
                          hint="publish a table with more rows")  # fmt: skip
     return Prepared(name, rows, schema, codes, published, promise, tuple(notes), progress)
 
 
-def terms(wish: ConjunctWish, sizes: tuple[int, ...], rows: int) -> tuple[Published, Promise]:
+def terms(options: CountOptions, sizes: tuple[int, ...], rows: int) -> tuple[Published, Promise]:
     """How many halves, and the noise; from public numbers alone."""
-    check_sizes(wish.arity, sizes, 0)
-    halves = 0 if wish.direct else wish.subsets
+    check_sizes(options.arity, sizes, 0)
+    halves = 0 if options.direct else options.subsets
     if halves is None:
-        rho = wish.rho or promise_for_delta("gaussian", wish.delta or DELTA, wish.eta, 1000).rho
-        halves = best_halves(len(sizes), wish.arity, rows, rho)
-    published = Published(sizes, wish.arity, halves, rows, 1.0)
-    check_sizes(wish.arity, sizes, published.figures)
-    if wish.rho is not None:
-        promise = promise_for_rho(wish.noise, wish.rho, wish.eta, published.tables)
+        rho = (
+            options.rho
+            or promise_for_delta("gaussian", options.delta or DELTA, options.eta, 1000).rho
+        )
+        halves = best_halves(len(sizes), options.arity, rows, rho)
+    published = Published(sizes, options.arity, halves, rows, 1.0)
+    check_sizes(options.arity, sizes, published.figures)
+    if options.rho is not None:
+        promise = promise_for_rho(options.noise, options.rho, options.eta, published.tables)
     else:
-        promise = promise_for_delta(wish.noise, wish.delta or DELTA, wish.eta, published.tables)
+        promise = promise_for_delta(
+            options.noise, options.delta or DELTA, options.eta, published.tables
+        )
     return replace(published, rho=promise.rho), promise
 
 
+def check_sizes(arity: int, sizes: Sequence[int], figures: int) -> None:
+    """Refuse what would be too much to write, or has no tables."""
+    if arity > len(sizes):
+        raise UsageError(
+            f"{spelled('arity', arity)} is more than the {len(sizes)} columns that are published",
+            hint=f"use at most {len(sizes)}, or more columns",
+        )
+    if (tables := math.comb(len(sizes), arity)) > MOST_TABLES:
+        raise PromiseError(
+            f"there are {tables:,} sets of {arity} of {len(sizes)} columns, more than "
+            f"{MOST_TABLES:,}",
+            hint=f"publish fewer columns ({spelled('columns')}), or a smaller {spelled('arity')}",
+        )
+    if figures > MOST_FIGURES:
+        raise PromiseError(
+            f"the tables would have {figures:,} figures, more than {MOST_FIGURES:,}",
+            hint=f"declare coarser domains (bins) with {spelled('schema')}, or use fewer "
+            f"{spelled('subsets')}, a smaller {spelled('arity')} or fewer {spelled('columns')}",
+        )
+
+
 def write_tables(
-    prepared: Prepared, wish: ConjunctWish, target: Path, *, overwrite: bool
+    prepared: Prepared, options: CountOptions, target: Path, *, overwrite: bool
 ) -> ConjunctRelease:
     """Write beside, verify, put in place."""
-    manifest = manifest_of(prepared, wish)
+    manifest = manifest_of(prepared, options)
     with Staging(target, overwrite=overwrite) as staging:
         (staging.folder / "data").mkdir()
         files = [
             write_table(staging.folder, number, manifest, some, counts)
-            for number, (some, counts) in enumerate(noisy(prepared, wish, manifest), start=1)
+            for number, (some, counts) in enumerate(noisy(prepared, options, manifest), start=1)
         ]
         manifest = manifest.model_copy(update={"files": files})
-        write_descriptions(staging.folder, manifest, describe_conjuncts)
+        write_descriptions(staging.folder, manifest)
         staging.commit()
     return ConjunctRelease.open(target)
 
 
 def noisy(
-    prepared: Prepared, wish: ConjunctWish, manifest: ConjunctManifest
+    prepared: Prepared, options: CountOptions, manifest: ConjunctManifest
 ) -> Iterator[tuple[tuple[str, ...], Counts]]:
     """Every table with its noise: true counts are seen nowhere else."""
-    seed, schema = wish.simulate_seed, prepared.schema
+    seed, schema = options.simulate_seed, prepared.schema
     key = Key.fresh() if seed is None else Key.from_seed(seed)
-    sets = list(combinations(range(len(schema.names)), wish.arity))
+    sets = list(combinations(range(len(schema.names)), options.arity))
     noise = drawn(manifest.law, manifest.rows, None if seed is None else key)
     start = 0
     true = counted(
@@ -193,12 +220,12 @@ def write_table(
     return file_entry(folder, path, counts.size)
 
 
-def manifest_of(prepared: Prepared, wish: ConjunctWish) -> ConjunctManifest:
+def manifest_of(prepared: Prepared, options: CountOptions) -> ConjunctManifest:
     """What the release says about itself, but for the files that are still to be written."""
     schema, published, promise = prepared.schema, prepared.published, prepared.promise
     stated = asdict(promise)
     variance = stated.pop("unit_variance")
-    law = noise_law(wish.noise, variance, CHANGE)
+    law = noise_law(options.noise, variance, CHANGE)
     return ConjunctManifest(
         voile=__version__,
         name=prepared.name,
@@ -206,14 +233,14 @@ def manifest_of(prepared: Prepared, wish: ConjunctWish) -> ConjunctManifest:
             arity=published.arity,
             halves=published.halves,
             tables=published.tables,
-            noise=wish.noise,  # type: ignore[arg-type]
+            noise=options.noise,
             unit_variance=variance,
             noise_parameter=law.parameter,
         ),
         guarantee=ConjunctGuarantee(**stated),
-        simulated=wish.simulate_seed is not None,
-        nulls=wish.nulls,
-        disclosed=conjunct_disclosed(schema, wish.nulls),
+        simulated=options.simulate_seed is not None,
+        nulls=options.nulls,
+        disclosed=conjunct_disclosed(schema, options.nulls),
         public_rows=published.rows,
         rows=published.figures,
         domain_size=str(schema.size),

@@ -9,7 +9,7 @@ from functools import lru_cache
 
 from scipy.special import ndtri
 
-from voile.errors import PromiseError
+from voile.errors import PromiseError, spelled
 from voile.privacy.interactive.laws import Change
 from voile.privacy.interactive.promise import account, breaches, needed
 
@@ -60,7 +60,8 @@ def promise_for_rho(kind: str, rho: float, eta: float, tables: int) -> Promise:
         raise PromiseError(
             f"{kind} noise of ρ = {rho:g} over {tables:,} tables is so little that it excludes "
             f"what is not true with a chance above η = {eta:g}",
-            hint="ask for a smaller --rho, a larger --eta, or --noise gaussian",
+            hint=f"ask for a smaller {spelled('rho')}, a larger {spelled('eta')}, or "
+            f"{spelled('noise', 'gaussian')}",
         )
     return promised(kind, variance, least * raised(kept), eta, tables)
 

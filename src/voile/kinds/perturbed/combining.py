@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from voile.engines.table import Nulls
-from voile.errors import ReleaseError, UsageError
+from voile.errors import ReleaseError, UsageError, spelled
+from voile.kinds.domain import check_name
 from voile.kinds.perturbed.perturbing import Codes, write
 from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.staging import check_target
-from voile.kinds.views.wish import check_name
 from voile.mechanisms.retention import Local, Retention, WholeRows
 from voile.schema import Schema
 
@@ -70,7 +70,7 @@ def combine(
         shown = ", ".join("none" if key is None else key for key in sorted(keys, key=str))
         raise UsageError(
             f"the parts have different row keys: {shown}",
-            hint="perturb all of them with the same --row-key, or all without",
+            hint=f"perturb all of them with the same {spelled('row_key')}, or all without",
         )
     (key,) = keys
     found = stacked(opened) if key is None else joined(opened, key)
@@ -123,7 +123,7 @@ def stacked(parts: Sequence[LocalRelease]) -> Together:
             raise UsageError(
                 f"{str(part.path)!r} and {str(first.path)!r} have different columns or domains",
                 hint="perturb all parts with the same codebook; parts with other columns of the "
-                "same people need --row-key",
+                f"same people need {spelled('row_key')}",
             )
         if part.manifest.parameters.columns != first.manifest.parameters.columns or (
             part.manifest.parameters.joint != first.manifest.parameters.joint
@@ -136,7 +136,7 @@ def stacked(parts: Sequence[LocalRelease]) -> Together:
         raise UsageError(
             "parts whose replacements are their own values cannot be stacked: each part has its "
             "own distribution",
-            hint="use --replace uniform, or a declared distribution, in all of them",
+            hint=f"use {spelled('replace', 'uniform')}, or a declared distribution, in all of them",
         )
     pieces = [part.codes() for part in parts]
     columns = [np.concatenate([piece[j] for piece in pieces]) for j in range(len(pieces[0]))]
@@ -176,7 +176,7 @@ def joined(parts: Sequence[LocalRelease], key: str) -> Together:
             raise UsageError(
                 f"{len(keys) - len(table):,} rows of {str(part.path)!r} have no partner, and its "
                 "replacements are its own values: the distribution of those is not known any more",
-                hint="use --replace uniform there, or parts with the same people",
+                hint=f"use {spelled('replace', 'uniform')} there, or parts with the same people",
             )
     lost = len(pa.chunked_array(keyed).unique()) - len(table)
     notes = (f"{lost:,} keys are not in all parts: their rows were left out",) if lost else ()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
+from voile.kinds.describe import page
 from voile.kinds.perturbed.manifest import LocalManifest
-from voile.kinds.views.describe import page
 from voile.mechanisms.retention import OWN_VALUES, Local, WholeRows
 from voile.privacy.guarantee import NEARLY_SURE, after, chance
 from voile.schema import Interval

@@ -7,8 +7,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from voile.kinds.manifest import Disclosed, Manifest, Part
-from voile.kinds.views.terms import read_off
+from voile.kinds.manifest import Disclosed, Manifest, Part, read_off_disclosed
 from voile.mechanisms.retention import ColumnNoise, Local, Replace, Retention, WholeRows
 from voile.schema import Schema
 
@@ -151,8 +150,4 @@ def locally_disclosed(
                 found.append(
                     Disclosed(what=f"about how often each value of {name} occurs", why=why)
                 )
-    return found + [
-        Disclosed(what=what, why="its domain was read off the table; a codebook avoids that")
-        for what in map(read_off, schema)
-        if what
-    ]
+    return found + read_off_disclosed(schema)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +19,11 @@ from voile.client import Spec
 from voile.engines import connect
 from voile.engines.parquet import write_part, write_table
 from voile.engines.table import Table
-from voile.errors import TableError, UsageError
-from voile.kinds.descriptions import write_descriptions
+from voile.errors import TableError, UsageError, spelled
+from voile.kinds.domain import check_name, check_nulls, choose_schema
 from voile.kinds.done import Done
 from voile.kinds.manifest import File, file_entry
 from voile.kinds.perturbed.check import check_perturbed
-from voile.kinds.perturbed.describe import describe_local
 from voile.kinds.perturbed.manifest import (
     LocalManifest,
     LocalParameters,
@@ -32,12 +31,13 @@ from voile.kinds.perturbed.manifest import (
     local_guarantee,
     locally_disclosed,
 )
+from voile.kinds.perturbed.noise import check_epsilon, noise_for
+from voile.kinds.perturbed.options import PerturbKeywords, PerturbOptions
 from voile.kinds.perturbed.rare import without_rare
 from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.perturbed.specs import mechanism_of, schema_of
-from voile.kinds.perturbed.wish import PerturbWish, check_epsilon, noise_for
+from voile.kinds.publishing import write_descriptions
 from voile.kinds.staging import Staging, place_for, removed_with
-from voile.kinds.views.wish import Wish, check_name, check_nulls, choose_schema
 from voile.mechanisms.retention import ColumnNoise, Local, WholeRows
 from voile.noise import Key
 from voile.privacy.guarantee import NEARLY_SURE, after, chance
@@ -63,22 +63,31 @@ def perturb(
     replace: Any = "uniform",
     columns: Sequence[str] | None = None,
     simulate_seed: int | None = None,
-    **more: Any,
+    *,
+    to: str | Path | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **options: Unpack[PerturbKeywords],
 ) -> LocalRelease:
     """Perturb every row of a table on its own: a path, a data frame, or what `voile.read` gave.
 
     `retention` is the chance that a value is kept, for all columns or by name (others stay as they
     are). `replace` says where other values come from: uniform, identity or swap, for all or by
-    name, or a distribution. `more` are the other options of PerturbWish: schema, nulls, name,
-    whole_rows, row_key, suppress_below, most_epsilon; and `to`, the release's folder.
+    name, or a distribution. The other options are those of `PerturbOptions`. `to` is the release's
+    folder; without it the release lives in a temporary one until `release.save(path)`.
     """
-    wish = {
-        "retention": retention,
-        "replace": replace,
-        "columns": columns,
-        "simulate_seed": simulate_seed,
-    }
-    return perturb_table(table, **wish, **more).release
+    done = perturb_table(
+        table,
+        to=to,
+        overwrite=overwrite,
+        progress=progress,
+        retention=retention,
+        replace=replace,
+        columns=columns,
+        simulate_seed=simulate_seed,
+        **options,
+    )
+    return done.release
 
 
 def perturb_table(
@@ -87,10 +96,10 @@ def perturb_table(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
-    **wish: Any,
+    **options: Any,
 ) -> Perturbation:
     """Perturb and tell the holder about it. `to` names the release's folder."""
-    asked = PerturbWish.of(wish)
+    asked = PerturbOptions(**options)
     with place_for(to, overwrite=overwrite) as target:
         source = connect(table)
         done = perturbed(source, asked, target, overwrite=overwrite, progress=progress or Silent())
@@ -100,28 +109,32 @@ def perturb_table(
 
 
 def perturbed(
-    table: Table, wish: PerturbWish, target: Path, *, overwrite: bool, progress: Progress
+    table: Table, options: PerturbOptions, target: Path, *, overwrite: bool, progress: Progress
 ) -> Perturbation:
     rows = len(table)
     if not rows:
         raise TableError("the table has no rows to perturb", hint="see `voile inspect TABLE`")
-    name = wish.name or table.name
+    name = options.name or table.name
     check_name(name)
-    schema, notes = schema_for(table, wish)
+    schema, notes = schema_for(table, options)
     progress.start("reading", rows)
     codes, keys = table.columns_of_codes(
-        schema, drop_nulls=wish.nulls == "drop", row_key=wish.row_key, progress=progress
+        schema,
+        drop_nulls=options.nulls == "drop",
+        row_key=options.row_key,
+        progress=progress,
     )
     if not len(codes[0]):
         raise TableError(
-            "no row is without NULLs", hint="use --nulls as-value, or leave columns out"
+            "no row is without NULLs",
+            hint=f"use {spelled('nulls', 'as-value')}, or leave columns out",
         )
-    check_keys(keys, wish.row_key)
-    mechanism = noise_for(schema, wish)
-    check_epsilon(mechanism, schema, wish)
-    kept = without_rare(schema, codes, mechanism, wish.suppress_below)
+    check_keys(keys, options.row_key)
+    mechanism = noise_for(schema, options)
+    check_epsilon(mechanism, schema, options)
+    kept = without_rare(schema, codes, mechanism, options.suppress_below)
     schema, codes, mechanism = kept.schema, kept.codes, kept.mechanism
-    key = Key.fresh() if wish.simulate_seed is None else Key.from_seed(wish.simulate_seed)
+    key = Key.fresh() if options.simulate_seed is None else Key.from_seed(options.simulate_seed)
     progress.start("perturbing", len(codes))
     shown = shuffled(mechanism, schema, codes, key, progress)
     check_perturbed(mechanism, schema, codes, shown)
@@ -131,34 +144,32 @@ def perturbed(
         mechanism,
         target,
         name=name,
-        nulls=wish.nulls,
-        simulated=wish.simulate_seed is not None,
-        suppressed_below=wish.suppress_below,
-        row_key=wish.row_key,
+        nulls=options.nulls,
+        simulated=options.simulate_seed is not None,
+        suppressed_below=options.suppress_below,
+        row_key=options.row_key,
         keys=keys,
         overwrite=overwrite,
     )
     dropped = rows - len(codes[0])
-    told = (*notes, *kept.notes, *warnings(mechanism, schema, wish.row_key))
+    told = (*notes, *kept.notes, *warnings(mechanism, schema, options.row_key))
     return Perturbation(release, rows, dropped, told)
 
 
-def schema_for(table: Table, wish: PerturbWish) -> tuple[Schema, list[str]]:
+def schema_for(table: Table, options: PerturbOptions) -> tuple[Schema, list[str]]:
     """The public domain: the declared one, or what the chosen columns hold."""
-    columns = wish.columns
-    if wish.row_key is not None:
-        table.check_columns([wish.row_key])
-        if columns is None and wish.schema is None:
-            columns = [c for c in table.columns if c != wish.row_key]
-    schema, notes = choose_schema(
-        table, Wish(columns=columns, schema=wish.schema, nulls=wish.nulls)
-    )
-    if wish.row_key in schema.names:
+    columns = options.columns
+    if options.row_key is not None:
+        table.check_columns([options.row_key])
+        if columns is None and options.schema_ is None:
+            columns = [c for c in table.columns if c != options.row_key]
+    schema, notes = choose_schema(table, columns, options.schema_, options.nulls)
+    if options.row_key in schema.names:
         raise UsageError(
-            f"{wish.row_key!r} is the key of the rows and a column of the table",
-            hint="leave it out of --columns or of the codebook",
+            f"{options.row_key!r} is the key of the rows and a column of the table",
+            hint=f"leave it out of {spelled('columns')} or of the codebook",
         )
-    check_nulls(table, schema, wish.nulls)
+    check_nulls(table, schema, options.nulls)
     return schema, notes
 
 
@@ -288,7 +299,7 @@ def write(
             attributes=schema.to_dict()["attributes"],
             files=parts,
         )
-        write_descriptions(staging.folder, manifest, describe_local)
+        write_descriptions(staging.folder, manifest)
         staging.commit()
     return LocalRelease.open(target)
 

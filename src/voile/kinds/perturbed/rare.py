@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.engines.encode import values_at
-from voile.errors import TableError, UsageError
+from voile.errors import TableError, UsageError, spelled
 from voile.mechanisms.retention import ColumnNoise, Local, Retention, WholeRows
 from voile.privacy.local import rare_values
 from voile.schema import Attribute, Range, Schema, Values
@@ -42,8 +42,8 @@ def without_rare(
     own = isinstance(mechanism, Retention) and not mechanism.local
     if least is not None and not own:
         raise UsageError(
-            "--suppress-below is for columns that are replaced by their own values",
-            hint="leave it out: with --replace uniform anyone may have any value",
+            f"{spelled('suppress_below')} is for columns that are replaced by their own values",
+            hint=f"leave it out: with {spelled('replace', 'uniform')} anyone may have any value",
         )
     if isinstance(mechanism, WholeRows):
         return Suppressed(schema, codes, mechanism)
@@ -65,7 +65,7 @@ def treated(
     if attribute.size > MOST_VALUES:
         raise UsageError(
             f"{attribute.name!r} has {attribute.size:,} values, too many to be replaced by its own",
-            hint="use --replace uniform, or declare bins or a larger step",
+            hint=f"use {spelled('replace', 'uniform')}, or declare bins or a larger step",
         )
     counts = np.bincount(codes, minlength=attribute.size)
     rare = rare_values(counts, least or RARE)
@@ -75,7 +75,7 @@ def treated(
         note = (
             f"{attribute.name} is replaced by its own values, and {len(rare.codes):,} of them "
             f"occur fewer than {RARE} times: whoever knows that a value is rare may know whose it "
-            "is; --suppress-below makes such values NULL"
+            f"is; {spelled('suppress_below')} makes such values NULL"
         )
         return attribute, codes, noise, note
     gone = to_suppress(attribute, counts, least)
@@ -101,7 +101,7 @@ def to_suppress(attribute: Attribute, counts: npt.NDArray[np.int64], least: int)
     if len(gone) == len(order):
         raise TableError(
             f"no value of {attribute.name!r} is left when those of fewer than {least} rows go",
-            hint="use a smaller --suppress-below, or leave the column out",
+            hint=f"use a smaller {spelled('suppress_below')}, or leave the column out",
         )
     return gone
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -16,11 +16,12 @@ from voile.answering.local.axes import Noise
 from voile.answering.local.joint import Joint, joint_counts
 from voile.answering.local.source import LocalSource, Method
 from voile.answering.local.work import answer_local
+from voile.arrays import Floats
 from voile.engines.rows import ReleaseRows
-from voile.errors import ReleaseError, UsageError
+from voile.errors import ReleaseError, UsageError, spelled
 from voile.estimate import Answer
 from voile.kinds.asked import Asked
-from voile.kinds.perturbed.describe import describe_local
+from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
 from voile.kinds.perturbed.manifest import (
     LocalManifest,
     columns_of,
@@ -29,6 +30,8 @@ from voile.kinds.perturbed.manifest import (
 )
 from voile.kinds.release import Release
 from voile.mechanisms.retention import OWN_VALUES, ColumnNoise, Local, WholeRows
+from voile.privacy.guarantees.statements import Statement
+from voile.privacy.local import local_statements, locally_not_promised
 from voile.query.query import Query
 from voile.schema import Interval
 
@@ -41,6 +44,8 @@ class LocalRelease(Release):
     """A table of which every row was perturbed on its own."""
 
     kind = "a table perturbed row by row"
+    has_losses = True
+    ways = METHODS
     instead = (
         "`voile exposure` measures what its rows tell; `voile query --method em` constrains counts"
     )
@@ -54,6 +59,12 @@ class LocalRelease(Release):
     def rows(self) -> int:
         return self.manifest.rows
 
+    def column_noise(self) -> dict[str, ColumnNoise] | None:
+        """How each column was perturbed; None where whole rows were."""
+        if isinstance(self.mechanism, WholeRows):
+            return None
+        return dict(zip(self.schema.names, self.mechanism.columns, strict=True))
+
     def column_ratios(self) -> dict[str, Fraction | None]:
         """How much a value of each column can change the chance of what is seen of it."""
         if isinstance(self.mechanism, WholeRows):
@@ -61,8 +72,41 @@ class LocalRelease(Release):
         columns = zip(self.schema.names, self.mechanism.columns, strict=True)
         return {name: column.ratio() for name, column in columns}
 
-    def describe(self) -> str:
-        return describe_local(self.manifest)
+    def promised(self) -> list[Statement]:
+        return local_statements(self.mechanism.ratio(), simulated=self.manifest.simulated)
+
+    def not_promised(self) -> list[Statement]:
+        return locally_not_promised(self.mechanism.ratio(), self.column_ratios())
+
+    @property
+    def promise_in_short(self) -> str:
+        return f"local ε = {self.mechanism.epsilon():.3g} for a row"
+
+    # ------------------------------------------------------------------ measuring it
+
+    def loss_evidence(self, truth: Truth) -> LossEvidence:
+        from voile.kinds.perturbed.losses import row_evidence  # noqa: PLC0415  (of this class)
+
+        return row_evidence(self, truth)
+
+    def estimate_selections(
+        self,
+        count: Callable[[Sequence[npt.NDArray[Any]]], CountedSelections],
+        *,
+        refine: bool = False,  # noqa: ARG002  (a view is refined)
+    ) -> Floats:
+        kept = self.manifest.parameters.joint
+        if kept is None:
+            raise UsageError(
+                "selections are estimated at once from rows that were perturbed as a whole",
+                hint="perturb with whole_rows=True, or ask them one by one with release.query",
+            )
+        counted = count(self.codes())
+        by_chance = (1 - kept) * self.rows * counted.domain / float(self.schema.size)
+        estimate: Floats = (counted.counts - by_chance) / kept
+        return estimate
+
+    # ------------------------------------------------------------------ checking it
 
     def check_terms(self) -> None:
         manifest, mechanism = self.manifest, self.mechanism
@@ -87,7 +131,8 @@ class LocalRelease(Release):
     def _check_asked(self, asked: Asked) -> None:
         if asked.refine:
             raise UsageError(
-                "a table perturbed row by row is not refined", hint="try --method em instead"
+                "a table perturbed row by row is not refined",
+                hint=f"try {spelled('method', 'em')} instead",
             )
         checked_method(asked.method)
 

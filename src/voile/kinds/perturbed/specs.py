@@ -9,9 +9,10 @@ import numpy as np
 
 from voile.client import Column, Domain, Edges, Grid, Listed, Spec, Texts
 from voile.engines.encode import values_at
-from voile.errors import UsageError
-from voile.kinds.perturbed.wish import PerturbWish, check_epsilon, noise_for
-from voile.kinds.views.wish import read_schema
+from voile.errors import UsageError, spelled
+from voile.kinds.domain import read_schema
+from voile.kinds.perturbed.noise import check_epsilon, noise_for
+from voile.kinds.perturbed.options import PerturbOptions
 from voile.mechanisms.retention import ColumnNoise, Local, Retention, WholeRows
 from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
 from voile.schema.attribute import plain
@@ -23,7 +24,7 @@ def spec_of(schema: Schema, mechanism: Local, name: str, *, promise: bool = True
         raise UsageError(
             "nobody can take replacements from others' values alone: identity and swap need the "
             "whole column",
-            hint="use --replace uniform, or a declared distribution",
+            hint=f"use {spelled('replace', 'uniform')}, or a declared distribution",
         )
     joint = mechanism.retention if isinstance(mechanism, WholeRows) else None
     noise = (
@@ -135,9 +136,9 @@ def noise_of(column: Column) -> ColumnNoise:
 # ---------------------------------------------------------------------- from a codebook
 
 
-def make_spec(codebook: str | Path | Schema, name: str, **wish: Any) -> Spec:
-    """The spec of a survey, from its codebook and what is wished for (see PerturbWish)."""
-    asked = PerturbWish.of(wish)
+def make_spec(codebook: str | Path | Schema, name: str, **options: Any) -> Spec:
+    """The spec of a survey, from its codebook and what is asked for (see PerturbOptions)."""
+    asked = PerturbOptions(**options)
     schema = read_schema(codebook)
     if asked.columns is not None:
         schema = schema.select(asked.columns)
@@ -149,5 +150,5 @@ def make_spec(codebook: str | Path | Schema, name: str, **wish: Any) -> Spec:
     mechanism = noise_for(schema, asked)
     check_epsilon(mechanism, schema, asked)
     if mechanism.ratio() is None and mechanism.local:
-        raise UsageError("no column is perturbed", hint="give a --retention below 1")
+        raise UsageError("no column is perturbed", hint=f"give a {spelled('retention')} below 1")
     return spec_of(schema, mechanism, name)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
-from voile.kinds.manifest import Manifest, ViewManifest
+from voile.kinds.data_package import fields, package, resource, slug_of
+from voile.kinds.describe import page
+from voile.kinds.views.manifest import HISTORY_FILES, ViewManifest
 from voile.kinds.views.terms import reached
 from voile.mechanisms import AlphaBeta, Series, Shaped
 from voile.mechanisms.series_scores import single
-from voile.schema.schema import large
+from voile.query.rows import HISTORY
 from voile.units import counted
 
 NOT_PROMISED = """\
@@ -50,42 +52,6 @@ def describe(manifest: ViewManifest) -> str:
         ],
         counting=counting(manifest.mechanism),
     )
-
-
-def page(
-    manifest: Manifest,
-    *,
-    what: str,
-    promised: Sequence[str],
-    not_promised: Sequence[str],
-    counting: Sequence[str],
-    before: Sequence[str] = (),
-) -> str:
-    """The page of any kind of release, from what is particular to it."""
-    lines = [f"# {manifest.name}", ""]
-    if manifest.simulated:
-        lines += ["**Simulation: made from a chosen seed. It protects nobody.**", ""]
-    lines += [
-        f"{what} {len(manifest.attributes)} attributes, "
-        f"{large(int(manifest.domain_size))} possible tuples.",
-        "",
-        "## What is promised",
-        *promised,
-        "",
-        "## What is not promised",
-        *not_promised,
-        "",
-        "## What the release tells exactly",
-        *(f"- {d.what}: {d.why}" for d in manifest.disclosed),
-        *(["- nothing beyond the promise"] if not manifest.disclosed else []),
-        "",
-        *before,
-        "## How to count from it without Voile",
-        *counting,
-        "",
-        f"NULLs in the table: {null_words(manifest)}. Written by Voile {manifest.voile}.",
-    ]
-    return "\n".join(lines)
 
 
 def _series(manifest: ViewManifest) -> list[str]:
@@ -165,14 +131,6 @@ def _epsilon(manifest: ViewManifest) -> list[str]:
     ]
 
 
-def null_words(manifest: Manifest) -> str:
-    return {
-        "error": "refused, except where the schema has NULL as a value",
-        "drop": "rows with one were left out",
-        "as-value": "kept, as one more value of their attribute",
-    }[manifest.nulls]
-
-
 def counting(mechanism: AlphaBeta | Shaped | Series) -> list[str]:
     if isinstance(mechanism, Shaped):
         return counting_shaped(mechanism)
@@ -228,3 +186,17 @@ def _variance(mechanism: AlphaBeta) -> str:
     kept = mechanism.retention * (1 - mechanism.retention)
     cells = "n_D" if mechanism.form == "multiset" else "(n_D - x)"
     return f"{kept!r} * x + {mechanism.noise_variance!r} * {cells}"
+
+
+def view_package(manifest: ViewManifest) -> dict[str, Any]:
+    """The rows as one table of a data package, and the histories of a series as a second one."""
+    slug, columns = slug_of(manifest), fields(manifest)
+    paths = [f.path for f in manifest.files]
+    histories = [path for path in paths if path.startswith(HISTORY_FILES)]
+    rows = [path for path in paths if path not in histories]
+    tables = [resource(f"{slug}-view", rows, columns=columns)]
+    if histories:
+        shown = [*columns, {"name": HISTORY, "type": "string"}]
+        tables.append(resource(f"{slug}-history", histories, columns=shown))
+    description = "Counts must be corrected for the noise."
+    return package(manifest, "a noisy view", description, tables)

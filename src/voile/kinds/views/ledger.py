@@ -24,7 +24,7 @@ from typing import Any, Literal
 import numpy as np
 
 from voile.engines.parquet import sync
-from voile.errors import PromiseError, UsageError
+from voile.errors import PromiseError, UsageError, spelled
 from voile.mechanisms.series import History
 from voile.privacy import Adversary, DGamma
 from voile.privacy.series import SeriesNoise
@@ -198,7 +198,10 @@ def opened(path: Path) -> Iterator[Ledger]:
 def create(path: Path) -> None:
     """Make the file where it is not there yet, for the owner's eyes only."""
     if path.is_dir():
-        raise UsageError(f"the ledger {str(path)!r} is a folder", hint="--ledger names a file")
+        raise UsageError(
+            f"the ledger {str(path)!r} is a folder",
+            hint=f"{spelled('ledger')} names a file",
+        )
     try:
         handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600)
     except FileExistsError:
@@ -206,7 +209,7 @@ def create(path: Path) -> None:
     except OSError as error:
         raise UsageError(
             f"cannot write the ledger {str(path)!r}: {error.strerror}",
-            hint="name another place with --ledger",
+            hint=f"name another place with {spelled('ledger')}",
         ) from None
     os.close(handle)
     sync(path.absolute().parent)
@@ -238,5 +241,5 @@ def unusable(path: Path, error: sqlite3.Error) -> UsageError | PromiseError:
         )
     return UsageError(
         f"{str(path)!r} is not the ledger of a series: {error}",
-        hint="a ledger is made by the first view of a series; name it with --ledger",
+        hint=f"a ledger is made by the first view of a series; name it with {spelled('ledger')}",
     )

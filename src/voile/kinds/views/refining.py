@@ -8,7 +8,7 @@ from pathlib import Path
 
 from voile.answering import Model
 from voile.engines.rows import ReleaseRows
-from voile.errors import ReleaseError, UsageError
+from voile.errors import ReleaseError, UsageError, spelled
 from voile.mechanisms import AlphaBeta, Series, Shaped
 from voile.query.domain import Weights
 from voile.refine import Refinement, refine
@@ -39,7 +39,7 @@ def fit(
         kind = "of a series" if isinstance(mechanism, Series) else "with shaped noise"
         raise UsageError(
             f"a release {kind} cannot be refined: the model knows even noise only",
-            hint="ask without --refine",
+            hint=f"ask without {spelled('refine', True)}",
         )
     return refine(
         view().codes(),

@@ -18,22 +18,32 @@ import pyarrow as pa
 from voile.answering import Model, Shape, Source, answer, explain
 from voile.arrays import Floats
 from voile.engines import open_rows
+from voile.engines.encode import codes as codes_of
 from voile.engines.history import history_schema
 from voile.engines.parquet import tuples
 from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, Bound
 from voile.kinds.asked import Asked
-from voile.kinds.manifest import HISTORY_FILES, MANIFEST, Manifest, ViewManifest
+from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
+from voile.kinds.manifest import MANIFEST, Manifest
 from voile.kinds.release import Release
 from voile.kinds.views import refining
-from voile.kinds.views.describe import describe
 from voile.kinds.views.histories import Histories, Name
-from voile.kinds.views.terms import disclosed, guarantee, parameters_of, series_part
+from voile.kinds.views.manifest import HISTORY_FILES, ViewManifest
+from voile.kinds.views.terms import (
+    MARGINALS,
+    ROWS,
+    disclosed,
+    guarantee,
+    parameters_of,
+    series_part,
+)
 from voile.mechanisms import AlphaBeta, Series, Shaped
 from voile.mechanisms.series import Scored
-from voile.privacy import DGamma
+from voile.privacy import DGamma, Told, not_promised, statements
 from voile.privacy.adversary import Evidence
+from voile.privacy.guarantees.statements import Statement
 from voile.privacy.planner import protected_priors
 from voile.query import DomainSums
 from voile.query.bind import Tables
@@ -48,6 +58,8 @@ class ViewRelease(Release):
     """A published view with what is promised about it."""
 
     kind = "a noisy view of a table"
+    refines = True
+    has_losses = True
     instead = "`voile attack` tells what it gives away; `voile query --refine` sharpens answers"
     manifest: ViewManifest
 
@@ -66,8 +78,21 @@ class ViewRelease(Release):
     def promise(self) -> DGamma:
         return self.manifest.promise
 
-    def describe(self) -> str:
-        return describe(self.manifest)
+    def promised(self) -> list[Statement]:
+        bounds, exact = self.mechanism.likelihood_ratio(), told_exactly(self.manifest)
+        return statements(self.promise, bounds, told=exact, simulated=self.manifest.simulated)
+
+    def not_promised(self) -> list[Statement]:
+        bounds = self.mechanism.likelihood_ratio()
+        return not_promised(self.promise, bounds, told=told_exactly(self.manifest))
+
+    @property
+    def promise_in_short(self) -> str:
+        promise, epsilon = self.promise, self.mechanism.likelihood_ratio().epsilon("add-remove")
+        return (
+            f"(d, γ)-privacy with d = {promise.prior:.2g} and γ = {promise.posterior:g}, "
+            f"ε = {epsilon:.3g}"
+        )
 
     def check_terms(self) -> None:
         manifest = self.manifest
@@ -242,6 +267,33 @@ class ViewRelease(Release):
     def _bound(self, epsilon: float) -> Bound:
         return self.mechanism.utility(self.likely_rows, self.schema.size, epsilon)
 
+    # ------------------------------------------------------------------ measuring it
+
+    def loss_evidence(self, truth: Truth) -> LossEvidence:
+        from voile.kinds.views.losses import view_evidence  # noqa: PLC0415  (of this class)
+
+        return view_evidence(self, truth)
+
+    def estimate_selections(
+        self,
+        count: Callable[[Sequence[npt.NDArray[Any]]], CountedSelections],
+        *,
+        refine: bool = False,
+    ) -> Floats:
+        mechanism = self.mechanism
+        if not isinstance(mechanism, AlphaBeta):
+            return super().estimate_selections(count, refine=refine)
+        rows = self.to_arrow().combine_chunks()
+        counted = count([codes_of(rows.column(a.name).combine_chunks(), a) for a in self.schema])
+        plain: Floats = mechanism.total(counted.counts, counted.domain)
+        if not refine:
+            return plain
+        refinement = self.refine()
+        variance = mechanism.variance(np.clip(plain, 0, self.likely_rows), counted.domain)
+        model = np.concatenate([refinement.mixture.marginal(s).ravel() for s in counted.subsets])
+        value, _ = refinement.error.combine(plain, variance, model)
+        return value
+
     # ------------------------------------------------------------------ attacking it
 
     def protected_priors(self, codes: Sequence[npt.NDArray[Any]]) -> Floats:
@@ -301,5 +353,25 @@ class ViewRelease(Release):
             return history_schema(self.schema)
         return super().columns_of(path)
 
+    def counts_rows(self, path: str) -> bool:
+        return not path.startswith(HISTORY_FILES)
+
+    def check_contents(self) -> None:
+        from voile.kinds.views.checks import check_histories  # noqa: PLC0415  (of this class)
+
+        if self.histories is not None:
+            check_histories(self, self.histories)
+
     def foreign_attribute(self) -> str | None:
         return super().foreign_attribute() or (self._view.outside() if self.histories else None)
+
+
+def told_exactly(manifest: ViewManifest) -> Told:
+    """What the release tells exactly, outside of what it promises."""
+    shape = manifest.parameters.noise_prior
+    return Told(
+        rows=manifest.public_rows is not None,
+        marginals=shape is not None and shape.learnt,
+        edits=manifest.parameters.series is not None,
+        kept=tuple(d.what for d in manifest.disclosed if not d.what.startswith((ROWS, MARGINALS))),
+    )

@@ -12,27 +12,20 @@ import numpy as np
 from voile.engines import open_rows
 from voile.engines.history import write_history
 from voile.engines.table import Table
-from voile.errors import PromiseError, UsageError, VoileError
-from voile.kinds.descriptions import write_descriptions
-from voile.kinds.manifest import (
-    HISTORY_FILES,
-    MANIFEST,
-    PARTIAL,
-    File,
-    SeriesPart,
-    ViewManifest,
-    file_entry,
-)
+from voile.errors import PromiseError, UsageError, VoileError, spelled
+from voile.kinds.manifest import MANIFEST, PARTIAL, File, file_entry
+from voile.kinds.publishing import write_descriptions
 from voile.kinds.release import Release
 from voile.kinds.staging import Staging, enclosing_release
-from voile.kinds.views.describe import describe
 from voile.kinds.views.ledger import Entry, Ledger, Terms, opened
+from voile.kinds.views.manifest import HISTORY_FILES, SeriesPart, ViewManifest
+from voile.kinds.views.options import ViewOptions
+from voile.kinds.views.promise import check_size
 from voile.kinds.views.release import ViewRelease
 from voile.kinds.views.series_terms import begin, resume
 from voile.kinds.views.steps import Prepared, Publication, key_of, manifest_of, told
 from voile.kinds.views.terms import parameters_of, series_part
 from voile.kinds.views.view import ViewWriter
-from voile.kinds.views.wish import Wish, check_size
 from voile.mechanisms import Series
 from voile.mechanisms.alphabeta import distinct, merged
 from voile.mechanisms.series import History
@@ -43,32 +36,32 @@ from voile.units import counted
 
 def publish_view(
     table: Table,
-    wish: Wish,
+    options: ViewOptions,
     target: Path,
     *,
     overwrite: bool,
     progress: Progress | None,
 ) -> Publication:
     """Publish the next view of a series, or the last one again if the table has not changed."""
-    path = ledger_path(wish, target)
+    path = ledger_path(options, target)
     quiet = progress or Silent()
     # All that can be refused is refused before there is a ledger.
-    begun = None if path.exists() else begin_unless_lost(table, wish, target, path, quiet)
+    begun = None if path.exists() else begin_unless_lost(table, options, target, path, quiet)
     with opened(path) as ledger:
         settle(ledger)
         known = ledger.terms
         if known is None:
-            prepared, terms = begun or begin_unless_lost(table, wish, target, path, quiet)
+            prepared, terms = begun or begin_unless_lost(table, options, target, path, quiet)
         else:
-            prepared, terms = resume(table, wish, known, quiet), known
+            prepared, terms = resume(table, options, known, quiet), known
         last = ledger.last
         changes = None if last is None else since(ledger, last, prepared)
-        if last is not None and changes == 0 and not wish.always_fresh:
+        if last is not None and changes == 0 and not options.always_fresh:
             release = again(last, target, overwrite=overwrite)
             return told(prepared, release, account(terms, last.number, identical=True))
         number = 1 if last is None else last.number + 1
         check_allowed(terms, number, changes)
-        release = next_view(prepared, wish, target, ledger, terms, number, overwrite=overwrite)
+        release = next_view(prepared, options, target, ledger, terms, number, overwrite=overwrite)
     if number == 1:
         prepared = replace(prepared, notes=(*prepared.notes, *of_no_use(terms), begun_at(path)))
     return told(prepared, release, account(terms, number, identical=False))
@@ -79,15 +72,16 @@ def of_no_use(terms: Terms) -> list[str]:
     if not terms.changes_at_most or terms.noise.form == "set":
         return []
     return [
-        f"--changes-at-most {terms.changes_at_most} makes no answer better here: views of a table "
-        "that changes are combined only with --rows set"
+        f"{spelled('changes_at_most', terms.changes_at_most)} makes no answer better here: views "
+        "of a table "
+        f"that changes are combined only with {spelled('rows', 'set')}"
     ]
 
 
 def begun_at(path: Path) -> str:
     return (
         f"a series was begun, with its ledger in {str(path)!r}: keep that secret; later views "
-        "find it beside the release, or by --ledger"
+        f"find it beside the release, or by {spelled('ledger')}"
     )
 
 
@@ -101,17 +95,17 @@ def account(terms: Terms, number: int, *, identical: bool) -> dict[str, Any]:
     }
 
 
-def ledger_path(wish: Wish, target: Path) -> Path:
+def ledger_path(options: ViewOptions, target: Path) -> Path:
     """Where the ledger is: never in a release, which is passed on as it stands."""
-    if wish.ledger is None:
-        return target.absolute().parent / f"{wish.series}.series"
-    path = Path(wish.ledger)
+    if options.ledger is None:
+        return target.absolute().parent / f"{options.series}.series"
+    path = Path(options.ledger)
     outer = enclosing_release(path)
     if outer is not None or target.resolve() in path.resolve().parents:
         raise UsageError(
             f"the ledger {str(path)!r} would be inside the release {str(outer or target)!r}: it "
             "is secret, and whoever is given the release would be given the table",
-            hint="name a place with --ledger that nobody else can read",
+            hint=f"name a place with {spelled('ledger')} that nobody else can read",
         )
     return path
 
@@ -120,21 +114,23 @@ def ledger_path(wish: Wish, target: Path) -> Path:
 
 
 def begin_unless_lost(
-    table: Table, wish: Wish, target: Path, ledger: Path, progress: Progress
+    table: Table, options: ViewOptions, target: Path, ledger: Path, progress: Progress
 ) -> tuple[Prepared, Terms]:
     """Begin a series, unless it has begun and its ledger is lost."""
-    left = None if wish.simulate_seed is not None else left_view(wish, target, ledger)
+    left = None if options.simulate_seed is not None else left_view(options, target, ledger)
     if left is not None:
         raise PromiseError(
-            f"{str(left)!r} is a view of the series {wish.series!r}, and {str(ledger)!r} knows "
-            "nothing of it: begun anew, the series would tell more than it promises",
-            hint="name the ledger of the series with --ledger, or restore it; if it is lost, the "
+            f"{str(left)!r} is a view of the series {options.series!r}, and {str(ledger)!r} knows "
+            "nothing of it: begun anew, the series would tell more than it "
+            "promises",
+            hint=f"name the ledger of the series with {spelled('ledger')}, or restore it; if it "
+            "is lost, the "
             "series is over: begin another one under another name, which promises separately",
         )
-    return begin(table, wish, progress)
+    return begin(table, options, progress)
 
 
-def left_view(wish: Wish, target: Path, ledger: Path) -> Path | None:
+def left_view(options: ViewOptions, target: Path, ledger: Path) -> Path | None:
     """A release beside the ledger, or beside the target or in its place, that is of this series."""
     homes = dict.fromkeys((ledger.absolute().parent, target.absolute().parent))
     for manifest in (found for home in homes for found in sorted(home.glob(f"*/{MANIFEST}"))):
@@ -144,7 +140,7 @@ def left_view(wish: Wish, target: Path, ledger: Path) -> Path | None:
         except (OSError, ValueError, KeyError, TypeError):
             continue  # not a release, or not one of a series
         unfinished = PARTIAL in manifest.parent.name  # nobody has seen it
-        if name == wish.series and not written.get("simulated") and not unfinished:
+        if name == options.series and not written.get("simulated") and not unfinished:
             return manifest.parent
     return None
 
@@ -214,7 +210,7 @@ def again(last: Entry, target: Path, *, overwrite: bool) -> ViewRelease:
         raise UsageError(
             f"the table has not changed since view {last.number}, whose release "
             f"{str(last.path)!r} is not there, or is not the one that was written",
-            hint="put it back; or pass --always-fresh, which spends a view",
+            hint=f"put it back; or pass {spelled('always_fresh', True)}, which spends a view",
         )
     return release.save(target, overwrite=overwrite)
 
@@ -224,7 +220,7 @@ def again(last: Entry, target: Path, *, overwrite: bool) -> ViewRelease:
 
 def next_view(
     prepared: Prepared,
-    wish: Wish,
+    options: ViewOptions,
     target: Path,
     ledger: Ledger,
     terms: Terms,
@@ -239,15 +235,13 @@ def next_view(
     check_size(mechanism, len(prepared.members), prepared.schema.size)
     with Staging(target, overwrite=overwrite) as staging:
         writer = ViewWriter(
-            staging.folder, mechanism, prepared.schema, key_of(wish, number), prepared.progress
+            staging.folder, mechanism, prepared.schema, key_of(options, number), prepared.progress
         )
         parts = writer.write(prepared.members)
         shown = open_rows([staging.folder / part.path for part in parts], prepared.schema).keys()
         history = history.with_view(shown)
         parts.append(written_history(staging.folder, prepared.schema, history))
-        write_descriptions(
-            staging.folder, described(prepared, wish, terms, mechanism, parts), describe
-        )
+        write_descriptions(staging.folder, described(prepared, options, terms, mechanism, parts))
         planned = False
 
         def plan(written: Release) -> None:
@@ -274,7 +268,7 @@ def written_history(folder: Path, schema: Schema, history: History) -> File:
 
 
 def described(
-    prepared: Prepared, wish: Wish, terms: Terms, mechanism: Series, parts: list[File]
+    prepared: Prepared, options: ViewOptions, terms: Terms, mechanism: Series, parts: list[File]
 ) -> ViewManifest:
     """The manifest of a view. The rows of later tables are not told by the prior."""
     first = mechanism.view_number == 1
@@ -286,16 +280,16 @@ def described(
         seen=terms.noise.seen,
         seen_tuples=mechanism.seen_count,
         changes_at_most=terms.changes_at_most,
-        always_fresh=wish.always_fresh,
+        always_fresh=options.always_fresh,
         rows_told=terms.rows_told,
         posterior=0.0,
     )
     parameters = parameters_of(
         mechanism,
         prepared.schema,
-        distinct=wish.distinct,
+        distinct=options.distinct,
         learnt=False,
         series=series_part(part, mechanism, terms.promise),
     )
     public = terms.rows_told and (first or terms.changes_at_most == 0)
-    return manifest_of(prepared, wish, mechanism, parameters, parts, rows_are_public=public)
+    return manifest_of(prepared, options, mechanism, parameters, parts, rows_are_public=public)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from voile.engines.table import Table
-from voile.errors import PromiseError, SchemaError
+from voile.errors import PromiseError, SchemaError, spelled
+from voile.kinds.domain import read_schema
 from voile.kinds.views.ledger import Terms
+from voile.kinds.views.options import ViewOptions
 from voile.kinds.views.steps import Prepared, prepare
-from voile.kinds.views.wish import Wish, columns_option, read_schema
 from voile.privacy.series import plan_series
 from voile.progress import Progress
 from voile.query.rows import HISTORY, SCORE, SPREAD
@@ -22,27 +22,27 @@ REPEATED = (
 """Options that are the same for all views."""
 
 
-def begin(table: Table, wish: Wish, progress: Progress) -> tuple[Prepared, Terms]:
+def begin(table: Table, options: ViewOptions, progress: Progress) -> tuple[Prepared, Terms]:
     """The terms of a new series, for this table and all that follow it."""
-    prepared = prepare(table, wish, progress)
+    prepared = prepare(table, options, progress)
     check_columns(prepared.schema)
     noise = plan_series(
         prepared.promise,
-        wish.form,
-        wish.views or VIEWS,
-        changing=wish.changes_at_most != 0,
-        retention=wish.retention,
+        options.form,
+        options.views or VIEWS,
+        changing=options.changes_at_most != 0,
+        retention=options.retention,
     )
-    assert wish.series is not None  # noqa: S101
+    assert options.series is not None  # noqa: S101
     terms = Terms(
-        name=wish.series,
+        name=options.series,
         noise=noise,
         promise=prepared.promise,
-        changes_at_most=wish.changes_at_most,
+        changes_at_most=options.changes_at_most,
         schema=prepared.schema,
-        rows_told=wish.tells_rows,
-        simulated=wish.simulate_seed is not None,
-        options={option: getattr(wish, option) for option in REPEATED},
+        rows_told=options.tells_rows,
+        simulated=options.simulate_seed is not None,
+        options={option: getattr(options, option) for option in REPEATED},
     )
     return prepared, terms
 
@@ -55,36 +55,36 @@ def check_columns(schema: Schema) -> None:
         )
 
 
-def resume(table: Table, wish: Wish, terms: Terms, progress: Progress) -> Prepared:
+def resume(table: Table, options: ViewOptions, terms: Terms, progress: Progress) -> Prepared:
     """Read the table as the series' terms have it; refuse what contradicts them."""
-    check_terms(wish, terms)
-    same = replace(
-        wish, prior=terms.promise.prior, prior_factor=None, schema=terms.schema, columns=None
+    check_terms(options, terms)
+    same = options.but(
+        prior=terms.promise.prior, prior_factor=None, schema=terms.schema, columns=None
     )
     return prepare(table, same, progress)
 
 
-def check_terms(wish: Wish, terms: Terms) -> None:
-    given: dict[str, Any] = {option: getattr(wish, option) for option in REPEATED}
-    given |= {"series": wish.series, "simulated": wish.simulate_seed is not None}
+def check_terms(options: ViewOptions, terms: Terms) -> None:
+    given: dict[str, Any] = {option: getattr(options, option) for option in REPEATED}
+    given |= {"series": options.series, "simulated": options.simulate_seed is not None}
     kept: dict[str, Any] = terms.options | {"series": terms.name, "simulated": terms.simulated}
     for option, now, first in (
-        ("views", wish.views, terms.noise.views),
-        ("changes_at_most", wish.changes_at_most, terms.changes_at_most),
+        ("views", options.views, terms.noise.views),
+        ("changes_at_most", options.changes_at_most, terms.changes_at_most),
     ):
         if now is not None:  # what is not said stays as it is
             given[option], kept[option] = now, first
     for option, first in kept.items():
         if given[option] != first:
             raise different(terms, spelt(option, first), spelt(option, given[option]))
-    check_schema(wish, terms)
+    check_schema(options, terms)
 
 
-def check_schema(wish: Wish, terms: Terms) -> None:
+def check_schema(options: ViewOptions, terms: Terms) -> None:
     names = list(terms.schema.names)
-    columns = [wish.columns] if isinstance(wish.columns, str) else wish.columns
-    if wish.schema is not None:
-        declared = read_schema(wish.schema)
+    columns = options.columns
+    if options.schema_ is not None:
+        declared = read_schema(options.schema_)
         declared = declared if columns is None else declared.select(columns)
         for name in (*names, *declared.names):
             if name not in declared.names or name not in names:
@@ -93,8 +93,7 @@ def check_schema(wish: Wish, terms: Terms) -> None:
             if declared[name] != terms.schema[name]:
                 raise different(terms, f"another domain of {name!r}", "this one")
     elif columns is not None and list(columns) != names:
-        raise different(terms, f"--columns {columns_option(names)}",
-                        f"--columns {columns_option(columns)}")  # fmt: skip
+        raise different(terms, spelled("columns", names), spelled("columns", list(columns)))
 
 
 def different(terms: Terms, first: str, now: str) -> PromiseError:
@@ -105,10 +104,8 @@ def different(terms: Terms, first: str, now: str) -> PromiseError:
 
 
 def spelt(option: str, value: Any) -> str:
-    """An option as it would be given on the command line."""
+    """An option as the caller would give it."""
     if option == "simulated":
-        return "--simulate-seed" if value else "secret coins"
-    name = "--" + {"form": "rows"}.get(option, option).replace("_", "-")
-    if value is None or value is False:
-        return f"no {name}"
-    return name if value is True else f"{name} {value}"
+        return spelled("simulate_seed") if value else "secret coins"
+    name = {"form": "rows"}.get(option, option)
+    return f"no {spelled(name)}" if value is None or value is False else spelled(name, value)

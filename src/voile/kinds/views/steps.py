@@ -2,51 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any
 
 from voile import __version__
 from voile.engines import connect
 from voile.engines.table import Table
-from voile.errors import TableError, UsageError, did_you_mean
-from voile.kinds.classes.grouping import group_table
-from voile.kinds.classes.release import ClassRelease
-from voile.kinds.classes.wish import GROUPINGS, Grouping
-from voile.kinds.counts.release import ConjunctRelease
-from voile.kinds.counts.steps import count_table
-from voile.kinds.counts.wish import CONJUNCTS
-from voile.kinds.descriptions import write_descriptions
+from voile.errors import TableError, UsageError, spelled
+from voile.kinds.domain import check_domain, check_name, check_nulls, choose_schema
 from voile.kinds.done import Done
-from voile.kinds.manifest import File, Parameters, ViewManifest
-from voile.kinds.options import check_options
-from voile.kinds.release import Release
+from voile.kinds.manifest import File
+from voile.kinds.publishing import write_descriptions
 from voile.kinds.staging import Staging, place_for, removed_with
-from voile.kinds.views.describe import describe
+from voile.kinds.views.manifest import Parameters, ViewManifest
 from voile.kinds.views.noise_prior import is_learnt, noise_prior
+from voile.kinds.views.options import ViewOptions
+from voile.kinds.views.promise import check_size, linked_list, promise_for, weak_prior, weakened
 from voile.kinds.views.release import ViewRelease
 from voile.kinds.views.terms import disclosed, guarantee, parameters_of, promised
 from voile.kinds.views.view import ViewWriter
-from voile.kinds.views.wish import (
-    METHODS,
-    POSTERIOR,
-    Wish,
-    check_domain,
-    check_name,
-    check_nulls,
-    check_size,
-    choose_schema,
-    linked_list,
-    promise_for,
-    weak_prior,
-    weakened,
-)
 from voile.mechanisms import AlphaBeta, Publishing, Shaped
 from voile.mechanisms.alphabeta import as_set
 from voile.noise import Key
-from voile.privacy import DGamma, Form, plan
+from voile.privacy import DGamma, plan
 from voile.privacy.planner import plan_shaped
 from voile.progress import Progress, Silent
 from voile.schema import Keys, Schema
@@ -66,85 +46,16 @@ class Publication(Done):
         return {**super().to_dict(), "series": self.series}
 
 
-@overload
-def publish(
-    table: Any, method: Literal["alphabeta"] = "alphabeta", *given: Any, **more: Any
-) -> ViewRelease: ...
-@overload
-def publish(table: Any, method: Grouping, **more: Any) -> ClassRelease: ...
-@overload
-def publish(table: Any, method: Literal["conjuncts"], **more: Any) -> ConjunctRelease: ...
-def publish(
-    table: Any,
-    method: str = "alphabeta",
-    prior_factor: float | None = None,
-    posterior: float = POSTERIOR,
-    retention: float | None = None,
-    columns: Sequence[str] | None = None,
-    rows: Form | None = None,
-    simulate_seed: int | None = None,
-    **more: Any,
-) -> Release:
-    """Publish a table: a path, a data frame, or what `voile.read` returned.
-
-    Promises (d, γ)-privacy with d = prior_factor·n/m (default 10) and γ = posterior. `more` are
-    the other options of `Wish`: prior, schema, nulls, distinct, adversary, max_view_ratio, name;
-    series, views, changes_at_most, always_fresh, ledger; and `to`, the release's folder, which a
-    series needs. Without it the release lives in a temporary folder until `release.save(path)`.
-
-    Methods mondrian, anatomy, fulldomain, suppress, freeshape and trivial group rows into classes:
-    their options are those of `GroupWish`: qi, sensitive, k, l, t, semantic, recode, …. Method
-    conjuncts publishes tables of counts: arity, subsets or direct, delta and eta or rho, noise.
-    """
-    known = [*METHODS, *GROUPINGS, *CONJUNCTS]
-    if method not in known:
-        raise UsageError(f"method {method!r} is not known", hint=did_you_mean(method, known))
-    if method in CONJUNCTS:
-        own: dict[str, Any] = {
-            "method": method,
-            "columns": columns,
-            "simulate_seed": simulate_seed,
-        }
-        return count_table(table, **own, **more).release
-    if method in GROUPINGS:
-        return published_classes(table, method, columns, simulate_seed, more)
-    wish: dict[str, Any] = {
-        "method": method,
-        "prior_factor": prior_factor,
-        "posterior": posterior,
-        "retention": retention,
-        "columns": columns,
-        "rows": rows,
-        "simulate_seed": simulate_seed,
-    }
-    return publish_table(table, **wish, **more).release
-
-
-def published_classes(
-    table: Any,
-    method: str,
-    columns: Sequence[str] | None,
-    simulate_seed: int | None,
-    more: dict[str, Any],
-) -> ClassRelease:
-    if columns is not None:
-        raise UsageError(
-            f"columns are for method alphabeta, not for {method}",
-            hint="name qi, sensitive, insensitive and identifiers",
-        )
-    return group_table(table, method=method, simulate_seed=simulate_seed, **more).release
-
-
 def publish_table(
     table: Any,
     *,
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
-    **wish: Any,
+    **options: Any,
 ) -> Publication:
     """Publish and tell the steward about it. `to` names the release's folder."""
-    asked = wish_for(wish)
+    asked = ViewOptions(**options)
     if to is None and asked.series is not None:
         raise UsageError(
             "a view of a series needs a place: unchanged tables give the same view again",
@@ -177,11 +88,6 @@ def told(
     return Publication(release, prepared.rows, dropped, notes, series)
 
 
-def wish_for(options: dict[str, Any]) -> Wish:
-    check_options(Wish, options)
-    return Wish(**options)
-
-
 @dataclass(frozen=True)
 class Prepared:
     """A table that has been read, and a promise for it."""
@@ -195,89 +101,94 @@ class Prepared:
     progress: Progress
 
 
-def prepare(table: Table, wish: Wish, progress: Progress) -> Prepared:
+def prepare(table: Table, options: ViewOptions, progress: Progress) -> Prepared:
     """Read and check the table, and find the promise."""
     rows = len(table)
     if not rows:
         raise TableError("the table has no rows to publish", hint="see `voile inspect TABLE`")
-    schema, notes = choose_schema(table, wish)
-    name = wish.name or wish.series or table.name
+    schema, notes = choose_schema(table, options.columns, options.schema_, options.nulls)
+    name = options.name or options.series or table.name
     check_name(name)
     check_domain(schema.size)
-    check_nulls(table, schema, wish.nulls)
+    check_nulls(table, schema, options.nulls)
     progress.start("reading", rows)
-    members = table.keys(schema, drop_nulls=wish.drop_nulls, progress=progress)
-    if wish.form == "set":
-        members = as_set(members, drop_repetitions=wish.distinct)
+    members = table.keys(schema, drop_nulls=options.drop_nulls, progress=progress)
+    if options.form == "set":
+        members = as_set(members, drop_repetitions=options.distinct)
     if not len(members):
         raise TableError(
-            "no row is without NULLs", hint="use --nulls as-value, or leave columns out"
+            "no row is without NULLs",
+            hint=f"use {spelled('nulls', 'as-value')}, or leave columns out",
         )
-    promise = promise_for(Fraction(len(members), schema.size), wish)
+    promise = promise_for(Fraction(len(members), schema.size), options)
     return Prepared(name, rows, schema, members, promise, tuple(notes), progress)
 
 
-def choose_mechanism(prepared: Prepared, wish: Wish) -> Publishing:
-    mechanism = planned_mechanism(prepared, wish)
+def choose_mechanism(prepared: Prepared, options: ViewOptions) -> Publishing:
+    mechanism = planned_mechanism(prepared, options)
     check_size(mechanism, len(prepared.members), prepared.schema.size)
     return mechanism
 
 
-def planned_mechanism(prepared: Prepared, wish: Wish) -> Publishing:
-    if wish.noise_prior is not None:
-        return shaped(prepared, wish)
+def planned_mechanism(prepared: Prepared, options: ViewOptions) -> Publishing:
+    if options.noise_prior is not None:
+        return shaped(prepared, options)
     planned = plan(
         prepared.promise,
-        wish.form,
-        retention=wish.retention,
-        max_view_ratio=wish.max_view_ratio,
+        options.form,
+        retention=options.retention,
+        max_view_ratio=options.max_view_ratio,
         domain_ratio=Fraction(prepared.schema.size, len(prepared.members)),
     )
-    return AlphaBeta(planned.retention, planned.noise, wish.form)
+    return AlphaBeta(planned.retention, planned.noise, options.form)
 
 
-def shaped(prepared: Prepared, wish: Wish) -> Shaped:
-    assert wish.noise_prior is not None  # noqa: S101
+def shaped(prepared: Prepared, options: ViewOptions) -> Shaped:
+    assert options.noise_prior is not None  # noqa: S101
     schema = prepared.schema
-    prior = noise_prior(wish.noise_prior, schema, prepared.members, drop_nulls=wish.drop_nulls)
+    prior = noise_prior(
+        options.noise_prior, schema, prepared.members, drop_nulls=options.drop_nulls
+    )
     planned = plan_shaped(
         prepared.promise,
         prepared.promise.prior * float(schema.size),
         prior,
         schema.sizes,
-        floor_share=NOISE_FLOOR if wish.noise_floor is None else wish.noise_floor,
-        retention=wish.retention,
+        floor_share=NOISE_FLOOR if options.noise_floor is None else options.noise_floor,
+        retention=options.retention,
     )
     return Shaped(**asdict(planned), prior=prior, sizes=tuple(schema.sizes))
 
 
-def write(prepared: Prepared, wish: Wish, target: Path, *, overwrite: bool) -> ViewRelease:
+def write(
+    prepared: Prepared, options: ViewOptions, target: Path, *, overwrite: bool
+) -> ViewRelease:
     """Perturb, write beside, verify, put in place."""
-    schema, mechanism = prepared.schema, choose_mechanism(prepared, wish)
-    key = key_of(wish)
+    schema, mechanism = prepared.schema, choose_mechanism(prepared, options)
+    key = key_of(options)
     learnt = isinstance(mechanism, Shaped) and is_learnt(mechanism.prior, schema, prepared.members)
-    tells_rows = wish.tells_rows or learnt
-    parameters = parameters_of(mechanism, schema, distinct=wish.distinct, learnt=learnt)
+    tells_rows = options.tells_rows or learnt
+    parameters = parameters_of(mechanism, schema, distinct=options.distinct, learnt=learnt)
     with Staging(target, overwrite=overwrite) as staging:
         writer = ViewWriter(staging.folder, mechanism, schema, key, prepared.progress)
         parts = writer.write(prepared.members)
         manifest = manifest_of(
-            prepared, wish, mechanism, parameters, parts, rows_are_public=tells_rows
+            prepared, options, mechanism, parameters, parts, rows_are_public=tells_rows
         )
-        write_descriptions(staging.folder, manifest, describe)
+        write_descriptions(staging.folder, manifest)
         staging.commit()
     return ViewRelease.open(target)
 
 
-def key_of(wish: Wish, view: int = 0) -> Key:
+def key_of(options: ViewOptions, view: int = 0) -> Key:
     """The secret of a release, or what a simulation has instead; another one for each view."""
-    seed = wish.simulate_seed
+    seed = options.simulate_seed
     return Key.fresh() if seed is None else Key.from_seed(seed + (view << 64))
 
 
 def manifest_of(
     prepared: Prepared,
-    wish: Wish,
+    options: ViewOptions,
     mechanism: Publishing,
     parameters: Parameters,
     parts: list[File],
@@ -291,8 +202,8 @@ def manifest_of(
         name=prepared.name,
         parameters=parameters,
         guarantee=guarantee(promise, mechanism, parameters, rows_are_public=rows_are_public),
-        simulated=wish.simulate_seed is not None,
-        nulls=wish.nulls,
+        simulated=options.simulate_seed is not None,
+        nulls=options.nulls,
         disclosed=disclosed(schema, parameters, rows_are_public=rows_are_public),
         public_rows=len(prepared.members) if rows_are_public else None,
         rows=sum(part.rows or 0 for part in parts if part.path.startswith("data/")),

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import math
 
-from voile.kinds.manifest import Disclosed, Epsilon, Guarantee, NoisePrior, Parameters, SeriesPart
+from voile.kinds.manifest import Disclosed, read_off_disclosed
+from voile.kinds.views.manifest import Epsilon, Guarantee, NoisePrior, Parameters, SeriesPart
 from voile.mechanisms import AlphaBeta, Publishing, Series, Shaped
 from voile.privacy import DGamma, LikelihoodRatio
 from voile.privacy.planner import promise_everywhere, promise_where_likely
-from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
+from voile.schema import Schema
 
 ROWS, MARGINALS = "the number of", "how often each value of"
 """How such disclosures begin."""
 
 
-def promised(wished: DGamma, mechanism: Publishing) -> DGamma:
-    """What is promised for every tuple; with shaped noise that is less than was wished for."""
+def promised(requested: DGamma, mechanism: Publishing) -> DGamma:
+    """What is promised for every tuple; with shaped noise that is less than was asked for."""
     if not isinstance(mechanism, Shaped):
-        return wished
-    return promise_everywhere(wished, mechanism.likelihood_ratio())
+        return requested
+    return promise_everywhere(requested, mechanism.likelihood_ratio())
 
 
 def parameters_of(
@@ -153,11 +154,7 @@ def disclosed(schema: Schema, parameters: Parameters, *, rows_are_public: bool) 
             Disclosed(what=f"{MARGINALS} {name} occurs", why=why)
             for name in parameters.noise_prior.parts
         ]
-    return found + [
-        Disclosed(what=what, why="its domain was read off the table; a codebook avoids that")
-        for what in map(read_off, schema)
-        if what
-    ]
+    return found + read_off_disclosed(schema)
 
 
 def told_by_series(parameters: Parameters, *, rows_are_public: bool) -> list[Disclosed]:
@@ -177,17 +174,3 @@ def told_by_series(parameters: Parameters, *, rows_are_public: bool) -> list[Dis
         what = f"that at most {series.changes_at_most:,} rows came or went between two views"
         found.append(Disclosed(what=what, why="it was declared, and is checked"))
     return found
-
-
-def read_off(attribute: Attribute) -> str:
-    """What an active domain tells about the column."""
-    if attribute.public != "active":
-        return ""
-    missing = ", and that some are missing" if attribute.null else ""
-    match attribute.domain:
-        case Values():
-            return f"which values occur in {attribute.name}{missing}"
-        case Range():
-            return f"the smallest and the largest value of {attribute.name}{missing}"
-        case Bins() | Interval():
-            return f"about how small and how large values of {attribute.name} get{missing}"

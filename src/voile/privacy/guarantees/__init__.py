@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from voile.errors import UsageError, VoileError, did_you_mean
+from voile.options import choices
 from voile.privacy.guarantee import (
     Adversary,
     DGamma,
@@ -29,7 +30,7 @@ About = Literal["record", "presence"]
 Noise = Literal["binomial", "gaussian", "geometric"]
 Measure = Literal["frequency", "distinct", "entropy"]
 Distance = Literal["variational", "emd", "jensen-shannon"]
-Absent = Literal["forbidden", "ignored"]
+Absent = choices.Absent
 
 ALL_OTHERS = "This holds also for someone who knows all other records."
 CORRELATED = "what is learnt from correlated records"

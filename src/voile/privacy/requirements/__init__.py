@@ -4,22 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypeAlias, cast
+from typing import Any, Unpack, cast
 
-from voile.errors import SchemaError, UsageError, did_you_mean
-from voile.privacy.guarantees import Absent
+from voile.errors import SchemaError, UsageError, did_you_mean, spelled
+from voile.options.requirements import ForEach, RequirementKeywords, RequirementOptions
 from voile.privacy.requirements.requirement import AlphaK, Histograms, K, Presence, Requirement
-from voile.privacy.requirements.sensitive import (
-    ABSENT,
-    DISTANCES,
-    MEASURES,
-    Distance,
-    L,
-    Measure,
-    Semantic,
-    T,
-    tree_of,
-)
+from voile.privacy.requirements.sensitive import L, Semantic, T, tree_of
 from voile.schema.hierarchy import Levels
 
 __all__ = [
@@ -31,9 +21,6 @@ __all__ = [
 # ----------------------------------------------------------------------
 # The requirements that a user's numbers mean, and those that a manifest holds.
 
-
-ForEach: TypeAlias = float | Mapping[str, float]
-"""One for all sensitive attributes, or one for each that is named."""
 
 KINDS: Mapping[str, type[Requirement]] = {
     kind.kind: kind for kind in (K, AlphaK, L, T, Semantic, Presence)
@@ -54,7 +41,7 @@ class Sensitive:
         if not self.names:
             raise UsageError(
                 f"{what} is about a sensitive attribute, and none is named",
-                hint="name one with --sensitive",
+                hint=f"name one with {spelled('sensitive')}",
             )
         if not isinstance(given, Mapping):
             yield from ((number, given) for number in range(len(self.names)))
@@ -75,51 +62,30 @@ def requirements_of(
     sensitive: Sequence[str],
     sizes: Sequence[int],
     *,
-    k: int | None = None,
-    l: ForEach | None = None,  # noqa: E741  (the requirement's name)
-    l_measure: str = "frequency",
-    c: float | None = None,
-    t: ForEach | None = None,
-    t_distance: str = "js",
-    semantic: ForEach | None = None,
-    absent: str = "forbidden",
-    alpha: ForEach | None = None,
-    presence: tuple[float, float] | None = None,
     levels: Mapping[str, Levels] | None = None,
+    **options: Unpack[RequirementKeywords],
 ) -> list[Requirement]:
     """The list of requirements; each of ℓ, t, δ and α for all sensitive attributes or by name.
 
     `levels` are hierarchies of sensitive attributes, for the hierarchical distance.
     """
-    among = Sensitive(sensitive, sizes)
-    _known("measure of ℓ", l_measure, MEASURES)
-    _known("distance", t_distance, DISTANCES)
-    _known("reading of absent values", absent, ABSENT)
-    found: list[Requirement] = [] if k is None else [K(k)]
-    found += [AlphaK(share, k or 1, number) for number, share in among.each("α", alpha)]
-    for number, value in among.each("ℓ", l):
+    among, asked = Sensitive(sensitive, sizes), RequirementOptions(**options)
+    found: list[Requirement] = [] if asked.k is None else [K(asked.k)]
+    found += [AlphaK(share, asked.k or 1, number) for number, share in among.each("α", asked.alpha)]
+    for number, value in among.each("ℓ", asked.l):
         _check_diversity(among, number, value)
-        found.append(L(value, cast(Measure, l_measure), c, number))
-    for number, bound in among.each("t", t):
+        found.append(L(value, asked.l_measure, asked.c, number))
+    for number, bound in among.each("t", asked.t):
         tree = None
-        if t_distance == "emd-hierarchical":
+        if asked.t_distance == "emd-hierarchical":
             tree = tree_of(_levels(levels or {}, among.names[number]))
-        found.append(T(bound, cast(Distance, t_distance), number, tree))
+        found.append(T(bound, asked.t_distance, number, tree))
     found += [
-        Semantic(delta, cast(Absent, absent), number) for number, delta in among.each("δ", semantic)
+        Semantic(delta, asked.absent, number) for number, delta in among.each("δ", asked.semantic)
     ]
-    if presence is not None:
-        found.append(Presence(*presence))
-    if c is not None and l is None:
-        raise UsageError(f"c = {c:g} is given without ℓ", hint="give ℓ too")
+    if asked.presence is not None:
+        found.append(Presence(*asked.presence))
     return found
-
-
-def _known(what: str, given: str, options: Sequence[str]) -> None:
-    if given not in options:
-        raise UsageError(
-            f"the {what} {given!r} is not known", hint=did_you_mean(given, list(options))
-        )
 
 
 def _check_diversity(among: Sensitive, number: int, l: float) -> None:  # noqa: E741

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
 from voile.arrays import Floats
 from voile.errors import UsageError
+from voile.options import choices
 from voile.privacy.divergence import jensen_shannon
 from voile.privacy.guarantee import LogRatio, NumberRange
 from voile.privacy.guarantees import Absent, Closeness, Diversity, SemanticPrivacy
@@ -29,7 +30,7 @@ from voile.schema.hierarchy import Levels
 # ℓ-diversity: how many sensitive values are well represented in a class.
 
 
-Measure = Literal["frequency", "distinct", "entropy", "recursive"]
+Measure = choices.Measure
 MEASURES: tuple[str, ...] = get_args(Measure)
 
 
@@ -139,7 +140,7 @@ def _first_and_rest(counts: Counts, l: int) -> tuple[Counts, Counts]:  # noqa: E
 # t-closeness: how far a class's sensitive values may be distributed from the whole table's.
 
 
-Distance = Literal["js", "emd-equal", "emd-ordered", "emd-hierarchical", "variational"]
+Distance = choices.Distance
 DISTANCES: tuple[str, ...] = get_args(Distance)
 WORDS = {
     "js": "Jensen–Shannon",

@@ -18,9 +18,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from voile.arrays import Bools, Floats, Ints
 from voile.query.domain.inputs import Array
@@ -61,10 +59,7 @@ class Linear:
 @lru_cache(maxsize=4096)
 def separable(atom: Atom) -> Separable | None:
     """Take a comparison apart, if it is one."""
-    try:
-        tree = sqlglot.parse_one(atom.sql, dialect="duckdb")
-    except (SqlglotError, RecursionError):
-        return None
+    tree = atom.node
     negated = False
     while isinstance(tree, exp.Paren | exp.Not):
         negated ^= isinstance(tree, exp.Not)
@@ -102,7 +97,7 @@ def summands(tree: exp.Expr, sign: int) -> list[tuple[int, exp.Expr]]:
 def side(tree: exp.Expr, atom: Atom) -> Expression:
     named = {column.name.casefold() for column in tree.find_all(exp.Column)}
     reads = tuple(name for name in atom.attributes if name.casefold() in named)
-    return Expression(tree.sql("duckdb"), reads)
+    return Expression(tree.copy(), reads)
 
 
 def on_whole_numbers(apart: Separable, columns: Sequence[Any]) -> Linear | None:
@@ -135,7 +130,8 @@ def on_whole_numbers(apart: Separable, columns: Sequence[Any]) -> Linear | None:
 
 def literal(expression: Expression) -> bool:
     """DuckDB gives a number in the text whatever width its neighbours have."""
-    return expression.sql.isdigit()
+    node = expression.node
+    return isinstance(node, exp.Literal) and not node.is_string and node.this.isdigit()
 
 
 def ranks(left: Any, right: Any) -> list[Ints] | None:

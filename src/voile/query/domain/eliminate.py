@@ -142,7 +142,7 @@ class Step:
     def __str__(self) -> str:
         into = [*self.shared, *([f"classes of {self.classed}"] if self.classed else [])]
         out = [*self.gone, *([self.classed] if self.classed else [])]
-        return f"{self.atom.sql}: sum over {', '.join(out)} for each {', '.join(into)}"
+        return f"{self.atom.canonical}: sum over {', '.join(out)} for each {', '.join(into)}"
 
 
 def eliminate(problem: Problem, memory: int) -> list[Step]:

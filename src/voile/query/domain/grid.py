@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
 from itertools import product
 
 import numpy as np
@@ -16,7 +17,7 @@ from voile.query.domain.plan import Part
 from voile.query.domain.problem import Axis, Problem
 from voile.query.domain.split import texts
 from voile.query.domain.tensors import atom_truth, value_tensor
-from voile.query.predicate import And, Atom, Predicate
+from voile.query.predicate import And, Atom, folded
 
 Window = dict[str, slice]
 
@@ -34,18 +35,16 @@ def cell_values(problem: Problem, window: Window) -> Floats:
             shape[place[axes[i]]] = cut.shape[order.index(i)]
         return cut.reshape(shape)
 
-    def truth(part: Predicate) -> Array:
-        if isinstance(part, Atom):
-            return spread(atom_truth(problem, part), part.attributes)
-        combine = np.logical_and if isinstance(part, And) else np.logical_or
-        # Small arrays first: what a few attributes decide is combined before it is spread.
-        inner = sorted(map(truth, part.parts), key=lambda array: array.size)
-        result: Array = inner[0]
-        for array in inner[1:]:
-            result = combine(result, array)
-        return result
+    def truth(atom: Atom) -> Array:
+        return spread(atom_truth(problem, atom), atom.attributes)
 
-    cells = truth(And(tuple(problem.formulas))) if problem.formulas else np.True_
+    def joined(by: np.ufunc) -> Callable[[Sequence[Array]], Array]:
+        # Small arrays first: what a few attributes decide is combined before it is spread.
+        return lambda parts: reduce(by, sorted(parts, key=lambda array: array.size))
+
+    whole = And(tuple(problem.formulas))
+    every, some = joined(np.logical_and), joined(np.logical_or)
+    cells = folded(whole, truth, every, some) if problem.formulas else np.True_
     for value in problem.values:
         cells = cells * spread(value_tensor(problem, value), value.attributes)
     sizes = [len(range(*window[n].indices(problem.axes[n].size))) for n in names]

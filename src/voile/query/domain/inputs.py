@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,7 +18,7 @@ Array = npt.NDArray[Any]
 
 
 class DomainEngine(Protocol):
-    """Evaluates SQL expressions on values of the domain: what sums over it ask of an engine."""
+    """Evaluates expressions on values of the domain: what sums over it ask of an engine."""
 
     def evaluate(self, requests: Sequence[Expression]) -> list[pa.Array]:
         """Each expression on the product of its attributes' domains, row-major in their order.
@@ -27,9 +28,9 @@ class DomainEngine(Protocol):
         ...
 
     def sample(
-        self, attributes: Sequence[str], requests: Sequence[str], codes: Sequence[Ints]
+        self, attributes: Sequence[str], requests: Sequence[Expression], codes: Sequence[Ints]
     ) -> list[pa.Array]:
-        """Each SQL expression on tuples of the product, given by one array of codes each."""
+        """Each expression on tuples of the product, given by one array of codes each."""
         ...
 
 
@@ -49,6 +50,16 @@ def numbers(column: pa.Array) -> Floats:
     filled = column.cast(pa.float64(), safe=False).fill_null(0.0)
     result: Floats = filled.to_numpy(zero_copy_only=False)
     return result if np.isfinite(result).all() else np.where(np.isfinite(result), result, 0.0)
+
+
+def all_hold(parts: Iterable[Any]) -> Any:
+    """Where all are true; shapes are broadcast."""
+    return reduce(np.logical_and, parts, np.True_)
+
+
+def some_hold(parts: Iterable[Any]) -> Any:
+    """Where any is true."""
+    return reduce(np.logical_or, parts, np.False_)
 
 
 def added(cells: Ints, weights: Floats, size: int) -> Floats:

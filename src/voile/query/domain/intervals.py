@@ -12,9 +12,7 @@ import math
 from functools import lru_cache
 
 import numpy as np
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from voile.arrays import Floats, Ints
 from voile.query.domain.compare import OPERATORS
@@ -63,10 +61,7 @@ def compared_with(atom: Atom, *, dates: bool) -> tuple[int | float, ...] | None:
     """The constants that an atom compares its only column with, or None if it does more."""
     if len(atom.attributes) != 1:
         return None
-    try:
-        tree = sqlglot.parse_one(atom.sql, dialect="duckdb")
-    except (SqlglotError, RecursionError):
-        return None
+    tree = atom.node
     while isinstance(tree, exp.Paren | exp.Not):
         tree = tree.this
     if type(tree) in OPERATORS:

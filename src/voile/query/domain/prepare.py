@@ -14,14 +14,31 @@ import numpy as np
 
 from voile.arrays import Bools, Floats, Ints
 from voile.query.domain.compare import on_whole_numbers, separable
-from voile.query.domain.inputs import Array, DomainEngine, Weights, numbers, truths
+from voile.query.domain.inputs import (
+    Array,
+    DomainEngine,
+    Weights,
+    all_hold,
+    numbers,
+    some_hold,
+    truths,
+)
 from voile.query.domain.intervals import intervals
 from voile.query.domain.problem import Axis, Group, Problem, classed
 from voile.query.domain.split import Component, reads
-from voile.query.predicate import And, Atom, Expression, Or, Predicate, atoms
+from voile.query.predicate import (
+    FALSE,
+    TRUE,
+    And,
+    Atom,
+    Expression,
+    Or,
+    Predicate,
+    as_atom,
+    atoms,
+    folded,
+)
 from voile.schema import Schema
-
-TRUE, FALSE = And(()), Or(())
 
 
 @dataclass(frozen=True)
@@ -55,7 +72,7 @@ def single_reads(component: Component) -> list[Expression]:
     found: list[Expression] = []
     for atom in dict.fromkeys(a for part in component.parts for a in atoms(part)):
         if len(atom.attributes) <= 1:
-            found.append(Expression(atom.sql, atom.attributes))
+            found.append(atom)
         elif apart := separable(atom):
             found += [expression for _, expression in apart.terms]
     found += [value for value in component.values if len(value.attributes) <= 1]
@@ -100,7 +117,7 @@ def evaluated(component: Component, engine: DomainEngine, sizes: Sizes) -> dict[
     columns = dict(zip(asked, engine.evaluate(asked), strict=True))
     for name, (codes, _) in sizes.intervals.items():
         mine = [e for e in single_reads(component) if e.attributes == (name,)]
-        found = engine.sample([name], [e.sql for e in mine], [codes])
+        found = engine.sample([name], mine, [codes])
         columns |= dict(zip(mine, found, strict=True))
     return columns
 
@@ -127,14 +144,7 @@ def fold_single(problem: Problem, columns: dict[Expression, Any]) -> dict[str, F
 
 def truth_of(part: Predicate, columns: dict[Expression, Any]) -> Bools:
     """A condition on one attribute or none, on each of its values."""
-    if isinstance(part, Atom):
-        return truths(columns[Expression(part.sql, part.attributes)])
-    inner = [truth_of(p, columns) for p in part.parts]
-    combine = np.logical_and if isinstance(part, And) else np.logical_or
-    result: Bools = np.array(isinstance(part, And))
-    for one in inner:
-        result = combine(result, one)
-    return np.atleast_1d(result)
+    return np.atleast_1d(folded(part, lambda atom: truths(columns[atom]), all_hold, some_hold))
 
 
 def collapse(part: Predicate, problem: Problem, columns: dict[Expression, Any]) -> Predicate:
@@ -145,7 +155,7 @@ def collapse(part: Predicate, problem: Problem, columns: dict[Expression, Any]) 
         truth = truth_of(part, columns)
         if not names:
             return TRUE if truth[0] else FALSE
-        atom = part if isinstance(part, Atom) else Atom(str(part), tuple(names))
+        atom = as_atom(part, tuple(names))
         problem.truth[atom] = truth
         return atom
     if isinstance(part, Atom):
@@ -156,7 +166,7 @@ def collapse(part: Predicate, problem: Problem, columns: dict[Expression, Any]) 
     return And(inner) if isinstance(part, And) else Or(inner)
 
 
-def gathered(part: And | Or) -> list[Predicate]:
+def gathered(part: And[Predicate] | Or[Predicate]) -> list[Predicate]:
     """The parts, those on the same single attribute joined into one."""
     same: dict[object, list[Predicate]] = {}
     for number, inner in enumerate(part.parts):

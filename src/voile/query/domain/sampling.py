@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from voile.arrays import Floats, Ints
-from voile.query.domain.inputs import Array, numbers, truths
+from voile.query.domain.inputs import Array, all_hold, numbers, some_hold, truths
 from voile.query.domain.plan import Part
 from voile.query.domain.problem import Group, Problem
 from voile.query.domain.split import texts
-from voile.query.predicate import And, Atom, Predicate
+from voile.query.predicate import And, Atom, folded
 
 TUPLES = 2**21
 """Tuples drawn for each part of a mixture."""
@@ -95,22 +95,17 @@ def contributions(problem: Problem, drawn: Drawn) -> Floats:
     """1[all formulas] · Π values · sign for each tuple."""
     joint = problem.joint_atoms()
     names = [n for n in problem.component.attributes if n in drawn.codes]
-    asked = [atom.sql for atom in joint] + [value.sql for value in problem.values]
+    asked = [*joint, *problem.values]
     columns = problem.engine.sample(names, asked, [drawn.codes[n] for n in names])
     known = {atom: truths(c) for atom, c in zip(joint, columns, strict=False)}
 
-    def truth(part: Predicate) -> Array:
-        if isinstance(part, Atom):
-            if part in known:
-                return known[part]
-            return problem.truth[part][drawn.positions[part.attributes[0]]]
-        combine = np.logical_and if isinstance(part, And) else np.logical_or
-        result: Array = np.full(len(drawn.sign), isinstance(part, And))
-        for inner in part.parts:
-            result = combine(result, truth(inner))
-        return result
+    def truth(atom: Atom) -> Array:
+        if atom in known:
+            return known[atom]
+        return problem.truth[atom][drawn.positions[atom.attributes[0]]]
 
-    value: Floats = drawn.sign * truth(And(tuple(problem.formulas)))
+    whole = And(tuple(problem.formulas))
+    value: Floats = drawn.sign * folded(whole, truth, all_hold, some_hold)
     for column in columns[len(joint) :]:
         value = value * numbers(column)
     return value

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from voile.query.predicate import And, Atom, Expression, Predicate, Term, atoms, attributes
+from voile.query.predicate import And, Expression, Predicate, Term, atoms, attributes
 from voile.schema import Schema
 
 Piece = Predicate | Expression
@@ -43,7 +43,7 @@ def flat(predicate: Predicate | None) -> Iterator[Predicate]:
 
 
 def reads(piece: Piece) -> set[str]:
-    return set(piece.attributes) if isinstance(piece, Atom | Expression) else attributes(piece)
+    return set(piece.attributes) if isinstance(piece, Expression) else attributes(piece)
 
 
 def split(term: Term, groups: Sequence[Expression], schema: Schema) -> list[Placed]:
@@ -86,4 +86,4 @@ def connected(names: Sequence[set[str]]) -> list[int]:
 
 def texts(component: Component) -> tuple[str, ...]:
     """The atoms of a component as SQL, each once."""
-    return tuple(dict.fromkeys(a.sql for part in component.parts for a in atoms(part)))
+    return tuple(dict.fromkeys(a.canonical for part in component.parts for a in atoms(part)))

@@ -14,7 +14,6 @@ more and are set, too, so that equal states look equal.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +23,7 @@ from voile.arrays import Floats, Ints, Words
 from voile.query.domain.inputs import added
 from voile.query.domain.problem import Axis, Problem
 from voile.query.domain.split import reads
-from voile.query.predicate import And, Atom, Predicate
+from voile.query.predicate import And, Atom, Predicate, atoms
 
 
 @dataclass(frozen=True)
@@ -62,14 +61,14 @@ class Walk:
 
 def fits(problem: Problem) -> bool:
     """Whether every atom reads one attribute, and nothing else reads several."""
-    alone = all(atom in problem.truth for formula in problem.formulas for atom in leaves(formula))
+    alone = all(atom in problem.truth for formula in problem.formulas for atom in atoms(formula))
     return alone and not problem.joins() and not problem.huge
 
 
 def walk(problem: Problem, memory: int) -> Walk | None:
     """Sum attribute by attribute, unless the states become too many."""
     root = And(tuple(problem.formulas))
-    nodes, atoms = numbered(root)
+    nodes, placed = numbered(root)
     words = (len(nodes) + 63) // 64
     row = 8 * (4 * words + 3 * problem.batch + 8)
     states = States(
@@ -86,21 +85,13 @@ def walk(problem: Problem, memory: int) -> Walk | None:
         widest, looked = max(widest, rows), looked + rows
         seen.add(name)
         finished = [n for n in nodes if name in n.reads <= seen]
-        settles = settled_by(problem, axis, atoms, nodes, words)
+        settles = settled_by(problem, axis, placed, nodes, words)
         states = step(states, axis, strides.get(name, 0), settles, finished, nodes)
         steps.append(f"sum over {name} ({axis.size} classes): {len(states.bits)} states")
     return Walk(by_position(problem, states), tuple(steps), widest, looked, row * widest)
 
 
-def leaves(part: Predicate) -> Iterator[Atom]:
-    if isinstance(part, Atom):
-        yield part
-    else:
-        for inner in part.parts:
-            yield from leaves(inner)
-
-
-def numbered(root: And) -> tuple[list[Node], list[tuple[Atom, int]]]:
+def numbered(root: And[Predicate]) -> tuple[list[Node], list[tuple[Atom, int]]]:
     """Nodes with the one above before those below, and the atoms with the node above them."""
     nodes: list[Node] = []
     atoms: list[tuple[Atom, int]] = []

@@ -137,7 +137,7 @@ def told_apart(column: pa.Array, expression: Expression) -> tuple[Ints, list[Any
         encoded = column.dictionary_encode(null_encoding="encode")
     except pa.ArrowNotImplementedError:
         raise QueryError(
-            f"GROUP BY {expression.sql} has values of type {column.type}",
+            f"GROUP BY {expression.canonical} has values of type {column.type}",
             hint="group by numbers, text, dates or conditions",
         ) from None
     codes: Ints = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
@@ -234,9 +234,9 @@ class DomainSums:
         groups = [self._group(group)[0] for group in component.groups]
         cells = math.prod(group.size for group in groups)
         if cells * 16 > self._memory:
+            named = ", ".join(group.canonical for group in component.groups)
             raise QueryError(
-                f"the groups by {', '.join(g.sql for g in component.groups)} are {cells:,}, and "
-                "conditions or values tie them together",
+                f"the groups by {named} are {cells:,}, and conditions or values tie them together",
                 hint="group by fewer or coarser expressions",
             )
         problem = prepare(
@@ -250,7 +250,7 @@ class DomainSums:
             shape = tuple(self._schema[name].size for name in expression.attributes)
             if self._unlisted(expression):
                 raise QueryError(
-                    f"GROUP BY {expression.sql} has to be listed on {math.prod(shape):,} "
+                    f"GROUP BY {expression.canonical} has to be listed on {math.prod(shape):,} "
                     "combinations of values",
                     hint="group by an attribute with a smaller domain",
                 )

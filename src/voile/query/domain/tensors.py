@@ -37,9 +37,7 @@ def atom_truth(problem: Problem, atom: Atom) -> Bools:
         problem.dense[atom] = (
             linear_truth(problem, linear, atom.attributes)
             if linear
-            else truths(on_positions(problem, Expression(atom.sql, atom.attributes))).reshape(
-                shape(problem, atom.attributes)
-            )
+            else truths(on_positions(problem, atom)).reshape(shape(problem, atom.attributes))
         )
     result: Bools = problem.dense[atom]
     return result
@@ -70,7 +68,7 @@ def on_positions(problem: Problem, expression: Expression) -> Any:
         places = np.arange(start, min(start + CHUNK, math.prod(sizes)))
         positions = np.unravel_index(places, sizes)
         codes = [problem.axes[n].codes[p] for n, p in zip(names, positions, strict=True)]
-        parts += problem.engine.sample(names, [expression.sql], codes)
+        parts += problem.engine.sample(names, [expression], codes)
     # Where nothing could be computed, a part knows no type.
     known = next((part.type for part in parts if not pa.types.is_null(part.type)), pa.null())
     return pa.concat_arrays([part.cast(known) for part in parts])

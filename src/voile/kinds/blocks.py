@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -23,7 +23,7 @@ from voile.arrays import Floats
 from voile.privacy.divergence import shares
 from voile.recoding.grouping import Shown
 from voile.recoding.units import Codes
-from voile.schema import TupleIndex
+from voile.schema import Schema, TupleIndex
 
 Orders = Sequence[Codes]
 """For each quasi-identifier the code at each position of its order."""
@@ -185,3 +185,24 @@ def in_parts(blocks: Blocks) -> Sequence[Blocks]:
     """A few blocks at a time, so that what is computed for each stays small."""
     starts = range(0, len(blocks.counts), TOGETHER)
     return [blocks.part(slice(start, start + TOGETHER)) for start in starts]
+
+
+def columns_of(schema: Schema, codes: Sequence[npt.NDArray[Any]], names: Sequence[str]) -> Codes:
+    by_name = dict(zip(schema.names, codes, strict=True))
+    return np.stack([by_name[name].astype(np.int32) for name in names])
+
+
+def points(rows: Codes, size: int, score: Floats) -> Points:
+    """Rows by (quasi-identifiers and the sensitive column, rows), each worth its score."""
+    index = TupleIndex([int(codes.max(initial=0)) + 1 for codes in rows[:-1]])
+    _, first, cell = np.unique(
+        index.encode(list(rows[:-1])), return_index=True, return_inverse=True
+    )
+    counts = np.bincount(cell * size + rows[-1], score, len(first) * size).astype(np.float64)
+    return Points(counts.reshape(len(first), size), rows[:-1, first])
+
+
+def evenly(amount: float, schema: Schema, qi: Sequence[str], sensitive: str) -> Products:
+    """So many rows, spread evenly over the whole domain."""
+    size = schema[sensitive].size
+    return Products(np.full((1, size), amount / size), (None,) * len(qi))

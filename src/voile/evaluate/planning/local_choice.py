@@ -13,13 +13,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import NormalDist
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from voile.arrays import Floats
-from voile.errors import PromiseError, UsageError
-from voile.privacy.guarantees import Breach, Dp, SBreach
+from voile.errors import PromiseError, UsageError, spelled
+from voile.options.planning import LocalPlanOptions
+from voile.privacy.guarantees import SBreach
 from voile.privacy.guarantees.theorems import ratio_of
 from voile.privacy.local import (
     amplification,
@@ -202,161 +203,55 @@ def check_error(error: float, confidence: float) -> None:
         raise UsageError(f"confidence {confidence:g} must lie between 0 and 1", hint="e.g. 0.95")
 
 
-# ------------------------ from what is wished of local perturbation to the retentions that keep it
+# --------------------- from what is requested of local perturbation to the retentions that keep it
 
 
-Share = Literal["epsilon", "retention"]
-SHARES: tuple[str, ...] = get_args(Share)
 NEARLY_ALL = 0.99
 """A retention that is named where no smaller one would do."""
 DIGITS = 6
-"""Digits of a retention that is recommended; the rest is rounded to the side of the wish."""
-
-
-@dataclass(frozen=True)
-class LocalWish:
-    """What `voile plan --local` is asked for: one promise, or a retention, or an error."""
-
-    epsilon: float | None = None
-    """ε of a whole row."""
-    epsilon_column: float | None = None
-    """ε of every column."""
-    breach: Breach | None = None
-    relative: float | None = None
-    """s: only sets less than s times as likely as by replacement are protected."""
-    retention: float | None = None
-    error: float | None = None
-    """How far the fraction of rows that meet a condition on one column may be off."""
-    confidence: float = 0.95
-    share: Share = "epsilon"
-    """What columns have in common when they share a row's ε."""
-
-    def __post_init__(self) -> None:
-        self._check_choice()
-        for epsilon in (self.epsilon, self.epsilon_column):
-            if epsilon is not None:
-                Dp(epsilon, "swap")  # refuses what is no ε
-        if self.relative is not None and self.breach is not None:
-            SBreach(self.relative, self.breach.rho1, self.breach.rho2)
-        if self.retention is not None and not 0 < self.retention < 1:
-            raise UsageError(
-                f"retention {self.retention:g} must lie between 0 and 1",
-                hint="it is the chance that a value is kept, e.g. 0.3",
-            )
-        check_error(0.01 if self.error is None else self.error, self.confidence)
-        if self.share not in SHARES:
-            raise UsageError(
-                f"--share {self.share!r} is not known", hint=f"use {' or '.join(SHARES)}"
-            )
-
-    def _check_choice(self) -> None:
-        given = [name for name in PROMISES if getattr(self, name) is not None]
-        if len(given) > 1:
-            options = " and ".join(map(option, given))
-            raise UsageError(f"{options} are two wishes", hint="give one of them")
-        if self.relative is not None and self.breach is None:
-            raise UsageError(
-                f"--relative {self.relative:g} is about a breach, and none is named",
-                hint="add --breach 0.1,0.95",
-            )
-        if not given and self.error is None:
-            raise UsageError(
-                "nothing is wished for",
-                hint="give --epsilon 3, --epsilon-column 1, --breach 0.1,0.95, --retention 0.3, "
-                "or --error 0.01",
-            )
-
-    @property
-    def is_by_error(self) -> bool:
-        """Whether the error alone decides."""
-        return all(getattr(self, name) is None for name in PROMISES)
-
-    @property
-    def s_breach(self) -> SBreach | None:
-        if self.breach is None or self.relative is None:
-            return None
-        return SBreach(self.relative, self.breach.rho1, self.breach.rho2)
-
-    @property
-    def row_ratio(self) -> Fraction | None:
-        """The largest γ of a row that is wished for, where it is one of a row."""
-        if self.epsilon is not None:
-            return exp_down(self.epsilon)
-        if self.breach is not None and self.relative is None:
-            return ratio_of(self.breach.rho1, self.breach.rho2)
-        return None
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "epsilon": self.epsilon,
-            "epsilon_column": self.epsilon_column,
-            "breach": [self.breach.rho1, self.breach.rho2] if self.breach else None,
-            "relative": self.relative,
-            "retention": self.retention,
-            "error": self.error,
-            "confidence": self.confidence,
-            "share": self.share,
-        }
-
-
-PROMISES = ("epsilon", "epsilon_column", "breach", "retention")
-
-
-def option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
-def parse_breach(text: str) -> Breach:
-    """ρ₁,ρ₂ as on the command line."""
-    try:
-        rho1, rho2 = (float(part) for part in text.split(","))
-    except ValueError:
-        raise UsageError(
-            f"--breach {text!r} is not two numbers", hint="--breach 0.1,0.95: from ρ₁ to ρ₂"
-        ) from None
-    return Breach(rho1, rho2)
+"""Digits of a retention that is recommended; the rest is rounded to the side of what is asked."""
 
 
 # ---------------------------------------------------------------------- the retentions
 
 
-def choose(wish: LocalWish, sizes: Sequence[int], rows: int | None) -> tuple[float, ...]:
+def choose(options: LocalPlanOptions, sizes: Sequence[int], rows: int | None) -> tuple[float, ...]:
     """A retention for each column: the largest that keep the promise, or the least for the error.
 
     Replacement is uniform. Refuses what leaves nothing, and an error out of the promise's reach.
     """
-    if wish.is_by_error:
-        return (least_for_error(wish, rows),) * len(sizes)
-    exact = largest(wish, sizes)
-    found = exact if wish.retention else tuple(shortened(p, math.floor) for p in exact)
+    if options.is_by_error:
+        return (least_for_error(options, rows),) * len(sizes)
+    exact = largest(options, sizes)
+    found = exact if options.retention else tuple(shortened(p, math.floor) for p in exact)
     if min(found) <= 0:
         raise PromiseError(
-            f"{in_words(wish)} leaves nothing of a value: its retention would be 0",
+            f"{in_words(options)} leaves nothing of a value: its retention would be 0",
             hint="nearest feasible: any larger ε, or ρ₂ further above ρ₁",
         )
-    if wish.error is not None and rows is not None:
-        check_reach(wish, sizes, rows, min(found))
+    if options.error is not None and rows is not None:
+        check_reach(options, sizes, rows, min(found))
     return found
 
 
-def alone(wish: LocalWish, sizes: Sequence[int]) -> tuple[float, ...] | None:
-    """The largest retention of each column if it were the only one; None for an error's wish."""
-    if wish.is_by_error or wish.retention is not None:
+def alone(options: LocalPlanOptions, sizes: Sequence[int]) -> tuple[float, ...] | None:
+    """The largest retention of each column if it were the only one; None for an error's options."""
+    if options.is_by_error or options.retention is not None:
         return None
-    return tuple(shortened(largest(wish, [size])[0], math.floor) for size in sizes)
+    return tuple(shortened(largest(options, [size])[0], math.floor) for size in sizes)
 
 
-def largest(wish: LocalWish, sizes: Sequence[int]) -> tuple[float, ...]:
+def largest(options: LocalPlanOptions, sizes: Sequence[int]) -> tuple[float, ...]:
     masses = [Fraction(1, size) for size in sizes]
-    if wish.retention is not None:
-        return (wish.retention,) * len(sizes)
-    if wish.epsilon_column is not None:
-        most = exp_down(wish.epsilon_column)
+    if options.retention is not None:
+        return (options.retention,) * len(sizes)
+    if options.epsilon_column is not None:
+        most = exp_down(options.epsilon_column)
         return tuple(retention_for_ratio(most, mass) for mass in masses)
-    if (breach := wish.s_breach) is not None:
+    if (breach := options.s_breach) is not None:
         return (against_sets(breach, masses),) * len(sizes)
-    most = wish.row_ratio or Fraction(1)
-    if wish.share == "retention":
+    most = options.row_ratio or Fraction(1)
+    if options.share == "retention":
         return (common_retention(most, masses),) * len(sizes)
     return equal_shares(most, masses)
 
@@ -367,54 +262,57 @@ def against_sets(breach: SBreach, masses: Sequence[Fraction]) -> float:
     return max(row_retention(breach, len(masses)), common_retention(most, masses))
 
 
-def least_for_error(wish: LocalWish, rows: int | None) -> float:
-    assert wish.error is not None  # noqa: S101
+def least_for_error(options: LocalPlanOptions, rows: int | None) -> float:
+    assert options.error is not None  # noqa: S101
     if rows is None:
         raise UsageError(
-            f"--error {wish.error:g} alone says no retention without a number of rows",
-            hint="give --rows, or a promise such as --epsilon 3",
+            f"{spelled('error', options.error)} alone says no retention without a number of rows",
+            hint=f"give {spelled('rows')}, or a promise such as {spelled('epsilon', 3)}",
         )
-    found = shortened(retention_needed(rows, wish.error, wish.confidence), math.ceil)
+    found = shortened(retention_needed(rows, options.error, options.confidence), math.ceil)
     if found >= 1:
-        feasible = rounded_up(reached_error(rows, NEARLY_ALL, wish.confidence))
+        feasible = rounded_up(reached_error(rows, NEARLY_ALL, options.confidence))
         raise PromiseError(
-            f"--error {wish.error:g} leaves nothing to perturb: {rows:,} rows would have to be "
+            f"{spelled('error', options.error)} leaves nothing to perturb: {rows:,} rows would "
+            "have to be "
             "sent as they are",
-            hint=f"nearest feasible: --error {feasible:g}, or more rows",
+            hint=f"nearest feasible: {spelled('error', feasible)}, or more rows",
         )
     return found
 
 
-def check_reach(wish: LocalWish, sizes: Sequence[int], rows: int, retention: float) -> None:
+def check_reach(
+    options: LocalPlanOptions, sizes: Sequence[int], rows: int, retention: float
+) -> None:
     """Refuse an error that the promise puts out of reach, with what could be had instead."""
-    assert wish.error is not None  # noqa: S101
-    reached = reached_error(rows, retention, wish.confidence)
-    if reached <= wish.error:
+    assert options.error is not None  # noqa: S101
+    reached = reached_error(rows, retention, options.confidence)
+    if reached <= options.error:
         return
-    needed = clients_needed(retention, wish.error, 1 - wish.confidence).normal
-    instead = [f"--rows {needed}"]
+    needed = clients_needed(retention, options.error, 1 - options.confidence).normal
+    instead = [spelled("rows", needed)]
     if rounded_up(reached) < 1:
-        instead.append(f"--error {rounded_up(reached):g}")
+        instead.append(spelled("error", rounded_up(reached)))
     raise PromiseError(
-        f"{in_words(wish)}: with a retention of {retention:g}, {rows:,} rows give "
-        f"±{reached:.3g} at {wish.confidence:.4g} for a condition on one column, "
-        f"not ±{wish.error:g}",
-        hint=f"nearest feasible: {', or '.join([*instead, weaker(wish, sizes, rows)])}",
+        f"{in_words(options)}: with a retention of {retention:g}, {rows:,} rows give "
+        f"±{reached:.3g} at {options.confidence:.4g} for a condition on one column, "
+        f"not ±{options.error:g}",
+        hint=f"nearest feasible: {', or '.join([*instead, weaker(options, sizes, rows)])}",
     )
 
 
-def weaker(wish: LocalWish, sizes: Sequence[int], rows: int) -> str:
-    """The promise, of the wished kind where it has an ε, that allows the wished error."""
-    least = least_for_error(wish, rows)
+def weaker(options: LocalPlanOptions, sizes: Sequence[int], rows: int) -> str:
+    """The promise, of the requested kind where it has an ε, that allows the requested error."""
+    least = least_for_error(options, rows)
     ratios = [amplification(least, Fraction(1, size)) for size in sizes]
-    if wish.retention is not None or wish.s_breach is not None:
-        return f"--retention {least:.10g}"
-    if wish.epsilon_column is not None:
-        return f"--epsilon-column {rounded_up(max(map(epsilon_of, ratios))):g}"
-    if wish.share == "retention":
-        return f"--epsilon {rounded_up(epsilon_of(row_amplification(ratios))):g}"
+    if options.retention is not None or options.s_breach is not None:
+        return spelled("retention", least)
+    if options.epsilon_column is not None:
+        return spelled("epsilon_column", rounded_up(max(map(epsilon_of, ratios))))
+    if options.share == "retention":
+        return spelled("epsilon", rounded_up(epsilon_of(row_amplification(ratios))))
     sharing = sum(size > 1 for size in sizes)
-    return f"--epsilon {rounded_up(sharing * max(map(epsilon_of, ratios))):g}"
+    return spelled("epsilon", rounded_up(sharing * max(map(epsilon_of, ratios))))
 
 
 def rounded_up(number: float) -> float:
@@ -430,15 +328,15 @@ def shortened(number: float, way: Callable[[Fraction], int], digits: int = DIGIT
     return float(way(Fraction(number) * scale) / scale)
 
 
-def in_words(wish: LocalWish) -> str:
-    """The wish as it was given."""
-    if wish.epsilon is not None:
-        return f"--epsilon {wish.epsilon:g}"
-    if wish.epsilon_column is not None:
-        return f"--epsilon-column {wish.epsilon_column:g}"
-    if wish.breach is not None:
-        within = f" --relative {wish.relative:g}" if wish.relative is not None else ""
-        return f"--breach {wish.breach.rho1:g},{wish.breach.rho2:g}{within}"
-    if wish.retention is not None:
-        return f"--retention {wish.retention:g}"
-    return f"--error {wish.error:g}"
+def in_words(options: LocalPlanOptions) -> str:
+    """What was asked for, as it was given."""
+    if options.epsilon is not None:
+        return spelled("epsilon", options.epsilon)
+    if options.epsilon_column is not None:
+        return spelled("epsilon_column", options.epsilon_column)
+    if options.breach is not None:
+        within = f" {spelled('relative', options.relative)}" if options.relative is not None else ""
+        return spelled("breach", (options.breach.rho1, options.breach.rho2)) + within
+    if options.retention is not None:
+        return spelled("retention", options.retention)
+    return spelled("error", options.error)

@@ -1,0 +1,79 @@
+"""Rows that were grouped into classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from voile.kinds.kind import FrontierMethod, Kind
+
+if TYPE_CHECKING:
+    from voile.kinds.classes.manifest import ClassManifest
+    from voile.kinds.classes.options import ClassOptions
+    from voile.kinds.classes.release import ClassRelease
+
+
+class Classes(Kind["ClassManifest"]):
+    """Rows that were grouped into classes."""
+
+    name = "classes"
+    methods = ("mondrian", "anatomy", "fulldomain", "suppress", "freeshape", "trivial")
+
+    about = "classes of rows"
+
+    @property
+    def options(self) -> type[ClassOptions]:
+        from voile.kinds.classes.options import ClassOptions
+
+        return ClassOptions
+
+    @property
+    def manifest(self) -> type[ClassManifest]:
+        from voile.kinds.classes.manifest import ClassManifest
+
+        return ClassManifest
+
+    @property
+    def release(self) -> type[ClassRelease]:
+        from voile.kinds.classes.release import ClassRelease
+
+        return ClassRelease
+
+    def describe(self, manifest: ClassManifest) -> str:
+        from voile.kinds.classes.describe import describe_classes
+
+        return describe_classes(manifest)
+
+    def data_package(self, manifest: ClassManifest) -> dict[str, Any]:
+        from voile.kinds.classes.describe import class_package
+
+        return class_package(manifest)
+
+    def frontier(self) -> Mapping[str, FrontierMethod]:
+        return FRONTIER
+
+
+REQUIREMENTS = ("k", "l", "t", "semantic")
+BOTH = ("generalize", "bucketize")
+FRONTIER = {
+    "mondrian": FrontierMethod("Mondrian", {"method": "mondrian"}, REQUIREMENTS, recodes=BOTH),
+    "information": FrontierMethod(
+        "Mondrian with information cuts", {"method": "mondrian", "cuts": "information"},
+        ("l", "t"), recodes=BOTH, looks=True,
+    ),
+    "freeshape": FrontierMethod(
+        "free-shape buckets", {"method": "freeshape"}, ("t",), recodes=("bucketize",),
+        named=True, looks=True,
+    ),
+    "anatomy": FrontierMethod(
+        "Anatomy", {"method": "anatomy"}, ("l",), recodes=("bucketize",), whole=True
+    ),
+    "fulldomain": FrontierMethod(
+        "full-domain generalization", {"method": "fulldomain", "suppression": 0.02},
+        ("k", "l", "t"), recodes=("generalize",),
+    ),
+    "trivial": FrontierMethod(
+        "trivial anonymization", {"method": "trivial"}, (), recodes=("generalize",)
+    ),
+}  # fmt: skip
+"""The first is tried in each way to show classes."""

@@ -1,0 +1,203 @@
+"""The options of classes of rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+from pydantic import Field, model_validator
+
+from voile.errors import PromiseError, UsageError, spelled
+from voile.kinds.options import (
+    HierarchiesOption,
+    NameOption,
+    NullsOption,
+    SchemaOption,
+    SchemaSource,
+    SeedOption,
+)
+from voile.options import NAMES, Flag, Names, Options
+from voile.options.choices import Cuts, Loss, Method, Nulls, Recode, Suppressed
+from voile.options.requirements import RequirementKeywords, RequirementOptions
+
+BUCKETS = ("anatomy", "freeshape")
+"""Methods that make buckets."""
+OWN: dict[str, tuple[str, ...]] = {
+    "cuts": ("mondrian",),
+    "relaxed": ("mondrian",),
+    "suppression": ("fulldomain", "suppress"),
+    "suppressed": ("fulldomain", "suppress"),
+    "loss": ("fulldomain", "suppress"),
+}
+"""Options that only some methods have."""
+
+
+class RoleOptions(Options):
+    """Which columns are what, and how they are shown."""
+
+    method: Annotated[Method, Flag("How rows are grouped.")] = "mondrian"
+    qi: Annotated[
+        Names,
+        Flag("Quasi-identifiers, what others may know of a person: age,sex,zip.", reads=NAMES),
+    ] = ()
+    sensitive: Annotated[Names, Flag("Sensitive attributes: disease or a,b.", reads=NAMES)] = ()
+    insensitive: Annotated[Names, Flag("Columns that are shown as they are.", reads=NAMES)] = ()
+    identifiers: Annotated[Names, Flag("Columns that are left out.", reads=NAMES)] = ()
+    recode: Annotated[
+        Recode | None,
+        Flag("generalize: show ranges; bucketize: hide which value is whose."),
+    ] = None
+
+
+class ClassOptions(RequirementOptions, RoleOptions):
+    """Which columns are what, what every class must have, and how classes are found."""
+
+    population: Annotated[Any, Flag("With --presence: a public table of everybody.")] = None
+    cuts: Annotated[Cuts | None, Flag("mondrian: median, information, certainty or hierarchy.")] = (
+        None
+    )
+    relaxed: Annotated[bool, Flag("mondrian: rows with equal values may be divided.")] = False
+    suppression: Annotated[
+        float,
+        Flag("fulldomain, suppress: share of rows that may be left out.",
+             hint="0.02: one row in fifty"),
+        Field(ge=0, lt=1),
+    ] = 0.0  # fmt: skip
+    suppressed: Annotated[
+        Suppressed | None, Flag("With --suppression: such rows are removed, or shown as *.")
+    ] = None
+    loss: Annotated[
+        Loss | None, Flag("fulldomain: ncp, discernibility, levels or entropy is least.")
+    ] = None
+    hierarchies: HierarchiesOption = None
+    schema_: SchemaOption = Field(default=None, alias="schema")
+    nulls: NullsOption = "error"
+    name: NameOption = None
+    simulate_seed: SeedOption = None
+
+    @classmethod
+    def instead(cls, name: str) -> str:
+        if name != "columns":
+            return ""
+        return (
+            f"of classes, {spelled('qi')} and {spelled('sensitive')} name columns, "
+            f"{spelled('identifiers')} leaves them out"
+        )
+
+    @model_validator(mode="after")
+    def _check(self) -> ClassOptions:
+        self._check_columns()
+        self._check_method()
+        self._check_buckets()
+        self._check_presence()
+        return self
+
+    def _check_columns(self) -> None:
+        if not self.qi:
+            raise UsageError(
+                "no quasi-identifiers were named",
+                hint=f"{spelled('qi', ['age', 'sex', 'zip'])}: what others may know of a person",
+            )
+        seen: dict[str, str] = {}
+        for role in ("qi", "sensitive", "insensitive", "identifiers"):
+            for name in getattr(self, role):
+                if name in seen:
+                    raise UsageError(
+                        f"column {name!r} is in {spelled(seen[name])} and in {spelled(role)}",
+                        hint="every column is one of them",
+                    )
+                seen[name] = role
+
+    def _check_method(self) -> None:
+        for name in self.given(*OWN):
+            if self.method not in OWN[name]:
+                methods = " or ".join(spelled("method", method) for method in OWN[name])
+                raise UsageError(
+                    f"{spelled(name)} belongs to {methods}", hint=f"leave {spelled(name)} out"
+                )
+        if self.relaxed and self.cuts not in (None, "median"):
+            raise UsageError(
+                f"{spelled('relaxed', True)} does not go with {spelled('cuts', self.cuts)}",
+                hint="leave one of them out",
+            )
+
+    def _check_buckets(self) -> None:
+        named = spelled("sensitive", "disease")
+        if self.method in BUCKETS:
+            if self.recode == "generalize":
+                raise UsageError(
+                    f"{spelled('method', self.method)} makes buckets, whose ranges would tell "
+                    "nothing",
+                    hint=f"leave {spelled('recode')} out, or use {spelled('method', 'mondrian')}",
+                )
+            if not self.sensitive:
+                raise UsageError(
+                    f"{spelled('method', self.method)} needs a sensitive attribute", hint=named
+                )
+        if self.recoded == "bucketize" and not self.sensitive:
+            raise UsageError(
+                f"{spelled('recode', 'bucketize')} hides which sensitive value is whose, and none "
+                "was named",
+                hint=named,
+            )
+
+    def _check_presence(self) -> None:
+        presence, population = spelled("presence"), spelled("population")
+        if (self.presence is None) != (self.population is None):
+            raise UsageError(
+                f"{presence} and {population} go together",
+                hint=f"{spelled('presence', (0.01, 0.2))} {spelled('population', 'people.csv')}",
+            )
+        if self.presence is not None and self.recoded == "bucketize":
+            raise PromiseError(
+                "bucketized rows show everyone's quasi-identifiers, and so who is there",
+                hint=f"{spelled('recode', 'generalize')} can keep δ-presence",
+            )
+        if self.presence is not None and self.relaxed:
+            raise UsageError(
+                f"{presence} does not go with {spelled('relaxed', True)}",
+                hint="leave one of them out",
+            )
+
+    @property
+    def recoded(self) -> Recode:
+        if self.recode is not None:
+            return self.recode
+        return "bucketize" if self.method in BUCKETS else "generalize"
+
+    @property
+    def listed(self) -> list[str]:
+        """The columns of the release."""
+        return [*self.qi, *self.sensitive, *self.insensitive]
+
+
+class GroupKeywords(RequirementKeywords, total=False):
+    """Options of classes as keywords, but for those that functions have themselves."""
+
+    insensitive: Sequence[str]
+    identifiers: Sequence[str]
+    recode: Recode | None
+    population: Any
+    cuts: Cuts | None
+    relaxed: bool
+    suppression: float
+    suppressed: Suppressed | None
+    loss: Loss | None
+    hierarchies: Mapping[str, Any] | None
+    schema: SchemaSource | None
+    nulls: Nulls
+    name: str | None
+    simulate_seed: int | None
+
+
+class ClassKeywords(GroupKeywords, total=False):
+    """Options of `publish` where it makes classes."""
+
+    qi: Sequence[str]
+    sensitive: Sequence[str]
+
+
+class GeneralizeKeywords(GroupKeywords, total=False):
+    """Options of `generalize`."""
+
+    method: Method

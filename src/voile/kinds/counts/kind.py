@@ -1,0 +1,49 @@
+"""Noisy tables of counts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from voile.kinds.kind import Kind
+
+if TYPE_CHECKING:
+    from voile.kinds.counts.manifest import ConjunctManifest
+    from voile.kinds.counts.options import CountOptions
+    from voile.kinds.counts.release import ConjunctRelease
+
+
+class Counts(Kind["ConjunctManifest"]):
+    """Noisy tables of counts."""
+
+    name = "counts"
+    methods = ("conjuncts",)
+
+    about = "tables of counts"
+
+    @property
+    def options(self) -> type[CountOptions]:
+        from voile.kinds.counts.options import CountOptions
+
+        return CountOptions
+
+    @property
+    def manifest(self) -> type[ConjunctManifest]:
+        from voile.kinds.counts.manifest import ConjunctManifest
+
+        return ConjunctManifest
+
+    @property
+    def release(self) -> type[ConjunctRelease]:
+        from voile.kinds.counts.release import ConjunctRelease
+
+        return ConjunctRelease
+
+    def describe(self, manifest: ConjunctManifest) -> str:
+        from voile.kinds.counts.describe import describe_conjuncts
+
+        return describe_conjuncts(manifest)
+
+    def data_package(self, manifest: ConjunctManifest) -> dict[str, Any]:
+        from voile.kinds.counts.describe import count_package
+
+        return count_package(manifest)

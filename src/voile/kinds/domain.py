@@ -1,0 +1,129 @@
+"""The columns of a table and their public domain, as they were asked for; or why that cannot be."""
+
+from __future__ import annotations
+
+import csv
+import io
+import shlex
+from collections.abc import Mapping, Sequence
+
+from voile.engines.table import Table
+from voile.errors import PromiseError, TableError, UsageError, spelled
+from voile.kinds.options import SchemaSource
+from voile.options.choices import Nulls
+from voile.schema import Schema
+from voile.schema.infer import ColumnProfile, infer_attribute
+from voile.units import counted
+
+LARGEST_DOMAIN = 10**250
+
+
+def choose_schema(
+    table: Table, columns: Sequence[str] | None, schema: SchemaSource | None, nulls: Nulls
+) -> tuple[Schema, list[str]]:
+    """The public domain: the declared one, or what the chosen columns hold."""
+    notes: list[str] = []
+    if schema is not None:
+        declared = read_schema(schema)
+        if columns is not None:
+            declared = declared.select(columns)
+        table.check_columns(declared.names)
+        if left := [c for c in table.columns if c not in declared.names]:
+            why = "not in the schema" if columns is None else "not asked for"
+            notes.append(f"left out, {why}: {', '.join(left)}")
+        table.check_kinds(declared)
+        return declared, notes + dropped_times(table, declared.names) + rounding(table, declared)
+    names = table.check_columns(columns if columns is not None else list(table.columns))
+    if nulls == "drop" and not table.complete_rows(names):
+        empty = [name for name, count in table.null_counts(names).items() if count == len(table)]
+        raise TableError(
+            "no row is without NULLs"
+            + (f", for {', '.join(map(repr, empty))} holds nothing but NULLs" if empty else ""),
+            hint=f"leave such columns out with {spelled('columns')}, or use "
+            f"{spelled('nulls', 'as-value')}",
+        )
+    profiles = table.profiles(names, drop_nulls=nulls == "drop")
+    if columns is None:
+        refuse_identifiers(profiles, names)
+    domain = Schema(tuple(infer_attribute(p, null=nulls == "as-value") for p in profiles))
+    table.check_kinds(domain)
+    notes.append(
+        f"the domain was read off the table; declare it with {spelled('schema')} to disclose less"
+    )
+    return domain, notes + dropped_times(table, names)
+
+
+def read_schema(schema: SchemaSource) -> Schema:
+    """A domain that is declared: as it is, as data, or in a file."""
+    if isinstance(schema, Schema):
+        return schema
+    return Schema.from_dict(schema) if isinstance(schema, Mapping) else Schema.open(schema)
+
+
+def dropped_times(table: Table, names: Sequence[str]) -> list[str]:
+    cut = [name for name in names if name in table.with_time_of_day]
+    return [f"only the day (UTC) is kept of {', '.join(cut)}"] if cut else []
+
+
+def rounding(table: Table, schema: Schema) -> list[str]:
+    return [
+        f"{count:,} values of {name} were rounded to steps of {schema[name].domain.step:g}: "  # type: ignore[union-attr]
+        "answers are about the rounded values"
+        for name, count in table.rounded(schema).items()
+    ]
+
+
+def refuse_identifiers(profiles: Sequence[ColumnProfile], names: Sequence[str]) -> None:
+    """A column that names people is published only when asked for by name."""
+    suspects = [p for p in profiles if p.looks_like_identifier]
+    if suspects:
+        first = suspects[0]
+        others = [n for n in names if n not in {p.name for p in suspects}]
+        raise TableError(
+            f"column {first.name!r} looks like an identifier ({first.distinct:,} different values "
+            f"in {first.rows:,} rows): the release would list them all",
+            hint=f"choose the columns: {spelled('columns', others)}"
+            if others
+            else "there is nothing else in the table; group the values first",
+        )
+
+
+def columns_option(names: Sequence[str]) -> str:
+    """Names as --columns takes them, ready for a shell."""
+    line = io.StringIO()
+    csv.writer(line, lineterminator="").writerow(names)
+    return shlex.quote(line.getvalue())
+
+
+def check_nulls(table: Table, schema: Schema, nulls: Nulls) -> None:
+    if nulls != "error":
+        return
+    allowed = {a.name for a in schema if a.null}
+    found = {
+        name: count
+        for name, count in table.null_counts(schema.names).items()
+        if name not in allowed
+    }
+    if found:
+        listed = ", ".join(f"{name!r} ({counted(count, 'row')})" for name, count in found.items())
+        raise TableError(
+            f"there are NULLs in {listed}",
+            hint=f"{spelled('nulls', 'drop')} leaves such rows out; "
+            f"{spelled('nulls', 'as-value')} makes NULL one more value (in a codebook: null: true)",
+        )
+
+
+def check_name(name: str) -> None:
+    """A name stands in headings and file names: one line of readable text."""
+    if not name.isprintable() or not 0 < len(name) <= 200:
+        raise UsageError(f"{name!r} cannot name a table", hint="use one line of readable text")
+
+
+def check_domain(size: int) -> None:
+    """Chances of single tuples must be numbers that a float can hold."""
+    if size > LARGEST_DOMAIN:
+        raise PromiseError(
+            f"the domain has about 10^{size.bit_length() * 0.30103:.0f} tuples, "
+            "more than can be handled",
+            hint="use fewer or coarser columns",
+        )

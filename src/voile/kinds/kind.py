@@ -1,0 +1,82 @@
+"""A kind of release: what it owes to the rest of Voile, which knows kinds by this class alone.
+
+What is known before there is a release is here: names, options, publishing, words. What a release
+itself is asked (answers, statements, verification, losses) are methods of its class: see
+release.py. CONTRIBUTING.md tells the story of adding one.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+
+from voile.kinds.data_package import row_package
+from voile.kinds.manifest import Manifest
+
+if TYPE_CHECKING:
+    from voile.kinds.release import Release
+    from voile.options import Options
+
+M = TypeVar("M", bound=Manifest)
+
+
+@dataclass(frozen=True)
+class FrontierMethod:
+    """A way to publish that the frontier tries: its options, and which of them it varies."""
+
+    about: str
+    """Its name in words, as the legend of a plot has it."""
+    options: Mapping[str, Any]
+    varied: Sequence[str]
+    """The options that a grid has values of."""
+    values: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    """For options that no grid has values of: those that are tried."""
+    recodes: tuple[Any, ...] = ()
+    """How its classes are shown; none where it makes no classes."""
+    whole: bool = False
+    """Whether its requirements take whole numbers only."""
+    named: bool = False
+    """Whether it is measured only where it is named: it is slow, or promises something else."""
+    looks: bool = False
+    """Whether sensitive values decide which rows share a class."""
+
+
+class Kind(ABC, Generic[M]):
+    """What a kind of release owes to the rest."""
+
+    name: ClassVar[str]
+    methods: ClassVar[tuple[str, ...]]
+    """The methods that make such releases, as manifests name them."""
+    command: ClassVar[str] = "publish"
+    """The command that makes them."""
+    about: ClassVar[str]
+    """What such a release is, for the list of methods: 'a noisy view'."""
+
+    @property
+    @abstractmethod
+    def options(self) -> type[Options]:
+        """The model of what a steward may ask for."""
+
+    @property
+    @abstractmethod
+    def manifest(self) -> type[M]:
+        """What such a release says about itself."""
+
+    @property
+    @abstractmethod
+    def release(self) -> type[Release]:
+        """The class of such a release, once it is opened."""
+
+    @abstractmethod
+    def describe(self, manifest: M) -> str:
+        """The release in plain words, as Markdown: README.md, and `voile describe`."""
+
+    def data_package(self, manifest: M) -> dict[str, Any]:
+        """The release as a Frictionless data package."""
+        return row_package(manifest, self.about)
+
+    def frontier(self) -> Mapping[str, FrontierMethod]:
+        """The ways to publish that the frontier may try, by name."""
+        return {}

@@ -1,0 +1,25 @@
+"""The words that options may have. They have their home here so that listing them loads nothing."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Nulls = Literal["error", "drop", "as-value"]
+Adversary = Literal["independent", "exclusive"]
+Form = Literal["multiset", "set"]
+"""Whether a table holds repetitions."""
+Measure = Literal["frequency", "distinct", "entropy", "recursive"]
+"""How diversity is measured."""
+Distance = Literal["js", "variational", "emd-equal", "emd-ordered", "emd-hierarchical"]
+"""How closeness is measured."""
+Absent = Literal["forbidden", "ignored"]
+"""What semantic privacy makes of values that a class lacks."""
+Method = Literal["mondrian", "anatomy", "fulldomain", "suppress", "freeshape", "trivial"]
+"""How rows are grouped into classes."""
+Recode = Literal["generalize", "bucketize"]
+Cuts = Literal["median", "information", "certainty", "hierarchy"]
+Suppressed = Literal["removed", "shown"]
+Loss = Literal["ncp", "discernibility", "levels", "entropy"]
+Noise = Literal["binomial", "gaussian"]
+Share = Literal["epsilon", "retention"]
+"""What columns have in common when they share a row's ε."""
