@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from voile.answering.classes.source import Box, ClassSource, Hidden, Method
-from voile.answering.classes.work import answer_classes
+from voile.answering.classes.evidence import answer_classes
+from voile.answering.classes.source import ClassBox, ClassSource, Hidden, Method
 from voile.engines import open_domain
 from voile.engines.encode import values_at
 from voile.engines.rows import PublicDomain
@@ -57,7 +57,7 @@ class Grouped:
             if name not in self.hidden
         }
 
-    def boxes(self) -> dict[str, Box]:
+    def boxes(self) -> dict[str, ClassBox]:
         found = {}
         for name in self.hidden:
             order = self.orders.get(name, np.arange(self.schema[name].size))
@@ -67,7 +67,7 @@ class Grouped:
                 np.array([f(place[self.classes == c]) for c in range(number)], np.int32)
                 for f in (np.min, np.max)
             )
-            found[name] = Box(order.astype(np.int32), low, high)
+            found[name] = ClassBox(order.astype(np.int32), low, high)
         return found
 
     def records(self) -> Hidden:

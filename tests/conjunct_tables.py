@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.answering.conjuncts.joints import Cells
+from voile.answering.axes import ClassAxis
+from voile.answering.conjuncts.joints import TableCells
 from voile.answering.conjuncts.source import ConjunctSource, Tables
-from voile.answering.local.axes import Axis
 from voile.engines import open_domain
 from voile.query import DomainSums
 from voile.schema import Schema
@@ -24,15 +24,9 @@ def boolean_schema(names: str) -> Schema:
     return Schema.from_dict({"attributes": [{"name": n, "kind": "boolean"} for n in names]})
 
 
-def axes_of(schema: Schema) -> list[Axis]:
+def axes_of(schema: Schema) -> list[ClassAxis]:
     """Every value is a class of its own."""
-    return [
-        Axis(
-            a.name, 1.0, False, False, np.arange(a.size), np.arange(a.size),
-            np.ones((a.size, 1)), np.zeros((a.size, 2)), np.ones(a.size, np.bool_), (), (), None,
-        )
-        for a in schema
-    ]  # fmt: skip
+    return [ClassAxis(a.name, np.arange(a.size), np.arange(a.size)) for a in schema]
 
 
 def counts_of(codes: Sequence[Ints], schema: Schema, some: Sequence[str], rows: Ints) -> Ints:
@@ -71,7 +65,7 @@ def source_of(tables: Tables) -> ConjunctSource:
     return ConjunctSource(view, DomainSums(tables.schema, view.domain), tables.schema, tables)
 
 
-def all_cells(read: Sequence[int], schema: Schema) -> Cells:
+def all_cells(read: Sequence[int], schema: Schema) -> TableCells:
     """Every combination of values of some columns is a group of its own."""
     shape = [schema.sizes[j] for j in read]
     count = math.prod(shape)
@@ -80,7 +74,7 @@ def all_cells(read: Sequence[int], schema: Schema) -> Cells:
     coordinates = [nothing] * len(schema.sizes)
     for place, j in zip(places, read, strict=True):
         coordinates[j] = place
-    return Cells(tuple(coordinates), np.arange(count), count, np.ones((1, count)))
+    return TableCells(tuple(coordinates), np.arange(count), count, np.ones((1, count)))
 
 
 def random_half(rng: np.random.Generator, rows: int) -> Ints:

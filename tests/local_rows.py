@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from voile.answering.local.axes import Noise
+from voile.answering.local.axes import AxisNoise
+from voile.answering.local.evidence import LocalEvidence, answer_local
 from voile.answering.local.source import LocalSource, Method
-from voile.answering.local.work import LocalWork, answer_local
 from voile.arrays import Floats
 from voile.engines import open_rows
 from voile.engines.duckdb.rendering import (
@@ -28,8 +28,8 @@ from voile.engines.duckdb.rendering import (
     sum_sql,
 )
 from voile.engines.encode import values_at
-from voile.engines.parquet import write_part
 from voile.estimate import Answer
+from voile.kinds.parquet import write_part
 from voile.query import DomainSums, parse
 from voile.query.formula import Total
 from voile.query.predicate import ROW, Expression, Predicate
@@ -137,7 +137,7 @@ class Small:
     @cached_property
     def source(self) -> LocalSource:
         noise = {
-            name: Noise(float(kept), np.array(parts) / sum(parts))
+            name: AxisNoise(float(kept), np.array(parts) / sum(parts))
             for name, (kept, parts) in self.parts.items()
         }
         return LocalSource(
@@ -157,7 +157,7 @@ class Small:
         works = []
         for number in range(len(self.rows.codes)):
             self.rows.number = number
-            works.append(LocalWork(query, self.source))
+            works.append(LocalEvidence(query, self.source))
         totals = [work.totals for work in works]
         terms = [f.term for f in formulas if isinstance(f, Total)]
         assert len(terms) == len(formulas), "only totals are unbiased"
@@ -201,10 +201,10 @@ class Column:
     parts: tuple[int, ...] | None = None
     own: str = ""
 
-    def noise(self, size: int) -> Noise:
+    def noise(self, size: int) -> AxisNoise:
         masses = None if self.parts is None else np.array(self.parts) / sum(self.parts)
         assert masses is None or len(masses) == size
-        return Noise(self.retention, masses, own=bool(self.own), permuted=self.own == "swap")
+        return AxisNoise(self.retention, masses, own=bool(self.own), permuted=self.own == "swap")
 
     def perturb(self, codes: Whole, size: int, rng: np.random.Generator) -> Whole:
         moved = np.flatnonzero(rng.random(len(codes)) >= self.retention)
@@ -302,7 +302,7 @@ class Study:
         for attribute, how in zip(self.schema, self.columns, strict=True):
             told = how.noise(attribute.size)
             if self.believed is not None and told.retention < 1:
-                told = Noise(self.believed, told.masses, told.own, told.permuted)
+                told = AxisNoise(self.believed, told.masses, told.own, told.permuted)
             noise[attribute.name] = told
         joint = self.joint if self.believed is None or self.joint is None else self.believed
         return LocalSource(

@@ -9,8 +9,8 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from voile.answering.local.axes import Noise
-from voile.answering.local.joint import Joint, joint_counts
+from voile.answering.local.axes import AxisNoise
+from voile.answering.local.joint import JointCounts, joint_counts
 from voile.mining.counts import ExactCounts
 from voile.schema import Schema
 
@@ -32,8 +32,8 @@ class PerturbedCounts:
     def rows(self) -> int:
         return self.seen.rows
 
-    def joint_counts(self, cells: Mapping[str, Whole], method: str = "em") -> Joint:
-        noise = {name: Noise(kept) for name, kept in self.retention.items()}
+    def joint_counts(self, cells: Mapping[str, Whole], method: str = "em") -> JointCounts:
+        noise = {name: AxisNoise(kept) for name, kept in self.retention.items()}
         asked = cast("Literal['inversion', 'em', 'stopped']", method)
         return joint_counts(self.seen.codes, cells, noise, self.rows, asked)
 

@@ -18,8 +18,8 @@ import numpy as np
 import pyarrow as pa
 
 from voile.engines import open_rows
-from voile.engines.parquet import write_part
 from voile.engines.rows import ReleaseRows
+from voile.kinds.parquet import write_part
 from voile.schema import Attribute, Bins, Range, Schema, TupleIndex, Values
 
 FOLDER = Path(__file__).resolve().parent / "sql"

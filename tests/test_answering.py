@@ -14,11 +14,12 @@ import pytest
 
 from tests.sampling import proportion_at_least
 from tests.trees import expression_of
-from voile.answering.arithmetic import Affine, Ratio, as_ratio, evaluate
+from voile.answering.arithmetic import Affine, AffineRatio, as_ratio, evaluate
 from voile.answering.columns import APPROXIMATE, edge
-from voile.answering.estimator import Estimator
-from voile.answering.quantiles import Distribution, increasing, point, woodruff
-from voile.answering.totals import Groups, Totals, product, with_products
+from voile.answering.quantiles import increasing, point, woodruff
+from voile.answering.totals import ListedGroups, Totals, product, with_products
+from voile.answering.views.estimator import ViewEstimator
+from voile.answering.views.quantiles import ViewDistribution, cumulated
 from voile.arrays import Floats
 from voile.mechanisms import AlphaBeta
 from voile.mechanisms.deviation import geometric_scale
@@ -57,17 +58,17 @@ def views(mechanism: AlphaBeta, table: Any, count: int, seed: int) -> Floats:
 
 def estimator(
     mechanism: AlphaBeta, seen: Floats, formula: Formula, weights: Floats = WEIGHTS
-) -> Estimator:
+) -> ViewEstimator:
     used = (COUNT, SUM, SQUARES)
     terms = tuple(dict.fromkeys([*used, *with_products([used])]))
     powers = {term: weights ** len(term.values) for term in terms}
     view = np.stack([seen @ powers[t] for t in terms], axis=1)
     domain = np.stack([np.full(len(seen), powers[t].sum()) for t in terms], axis=1)
-    groups = Groups(((),) * len(seen), (), len(seen), complete=True)
+    groups = ListedGroups(((),) * len(seen), (), len(seen), complete=True)
     totals = Totals(groups, terms, view, domain, np.zeros_like(domain), domain, ())
     ranges = {t: (float(powers[t].min()), float(powers[t].max())) for t in terms}
     assert formula is not None
-    return Estimator(ranges, totals, mechanism, None)
+    return ViewEstimator(ranges, totals, mechanism, None)
 
 
 def truth_of(formula: Formula, table: Any) -> float:
@@ -183,7 +184,7 @@ def test_a_sampled_domain_widens_counts_and_sums() -> None:
         base.totals.groups, base.totals.terms, base.totals.view, np.maximum(domain, 0.0),
         np.abs(relative * base.totals.domain), np.maximum(domain, 0.0), (),
     )  # fmt: skip
-    sampled = Estimator(base.ranges, totals, mechanism, None)
+    sampled = ViewEstimator(base.ranges, totals, mechanism, None)
     for formula in (Total(SUM), Total(COUNT)):
         column = sampled.column(formula)
         low, high = column.interval(0.95)
@@ -223,10 +224,11 @@ def test_intervals_of_quantiles_cover_as_stated(name: str, share: float) -> None
     mechanism = MECHANISMS[name]
     for table in (FEW, np.minimum(MANY, 60)):
         seen = views(mechanism, table, 2000, seed=9)
-        found = Distribution(
+        found = ViewDistribution(
             WEIGHTS, seen, np.ones_like(seen), np.zeros_like(seen), np.ones_like(seen)
         )  # fmt: skip
-        low, high = woodruff(found, mechanism, share, 0.05)
+        asked = Quantile(share, interpolated=False, value=VALUE)
+        low, high = woodruff(cumulated(found, mechanism, share), asked, 0.05)
         truth = WEIGHTS[np.searchsorted(np.cumsum(table), share * table.sum() - 1e-9)]
         covered = int(((low <= truth) & (truth <= high)).sum())
         assert proportion_at_least(covered, len(seen), 0.95)
@@ -257,12 +259,12 @@ def test_the_nearest_increasing_sequence() -> None:
 
 def test_ratios_are_recognised() -> None:
     a, b = Term(None, (VALUE,)), Term()
-    assert as_ratio(MEAN) == Ratio(Affine(0.0, ((a, 1.0),)), Affine(0.0, ((b, 1.0),)))
+    assert as_ratio(MEAN) == AffineRatio(Affine(0.0, ((a, 1.0),)), Affine(0.0, ((b, 1.0),)))
     share = Call("+", (Number(1), Call("*", (Number(100), MEAN))))
-    assert as_ratio(share) == Ratio(
+    assert as_ratio(share) == AffineRatio(
         Affine(0.0, ((b, 1.0), (a, 100.0))), Affine(0.0, ((b, 1.0),))
     )  # fmt: skip
-    assert as_ratio(Call("/", (MEAN, MEAN))) == Ratio(
+    assert as_ratio(Call("/", (MEAN, MEAN))) == AffineRatio(
         Affine(0.0, ((a, 1.0),)), Affine(0.0, ((a, 1.0),))
     )
     for other in (STDDEV, Call("*", (MEAN, MEAN)), Call("+", (MEAN, Total(SUM)))):

@@ -14,7 +14,7 @@ import pytest
 
 from tests.class_rows import Grouped, Truth, mean_and_variance
 from voile.answering.classes import pairing
-from voile.answering.classes.work import answer_classes
+from voile.answering.classes.evidence import answer_classes
 from voile.estimate import Estimate
 from voile.query import parse
 from voile.schema import Attribute, Range, Schema, Values

@@ -8,7 +8,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +16,8 @@ from tests.class_rows import Grouped, Truth
 from tests.grouped import QI, SENSITIVE, adult
 from voile.answering.classes import pairing
 from voile.answering.classes.entropy import fitted_boxes, fitted_buckets
+from voile.answering.classes.evidence import answer_classes
 from voile.answering.classes.explain import explain_classes
-from voile.answering.classes.work import answer_classes
 from voile.arrays import Floats
 from voile.engines import connect
 from voile.errors import QueryError
@@ -384,7 +383,7 @@ def test_arithmetic_groups_and_having() -> None:
 def test_an_explanation_says_what_is_open(recode: str) -> None:
     grouped = drawn(1, 120, 9, OPEN[recode])
     query = parse("select count(*) from t where age < 30 and job = 'u'", SCHEMA, {})
-    found: dict[str, Any] = explain_classes(query, grouped.source(recode))
+    found = explain_classes(query, grouped.source(recode)).to_dict()
     assert set(found["shown"]) | set(found["open"]) == {"age", "job"}
     assert set(found["open"]) <= set(OPEN[recode])
     assert found["certain_low"] <= found["estimate"] <= found["certain_high"]

@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 import voile
 from tests.sampling import FALSE_ALARM, assert_fits, fits
 from voile.cli import app
-from voile.engines.parquet import sha256
 from voile.errors import PromiseError, QueryError, ReleaseError, TableError, UsageError
+from voile.files import sha256
 from voile.kinds.counts.counting import counted
 from voile.kinds.counts.manifest import ConjunctManifest, ConjunctParameters
 from voile.kinds.counts.release import file_schema

@@ -23,6 +23,7 @@ from tests.conjunct_tables import (
     tables_of,
 )
 from tests.sampling import proportion_at_least
+from voile.answering.conjuncts.evidence import answer_conjuncts
 from voile.answering.conjuncts.expected import (
     Published,
     best_halves,
@@ -30,11 +31,10 @@ from voile.answering.conjuncts.expected import (
     compared,
     figures,
 )
-from voile.answering.conjuncts.joints import Average, Cells, Forms, Joint, averaged
+from voile.answering.conjuncts.joints import Average, Forms, JointMargins, TableCells, averaged
 from voile.answering.conjuncts.margins import Spread, margin_of
 from voile.answering.conjuncts.planning import Direct, Planner, splits
 from voile.answering.conjuncts.source import Tables
-from voile.answering.conjuncts.work import answer_conjuncts
 from voile.errors import QueryError
 from voile.query import parse
 from voile.schema import Schema
@@ -88,7 +88,7 @@ def test_over_all_halves_the_estimate_is_the_count(rows: int, arity: int) -> Non
                 np.ravel_multi_index([codes[j] for j in read], shape), minlength=math.prod(shape)
             )
             for left, right in splits(read, arity):
-                joint = Joint(planner.margin(left), planner.margin(right), tables)
+                joint = JointMargins(planner.margin(left), planner.margin(right), tables)
                 np.testing.assert_allclose(joint.counts(cells), truth, atol=1e-9)
 
 
@@ -99,7 +99,7 @@ def test_halves_that_lean_would_not_do() -> None:
     sides = [np.array(side) for side in combinations(range(6), 4)]
     tables = tables_of(codes, schema, 1, sides)
     planner, cells = Planner(tables, axes_of(schema)), all_cells((0, 1), schema)
-    found = Joint(planner.margin((0,)), planner.margin((1,)), tables).counts(cells)
+    found = JointMargins(planner.margin((0,)), planner.margin((1,)), tables).counts(cells)
     truth = np.bincount(2 * codes[0] + codes[1], minlength=4)
     assert np.abs(found - truth).max() > 0.05
 
@@ -158,7 +158,7 @@ def test_forms_are_traces_of_matrices() -> None:
     left, right = planner.margin((0, 1)), planner.margin((1, 2))
     places = np.unravel_index(np.arange(8), (2, 2, 2))
     group = np.array([0, 1, 1, 0, 2, 2, 0, 1])
-    cells = Cells(tuple(places), group, 3, rng.normal(size=(2, 8)))
+    cells = TableCells(tuple(places), group, 3, rng.normal(size=(2, 8)))
     forms = Forms(cells, left, right)
     covariance = rng.normal(size=(4, 4))
     x, y = left.contrast_noise, right.sampling
@@ -336,10 +336,10 @@ def releases_of(
     return Tables(schema, 2, halves, int(counts.sum()), variance, data.__getitem__)
 
 
-def one_cell(read: tuple[int, ...], values: tuple[int, ...]) -> Cells:
+def one_cell(read: tuple[int, ...], values: tuple[int, ...]) -> TableCells:
     nothing = np.zeros(1, np.int64)
     coordinates = tuple(np.array([v]) if j in read else nothing for j, v in enumerate(values))
-    return Cells(coordinates, nothing, 1, np.ones((1, 1)))
+    return TableCells(coordinates, nothing, 1, np.ones((1, 1)))
 
 
 @pytest.mark.parametrize("read", [(0, 1, 2), (0, 1, 2, 3)])

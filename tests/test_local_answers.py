@@ -31,10 +31,10 @@ from tests.test_sql import (
     told,
 )
 from voile.answering.local import asked as module
-from voile.answering.local.axes import Noise
+from voile.answering.local.axes import AxisNoise
+from voile.answering.local.evidence import LocalEvidence, answer_local
 from voile.answering.local.pure import is_pure
 from voile.answering.local.source import LocalSource
-from voile.answering.local.work import LocalWork, answer_local
 from voile.errors import QueryError, ReleaseError, VoileError
 from voile.kinds.perturbed.perturbing import write
 from voile.mechanisms.retention import ColumnNoise, Retention
@@ -250,10 +250,10 @@ def test_groups_at_once_are_the_groups_one_by_one(
 ) -> None:
     source = study(wide, seed=seed).source()
     query = parse(sql, WIDE, {})
-    assert is_pure(LocalWork(query, source).asked())
-    fast = LocalWork(query, source).totals
+    assert is_pure(LocalEvidence(query, source).asked())
+    fast = LocalEvidence(query, source).totals
     monkeypatch.setattr(module, "is_pure", lambda _: False)
-    slow = LocalWork(query, source).totals
+    slow = LocalEvidence(query, source).totals
     np.testing.assert_allclose(fast.estimates, slow.estimates, rtol=1e-9, atol=1e-7)
     for pair, covariance in slow.covariances.items():
         scale = np.abs(slow.squares[pair]).max()
@@ -310,7 +310,7 @@ def unperturbed(
             table.source.domain,
             table.schema,
             count,
-            {a.name: Noise(1.0) for a in table.schema} if how != "whole" else {},
+            {a.name: AxisNoise(1.0) for a in table.schema} if how != "whole" else {},
             joint=1.0 if how == "whole" else None,
             method="em" if how == "em" else "inversion",
         )

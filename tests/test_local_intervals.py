@@ -25,9 +25,9 @@ import voile
 from tests.local_rows import Column, InMemory, Study
 from tests.sampling import proportion_at_least
 from voile.answering.local.estimator import COVERS, LAW_COVERS, deviation, exact
-from voile.answering.local.group_errors import Sub
+from voile.answering.local.evidence import LocalEvidence
+from voile.answering.local.group_errors import GroupTensors
 from voile.answering.local.totals import CountLaw
-from voile.answering.local.work import LocalWork
 from voile.arrays import Floats
 from voile.engines.encode import codes as codes_of
 from voile.estimate import Answer, Estimate
@@ -340,7 +340,7 @@ def test_one_column_of_own_values(memory: InMemory, monkeypatch: pytest.MonkeyPa
     assert exactly.stderr == 0
     assert exactly.interval() == pytest.approx((truth, truth))
     study.perturb(1)
-    monkeypatch.setattr(Sub, "_effect", lambda _, f: np.zeros_like(f))
+    monkeypatch.setattr(GroupTensors, "_effect", lambda _, f: np.zeros_like(f))
     ((_, without),) = estimates(study.ask(sql))
     assert without.stderr > 2 * expected
 
@@ -388,7 +388,7 @@ def test_stated_variances_are_the_oracles_on_average(key: str, tmp_path: Path) -
     rows.weigh(true @ matrix)
     columns = tuple(Column(p, parts) for parts in PARTS)
     study = Study(rows, tuple(np.zeros(32561, np.int64) for _ in PARTS), columns)
-    found = LocalWork(parse(all_ones(k), FLAGS, {}), study.source()).totals
+    found = LocalEvidence(parse(all_ones(k), FLAGS, {}), study.source()).totals
     place = found.column(Term())
     assert math.sqrt(found.covariances[place, place][0]) == pytest.approx(
         ORACLE[key]["expected"], abs=1e-3

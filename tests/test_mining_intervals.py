@@ -14,8 +14,8 @@ import pytest
 
 from tests.perturbed import PerturbedCounts, perturbed
 from tests.sampling import proportion_at_least
-from voile.answering.local.axes import Noise
-from voile.answering.local.joint import Joint, joint_counts
+from voile.answering.local.axes import AxisNoise
+from voile.answering.local.joint import JointCounts, joint_counts
 from voile.mining import ExactCounts, RuleLimits, find_rules
 from voile.mining.rules import (
     AssociationRule,
@@ -39,17 +39,20 @@ def schema(columns: str, size: int) -> Schema:
 # ---------------------------------------------------------------------- what is known of errors
 
 
-NOISES: list[dict[str, Noise]] = [
-    {"a": Noise(0.5), "b": Noise(0.3)},
-    {"a": Noise(0.5, np.array([0.8, 0.1, 0.1])), "b": Noise(0.9)},
-    {"a": Noise(1.0), "b": Noise(0.2, np.array([0.05, 0.95]))},
-    {"a": Noise(0.7), "b": Noise(1.0)},
-    {"a": Noise(0.1, np.array([0.98, 0.01, 0.01])), "b": Noise(0.1, np.array([0.99, 0.01]))},
+NOISES: list[dict[str, AxisNoise]] = [
+    {"a": AxisNoise(0.5), "b": AxisNoise(0.3)},
+    {"a": AxisNoise(0.5, np.array([0.8, 0.1, 0.1])), "b": AxisNoise(0.9)},
+    {"a": AxisNoise(1.0), "b": AxisNoise(0.2, np.array([0.05, 0.95]))},
+    {"a": AxisNoise(0.7), "b": AxisNoise(1.0)},
+    {
+        "a": AxisNoise(0.1, np.array([0.98, 0.01, 0.01])),
+        "b": AxisNoise(0.1, np.array([0.99, 0.01])),
+    },
 ]
 
 
 @pytest.mark.parametrize("noise", NOISES)
-def test_bounds_of_errors_are_those_of_the_whole_matrix(noise: dict[str, Noise]) -> None:
+def test_bounds_of_errors_are_those_of_the_whole_matrix(noise: dict[str, AxisNoise]) -> None:
     """Every seen and every true combination of values is listed; nothing is factored."""
     rng = np.random.default_rng(2)
     codes = {"a": rng.integers(0, 3, 40), "b": rng.integers(0, 2, 40)}
@@ -82,10 +85,10 @@ def test_bounds_of_errors_are_those_of_the_whole_matrix(noise: dict[str, Noise])
 def test_what_nobody_perturbed_is_known() -> None:
     codes = {"a": np.array([0, 0, 1, 2]), "b": np.array([0, 1, 1, 1])}
     cells = {"a": np.arange(3), "b": np.zeros(2, np.int64)}
-    found = joint_counts(codes, cells, {"a": Noise(1.0), "b": Noise(0.4)}, 4, "inversion")
+    found = joint_counts(codes, cells, {"a": AxisNoise(1.0), "b": AxisNoise(0.4)}, 4, "inversion")
     assert found.counts.ravel().tolist() == pytest.approx([2, 1, 1])
     assert found.stderr.tolist() == found.deviation(0.05).tolist() == [[0], [0], [0]]
-    assert not Joint.exact(np.array([3.0])).deviation(1e-9).any()
+    assert not JointCounts.exact(np.array([3.0])).deviation(1e-9).any()
 
 
 # ---------------------------------------------------------------------- single intervals
@@ -122,7 +125,7 @@ def test_every_support_is_covered(rows: int, retention: float) -> None:
     assert enough == (rows > 60)
 
 
-def all_confidences(counts: Any) -> tuple[Joint, Joint, Joint]:
+def all_confidences(counts: Any) -> tuple[JointCounts, JointCounts, JointCounts]:
     """Of the rules a, b → c for all values: both sides, the left and not the right, the left."""
     left = {name: EVERY[name] for name in "ab"}
     whole = counts.joint_counts(left, "inversion")
@@ -131,9 +134,9 @@ def all_confidences(counts: Any) -> tuple[Joint, Joint, Joint]:
         for c in EVERY["c"]
     ]
     cells = list(product(range(4), range(4)))
-    both, rest = (Joint.stacked([t.at((*cell, side)) for t in tables for cell in cells])
+    both, rest = (JointCounts.stacked([t.at((*cell, side)) for t in tables for cell in cells])
                   for side in (1, 0))  # fmt: skip
-    return both, rest, Joint.stacked([whole.at(cell) for _ in tables for cell in cells])
+    return both, rest, JointCounts.stacked([whole.at(cell) for _ in tables for cell in cells])
 
 
 def confidences_held(rows: int, retention: float, believed: float, trials: int) -> Any:
@@ -162,10 +165,12 @@ def test_confidences_by_a_wrong_retention_are_not_covered() -> None:
 # ---------------------------------------------------------------------- formulas
 
 
-def normal_sums(values: list[float], variances: list[float]) -> tuple[Joint, Joint, Joint]:
+def normal_sums(
+    values: list[float], variances: list[float]
+) -> tuple[JointCounts, JointCounts, JointCounts]:
     """Sums of so many rows that one of them does nothing."""
     part, rest, whole = (
-        Joint(*(np.array([x]) for x in (v, v, s + v, 0.0, 1e9)))
+        JointCounts(*(np.array([x]) for x in (v, v, s + v, 0.0, 1e9)))
         for v, s in zip(values, variances, strict=True)
     )
     return part, rest, whole

@@ -25,7 +25,7 @@ import pytest
 import voile
 from voile import datasets
 from voile.cli.common import split_names
-from voile.engines import open_rows, parquet
+from voile.engines import open_rows
 from voile.errors import (
     PromiseError,
     ReleaseError,
@@ -35,6 +35,7 @@ from voile.errors import (
     VoileError,
     in_shell,
 )
+from voile.kinds import parquet
 from voile.kinds.registry import manifest_schema
 from voile.kinds.views.view import check_noise
 from voile.mechanisms import AlphaBeta
@@ -203,7 +204,7 @@ def test_secret_keys_differ_and_simulations_are_marked() -> None:
 def test_many_ranges_and_files_have_the_same_law(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = voile.publish(ADULT, simulate_seed=1)
     monkeypatch.setattr("voile.kinds.views.view.RANGE_ROWS", 2**15)
-    monkeypatch.setattr("voile.engines.parquet.ROW_GROUP", 1000)
+    monkeypatch.setattr("voile.kinds.parquet.ROW_GROUP", 1000)
     cut = voile.publish(ADULT, simulate_seed=1)
     assert len([f for f in cut.manifest.files if f.rows is not None]) > 5
     voile.verify(cut.path)

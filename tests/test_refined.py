@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import voile
-from voile.answering.refined import adding_up
+from voile.answering.views.refined import adding_up
 from voile.engines import read_all
 from voile.query import DomainSums, parse
 from voile.query.predicate import Term

@@ -24,12 +24,13 @@ import pytest
 
 import voile
 from tests.sqlfiles import PEOPLE, TABLES, Case, as_table, cases, people, view_of
-from voile.answering import Source, answer
+from voile.answering.views.evidence import answer
+from voile.answering.views.source import ViewSource
 from voile.engines import open_rows
-from voile.engines.parquet import write_part
 from voile.engines.rows import ReleaseRows
 from voile.errors import QueryError
 from voile.estimate import Answer, Estimate
+from voile.kinds.parquet import write_part
 from voile.mechanisms import AlphaBeta
 from voile.query import DomainSums, parse
 from voile.query.bind import Tables
@@ -61,7 +62,7 @@ class Exact:
     """A table, and a view that holds just its rows."""
 
     schema: Schema
-    source: Source
+    source: ViewSource
     tables: Tables
     truth: duckdb.DuckDBPyConnection
 
@@ -72,7 +73,7 @@ class Exact:
 
 def exact(schema: Schema, view: ReleaseRows, name: str, table: Any) -> Exact:
     columns = {other: view.add_table(other, own) for other, own in TABLES.items()}
-    source = Source(view, DomainSums(schema, view.domain), AlphaBeta(1.0, 0.0))
+    source = ViewSource(view, DomainSums(schema, view.domain), AlphaBeta(1.0, 0.0))
     truth = duckdb.connect()
     truth.register("given", table)
     # Integers as wide as the view's, so that both overflow alike.

@@ -1,7 +1,8 @@
-"""Files that are either whole or not there: written beside, then renamed."""
+"""Files that are either whole or not there: written beside, then renamed; durable, and digested."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 from contextlib import suppress
 from pathlib import Path
@@ -32,3 +33,18 @@ def write_whole(path: Path, content: bytes, *, overwrite: bool = True) -> Path:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
     return path
+
+
+def sha256(path: Path) -> str:
+    """The digest of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sync(path: Path) -> None:
+    """Make a file or folder durable before anything refers to it."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -154,7 +154,7 @@ ONE = Affine(1.0)
 
 
 @dataclass(frozen=True)
-class Ratio:
+class AffineRatio:
     """Affine over affine: sums, averages, shares, and what is made of them by constants."""
 
     top: Affine
@@ -165,12 +165,12 @@ class Ratio:
         return self.top.constant if simple else None
 
 
-def as_ratio(formula: Formula) -> Ratio | None:
+def as_ratio(formula: Formula) -> AffineRatio | None:
     """The formula as a ratio of affine ones, if it is one."""
     if isinstance(formula, Number):
-        return Ratio(Affine(formula.value))
+        return AffineRatio(Affine(formula.value))
     if isinstance(formula, Total):
-        return Ratio(Affine(0.0, ((formula.term, 1.0),)))
+        return AffineRatio(Affine(0.0, ((formula.term, 1.0),)))
     if isinstance(formula, Quantile):
         return None
     if formula.name == "nullif" and formula.args[1] == Number(0.0):
@@ -181,9 +181,9 @@ def as_ratio(formula: Formula) -> Ratio | None:
     return _combined(formula.name, [arg for arg in args if arg])
 
 
-def _combined(name: str, args: list[Ratio]) -> Ratio | None:
+def _combined(name: str, args: list[AffineRatio]) -> AffineRatio | None:
     if name == "neg":
-        return Ratio(args[0].top.times(-1), args[0].bottom)
+        return AffineRatio(args[0].top.times(-1), args[0].bottom)
     if name not in ("+", "-", "*", "/"):
         return None
     left, right = args
@@ -194,25 +194,25 @@ def _combined(name: str, args: list[Ratio]) -> Ratio | None:
     return _quotient(left, right)
 
 
-def _sum(left: Ratio, right: Ratio, sign: float) -> Ratio | None:
+def _sum(left: AffineRatio, right: AffineRatio, sign: float) -> AffineRatio | None:
     if left.bottom == right.bottom:
-        return Ratio(left.top.plus(right.top, sign), left.bottom)
+        return AffineRatio(left.top.plus(right.top, sign), left.bottom)
     if (constant := right.as_constant()) is not None:
-        return Ratio(left.top.plus(left.bottom, sign * constant), left.bottom)
+        return AffineRatio(left.top.plus(left.bottom, sign * constant), left.bottom)
     if (constant := left.as_constant()) is not None:
-        return Ratio(right.bottom.times(constant).plus(right.top, sign), right.bottom)
+        return AffineRatio(right.bottom.times(constant).plus(right.top, sign), right.bottom)
     return None
 
 
-def _scaled(ratio: Ratio, factor: float | None) -> Ratio | None:
-    return None if factor is None else Ratio(ratio.top.times(factor), ratio.bottom)
+def _scaled(ratio: AffineRatio, factor: float | None) -> AffineRatio | None:
+    return None if factor is None else AffineRatio(ratio.top.times(factor), ratio.bottom)
 
 
-def _quotient(left: Ratio, right: Ratio) -> Ratio | None:
+def _quotient(left: AffineRatio, right: AffineRatio) -> AffineRatio | None:
     if (constant := right.as_constant()) is not None:
         return _scaled(left, 1 / constant) if constant else None
     if left.bottom == right.bottom:
-        return Ratio(left.top, right.top)
+        return AffineRatio(left.top, right.top)
     if right.bottom == ONE and (constant := left.as_constant()) is not None:
-        return Ratio(Affine(constant), right.top)
+        return AffineRatio(Affine(constant), right.top)
     return None

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from statistics import NormalDist
@@ -21,7 +21,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from voile.answering.arithmetic import Affine, Dual, Ratio, as_ratio, evaluate, round_to
+from voile.answering.arithmetic import Affine, AffineRatio, Dual, as_ratio, evaluate, round_to
 from voile.arrays import Floats
 from voile.query.formula import Call, Formula, Number, Quantile, Total, leaves
 from voile.query.predicate import Term, conjuncts, present
@@ -40,16 +40,45 @@ APPROXIMATE = (
 )
 
 
+@dataclass(frozen=True, eq=False)
+class Certain:
+    """For each group, what no data lie beyond that agree with the release."""
+
+    low: Floats
+    """Unknown, as `high` is, where no row can be in the group."""
+    high: Floats
+    tight: bool = True
+    """Whether it is known that some data reach both ends, in every group."""
+
+    @property
+    def sides(self) -> tuple[Floats, Floats]:
+        return self.low, self.high
+
+    def rounded(self, digits: float) -> Certain:
+        return Certain(round_to(self.low, digits), round_to(self.high, digits), self.tight)
+
+    def cut_to(self, other: Certain) -> Certain:
+        """Between the ends of both."""
+        low, high = np.maximum(self.low, other.low), np.minimum(self.high, other.high)
+        return Certain(low, high, self.tight or other.tight)
+
+
 @dataclass(frozen=True)
-class Column:
+class EstimatedColumn:
     """What was estimated, for each group."""
 
     value: Floats
     stderr: Floats
     interval: Intervals
     covers: str = VALID
-    certain: tuple[Floats, Floats] | None = None
+    certain: Certain | None = None
     """Beyond which no table lies that agrees with the release, where that is known."""
+    plain: EstimatedColumn | None = None
+    """The same without a model of the table, where one refined it."""
+
+    @property
+    def without_model(self) -> EstimatedColumn:
+        return self.plain or self
 
 
 @dataclass(frozen=True)
@@ -114,16 +143,28 @@ class Formulas(ABC):
         """What those by the delta method do."""
         return APPROXIMATE
 
-    def values(self, quantiles: dict[Quantile, Floats]) -> Callable[[Formula], Dual]:
+    def values(self, quantiles: Mapping[Quantile, Floats]) -> Callable[[Formula], Dual]:
         order = self.order
         named = {term: self.estimates[:, i] for i, term in enumerate(order)}
         count = len(self.estimates)
         return lambda formula: evaluate(formula, named, quantiles, order, count)
 
+    def slopes(self, formula: Formula) -> tuple[tuple[Term, ...], Floats]:
+        """The terms of a formula, and its derivative by each of them: (groups, terms)."""
+        used = terms_of(formula)
+        slope = self.values({})(formula).slope
+        return used, slope[:, [self.order.index(term) for term in used]]
+
+    def spread_out(self, used: tuple[Term, ...], slope: Floats) -> Floats:
+        """Slopes of some terms as slopes of all, in their order."""
+        whole = np.zeros((len(slope), len(self.order)))
+        whole[:, [self.order.index(term) for term in used]] = slope
+        return whole
+
     # ------------------------------------------------------------------ one column
 
     @np.errstate(all="ignore")
-    def column(self, formula: Formula) -> Column:
+    def column(self, formula: Formula) -> EstimatedColumn:
         """The estimate of a formula of totals."""
         if isinstance(formula, Call) and formula.name == "round":
             assert isinstance(formula.args[1], Number)  # noqa: S101  (the parser sees to it)
@@ -135,7 +176,9 @@ class Formulas(ABC):
             stderr = np.where(np.isnan(dual.value), np.nan, 0.0)
         ratio = as_ratio(formula)
         if ratio is None:
-            return Column(dual.value, stderr, normal(dual.value, stderr), self.approximates)
+            return EstimatedColumn(
+                dual.value, stderr, normal(dual.value, stderr), self.approximates
+            )
         if ratio.bottom.is_constant:
             return self._linear(
                 ratio.top.times(1 / ratio.bottom.constant), dual.value, stderr, used
@@ -145,9 +188,11 @@ class Formulas(ABC):
         # Beyond the range of the values a standard error says nothing.
         stderr = np.where(stderr > high - low, np.nan, stderr)
         value = self._sensible(ratio, dual.value)
-        return Column(value, np.where(np.isnan(value), np.nan, stderr), interval, self.covers)
+        return EstimatedColumn(
+            value, np.where(np.isnan(value), np.nan, stderr), interval, self.covers
+        )
 
-    def _sensible(self, ratio: Ratio, value: Floats) -> Floats:
+    def _sensible(self, ratio: AffineRatio, value: Floats) -> Floats:
         """An average of no rows is unknown, and one of few rows still lies among the values."""
         if any(term.values or factor < 0 for term, factor in ratio.bottom.parts):
             return value
@@ -157,11 +202,11 @@ class Formulas(ABC):
 
     def _linear(
         self, form: Affine, value: Floats, stderr: Floats, used: tuple[Term, ...]
-    ) -> Column:
+    ) -> EstimatedColumn:
         if len(form.parts) == 1 and not form.parts[0][0].values:
             ((term, factor),) = form.parts
             if exact := self.count_interval(term, factor, form.constant):
-                return Column(value, stderr, lru_cache(8)(exact), self.law_covers)
+                return EstimatedColumn(value, stderr, lru_cache(8)(exact), self.law_covers)
         slope = np.broadcast_to(form.row(used), (len(value), len(used)))
 
         ends = self._least(form), self.most(form)
@@ -170,7 +215,7 @@ class Formulas(ABC):
             off = self.deviation(used, slope, 1 - confidence)
             return np.clip(value - off, *ends), np.clip(value + off, *ends)
 
-        return Column(value, stderr, lru_cache(8)(interval), self.covers)
+        return EstimatedColumn(value, stderr, lru_cache(8)(interval), self.covers)
 
     def _least(self, form: Affine) -> float:
         """A sum of what is never negative is never negative."""
@@ -190,7 +235,7 @@ class Formulas(ABC):
     # ------------------------------------------------------------------ ratios
 
     def _fieller(
-        self, ratio: Ratio, used: tuple[Term, ...], confidence: float
+        self, ratio: AffineRatio, used: tuple[Term, ...], confidence: float
     ) -> tuple[Floats, Floats]:
         top, bottom = ratio.top.row(used), ratio.bottom.row(used)
         estimates = self.estimates[:, [self.order.index(term) for term in used]]
@@ -219,7 +264,7 @@ class Formulas(ABC):
             np.where(nothing, np.nan, np.clip(high, *known)),
         )
 
-    def known_range(self, ratio: Ratio) -> tuple[float, float]:
+    def known_range(self, ratio: AffineRatio) -> tuple[float, float]:
         """An average lies among the values averaged, a share between 0 and 1."""
         everything = (-math.inf, math.inf)
         if len(ratio.bottom.parts) != 1 or ratio.top.constant or ratio.bottom.constant:
@@ -278,6 +323,25 @@ def averages(top: Term, bottom: Term) -> bool:
     return bool(there) and has <= wanted and there <= wanted
 
 
+def largest_count(form: Affine, rows: int) -> float:
+    """What a multiple of a count cannot exceed, if no count exceeds `rows`."""
+    if len(form.parts) != 1 or form.parts[0][0].values or form.parts[0][1] < 0:
+        return math.inf
+    return form.constant + form.parts[0][1] * rows
+
+
+def deviation_of_sum(spread: Floats, part: Floats, bound: Floats, miss: float) -> Floats:
+    """How far a sum of independent numbers may be off, from its standard error.
+
+    The normal deviation where no row matters much: b·max(1, z²/2) ≤ σ, with b (`part`) the most of
+    one row; wider by b/2, for totals move in steps. Otherwise `bound`, if that is wider.
+    """
+    z = -NormalDist().inv_cdf(miss / 2)
+    normal = z * spread + part / 2
+    few = max(1.0, z**2 / 2) * part > spread
+    return np.where(few, np.maximum(bound, normal), normal)
+
+
 def normal(value: Floats, stderr: Floats) -> Intervals:
     @np.errstate(all="ignore")
     def interval(confidence: float) -> tuple[Floats, Floats]:
@@ -294,9 +358,9 @@ def half_width(interval: Intervals) -> Floats:
     return (high - low) / (2 * NormalDist().inv_cdf(0.975))
 
 
-def rounded(column: Column, digits: float) -> Column:
+def rounded(column: EstimatedColumn, digits: float) -> EstimatedColumn:
     def interval(confidence: float) -> tuple[Floats, Floats]:
         low, high = column.interval(confidence)
         return round_to(low, digits), round_to(high, digits)
 
-    return Column(round_to(column.value, digits), column.stderr, interval, column.covers)
+    return EstimatedColumn(round_to(column.value, digits), column.stderr, interval, column.covers)

@@ -14,7 +14,7 @@ from functools import lru_cache
 import numpy as np
 
 from voile.answering.arithmetic import round_to
-from voile.answering.columns import APPROXIMATE, VALID, Column, half_width
+from voile.answering.columns import APPROXIMATE, VALID, EstimatedColumn, half_width
 from voile.arrays import Floats
 from voile.query.formula import Call, Formula, Number, Quantile, leaves
 
@@ -25,9 +25,11 @@ def has_quantile(formula: Formula) -> bool:
     return any(isinstance(leaf, Quantile) for leaf in leaves(formula))
 
 
-def mixed_column(formula: Formula, value: Floats, column: Callable[[Formula], Column]) -> Column:
+def mixed_column(
+    formula: Formula, value: Floats, column: Callable[[Formula], EstimatedColumn]
+) -> EstimatedColumn:
     """The column of a formula, given its values and the columns of its parts."""
-    parts: dict[Formula, Column] = {leaf: column(leaf) for leaf in leaves(formula)}
+    parts: dict[Formula, EstimatedColumn] = {leaf: column(leaf) for leaf in leaves(formula)}
 
     @lru_cache(8)
     @np.errstate(all="ignore")
@@ -39,7 +41,7 @@ def mixed_column(formula: Formula, value: Floats, column: Callable[[Formula], Co
 
     stderr = half_width(interval)
     valid = all(part.covers == VALID for part in parts.values())
-    return Column(value, stderr, interval, VALID if valid else APPROXIMATE)
+    return EstimatedColumn(value, stderr, interval, VALID if valid else APPROXIMATE)
 
 
 def bounds(formula: Formula, ends: Mapping[Formula, Ends], count: int) -> Ends:

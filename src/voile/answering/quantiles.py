@@ -12,130 +12,95 @@ first of the two Z > −p, below the second Z < 1 − p.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from statistics import NormalDist
-from typing import Any
 
 import numpy as np
 
-from voile.answering.columns import VALID, Column, half_width
-from voile.answering.estimator import SPENT_ON_SAMPLING, Mechanism, noiseless
-from voile.answering.source import Model, Source
-from voile.answering.totals import Groups, hashable, scattered
+from voile.answering.columns import EstimatedColumn, Flags, Intervals, half_width
 from voile.arrays import Floats
 from voile.errors import QueryError
 from voile.query.formula import Quantile
-from voile.query.predicate import Expression, Predicate, Term, both
-from voile.query.rows import SCORE, SPREAD, WeightedTerm
-
-MOST_CELLS = 20_000_000
-SPENT_TWICE = 1.1
-"""Two values are judged, each on one side; what the bounds of a variance cost is paid twice."""
+from voile.query.predicate import wording
 
 
-@dataclass(frozen=True)
-class Distribution:
-    """For each group and each value in increasing order, rows of the view and tuples of D."""
+@dataclass(frozen=True, eq=False)
+class Cumulated:
+    """For some groups and each value in increasing order: rows, Z, and how far Z may be off."""
 
     values: Floats
-    view: Floats
-    domain: Floats
-    error: Floats
-    spread: Floats
-    """As `domain`, weighted by the variance of each tuple's noise."""
-    codes: tuple[Any, ...] = ()
-    """Of every group with every value, among the keys of the domain."""
+    counts: Floats
+    """(groups, values): estimates of the rows that have the value."""
+    z: Floats
+    """(groups, values)"""
+    deviation: Callable[[float], Floats]
+    """(groups, values), by the chance to miss."""
 
 
 def quantile_column(
-    asked: Quantile,
-    where: Predicate | None,
-    groups: Sequence[Expression],
-    listed: Groups,
-    source: Source,
-) -> Column:
-    mechanism = source.mechanism
-    found = distribution(asked, where, groups, listed, source)
-    total = mechanism.total(found.view, found.domain)
-    value = np.array([point(counts, found.values, asked) for counts in total])
+    asked: Quantile, found: Sequence[Cumulated], covers: str, *, exact: bool = False
+) -> EstimatedColumn:
+    """The quantile of each group, the groups one after the other; `exact`: Z is the truth."""
+    value = np.array(
+        [point(counts, some.values, asked) for some in found for counts in some.counts]
+    )
 
     @lru_cache(8)
     def interval(confidence: float) -> tuple[Floats, Floats]:
-        if noiseless(mechanism) and not found.error.any():
+        if exact or not found:
             return value, value
-        return woodruff(found, mechanism, asked.share, 1 - confidence, asked.interpolated)
+        ends = [woodruff(some, asked, 1 - confidence) for some in found]
+        low, high = (np.concatenate(sides) for sides in zip(*ends, strict=True))
+        return low, high
 
-    return Column(value, half_width(interval), interval, VALID)
+    return estimated_quantile(value, interval, covers)
 
 
-def distribution(
-    asked: Quantile,
-    where: Predicate | None,
-    groups: Sequence[Expression],
-    listed: Groups,
-    source: Source,
-) -> Distribution:
-    """The counts of every value in every group, on both sides."""
-    passing = both(where, asked.predicate)
-    keys = [*groups, asked.value]
-    rows, domain, shape = source.engine, source.domain, source.shape
-    weights = [SCORE, SPREAD] if rows.scored else [""]
-    seen = rows.sums(passing, keys, [WeightedTerm(Term(), weight) for weight in weights])
-    (expected,) = domain.sums([Term(passing)], keys)
-    known = [k for k in expected.keys[-1] if k is not None and not _unordered(k)]
-    order = sorted(range(len(known)), key=lambda i: known[i])
-    if len(listed) * len(known) > MOST_CELLS:
+def estimated_quantile(value: Floats, interval: Intervals, covers: str) -> EstimatedColumn:
+    """A quantile has no variance of its own: its standard error is that of a normal interval."""
+    return EstimatedColumn(value, half_width(interval), interval, covers)
+
+
+def unknown_quantiles(groups: int, covers: str) -> EstimatedColumn:
+    """Of groups in which no row can have a value."""
+    unknown = np.full(groups, np.nan)
+    return EstimatedColumn(unknown, unknown, lambda _: (unknown, unknown), covers)
+
+
+def check_values(number: int, most: int, asked: Quantile, source: str) -> None:
+    """Where every value costs work: refuse more than `most`."""
+    if number > most:
         raise QueryError(
-            f"a quantile over {len(known):,} values in {len(listed):,} groups is too much",
-            hint="ask for fewer groups",
+            f"a quantile over {number:,} values is too much from {source}",
+            hint=f"round it to at most {most:,}, as in median(round({wording(asked.value)}))",
         )
-    places = {hashable(k): i for i, k in enumerate(expected.keys[-1])}
-    value_codes = np.array([places[hashable(known[i])] for i in order], dtype=np.int64)
-    codes = _crossed(listed, value_codes)
-    view, _ = scattered(seen, codes, expected)  # rows whose value is NULL have no place
-    mean = domain.sums([Term(passing)], keys, shape.mean)[0] if shape else expected
-    noise = domain.sums([Term(passing)], keys, shape.variance)[0] if shape else expected
-    spread = noise.at(codes) + (view[:, 1] if rows.scored else 0.0)
-    size = (len(listed), len(value_codes))
-    return Distribution(
-        values=np.array([float(known[i]) for i in order]),
-        view=view[:, 0].reshape(size),
-        domain=mean.at(codes).reshape(size),
-        error=mean.errors_at(codes).reshape(size),
-        spread=spread.reshape(size),
-        codes=codes,
-    )
 
 
-def refined_quantiles(
-    asked: Quantile,
-    where: Predicate | None,
-    groups: Sequence[Expression],
-    listed: Groups,
-    source: Source,
-    model: Model,
-) -> Floats:
-    """Quantiles of counts that are weighed against the model's, value by value."""
-    found = distribution(asked, where, groups, listed, source)
-    term = Term(both(where, asked.predicate))
-    (expected,) = source.domain.sums([term], [*groups, asked.value], model.weights)
-    plain = source.mechanism.total(found.view, found.domain).ravel()
-    variance = source.mechanism.variance(np.maximum(plain, 0.0), found.spread.ravel())
-    counts, _ = model.error.combine(plain, variance, model.rows * expected.at(found.codes))
-    rows = counts.reshape(found.view.shape)
-    return np.array([point(row, found.values, asked) for row in rows])
+@np.errstate(all="ignore")
+def woodruff(found: Cumulated, asked: Quantile, miss: float) -> tuple[Floats, Floats]:
+    """The values that can be the quantile, from the first to the last, for each group."""
+    if not len(found.values):
+        unknown = np.full(len(found.z), np.nan)
+        return unknown, unknown
+    share = asked.share
+    under, over = (share, 1 - share) if asked.interpolated else (0.0, 0.0)
+    off = found.deviation(miss)
+    low = first_where(found.z >= -off - under, found.values)
+    return low, np.maximum(low, first_above(found.z < off + over, found.values))
 
 
-def _unordered(key: Any) -> bool:
-    return isinstance(key, float) and math.isnan(key)
+def first_where(holds: Flags, values: Floats) -> Floats:
+    """The first value of each group for which something holds, or the last of all."""
+    places = np.where(holds.any(axis=1), holds.argmax(axis=1), len(values) - 1)
+    return values[places]
 
 
-def _crossed(listed: Groups, values: Any) -> tuple[Any, ...]:
-    """Codes of every group with every value."""
-    repeated = [np.repeat(code, len(values)) for code in listed.codes]
-    return (*repeated, np.tile(values, len(listed)))
+def first_above(low: Flags, values: Floats) -> Floats:
+    """The value after the last of which something holds, or the last of all."""
+    last = len(values) - 1
+    after = np.where(low.any(axis=1), last - low[:, ::-1].argmax(axis=1) + 1, 0)
+    return values[np.minimum(after, last)]
 
 
 def point(counts: Floats, values: Floats, asked: Quantile) -> float:
@@ -172,48 +137,3 @@ def increasing(sums: Floats) -> Floats:
             sizes[-2:] = [size]
     pooled: Floats = np.maximum(np.repeat(means, sizes), 0.0)
     return pooled
-
-
-@np.errstate(all="ignore")
-def woodruff(
-    found: Distribution,
-    mechanism: Mechanism,
-    share: float,
-    miss: float,
-    interpolated: bool = False,
-) -> tuple[Floats, Floats]:
-    """The ends of the interval of each group."""
-    under, over = (share, 1 - share) if interpolated else (0.0, 0.0)
-    below_view, below_domain = np.cumsum(found.view, axis=1), np.cumsum(found.domain, axis=1)
-    below_spread = np.cumsum(found.spread, axis=1)
-    all_view, all_domain = below_view[:, -1:], below_domain[:, -1:]
-    z = mechanism.total(below_view - share * all_view, below_domain - share * all_domain)
-    largest = np.full(z.shape, max(share, 1 - share))
-    spent = SPENT_ON_SAMPLING * miss if found.error.any() else 0.0
-    off = mechanism.deviation(
-        squares(below_view, all_view, share),
-        squares(below_domain, all_domain, share),
-        squares(below_spread, below_spread[:, -1:], share),
-        largest,
-        miss / SPENT_TWICE - spent,
-    )
-    if spent:
-        # As if the errors of all values agreed, below v and in the total.
-        error = np.cumsum(found.error, axis=1)
-        error = error + share * error[:, -1:]
-        off = off - NormalDist().inv_cdf(spent / 2) * mechanism.domain_share(error)
-    low, high = np.full(len(z), np.nan), np.full(len(z), np.nan)
-    for i in range(len(z)):
-        if not len(found.values):
-            continue
-        possible, too_low = z[i] >= -off[i] - under, z[i] < off[i] + over
-        low[i] = found.values[np.argmax(possible)] if possible.any() else found.values[-1]
-        last = np.flatnonzero(too_low)
-        after = min(last[-1] + 1, len(found.values) - 1) if len(last) else 0
-        high[i] = found.values[after]
-    return low, np.maximum(low, high)
-
-
-def squares(below: Floats, everything: Floats, share: float) -> Floats:
-    """Σ (1[x ≤ v] − p)²."""
-    return (1 - share) ** 2 * below + share**2 * (everything - below)

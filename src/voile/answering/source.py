@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voile.answering.estimator import Mechanism
-from voile.answering.totals import Shape
-from voile.engines.rows import PublicDomain, ReleaseRows
+from voile.engines.rows import PublicDomain
 from voile.errors import QueryError
-from voile.estimate import Bound
-from voile.query.domain import DomainSums, Weights
+from voile.query.domain import DomainSums
 from voile.query.predicate import Atom, Expression, Predicate, Term, conjuncts, wording
 from voile.query.query import Query
 from voile.query.text import refusal
 from voile.query.value_types import ValueType
-from voile.refine import ErrorModel
 
 LARGEST = 1e70
 """Values up to this; the fourth powers of larger ones, which errors are made of, overflow."""
 
 
-class Listing(Protocol):
+class DomainSource(Protocol):
     """Where expressions can be computed on the public domain."""
 
     @property
@@ -34,33 +29,6 @@ class Listing(Protocol):
 
     @property
     def domain(self) -> DomainSums: ...
-
-
-@dataclass(frozen=True)
-class Source:
-    """Everything that an answer is computed from."""
-
-    engine: ReleaseRows
-    domain: DomainSums
-    mechanism: Mechanism
-    rows: int | None = None
-    """The number of records of the table, where that is public."""
-    bound: Bound | None = None
-    shape: Shape | None = None
-    """How the noise differs over the domain, where it does."""
-    model: Model | None = None
-    """What estimates are refined with, where that is wanted."""
-
-
-@dataclass(frozen=True)
-class Model:
-    """A model of the table, fitted to the same view."""
-
-    rows: float
-    weights: Weights
-    error: ErrorModel
-    left_out: frozenset[str]
-    """Attributes that it knows nothing about."""
 
 
 def check(query: Query, engine: PublicDomain) -> None:
@@ -103,7 +71,7 @@ def types(sql: str, parts: Sequence[Expression], engine: PublicDomain) -> list[V
 
 
 def weight_range(
-    term: Term, where: Predicate | None, source: Listing, sql: str = ""
+    term: Term, where: Predicate | None, source: DomainSource, sql: str = ""
 ) -> tuple[float, float]:
     """Between which numbers a term's weight lies on the rows that count."""
     low, high = 1.0, 1.0
@@ -120,7 +88,7 @@ def parts_of(predicate: Predicate | None) -> tuple[Predicate, ...]:
 
 
 def value_range(
-    value: Expression, parts: list[Predicate], source: Listing, sql: str = ""
+    value: Expression, parts: list[Predicate], source: DomainSource, sql: str = ""
 ) -> tuple[float, float]:
     """The smallest and largest value on the tuples that pass the conditions on the same columns."""
     if not source.domain.lists(value.attributes):

@@ -25,7 +25,7 @@ ALL_GROUPS = 50_000
 
 
 @dataclass(frozen=True)
-class Groups:
+class ListedGroups:
     """The groups of an answer: the keys of each, and their places among the domain's keys."""
 
     keys: tuple[tuple[Any, ...], ...]
@@ -40,7 +40,7 @@ class Groups:
 
 
 @dataclass(frozen=True)
-class Shape:
+class NoiseShape:
     """The mean and the variance of the noise on each tuple, where they are not the same on all."""
 
     mean: Weights
@@ -51,7 +51,7 @@ class Shape:
 class Totals:
     """For each group, sums over the view and the domain of each term and of products of terms."""
 
-    groups: Groups
+    groups: ListedGroups
     terms: tuple[Term, ...]
     view: Floats
     domain: Floats
@@ -87,7 +87,7 @@ def totals(
     terms: tuple[Term, ...],
     rows: Rows,
     domain: DomainSums,
-    shape: Shape | None = None,
+    shape: NoiseShape | None = None,
 ) -> Totals:
     """Count everything: one query on the rows, one call for the domain."""
     everyone = Term()
@@ -171,7 +171,7 @@ def _group_keys(part: RowSums) -> list[tuple[Any, ...]]:
 # ---------------------------------------------------------------------- groups
 
 
-def listing(seen: RowSums, expected: GroupedSum, width: int) -> Groups:
+def listing(seen: RowSums, expected: GroupedSum, width: int) -> ListedGroups:
     """Which groups to answer for.
 
     All that the domain allows: to list only those that occur in the view would favour the ones
@@ -179,7 +179,7 @@ def listing(seen: RowSums, expected: GroupedSum, width: int) -> Groups:
     those that occur are listed, and the answer says so.
     """
     if not width:
-        return Groups(((),), (), 1, complete=True)
+        return ListedGroups(((),), (), 1, complete=True)
     sizes = [len(keys) for keys in expected.keys]
     if math.prod(sizes) <= ALL_GROUPS:
         places = np.unravel_index(np.arange(math.prod(sizes)), sizes)
@@ -194,7 +194,7 @@ def listing(seen: RowSums, expected: GroupedSum, width: int) -> Groups:
         codes = tuple(c[order] for c in codes)
     columns = [[keys[c] for c in code] for keys, code in zip(expected.keys, codes, strict=True)]
     keys = tuple(zip(*columns, strict=True))
-    return Groups(keys, codes, len(keys) if complete else math.prod(sizes), complete)
+    return ListedGroups(keys, codes, len(keys) if complete else math.prod(sizes), complete)
 
 
 def row_codes(seen: RowSums, expected: GroupedSum) -> tuple[Ints, ...]:
@@ -217,7 +217,7 @@ def hashable(key: Any) -> Any:
     return "not a number" if isinstance(key, float) and math.isnan(key) else key
 
 
-def place_rows(seen: RowSums, groups: Groups, expected: GroupedSum) -> Floats:
+def place_rows(seen: RowSums, groups: ListedGroups, expected: GroupedSum) -> Floats:
     """The view's sums in the order of the groups, 0 for a group without rows."""
     if not groups.codes:
         return seen.sums
@@ -248,7 +248,7 @@ def scattered(
     return placed, found
 
 
-def domain_columns(sums: Sequence[GroupedSum], groups: Groups) -> tuple[Floats, Floats]:
+def domain_columns(sums: Sequence[GroupedSum], groups: ListedGroups) -> tuple[Floats, Floats]:
     if not groups.codes:
         return (
             np.array([[float(s.total) for s in sums]]),

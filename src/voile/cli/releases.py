@@ -129,8 +129,9 @@ def explain(
     """Show how an estimate comes about: what is counted, how, and where the error is from."""
     import voile
 
-    found = voile.open(release).explain(sql, tables=own_tables(tables), memory=memory, exact=exact)
-    show(found if as_json else None, lambda: explanation_view(found))
+    opened, mine = voile.open(release), own_tables(tables)
+    found = opened.explanation(sql, tables=mine, memory=memory, exact=exact)
+    show(found.to_dict() if as_json else None, lambda: explanation_view(found))
 
 
 @commands.command()

@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.client import Spec, Submission
-from voile.engines.parquet import sync
 from voile.errors import TableError, UsageError
+from voile.files import sync
 from voile.web.limits import RefusalError, unavailable
 
 Codes = npt.NDArray[np.int64]

@@ -20,13 +20,6 @@ ARROW = {
     "boolean": pa.bool_(),
     "date": pa.date32(),
 }
-SQL = {
-    "categorical": "VARCHAR",
-    "integer": "BIGINT",
-    "numeric": "DOUBLE",
-    "boolean": "BOOLEAN",
-    "date": "DATE",
-}
 OUTSIDE = -1
 """The code of a value that the domain does not have."""
 

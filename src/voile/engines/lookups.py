@@ -10,13 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from voile.arrays import Bools, Floats, Ints
 from voile.noise.keyed import Hashes
+from voile.query.predicate import And, Or, folded
 from voile.schema import Schema
 
 BLOCK = 2**17
@@ -31,15 +32,8 @@ class Lookup:
     table: npt.NDArray[Any]
 
 
-@dataclass(frozen=True, eq=False)
-class Joined:
-    """Conditions of which all, or any, must hold."""
-
-    word: Literal["and", "or"]
-    parts: tuple[Tree, ...]
-
-
-Tree = Lookup | Joined
+Tree = Union[Lookup, "And[Tree]", "Or[Tree]"]
+"""A condition by what it is true of."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,10 +108,11 @@ class CodedRows:
         return passing
 
     def _holds(self, tree: Tree, block: slice) -> Bools:
-        if isinstance(tree, Lookup):
-            return np.asarray(self._at(tree, block), dtype=np.bool_)
-        join = np.logical_and if tree.word == "and" else np.logical_or
-        return np.asarray(join.reduce([self._holds(part, block) for part in tree.parts]))
+        def holds(lookup: Lookup) -> Bools:
+            return np.asarray(self._at(lookup, block), dtype=np.bool_)
+
+        every, some = np.logical_and.reduce, np.logical_or.reduce
+        return np.asarray(folded(tree, holds, every, some))
 
     def _at(self, lookup: Lookup, block: slice) -> npt.NDArray[Any]:
         return lookup.table[self._places(lookup.attributes, block)]

@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from voile.engines.parquet import sha256
+from voile.files import sha256
 from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
 
 MANIFEST = "manifest.json"

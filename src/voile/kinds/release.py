@@ -22,14 +22,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
+from voile.answering.explanation import Explanation
 from voile.engines import open_rows, read_all
-from voile.engines.parquet import arrow_schema
 from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError, VoileError
 from voile.estimate import Answer, checked_confidence
 from voile.kinds.asked import MEMORY, Asked
 from voile.kinds.kind import Kind
 from voile.kinds.manifest import FORMAT, MANIFEST, PARTIAL, VERSION, Manifest
+from voile.kinds.parquet import arrow_schema
 from voile.kinds.registry import KindError, kind_of
 from voile.kinds.roles import Roles
 from voile.query import DomainSums, parse
@@ -236,6 +237,17 @@ class Release(ABC):
         exact: bool = False,
     ) -> dict[str, Any]:
         """How the estimate comes about: what was counted, how the domain was, the arithmetic."""
+        return self.explanation(sql, tables=tables, memory=memory, exact=exact).to_dict()
+
+    def explanation(
+        self,
+        sql: str,
+        *,
+        tables: Mapping[str, object] | None = None,
+        memory: int | str = MEMORY,
+        exact: bool = False,
+    ) -> Explanation:
+        """The same as `explain`, as a typed object with sections for reading."""
         asked = Asked(tables=tables or {}, memory=memory, exact=exact)
         view, columns = self._with_tables(asked.tables)
         return self._explain(parse(sql, self.schema, columns), view, asked)
@@ -248,7 +260,7 @@ class Release(ABC):
     def _answer(self, query: Query, view: ReleaseRows, asked: Asked) -> Answer: ...
 
     @abstractmethod
-    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> dict[str, Any]: ...
+    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> Explanation: ...
 
     @cached_property
     def _view(self) -> ReleaseRows:

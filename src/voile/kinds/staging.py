@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from voile.engines.parquet import sync
 from voile.errors import UsageError, VoileError, spelled
+from voile.files import sync
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, PARTIAL
 from voile.kinds.release import Release
 from voile.kinds.verification import check, check_files

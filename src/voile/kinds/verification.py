@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 
-from voile.engines.parquet import sha256
 from voile.errors import ReleaseError
+from voile.files import sha256
 from voile.kinds.manifest import MANIFEST
 from voile.kinds.release import Release
 

@@ -9,7 +9,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from voile.answering.local.joint import Joint
+from voile.answering.local.joint import JointCounts
 from voile.engines import connect
 from voile.errors import UsageError
 from voile.schema import Schema, TupleIndex
@@ -29,7 +29,7 @@ class Counts(Protocol):
     @property
     def rows(self) -> int: ...
 
-    def joint_counts(self, cells: Mapping[str, Whole], method: str = "em") -> Joint:
+    def joint_counts(self, cells: Mapping[str, Whole], method: str = "em") -> JointCounts:
         """Estimated counts over the product of the columns' bins, and how far they may be off.
 
         cells[name][code] is the bin (0, 1, …) of each code of that column's domain; the axes of
@@ -62,14 +62,14 @@ class ExactCounts:
         self,
         cells: Mapping[str, Whole],
         method: str = "em",  # noqa: ARG002  (there is nothing to reconstruct)
-    ) -> Joint:
+    ) -> JointCounts:
         shape = shape_of(cells)
         place = np.zeros(self.rows, np.int64)
         for size, (name, bins) in zip(shape, cells.items(), strict=True):
             place *= size
             place += bins[self.codes[name]]
         found = np.bincount(place, minlength=int(np.prod(shape))).reshape(shape).astype(np.float64)
-        return Joint.exact(found)
+        return JointCounts.exact(found)
 
 
 def shape_of(cells: Mapping[str, Whole]) -> tuple[int, ...]:

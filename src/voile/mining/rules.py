@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from voile.answering.columns import edge
 from voile.answering.local.estimator import deviation
-from voile.answering.local.joint import Joint
+from voile.answering.local.joint import JointCounts
 from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.mining.binning import Binning, binning
@@ -236,7 +236,7 @@ class Search:
         self.counts = counts
         self.binnings = binnings
         self.limits = limits
-        self.estimates: dict[Items, Joint] = {}
+        self.estimates: dict[Items, JointCounts] = {}
         """Of every set that may be frequent."""
 
     def count(self, length: int) -> int:
@@ -301,7 +301,7 @@ class Search:
         together = self.limits.simultaneous
         miss = miss / intervals if together else miss
         both, given, right = (
-            Joint.stacked([self.estimates[items] for items in each])
+            JointCounts.stacked([self.estimates[items] for items in each])
             for each in zip(*map(sets_of, sides), strict=True)
         )
         rest = self._rest(sides, progress)
@@ -330,7 +330,7 @@ class Search:
             lift,
         )
 
-    def _rest(self, sides: Sequence[Side], progress: Progress) -> Joint:
+    def _rest(self, sides: Sequence[Side], progress: Progress) -> JointCounts:
         """The rows that meet the conditions and not the consequent."""
         found = []
         for done, (items, item) in enumerate(sides):
@@ -340,7 +340,7 @@ class Search:
             }
             cell = tuple(int(other != item) for other in items)
             found.append(self.counts.joint_counts(cells, "inversion").at(cell))
-        return Joint.stacked(found)
+        return JointCounts.stacked(found)
 
     def _condition(self, item: Item) -> str:
         binned = self.binnings[item[0]]

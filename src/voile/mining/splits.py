@@ -15,7 +15,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from voile.answering.local.joint import Joint
+from voile.answering.local.joint import JointCounts
 from voile.arrays import Floats
 from voile.mining.binning import Binning
 from voile.mining.counts import Counts
@@ -274,14 +274,18 @@ class NodeCounts:
         """0 for a class, 1 for all others."""
         return np.not_equal(self.classes.bins, place).astype(np.int64)
 
-    def _sides(self, path: Path, split: Split, asked: Mapping[str, Whole], method: str) -> Joint:
+    def _sides(
+        self, path: Path, split: Split, asked: Mapping[str, Whole], method: str
+    ) -> JointCounts:
         """The sides come first; bins off the path, if there are any, are a third."""
         name, candidate = split.binning.name, split.binning
         side = np.where(split.chosen, 0, np.where(inside_of(path, candidate), 1, 2))
         cells = {name: side[candidate.bins], **asked}
         return self._joint(without(path, name), cells, method).at((slice(0, 2),))
 
-    def _joint(self, path: Path, asked: Mapping[str, Whole], method: str | None = None) -> Joint:
+    def _joint(
+        self, path: Path, asked: Mapping[str, Whole], method: str | None = None
+    ) -> JointCounts:
         """Counts over what is asked, of the rows that the path leads to."""
         cells = {
             name: mask[self.binnings[name].bins].astype(np.int64) for name, mask in path.items()

@@ -27,12 +27,15 @@ from voile.query.text import (
     single_select,
     too_deep,
 )
-from voile.query.text import to_sql as text_of
 from voile.schema import Schema
 
 SELECT_PARTS = {
     "expressions", "from_", "where", "group", "having", "order", "limit", "offset", "joins",
 }  # fmt: skip
+SEVERAL: dict[type[exp.Expr], str] = {
+    exp.Rollup: "rollup", exp.Cube: "cube", exp.GroupingSets: "grouping",
+}  # fmt: skip
+"""Groupings of several kinds at once, and the words that they begin with."""
 
 
 def parse(sql: str, schema: Schema, tables: Tables | None = None) -> Query:
@@ -84,9 +87,8 @@ class _Reader:
         only(self.sql, group, {"expressions", "all"})
         items = self.tree.expressions
         for tree in group.expressions:
-            if isinstance(tree, exp.Rollup | exp.Cube | exp.GroupingSets):
-                word = text_of(tree).split()[0]
-                where = last_before(self.sql, word, place(self.sql, [tree]))
+            if type(tree) in SEVERAL:
+                where = last_before(self.sql, SEVERAL[type(tree)], place(self.sql, [tree]))
                 raise refusal(self.sql, f"{short(tree)} is not answered", where,
                               INSTEAD["rollup"])  # fmt: skip
         if group.args.get("all"):
@@ -210,8 +212,7 @@ class _Reader:
         if isinstance(tree, exp.Literal | exp.Column) and not getattr(tree, "table", ""):
             tree = self._meant_by_order(tree)
         descending, first = bool(node.args.get("desc")), bool(node.args.get("nulls_first"))
-        explicit = "NULLS FIRST" in text_of(node)
-        return Order(self._source(tree), descending, first and explicit)
+        return Order(self._source(tree), descending, first)
 
     def _meant_by_order(self, tree: exp.Expr) -> exp.Expr:
         items = self.tree.expressions

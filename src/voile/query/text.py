@@ -65,10 +65,6 @@ class Dialect(DuckDB):
             """A statement that is not understood is refused; nothing is to be logged."""
 
 
-def to_sql(node: exp.Expr) -> str:
-    return node.sql(DuckDB, comments=False, unsupported_level=ErrorLevel.IGNORE)
-
-
 def written(node: exp.Expr) -> str:
     """A tree in the dialect of questions, where it has a form that means the same."""
     try:
@@ -208,7 +204,7 @@ def refusal(sql: str, message: str, start: int | None = None, hint: str = "") ->
 
 def _told(node: exp.Expr) -> str:
     try:
-        return to_sql(node)
+        return node.sql(DuckDB, comments=False, unsupported_level=ErrorLevel.IGNORE)
     except Exception:  # see written
         return node.key.upper()
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from voile.engines.lookups import Joined, Lookup, Tree
-from voile.query.predicate import And, Atom, Expression, Predicate
+from voile.engines.lookups import Lookup, Tree
+from voile.query.predicate import And, Atom, Expression, Or, Predicate
 
 Truth = npt.NDArray[np.bool_]
 Truths = Callable[[Atom], Truth]
@@ -32,24 +32,24 @@ def simplified(predicate: Predicate, truth: Truths) -> Tree:
     """Conditions on the same columns become one; And in And and Or in Or are flat."""
     if isinstance(predicate, Atom):
         return Lookup(predicate.attributes, truth(predicate))
-    word: Literal["and", "or"] = "and" if isinstance(predicate, And) else "or"
-    join = np.logical_and if word == "and" else np.logical_or
+    kind = And if isinstance(predicate, And) else Or
+    join = np.logical_and if kind is And else np.logical_or
     known: dict[tuple[str, ...], Truth] = {}
     parts: list[Tree] = []
-    for part in flat(word, [simplified(p, truth) for p in predicate.parts]):
-        if isinstance(part, Joined):
+    for part in flat(kind, [simplified(p, truth) for p in predicate.parts]):
+        if isinstance(part, And | Or):
             parts.append(part)
         elif part.attributes in known:
             known[part.attributes] = join(known[part.attributes], part.table)
         else:
             known[part.attributes] = part.table
     parts += [Lookup(names, found) for names, found in known.items()]
-    return parts[0] if len(parts) == 1 else Joined(word, tuple(parts))
+    return parts[0] if len(parts) == 1 else kind(tuple(parts))
 
 
-def flat(word: str, parts: Iterable[Tree]) -> Iterable[Tree]:
+def flat(kind: type[And[Any] | Or[Any]], parts: Iterable[Tree]) -> Iterable[Tree]:
     for part in parts:
-        if isinstance(part, Joined) and part.word == word:
+        if isinstance(part, kind):
             yield from part.parts
         else:
             yield part
@@ -61,14 +61,14 @@ def canonical_form(tree: Tree | None) -> Any:
         return TRUE
     if isinstance(tree, Lookup):
         return canonical_lookup(tree)
-    neutral, decisive = (TRUE, FALSE) if tree.word == "and" else (FALSE, TRUE)
+    word, neutral, decisive = ("and", TRUE, FALSE) if isinstance(tree, And) else ("or", FALSE, TRUE)
     inner = {json.dumps(one, ensure_ascii=False): one for one in map(canonical_form, tree.parts)}
     listed = [value for _, value in sorted(inner.items()) if value != neutral]
     if decisive in listed:
         return decisive
     if len(listed) < 2:
         return listed[0] if listed else neutral
-    return {tree.word: listed}
+    return {word: listed}
 
 
 def canonical_lookup(lookup: Lookup) -> Any:

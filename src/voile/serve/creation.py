@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import math
 import os
@@ -17,9 +16,9 @@ from typing import Any
 from voile.engines import connect
 from voile.engines.counted import read_counted, write_counted
 from voile.engines.lookups import Summand, Sums
-from voile.engines.parquet import sync
 from voile.engines.table import Table
 from voile.errors import UsageError
+from voile.files import sha256, sync
 from voile.kinds.domain import choose_schema
 from voile.privacy.interactive.promise import needed
 from voile.progress import Progress
@@ -93,7 +92,7 @@ def begin(
             noise=noise, variance=variance, anytime=anytime,
             per_person=per_person or 1, person=person,
             id_column=key, ledger=ledger, counter=outside(counter),
-            digest=file_digest(begun / TABLE),
+            digest=sha256(begun / TABLE),
         )  # fmt: skip
         setting = with_subsets(setting, subsets or {}, begun / TABLE)
         write_setting(begun, setting)
@@ -202,11 +201,6 @@ def put_in_place(begun: Path, folder: Path) -> None:
     sync(begun)
     begun.rename(folder)
     sync(folder.absolute().parent)
-
-
-def file_digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def disclosed(domain: Schema, rows: int, *, inferred: bool) -> list[str]:

@@ -20,7 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voile.answering.source import LARGEST
-from voile.answering.totals import Groups, hashable, listing, possible
+from voile.answering.totals import ListedGroups, hashable, listing, possible
 from voile.arrays import Floats, Ints
 from voile.engines import open_domain
 from voile.engines.lookups import Lookup, Tree
@@ -162,10 +162,10 @@ class DomainEvaluator:
 
     def listed(
         self, query: Query, groups: tuple[Expression, ...]
-    ) -> tuple[GroupedSum | None, Groups]:
+    ) -> tuple[GroupedSum | None, ListedGroups]:
         """The groups that the domain allows, whatever the rows are."""
         if not groups:
-            return None, Groups(((),), (), 1, complete=True)
+            return None, ListedGroups(((),), (), 1, complete=True)
         expected = self._expected(query.predicate, groups)
         size = math.prod(len(keys) for keys in expected.keys)
         if size > MOST_GROUPS:

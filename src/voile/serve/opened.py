@@ -8,7 +8,7 @@ from pathlib import Path
 
 from voile.engines.counted import read_counted
 from voile.errors import UsageError
-from voile.serve.creation import file_digest
+from voile.files import sha256
 from voile.serve.ledger import open_ledger
 from voile.serve.query_service import QueryService
 from voile.serve.setting import TABLE, Setting
@@ -21,7 +21,7 @@ def opened(folder: Path) -> Iterator[QueryService]:
     """Take the folder's lock, check the table and the ledger, and answer."""
     setting = Setting.open(folder)
     table = folder / TABLE
-    if not table.is_file() or file_digest(table) != setting.digest:
+    if not table.is_file() or sha256(table) != setting.digest:
         raise UsageError(
             f"{str(table)!r} is not the table that the server was begun with",
             hint="restore it from a backup: answers about another table need another server",

@@ -20,7 +20,7 @@ import numpy as np
 
 from voile.answering.arithmetic import as_ratio
 from voile.answering.noisy.estimator import NoisyEstimator, NoisyTotal, NoNoise
-from voile.answering.noisy.work import answer_noisy
+from voile.answering.noisy.evidence import answer_noisy
 from voile.arrays import Ints
 from voile.engines.lookups import Summand, Sums
 from voile.estimate import Answer, checked_confidence

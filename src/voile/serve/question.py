@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.answering.noisy.work import terms_needed
+from voile.answering.noisy.evidence import terms_needed
 from voile.answering.notes import bin_notes
-from voile.answering.totals import Groups
+from voile.answering.totals import ListedGroups
 from voile.arrays import Floats
-from voile.engines.lookups import Joined, Lookup, Summand, Sums, Tree, cells_of
+from voile.engines.lookups import Lookup, Summand, Sums, Tree, cells_of
 from voile.errors import QueryError, UsageError, did_you_mean
 from voile.noise.keyed import half_mask
 from voile.privacy.interactive.laws import Change, NoiseLaw, noise_law
 from voile.query import parse
 from voile.query.domain import GroupedSum
-from voile.query.predicate import Expression, Term, as_node, both
+from voile.query.predicate import And, Expression, Term, as_node, both
 from voile.query.query import Query
 from voile.query.text import written
 from voile.schema import Schema
@@ -83,7 +83,7 @@ class Question:
     query: Query
     rows: RowSelection
     totals: tuple[QuestionTotal, ...]
-    groups: Groups
+    groups: ListedGroups
     """In the order of the query's groups."""
     where: Tree | None
     """Who counts, in WHERE and in a declared subset."""
@@ -255,12 +255,12 @@ class QuestionShape:
 def all_of(*trees: Tree | None) -> Tree | None:
     """Conditions that must all hold; one that is absent does."""
     parts = tuple(tree for tree in trees if tree is not None)
-    return Joined("and", parts) if len(parts) > 1 else parts[0] if parts else None
+    return And(parts) if len(parts) > 1 else parts[0] if parts else None
 
 
 def whole_range(term: Term, where: Tree | None, numbers: Sequence[Floats]) -> tuple[float, float]:
     """Between which numbers a row's part lies, among the rows that count."""
-    parts = where.parts if isinstance(where, Joined) and where.word == "and" else (where,)
+    parts = where.parts if isinstance(where, And) else (where,)
     low, high = 1.0, 1.0
     for value, found in zip(term.values, numbers, strict=True):
         kept = ~np.isnan(found)
@@ -293,12 +293,12 @@ def declared(sql: str, schema: Schema) -> Query:
     return parse(f"select count(*) from rows where {sql}", schema)
 
 
-def cells_digest(listed: Groups) -> str:
+def cells_digest(listed: ListedGroups) -> str:
     """Of the keys of all groups, in their order."""
     return digest([[str(part) for part in key] for key in listed.keys])
 
 
-def arranged(listed: Groups, order: list[int]) -> tuple[Groups, tuple[int, ...]]:
+def arranged(listed: ListedGroups, order: list[int]) -> tuple[ListedGroups, tuple[int, ...]]:
     """Groups in the order of the query, from those in the stored order; and where each is there."""
     if not order:
         return listed, (0,)

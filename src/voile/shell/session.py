@@ -122,8 +122,8 @@ class Session:
 
     def explain(self, sql: str) -> None:
         with self.waiting():
-            found = self.release.explain(sql, tables=self.tables)
-        self.print(found, lambda: explanation_view(found))
+            found = self.release.explanation(sql, tables=self.tables)
+        self.print(found.to_dict(), lambda: explanation_view(found))
 
     def reopen(self) -> None:
         """Begin anew with the same release, where a query was cut off and left half a result."""

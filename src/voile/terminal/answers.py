@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from voile.answering.explanation import Explanation, Section
     from voile.estimate import Answer
-from voile.terminal import key_values, say, show, table_of
+from voile.terminal import say, show, table_of
 
 
 def show_answer(answer: Answer, *, output: Path | None, as_csv: bool, as_json: bool) -> None:
@@ -71,49 +72,21 @@ def write_answer(answer: Answer, path: Path) -> None:
     say(f"wrote {path}")
 
 
-def explanation_view(found: dict[str, Any]) -> Any:
+def explanation_view(found: Explanation) -> Any:
     """How an estimate comes about, from the conditions to the error."""
     from rich.console import Group
+
+    return Group(*map(section_view, found.sections()))
+
+
+def section_view(section: Section) -> Any:
+    """A table or a line of an explanation."""
     from rich.markup import escape
 
-    if "recode" in found:
-        from voile.terminal.class_answers import class_explanation_view
-
-        return class_explanation_view(found)
-    if "arity" in found:
-        from voile.terminal.conjunct_answers import conjunct_explanation_view
-
-        return conjunct_explanation_view(found)
-    if "axes" in found:
-        from voile.terminal.perturbing import local_explanation_view
-
-        return local_explanation_view(found)
-    parts: list[Any] = []
-    if found["atoms"]:
-        rows = [
-            [escape(a["condition"]), ", ".join(map(escape, a["reads"]))] for a in found["atoms"]
-        ]
-        parts.append(table_of(["condition", "reads"], rows))
-    rows = [
-        [escape(", ".join(p["attributes"])), p["method"], f"{p['width']:,}", f"{p['cost']:,.0f}",
-         escape("\n".join(p["steps"]))]
-        for p in found["plan"]["parts"]
-    ]  # fmt: skip
-    if rows:
-        parts.append(table_of(["the domain over", "summed by", "width", "cost", "steps"], rows))
-    free = found["plan"]["free"]
-    if free:
-        parts.append(f"any value of {escape(', '.join(free))}")
-    facts = {k: v for k, v in found.items() if isinstance(v, int | float)}
-    parts.append(
-        key_values({k: f"{v:,}" if v == int(v) else f"{v:,.6g}" for k, v in facts.items()})
-    )
-    for column in found["columns"]:
-        parts.append(f"[bold]{escape(column['name'])}[/bold]")
-        parts += [f"  {escape(t['of'])}: {escape(t['arithmetic'])}" for t in column["totals"]]
-        errors = [f"{name} {value:,.4g}" for name, value in column["errors"].items() if value]
-        if errors:
-            parts.append(f"  its error comes from: {', '.join(errors)} (squares add up)")
-    if found["groups"]:
-        parts.append("[dim]figures are of all groups together[/dim]")
-    return Group(*parts)
+    if section.kind == "line":
+        text = escape(section.text)
+        return f"[{section.style}]{text}[/{section.style}]" if section.style else text
+    rows = [[escape(cell) for cell in row] for row in section.rows]
+    if section.headings:
+        return table_of(list(section.headings), rows)
+    return table_of(["", ""], rows, show_header=False)

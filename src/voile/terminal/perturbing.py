@@ -114,38 +114,6 @@ def combination_view(done: Combination) -> Any:
     return Group(table_of(["", ""], rows, show_header=False), columns_view(manifest))
 
 
-def local_explanation_view(found: dict[str, Any]) -> Any:
-    """How an estimate from perturbed rows comes about: columns, classes, totals."""
-    from rich.console import Group
-    from rich.markup import escape
-
-    from voile.terminal import key_values, table_of
-
-    parts: list[Any] = []
-    if found["atoms"]:
-        rows = [[escape(a["condition"]), escape(", ".join(a["reads"]))] for a in found["atoms"]]
-        parts.append(table_of(["condition", "reads"], rows))
-    if found["axes"]:
-        rows = [
-            [escape(axis["column"]), f"{axis['retention']:g}", f"{axis['classes']:,}",
-             ", ".join(f"{m:.3g}" for m in axis["masses"] or [])]
-            for axis in found["axes"]
-        ]  # fmt: skip
-        parts.append(table_of(["column", "kept", "classes", "drawn with chance"], rows))
-    facts = {k: found[k] for k in ("rows", "states", "n_seen", "estimate", "stderr")}
-    shown = {k: v for k, v in facts.items() if v is not None}
-    parts.append(key_values({k: f"{v:,.6g}" if v % 1 else f"{v:,.0f}" for k, v in shown.items()}))
-    for column in found["columns"]:
-        parts.append(f"[bold]{escape(column['name'])}[/bold]")
-        parts += [
-            f"  {escape(t['of'])}: {t['n_seen']:,.6g} seen, {t['estimate']:,.6g} reconstructed"
-            for t in column["totals"]
-        ]
-    if found["groups"]:
-        parts.append("[dim]figures are of all groups together[/dim]")
-    return Group(*parts)
-
-
 def exposure_view(found: Exposure) -> Any:
     """What seeing a cell or a value tells, from the release alone."""
     from rich.console import Group

@@ -13,9 +13,9 @@ assumption that all that is open is equally likely, and an extreme over all that
   pairs.py       pairs of rows and records of a bucket
   pairing.py     what those can add up to at least and at most
   entropy.py     what all classes together tell about the values within each
-  certain.py     what is certain of a formula, from its parts
   ratios.py      the lowest and highest ratio of two totals
   estimator.py   formulas of totals: standard errors, intervals, certain bounds
   quantiles.py   quantiles, by inverting the distribution
-  work.py        one query being answered
+  evidence.py    one query being answered
+  explain.py     how an answer comes about
 """

@@ -13,8 +13,8 @@ from functools import cached_property
 
 import numpy as np
 
-from voile.answering.classes.cells import Asked
-from voile.answering.classes.law import Covariances, Extremes, Law, Moments, Pairs, ratio_ends
+from voile.answering.classes.cells import CellQuery
+from voile.answering.classes.law import Covariances, Extremes, Moments, OpenSums, Pairs, ratio_ends
 from voile.answering.classes.source import ClassSource
 from voile.answering.columns import Flags
 from voile.arrays import Floats, Ints
@@ -46,10 +46,10 @@ class Block:
     """Of each start."""
 
 
-class Boxes(Law):
+class Boxes(OpenSums):
     """See above."""
 
-    def __init__(self, asked: Asked, source: ClassSource) -> None:
+    def __init__(self, asked: CellQuery, source: ClassSource) -> None:
         self.asked = asked
         width = asked.payoffs[0].shape[0] if asked.payoffs else 1
         key = source.of_row.astype(np.int64) + asked.shown * source.classes

@@ -19,8 +19,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from voile.answering.classes.cells import Asked
-from voile.answering.classes.law import Covariances, Extremes, Law, Moments, Pairs, ratio_ends
+from voile.answering.classes.cells import CellQuery
+from voile.answering.classes.law import Covariances, Extremes, Moments, OpenSums, Pairs, ratio_ends
 from voile.answering.classes.pairing import Pairing, units_of
 from voile.answering.classes.pairs import DENSE, Chunk, Fitted, Owners, owners, pairs_of
 from voile.answering.classes.source import ClassSource
@@ -34,10 +34,10 @@ ROUNDING = 1e-12
 PASSES = 20
 
 
-class Buckets(Law):
+class Buckets(OpenSums):
     """See above."""
 
-    def __init__(self, asked: Asked, source: ClassSource, fitted: Fitted | None = None) -> None:
+    def __init__(self, asked: CellQuery, source: ClassSource, fitted: Fitted | None = None) -> None:
         assert source.hidden is not None  # noqa: S101  (a bucketized release has them)
         self.asked, self.fitted, self.hidden = asked, fitted, source.hidden
         self.classes = source.classes

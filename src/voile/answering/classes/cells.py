@@ -14,22 +14,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from voile.answering.classes.source import Box, ClassSource
-from voile.answering.local.axes import Axis, Evaluator, Parts, classes, packed, slices
-from voile.answering.local.cells import Cells, parts_of
-from voile.answering.local.states import check_states
-from voile.answering.totals import Groups
+from voile.answering.axes import ClassAxis, DomainArrays, check_states, whole_axis
+from voile.answering.cells import ClassFunctions, parts_of
+from voile.answering.classes.source import ClassBox, ClassSource
+from voile.answering.totals import ListedGroups
 from voile.arrays import Floats, Ints
 from voile.errors import QueryError
 from voile.query.predicate import Expression, Predicate, Term
-from voile.schema import Schema
 
 MOST_SPANS = 2**26
 """Classes times cells of one generalized column."""
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class CellQuery:
     """A query on cells."""
 
     terms: tuple[Term, ...]
@@ -37,7 +35,7 @@ class Asked:
     """For each term (shown cells, open cells): what a row there adds to it."""
     number: Ints
     """(shown cells, open cells): the group; −1 for none."""
-    groups: Groups
+    groups: ListedGroups
     shown: Ints
     """(rows,): the shown cell of each row."""
     spans: tuple[Ints, ...]
@@ -48,7 +46,7 @@ class Asked:
     records: Ints
     """Bucketized: the open cell of every hidden record."""
 
-    def with_payoffs(self, payoffs: Sequence[Floats]) -> Asked:
+    def with_payoffs(self, payoffs: Sequence[Floats]) -> CellQuery:
         return replace(self, payoffs=tuple(payoffs))
 
 
@@ -56,7 +54,7 @@ class Asked:
 class Folding:
     """From tensors with an axis for each column to matrices of shown and open cells."""
 
-    axes: tuple[Axis, ...]
+    axes: tuple[ClassAxis, ...]
     order: tuple[int, ...]
     """The axes of shown columns, then those of open ones."""
     width: int
@@ -85,19 +83,19 @@ class Cutting:
     ) -> None:
         """`likely` are the chances of each value of a generalized column; by default all alike."""
         self.where, self.groups, self.terms, self.source = where, tuple(groups), terms, source
-        self.evaluator = Evaluator(source.engine.domain, source.schema)
+        self.evaluator = DomainArrays(source.engine.domain, source.schema)
         self.likely = likely or {}
         self.parts = parts_of(where, self.groups, terms)
         self.spans: list[Ints] = []
         self.weights: list[Floats] = []
         self._codes: dict[str, Ints] = {}
 
-    def asked(self, told: int | None = None) -> tuple[Asked, Cells, Folding]:
+    def asked(self, told: int | None = None) -> tuple[CellQuery, ClassFunctions, Folding]:
         """The query on cells; the first `told` groups are those of the answer."""
         source, names = self.source, self.parts.attributes(self.source.schema)
         axes = [self._axis(name) for name in names]
         check_states(axes)
-        cells = Cells(axes, source.schema, self.evaluator)
+        cells = ClassFunctions(axes, source.schema, self.evaluator)
         shown = [j for j, name in enumerate(names) if name in source.known]
         open_ = [j for j, name in enumerate(names) if name not in source.known]
         rows = self._flat(axes, shown, source.rows)
@@ -110,7 +108,7 @@ class Cutting:
             np.asarray(folding.matrix(cells.function(self.where, term)[0]), np.float64)
             for term in self.terms
         )
-        asked = Asked(
+        asked = CellQuery(
             terms=self.terms,
             payoffs=payoffs,
             number=np.asarray(folding.matrix(number), np.int64),
@@ -122,21 +120,23 @@ class Cutting:
         )
         return asked, cells, folding
 
-    def _flat(self, axes: Sequence[Axis], places: Sequence[int], count: int) -> Ints:
+    def _flat(self, axes: Sequence[ClassAxis], places: Sequence[int], count: int) -> Ints:
         """The combined cell of every row, or record, in the columns at these places."""
         found = np.zeros(count, np.int64)
         for j in places:
             found = found * axes[j].classes + self._codes[axes[j].attribute]
         return found
 
-    def _records(self, axes: Sequence[Axis], open_: Sequence[int]) -> tuple[Ints | slice, Ints]:
+    def _records(
+        self, axes: Sequence[ClassAxis], open_: Sequence[int]
+    ) -> tuple[Ints | slice, Ints]:
         hidden = self.source.hidden
         if hidden is None:
             return slice(None), np.zeros(0, np.int64)
         columns, records = np.unique(self._flat(axes, open_, len(hidden.rows)), return_inverse=True)
         return columns, records.astype(np.int64)
 
-    def _axis(self, name: str) -> Axis:
+    def _axis(self, name: str) -> ClassAxis:
         """One column's cells, as far as rows, records or boxes have them."""
         source = self.source
         axis = whole_axis(name, self.parts, source.schema, self.evaluator)
@@ -156,37 +156,7 @@ class Cutting:
         return axis.cut(keep)
 
 
-def whole_axis(name: str, parts: Parts, schema: Schema, domain: Evaluator) -> Axis:
-    """A column's domain, cut wherever a condition, a group or a value tells two values apart."""
-    alone = [a for a in parts.atoms if a.attributes == (name,)]
-    groups = [g for g in parts.groups if g.attributes == (name,)]
-    values = [v for v in parts.values if v.attributes == (name,)]
-    shared = [p for p in parts.everything() if len(p.attributes) > 1 and name in p.attributes]
-    columns = [
-        packed([domain.truth(a) for a in alone], schema[name].size),
-        *(domain.labels(g)[0] for g in groups),
-        *(np.unique(domain.numbers(v), return_inverse=True)[1] for v in values),
-        *(slices(part, name, schema, domain) for part in shared),
-    ]
-    class_of, representative = classes(columns)
-    count = len(representative)
-    return Axis(
-        attribute=name,
-        retention=1.0,
-        own=False,
-        permuted=False,
-        class_of=class_of,
-        representative=representative,
-        moments=np.ones((count, 1)),
-        ends=np.zeros((count, 2)),
-        present=np.ones(count, np.bool_),
-        keys=(),
-        key_values=(),
-        value=None,
-    )
-
-
-def spans(axis: Axis, box: Box, likely: Floats | None) -> tuple[Ints, Floats]:
+def spans(axis: ClassAxis, box: ClassBox, likely: Floats | None) -> tuple[Ints, Floats]:
     """How many values of each class's box lie in each cell, and their share of the box.
 
     `likely` are the chances of the values by position; without it all are alike.

@@ -14,21 +14,20 @@ cut to the certain bounds, which hold without the assumption.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
-from statistics import NormalDist
+from collections.abc import Callable
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from voile.answering.arithmetic import Affine, as_ratio
-from voile.answering.classes.certain import Certain, combined
-from voile.answering.classes.law import Extremes, Law, Moments
-from voile.answering.classes.ratios import Form, certain_ratio
-from voile.answering.columns import Column, Flags, Formulas, terms_of
+from voile.answering.certain import bounded, combined
+from voile.answering.classes.law import Extremes, Moments, OpenSums
+from voile.answering.classes.ratios import RatioForm, certain_ratio
+from voile.answering.columns import Certain, EstimatedColumn, Flags, Formulas, deviation_of_sum
 from voile.arrays import Floats
 from voile.query.formula import Call, Formula, Number
 from voile.query.predicate import Term
 
-Sides = tuple[Floats, Floats]
 COVERS = (
     "the statistic of the rows before they were grouped, at about the stated confidence, if what "
     "is assumed about the values within a class holds; the certain bounds hold always"
@@ -44,8 +43,10 @@ APPROXIMATES = (
 class ClassEstimator(Formulas):
     """Means of totals, and of formulas made of them."""
 
-    law: Law
+    law: OpenSums
     moments: Moments
+    about: Callable[[str], str] = str
+    """Says which rows an interval is about."""
     kept: dict[bytes, Extremes] = field(default_factory=dict, repr=False)
     known: dict[Formula, Certain] = field(default_factory=dict, repr=False)
 
@@ -59,11 +60,11 @@ class ClassEstimator(Formulas):
 
     @property
     def covers(self) -> str:
-        return COVERS
+        return self.about(COVERS)
 
     @property
     def approximates(self) -> str:
-        return APPROXIMATES
+        return self.about(APPROXIMATES)
 
     @property
     def is_exact(self) -> bool:
@@ -73,9 +74,7 @@ class ClassEstimator(Formulas):
 
     @np.errstate(all="ignore")
     def stderr(self, formula: Formula) -> Floats:
-        used = terms_of(formula)
-        slope = self.values({})(formula).slope[:, [self.order.index(term) for term in used]]
-        return np.sqrt(self._variance(used, slope))
+        return np.sqrt(self._variance(*self.slopes(formula)))
 
     def _variance(self, used: tuple[Term, ...], slope: Floats) -> Floats:
         """Σ s_i·s_j·covariance_ij; the least, where there are several bounds."""
@@ -96,7 +95,7 @@ class ClassEstimator(Formulas):
         return deviation(variance, self.largest_weight(used, slope), miss)
 
     def surely_nothing(self, used: tuple[Term, ...], slope: Floats) -> Flags:
-        found = self.extremes(self._spread_out(used, slope))
+        found = self.extremes(self.spread_out(used, slope))
         return np.asarray((found.low >= 0) & (found.high <= 0))
 
     # ------------------------------------------------------------------ whatever holds
@@ -107,14 +106,9 @@ class ClassEstimator(Formulas):
             self.kept[key] = self.law.extremes(slope)
         return self.kept[key]
 
-    def _spread_out(self, used: tuple[Term, ...], slope: Floats) -> Floats:
-        whole = np.zeros((len(slope), len(self.order)))
-        whole[:, [self.order.index(term) for term in used]] = slope
-        return whole
-
-    def _form(self, form: Affine) -> Form:
+    def _form(self, form: Affine) -> RatioForm:
         shape = len(self.estimates), len(self.order)
-        return Form(np.broadcast_to(form.row(self.order), shape).copy(), form.constant)
+        return RatioForm(np.broadcast_to(form.row(self.order), shape).copy(), form.constant)
 
     def certain(self, formula: Formula) -> Certain:
         """Beyond which no data lie that agree with the release."""
@@ -142,33 +136,13 @@ class ClassEstimator(Formulas):
         rest = combined(formula, parts, len(self.estimates))
         return rest if found is None else found.cut_to(rest)
 
-    def column(self, formula: Formula) -> Column:
-        return bounded(super().column(formula), self.certain(formula).sides)
-
-
-def bounded(column: Column, certain: Sides) -> Column:
-    """The column with its interval within the certain bounds."""
-    low, high = certain
-    known = low == high
-
-    def within(values: Floats) -> Floats:
-        return np.fmin(np.fmax(values, low), high) if len(values) else values
-
-    def interval(confidence: float) -> Sides:
-        least, most = column.interval(confidence)
-        return within(least), within(most)
-
-    value = np.where(np.isnan(column.value), np.nan, within(column.value))
-    stderr = np.where(known & ~np.isnan(column.stderr), 0.0, column.stderr)
-    return replace(column, value=value, stderr=stderr, interval=interval, certain=certain)
+    def column(self, formula: Formula) -> EstimatedColumn:
+        return bounded(super().column(formula), self.certain(formula))
 
 
 @np.errstate(all="ignore")
 def deviation(variance: Floats, part: Floats, miss: float) -> Floats:
     """How far a sum of independent numbers of a known variance may be off its mean."""
-    z, log = -NormalDist().inv_cdf(miss / 2), math.log(2 / miss)
-    spread = np.sqrt(variance)
-    normal = z * spread + part / 2
-    few = max(1.0, z**2 / 2) * part > spread
-    wide = np.maximum(np.sqrt(2 * variance * log) + part * log / 3, normal)
-    return np.where(variance > 0, np.where(few, wide, normal), 0.0)
+    log = math.log(2 / miss)
+    bernstein = np.sqrt(2 * variance * log) + part * log / 3
+    return np.where(variance > 0, deviation_of_sum(np.sqrt(variance), part, bernstein, miss), 0.0)

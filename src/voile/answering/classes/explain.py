@@ -2,69 +2,148 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
+from voile.answering.classes.evidence import ClassEvidence
 from voile.answering.classes.source import ClassSource
-from voile.answering.classes.work import ClassWork
-from voile.answering.columns import terms_of
-from voile.answering.explain import describe, ungrouped
+from voile.answering.columns import EstimatedColumn, terms_of
+from voile.answering.evidence import columns_read
+from voile.answering.explanation import (
+    ExplainedColumn,
+    Explanation,
+    Section,
+    SectionTable,
+    conditions_of,
+    describe,
+    estimated_columns,
+    explain_from,
+    first,
+    groups_of,
+    name_values,
+)
 from voile.answering.mixed import has_quantile
-from voile.answering.source import check
-from voile.estimate import finite
-from voile.query.predicate import Atom, Expression, Term, wording
-from voile.query.query import Column, Query
+from voile.answering.walk import AnswerWalk
+from voile.estimate import finite, number
+from voile.query.formula import Formula
+from voile.query.predicate import Term
+from voile.query.query import Query
+from voile.records import Record
 
 
-def explain_classes(query: Query, source: ClassSource) -> dict[str, Any]:
+@dataclass(frozen=True)
+class ClassTotal(Record):
+    """A total: what is expected of it, and between which numbers it lies for certain."""
+
+    of: str
+    estimate: float
+    certain_low: float
+    certain_high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassColumn(ExplainedColumn):
+    """A column, with its certain bounds and the totals that it is made of."""
+
+    certain_low: float | None
+    certain_high: float | None
+    totals: tuple[ClassTotal, ...]
+    json_keys: ClassVar[tuple[str, ...]] = (
+        "name", "estimate", "stderr", "certain_low", "certain_high", "covers", "totals",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassExplanation(Explanation):
+    """How an answer from classes comes about."""
+
+    columns: tuple[ClassColumn, ...]
+    recode: str
+    rows: int
+    classes: int
+    assumption: str
+    shown: tuple[str, ...]
+    """The columns that the query reads and the release shows."""
+    open: tuple[str, ...]
+    """Those that it leaves open."""
+    cells: tuple[int, ...]
+    """How many shown and open cells the query tells apart."""
+    json_keys: ClassVar[tuple[str, ...]] = (
+        "name", "recode", "rows", "classes", "estimate", "stderr", "certain_low", "certain_high",
+        "assumption", "shown", "open", "cells", "atoms", "groups", "columns",
+    )  # fmt: skip
+
+    @property
+    def certain_low(self) -> float | None:
+        return self.columns[0].certain_low
+
+    @property
+    def certain_high(self) -> float | None:
+        return self.columns[0].certain_high
+
+    def own_sections(self) -> list[Section]:
+        facts = {
+            "rows": f"{self.rows:,} in {self.classes:,} classes, {self.recode}d",
+            "shown exactly": ", ".join(self.shown) or "nothing",
+            "left open": ", ".join(self.open) or "nothing",
+            "assumed": self.assumption,
+        }
+        rows = tuple(
+            (t.of, number(t.estimate), number(t.certain_low), number(t.certain_high))
+            for column in self.columns
+            for t in column.totals
+        )
+        totals = SectionTable(("total", "expected", "at least", "at most"), rows)
+        return [name_values(facts), *([totals] if rows else [])]
+
+
+def explain_classes(query: Query, source: ClassSource) -> Explanation:
     """The figures behind a query; with GROUP BY, those of all groups together."""
-    check(query, source.engine)
-    whole = ungrouped(query)
-    work = ClassWork(whole, source)
-    columns = [_column(work, column) for column in whole.columns]
-    parts: list[Atom | Expression] = [*query.conditions, *query.values, *query.groups]
-    read = [n for n in source.schema.names if any(n in part.attributes for part in parts)]
-    return {
-        "name": columns[0]["name"],
-        "recode": source.recode,
-        "rows": source.rows,
-        "classes": source.classes,
-        **{key: columns[0][key] for key in ("estimate", "stderr", "certain_low", "certain_high")},
-        "assumption": work.assumption,
-        "shown": [name for name in read if name in source.known],
-        "open": [name for name in read if name not in source.known],
-        "cells": list(work.asked.number.shape),
-        "atoms": [{"condition": wording(a), "reads": list(a.attributes)} for a in query.conditions],
-        "groups": [g.canonical for g in query.groups],
-        "columns": columns,
-    }
+    return explain_from(ClassEvidence, _explanation, query, source)
 
 
-def _column(work: ClassWork, column: Column) -> dict[str, Any]:
-    assert not isinstance(column.source, int)  # noqa: S101  (group columns were left out)
-    found = work.column(column.source)
+def _explanation(query: Query, walk: AnswerWalk[ClassEvidence]) -> ClassExplanation:
+    evidence, source = walk.evidence, walk.evidence.source
+    columns = [_column(evidence, *each) for each in estimated_columns(walk)]
+    parts = columns_read(query)
+    read = [name for name in source.schema.names if name in parts]
+    return ClassExplanation(
+        atoms=conditions_of(query),
+        groups=groups_of(query),
+        columns=tuple(columns),
+        recode=source.recode,
+        rows=source.rows,
+        classes=source.classes,
+        assumption=evidence.assumption(walk.estimated),
+        shown=tuple(name for name in read if name in source.known),
+        open=tuple(name for name in read if name not in source.known),
+        cells=evidence.asked.number.shape,
+    )
+
+
+def _column(
+    evidence: ClassEvidence, name: str, formula: Formula, found: EstimatedColumn
+) -> ClassColumn:
     assert found.certain is not None  # noqa: S101  (classes always bound what they leave open)
-    terms = () if has_quantile(column.source) else terms_of(column.source)
-    return {
-        "name": column.name,
-        "estimate": finite(float(found.value[0])),
-        "stderr": finite(float(found.stderr[0])),
-        "certain_low": finite(float(found.certain[0][0])),
-        "certain_high": finite(float(found.certain[1][0])),
-        "covers": work.about(found.covers),
-        "totals": [_total(work, term) for term in terms],
-    }
+    estimate, stderr = first(found)
+    terms = () if has_quantile(formula) else terms_of(formula)
+    return ClassColumn(
+        name=name,
+        estimate=estimate,
+        stderr=stderr,
+        certain_low=finite(float(found.certain.low[0])),
+        certain_high=finite(float(found.certain.high[0])),
+        covers=found.covers,
+        totals=tuple(_total(evidence, term) for term in terms),
+    )
 
 
-def _total(work: ClassWork, term: Term) -> dict[str, Any]:
-    place = work.terms.index(term)
-    slope = np.zeros((1, len(work.terms)))
+def _total(evidence: ClassEvidence, term: Term) -> ClassTotal:
+    place = evidence.terms.index(term)
+    slope = np.zeros((1, len(evidence.terms)))
     slope[0, place] = 1.0
-    ends = work.estimator.extremes(slope)
-    return {
-        "of": describe(term),
-        "estimate": float(work.estimator.estimates[0, place]),
-        "certain_low": float(ends.low[0]),
-        "certain_high": float(ends.high[0]),
-    }
+    ends = evidence.estimator.extremes(slope)
+    estimate = float(evidence.estimator.estimates[0, place])
+    return ClassTotal(describe(term), estimate, float(ends.low[0]), float(ends.high[0]))

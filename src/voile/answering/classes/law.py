@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from voile.answering.classes.cells import Asked
+from voile.answering.classes.cells import CellQuery
 from voile.arrays import Floats, Ints
 
 Pairs = Sequence[tuple[int, int]]
@@ -38,10 +38,10 @@ class Extremes:
     """Whether some data that agree with the release reach both ends."""
 
 
-class Law(ABC):
+class OpenSums(ABC):
     """The sums that a query asks for, as far as a release leaves them open."""
 
-    asked: Asked
+    asked: CellQuery
 
     @abstractmethod
     def moments(self, pairs: Pairs) -> Moments: ...

@@ -41,7 +41,7 @@ CHUNK = 2**22
 
 
 @dataclass(frozen=True, eq=False)
-class Units:
+class BucketUnits:
     """Rows, or records, of one bucket and one cell; ascending by bucket."""
 
     bucket: Ints
@@ -70,12 +70,12 @@ class Units:
 
 def units_of(
     bucket: npt.NDArray[np.integer], cell: Ints, rows: npt.ArrayLike, cells: int, buckets: int
-) -> Units:
+) -> BucketUnits:
     """Rows or records of each bucket and cell, taken together."""
     key = bucket.astype(np.int64) * cells + cell
     found, index = np.unique(key, return_inverse=True)
     of_bucket, of_cell = np.divmod(found, cells)
-    return Units(
+    return BucketUnits(
         bucket=of_bucket,
         cell=of_cell,
         rows=np.bincount(index, rows, len(found)).astype(np.float64),
@@ -84,7 +84,7 @@ def units_of(
 
 
 @dataclass(frozen=True, eq=False)
-class Ends:
+class PairingEnds:
     """The least and the most, and what each of several payoffs adds up to there."""
 
     ends: tuple[float, float]
@@ -95,15 +95,15 @@ class Ends:
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    lines: Units
-    columns: Units
+    lines: BucketUnits
+    columns: BucketUnits
     sizes: Floats
     asked: int = 1
     """How many totals of how many groups the query asks for."""
     flows: dict[bytes, tuple[float, bool]] = field(default_factory=dict, repr=False)
     """What was found, by which pairs pay."""
 
-    def extremes(self, weight: Floats, payoffs: Sequence[Floats]) -> Ends:
+    def extremes(self, weight: Floats, payoffs: Sequence[Floats]) -> PairingEnds:
         """Of Σ weight over all pairs; `payoffs` are the sums of which it is made."""
         curved = weight - weight[:1] - weight[:, :1] + weight[0, 0]
         most = np.abs(curved).max(initial=0.0)
@@ -119,7 +119,7 @@ class Pairing:
             return self._counted(weight, alpha, beta, payoffs[0])
         return self._rearranged(alpha, beta, weight, payoffs)
 
-    def _counted(self, weight: Floats, alpha: Floats, beta: Floats, payoff: Floats) -> Ends:
+    def _counted(self, weight: Floats, alpha: Floats, beta: Floats, payoff: Floats) -> PairingEnds:
         """Where a of the rows meet b of the records: from max(0, a+b−n) to min(a, b) of them."""
         base = (
             self.lines.by_bucket(weight[:, 0]).sum()
@@ -135,17 +135,17 @@ class Pairing:
         low, high = float(min(found)), float(max(found))
         at = np.unravel_index(np.abs(weight).argmax(), weight.shape)
         factor = weight[at] / payoff[at] if weight[at] else 1.0
-        return Ends((low, high), np.array([[low / factor], [high / factor]]), tight=True)
+        return PairingEnds((low, high), np.array([[low / factor], [high / factor]]), tight=True)
 
     def _rearranged(
         self, alpha: Floats, beta: Floats, weight: Floats, payoffs: Sequence[Floats]
-    ) -> Ends:
+    ) -> PairingEnds:
         rows, rising = self.lines.ordered(ranks(alpha)), self.columns.ordered(ranks(beta))
         falling = self.columns.ordered(ranks(-beta))
         met = [(rows, falling), (rows, rising)]
         low, high = (float(weight[pair].sum()) for pair in met)
         terms = np.array([[payoff[pair].sum() for payoff in payoffs] for pair in met])
-        return Ends((low, high), terms.reshape(2, len(payoffs)), tight=True)
+        return PairingEnds((low, high), terms.reshape(2, len(payoffs)), tight=True)
 
     # ------------------------------------------------------------------ what is no product
 
@@ -154,7 +154,7 @@ class Pairing:
         steps, buckets = (self.sizes**3).sum() * self.asked, len(self.sizes) * self.asked
         return bool(steps <= MOST_ASSIGNED and buckets <= MOST_BUCKETS)
 
-    def _assigned(self, weight: Floats, payoffs: Sequence[Floats]) -> Ends:
+    def _assigned(self, weight: Floats, payoffs: Sequence[Floats]) -> PairingEnds:
         """Each row gets one record of its bucket: the cheapest assignment, and the dearest."""
         rows, records = (
             np.repeat(units.cell, units.rows.astype(np.int64))
@@ -169,15 +169,15 @@ class Pairing:
                 given[side, first:last] = records[first:last][chosen]
         low, high = (float(weight[rows, met].sum()) for met in given)
         terms = np.array([[payoff[rows, met].sum() for payoff in payoffs] for met in given])
-        return Ends((low, high), terms.reshape(2, len(payoffs)), tight=True)
+        return PairingEnds((low, high), terms.reshape(2, len(payoffs)), tight=True)
 
-    def _layered(self, weight: Floats, payoffs: int) -> Ends:
+    def _layered(self, weight: Floats, payoffs: int) -> PairingEnds:
         """Σ over the levels of weight of what pairs above each can be at least and at most."""
         levels = np.unique(weight)
         unknown = np.full((2, payoffs), np.nan)
         rows = self.sizes.sum()
         if len(levels) - 1 > MOST_LAYERS:
-            return Ends(self._sides(weight), unknown, tight=False)
+            return PairingEnds(self._sides(weight), unknown, tight=False)
         low = high = rows * levels[0]
         tight = len(levels) == 2
         for below, level in pairwise(levels):
@@ -187,7 +187,7 @@ class Pairing:
             low += (level - below) * (rows - least)
             high += (level - below) * most
             tight &= exact and exact_too
-        return Ends((float(low), float(high)), unknown, tight)
+        return PairingEnds((float(low), float(high)), unknown, tight)
 
     def _sides(self, weight: Floats) -> tuple[float, float]:
         """Every row, or every record, with the partner that suits it best."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from voile.answering.classes.pairing import Units
+from voile.answering.classes.pairing import BucketUnits
 from voile.arrays import Floats, Ints
 
 MOST_FITTED = 2**25
@@ -39,7 +39,7 @@ class Owners:
     bucket: Ints
     """Numbered over the chunk."""
 
-    def products(self, scale: Floats, owner: Ints, group: Ints, groups: int) -> Products:
+    def products(self, scale: Floats, owner: Ints, group: Ints, groups: int) -> PairProducts:
         """Ready to sum products of pairs, by owner and group."""
         key = owner * groups + group
         span = len(self.rows) * groups
@@ -48,11 +48,11 @@ class Owners:
         else:
             found, index = np.unique(key, return_inverse=True)
         at, of_group = np.divmod(found, groups)
-        return Products(index, scale[self.bucket[at]] / self.rows[at], of_group, groups)
+        return PairProducts(index, scale[self.bucket[at]] / self.rows[at], of_group, groups)
 
 
 @dataclass(frozen=True, eq=False)
-class Products:
+class PairProducts:
     """Sums over the pairs of an owner and a group."""
 
     index: Ints
@@ -90,7 +90,7 @@ class Chunk:
     """n"""
 
 
-def owners(units: Units, first: int, last: int) -> Owners:
+def owners(units: BucketUnits, first: int, last: int) -> Owners:
     """The units of the buckets from first to before last."""
     some = slice(units.starts[first], units.starts[last])
     return Owners(units.rows[some], units.bucket[some] - first)

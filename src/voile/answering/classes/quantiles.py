@@ -1,59 +1,59 @@
-"""Quantiles of what a release leaves open, by inverting the distribution.
+"""Quantiles of what a release leaves open.
 
-As in voile.answering.quantiles: for each value v, Z(v) = Σ (1[x ≤ v] − share) is a sum over rows,
-of which the mean, its deviation and its extremes leave ranges of values that can be the quantile.
+As in voile.answering.quantiles, for each value v Z(v) = Σ (1[x ≤ v] − share) is a sum over rows.
+Here its extremes bound the quantile for certain.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from voile.answering.classes.estimator import COVERS, bounded, deviation
-from voile.answering.classes.law import Extremes
-from voile.answering.columns import Column, Flags, half_width
-from voile.answering.quantiles import point
+from voile.answering.certain import bounded
+from voile.answering.classes.cells import CellQuery, Cutting
+from voile.answering.classes.estimator import deviation
+from voile.answering.classes.law import Extremes, OpenSums
+from voile.answering.columns import Certain, EstimatedColumn, Flags
+from voile.answering.quantiles import (
+    check_values,
+    estimated_quantile,
+    first_above,
+    first_where,
+    point,
+    unknown_quantiles,
+)
 from voile.arrays import Floats
-from voile.errors import QueryError
 from voile.query.formula import Quantile
-from voile.query.predicate import Term, wording
-
-if TYPE_CHECKING:
-    from voile.answering.classes.work import ClassWork
 
 MOST_VALUES = 1024
 ROUNDING = 1e-9
 Sides = tuple[Floats, Floats]
 
 
-def quantile_column(work: ClassWork, formula: Quantile) -> tuple[Column, bool]:
-    """The estimate, and whether some data are known to reach its certain bounds.
-
-    The values are cut into cells as groups are.
-    """
-    cutting = work.cutting((Term(formula.predicate),), more=(formula.value,))
-    asked, cells, folding = cutting.asked(told=len(work.query.groups))
+def class_quantiles(
+    formula: Quantile,
+    cutting: Cutting,
+    law_of: Callable[[CellQuery], OpenSums],
+    covers: str,
+    told: int,
+) -> EstimatedColumn:
+    """The quantile of each group; its values are cut into cells as the first `told` groups are."""
+    asked, cells, folding = cutting.asked(told=told)
     at = np.asarray(folding.matrix(cells.numbers(formula.value)), np.float64)
     counted = asked.payoffs[0] * np.isfinite(at)
     values = np.unique(at[(counted > 0) & (asked.number >= 0)])
     count, groups = len(values), len(asked.groups)
-    if count > MOST_VALUES:
-        raise QueryError(
-            f"a quantile over {count:,} values is too much from grouped rows",
-            hint=f"round it to at most {MOST_VALUES:,}, as in "
-            f"median(round({wording(formula.value)}))",
-        )
+    check_values(count, MOST_VALUES, formula, "grouped rows")
     if not count:
-        unknown = np.full(groups, np.nan)
-        column = Column(unknown, unknown, lambda _: (unknown, unknown), COVERS)
-        return bounded(column, (unknown, unknown)), True
+        column = unknown_quantiles(groups, covers)
+        return bounded(column, Certain(column.value, column.value))
     here = [counted * (at == value) for value in values]
     below = [counted * ((at <= value) - formula.share) for value in values]
     summed = counted * np.where(np.isfinite(at), at, 0.0)
-    law = work.law_of(asked.with_payoffs([*here, *below, counted, summed]))
+    law = law_of(asked.with_payoffs([*here, *below, counted, summed]))
     found = law.moments([(count + i, count + i) for i in range(count)])
     z = found.means[:, count : 2 * count]
     variance = np.stack(
@@ -87,11 +87,11 @@ def quantile_column(work: ClassWork, formula: Quantile) -> tuple[Column, bool]:
         )
     )
     exact = rows.tight and all(end.tight for end in ends)
-    apart = work.source.recode == "generalize"
+    apart = cutting.source.recode == "generalize"
     alone = apart & (rows.low <= 0) & (low == single[0]) & (high == single[1])
     reached = alone | ((rows.low > 0) & (places.is_one | (apart & places.is_known)))
     tight = bool((nothing | (low == high) | (exact & reached)).all())
-    return bounded(Column(value, half_width(interval), interval, COVERS), (low, high)), tight
+    return bounded(estimated_quantile(value, interval, covers), Certain(low, high, tight))
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,16 +149,3 @@ class Places:
         first, second = ends
         share = np.where(self.is_known, self.share, otherwise)
         return np.where(first == second, first, first + (second - first) * share)
-
-
-def first_where(holds: Flags, values: Floats) -> Floats:
-    """The first value of each group for which something holds, or the last of all."""
-    places = np.where(holds.any(axis=1), holds.argmax(axis=1), len(values) - 1)
-    return values[places]
-
-
-def first_above(low: Flags, values: Floats) -> Floats:
-    """The value after the last of which something holds, or the last of all."""
-    last = len(values) - 1
-    after = np.where(low.any(axis=1), last - low[:, ::-1].argmax(axis=1) + 1, 0)
-    return values[np.minimum(after, last)]

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from voile.answering.classes.certain import Certain
-from voile.answering.classes.law import Law
-from voile.answering.columns import Flags
+from voile.answering.classes.law import OpenSums
+from voile.answering.columns import Certain, Flags
 from voile.arrays import Floats
 
 MOST_STEPS = 50
@@ -24,7 +23,7 @@ ROUNDING = 1e-8
 
 
 @dataclass(frozen=True, eq=False)
-class Form:
+class RatioForm:
     """A constant and a multiple of every total, (groups, terms)."""
 
     slope: Floats
@@ -33,19 +32,19 @@ class Form:
     def at(self, terms: Floats) -> Floats:
         return np.asarray((self.slope * terms).sum(axis=1) + self.constant)
 
-    def less(self, ratio: Floats, other: Form) -> tuple[Floats, Floats]:
+    def less(self, ratio: Floats, other: RatioForm) -> tuple[Floats, Floats]:
         """The slope and the constants of this form less a multiple of another."""
         return (
             self.slope - ratio[:, None] * other.slope,
             self.constant - ratio * other.constant,
         )
 
-    def negated(self) -> Form:
-        return Form(-self.slope, -self.constant)
+    def negated(self) -> RatioForm:
+        return RatioForm(-self.slope, -self.constant)
 
 
 @np.errstate(all="ignore")
-def certain_ratio(law: Law, top: Form, bottom: Form) -> Certain:
+def certain_ratio(law: OpenSums, top: RatioForm, bottom: RatioForm) -> Certain:
     """Unbounded where nothing is known."""
     below = law.extremes(bottom.slope, terms=True)
     least, most = below.low + bottom.constant, below.high + bottom.constant
@@ -69,7 +68,7 @@ def certain_ratio(law: Law, top: Form, bottom: Form) -> Certain:
 
 
 def _highest(
-    law: Law, top: Form, bottom: Form, ratio: Floats, usable: Flags
+    law: OpenSums, top: RatioForm, bottom: RatioForm, ratio: Floats, usable: Flags
 ) -> tuple[Floats, Flags]:
     """The highest top/bottom, from one that is possible, and in which groups it was found."""
     reached = usable & np.isfinite(ratio)
@@ -87,7 +86,7 @@ def _highest(
 
 
 def _proved(
-    law: Law, top: Form, bottom: Form, ends: tuple[Floats, Floats], groups: Flags
+    law: OpenSums, top: RatioForm, bottom: RatioForm, ends: tuple[Floats, Floats], groups: Flags
 ) -> Floats:
     """The least number between the ends that is proved to be passed by no ratio."""
     low, high = ends

@@ -20,7 +20,7 @@ Method = Literal["uniform", "entropy"]
 
 
 @dataclass(frozen=True, eq=False)
-class Box:
+class ClassBox:
     """What is shown of one generalized column: an interval of positions for each class."""
 
     order: Codes
@@ -61,7 +61,7 @@ class ClassSource:
     """(rows,): the class of every row, ascending."""
     known: Mapping[str, Codes]
     """The columns that are shown exactly: the code of every row, in the order of `of_row`."""
-    boxes: Mapping[str, Box] = field(default_factory=dict)
+    boxes: Mapping[str, ClassBox] = field(default_factory=dict)
     """Generalized: the other columns."""
     hidden: Hidden | None = None
     """Bucketized: the other columns."""
@@ -72,5 +72,3 @@ class ClassSource:
     """What an analyst should know about a column."""
     kept: dict[str, Any] = field(default_factory=dict)
     """What was fitted once, by what it is; give one dictionary to all sources of a release."""
-    bound: None = None
-    model: None = None

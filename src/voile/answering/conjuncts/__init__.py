@@ -11,7 +11,8 @@ other, has E[D_u·D_v] = Σ x_u·x_v, but for what rows that are never on the sa
   planning.py    which tables answer a query
   estimator.py   formulas of totals: standard errors and intervals
   quantiles.py   quantiles, by inverting the distribution
-  work.py        one query being answered
+  asked.py       what a formula asks for, as numbers on classes
+  evidence.py    one query being answered
   explain.py     how an answer comes about
   expected.py    the error to expect, beside that of larger tables
 """

@@ -14,8 +14,8 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from voile.answering.arithmetic import Affine
-from voile.answering.columns import Flags, Formulas, terms_of
-from voile.answering.conjuncts.joints import Average, Cells
+from voile.answering.columns import Flags, Formulas
+from voile.answering.conjuncts.joints import Average, TableCells
 from voile.answering.conjuncts.planning import Plan
 from voile.arrays import Floats
 from voile.query.formula import Formula
@@ -32,7 +32,7 @@ class ConjunctEstimator(Formulas):
     """The totals of one formula, and what is made of them."""
 
     terms: tuple[Term, ...]
-    cells: Cells
+    cells: TableCells
     plan: Plan
     found: Floats
     """(groups, terms)"""
@@ -64,12 +64,10 @@ class ConjunctEstimator(Formulas):
 
     @np.errstate(all="ignore")
     def stderr(self, formula: Formula) -> Floats:
-        used = terms_of(formula)
-        slope = self.values({})(formula).slope[:, [self.order.index(term) for term in used]]
-        return np.sqrt(self.plan.variance(self._spread_out(used, slope)))
+        return np.sqrt(self.plan.variance(self.spread_out(*self.slopes(formula))))
 
     def deviation(self, used: tuple[Term, ...], slope: Floats, miss: float) -> Floats:
-        whole = self._spread_out(used, slope)
+        whole = self.spread_out(used, slope)
         spread = np.sqrt(self.plan.variance(whole))
         step = self.largest_weight(used, slope) / 2
         return np.asarray(np.where(spread > 0, self.factor(miss) * spread + step, 0.0))
@@ -79,7 +77,7 @@ class ConjunctEstimator(Formulas):
         return factor(self.plan, self.halves, miss)
 
     def surely_nothing(self, used: tuple[Term, ...], slope: Floats) -> Flags:
-        whole = self._spread_out(used, slope)
+        whole = self.spread_out(used, slope)
         asked = np.einsum("cg,gc->c", whole[self.cells.group], self.cells.payoffs)
         return np.asarray(np.bincount(self.cells.group, asked != 0, self.cells.groups) == 0)
 
@@ -89,11 +87,6 @@ class ConjunctEstimator(Formulas):
             return math.inf
         largest = sum(factor * max(self.ranges[term][1], 0.0) for term, factor in form.parts)
         return form.constant + self.rows * largest
-
-    def _spread_out(self, used: tuple[Term, ...], slope: Floats) -> Floats:
-        whole = np.zeros((len(slope), len(self.order)))
-        whole[:, [self.order.index(term) for term in used]] = slope
-        return whole
 
 
 def factor(plan: Plan, halves: int, miss: float) -> float:

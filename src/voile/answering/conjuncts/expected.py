@@ -55,7 +55,7 @@ class Published:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TableComparison:
     """The same questions from halves, and from tables that have all of their columns."""
 
     columns: int
@@ -72,7 +72,7 @@ class Comparison:
         return asdict(self)
 
 
-def compared(published: Published) -> Comparison | None:
+def compared(published: Published) -> TableComparison | None:
     """None where there is nothing to compare: tables of one column, directly."""
     p = published
     if not p.halves:
@@ -84,7 +84,7 @@ def compared(published: Published) -> Comparison | None:
     else:
         wide = min(2 * p.arity, len(p.sizes))
         parted, direct = p, Published(p.sizes, wide, 0, p.rows, p.rho)
-    return Comparison(
+    return TableComparison(
         columns=direct.arity,
         figures=parted.figures,
         error=parted.joint_error,

@@ -27,7 +27,7 @@ MOST_PRODUCTS = 2**27
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class TableCells:
     """What is asked, on the combinations of classes that count, one after the other."""
 
     coordinates: tuple[Ints, ...]
@@ -75,14 +75,14 @@ class Variances:
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class JointMargins:
     """Two parts that together read all that is asked."""
 
     left: Margin
     right: Margin
     tables: Tables
 
-    def counts(self, cells: Cells) -> Floats:
+    def counts(self, cells: TableCells) -> Floats:
         """The estimate for each combination of classes."""
         u, v, m = cells.along(self.left), cells.along(self.right), self.tables.apart
         both = self.left.totals[u] * self.right.totals[v]
@@ -95,7 +95,7 @@ class Joint:
         assert left is not None and right is not None  # noqa: S101  (there are halves)
         return np.asarray(left.T @ right / self.tables.halves)
 
-    def variances(self, cells: Cells) -> Variances:
+    def variances(self, cells: TableCells) -> Variances:
         forms, t = Forms(cells, self.left, self.right), self.tables.halves
         x, y = self.left, self.right
         sampled = forms.trace(x.sampling, y.sampling)
@@ -118,7 +118,7 @@ class Forms:
     F has an entry at (u, v) for each combination of classes that counts, and no other.
     """
 
-    def __init__(self, cells: Cells, left: Margin, right: Margin) -> None:
+    def __init__(self, cells: TableCells, left: Margin, right: Margin) -> None:
         self._cells, self._u, self._v = cells, cells.along(left), cells.along(right)
         self._by_left = paired(cells, self._u, len(left.totals))
         self._by_right = paired(cells, self._v, len(right.totals))
@@ -187,7 +187,7 @@ class Paired:
         return np.stack([np.bincount(self.group, one, self.groups) for one in values], axis=1)
 
 
-def paired(cells: Cells, place: Ints, size: int) -> Paired:
+def paired(cells: TableCells, place: Ints, size: int) -> Paired:
     found, number = np.unique(cells.group * size + place, return_inverse=True)
     return Paired(found // size, found % size, number, cells.groups)
 
@@ -207,7 +207,7 @@ def crossed(values: Floats, weights: Floats, group: Ints, groups: int) -> Floats
 class Average:
     """Several joints without a table in common, weighed by their errors."""
 
-    joints: tuple[Joint, ...]
+    joints: tuple[JointMargins, ...]
     weights: Floats
     """(joints, groups)"""
     parts: tuple[Variances, ...]
@@ -222,7 +222,7 @@ class Average:
             alone += weight**2 * np.maximum(rest, 0.0)
         return np.asarray(alike**2 + alone)
 
-    def estimates(self, cells: Cells) -> Floats:
+    def estimates(self, cells: TableCells) -> Floats:
         found = [joint.counts(cells) for joint in self.joints]
         weighed = sum(w[cells.group] * one for w, one in zip(self.weights, found, strict=True))
         return cells.summed(np.asarray(weighed))
@@ -233,7 +233,7 @@ def formed(covariance: Floats, slope: Floats) -> Floats:
     return np.asarray(np.einsum("gi,gij,gj->g", slope, covariance, slope))
 
 
-def averaged(joints: Sequence[Joint], cells: Cells) -> Average:
+def averaged(joints: Sequence[JointMargins], cells: TableCells) -> Average:
     """Weighed by the inverse of the variance of the first term that is expected."""
     parts = tuple(joint.variances(cells) for joint in joints)
     firsts = np.stack([np.maximum(part.expected[:, 0, 0], 0.0) for part in parts])

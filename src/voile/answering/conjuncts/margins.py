@@ -1,8 +1,8 @@
 """The counts of some columns, cut into a query's classes, from all tables that have them.
 
-A column has a class for each way in which the query can tell its values apart (`Axis`). Noise on
-the cells of one table is independent, but for the sum over all cells, which is known: on classes
-of g cells each, of m in all, it has the covariance s·(diag(g) − g·gᵀ/m). A table with more columns
+A column has a class for each way in which the query can tell its values apart. Noise on the cells
+of one table is independent, but for the sum over all cells, which is known: on classes of g cells
+each, of m in all, it has the covariance s·(diag(g) − g·gᵀ/m). A table with more columns
 is summed over them, which makes s larger by the number of their cells, and leaves the rest as it
 is; so the best average of several tables weighs each by the inverse of that number.
 """
@@ -15,8 +15,8 @@ from math import prod
 
 import numpy as np
 
+from voile.answering.axes import ClassAxis
 from voile.answering.conjuncts.source import Set, Tables
-from voile.answering.local.axes import Axis
 from voile.arrays import Floats, Ints
 
 
@@ -47,7 +47,7 @@ class Margin:
     sources: tuple[Set, ...]
 
 
-def margin_of(places: Sequence[int], axes: Sequence[Axis], tables: Tables) -> Margin:
+def margin_of(places: Sequence[int], axes: Sequence[ClassAxis], tables: Tables) -> Margin:
     """The best average of all tables that have these columns."""
     if not places:
         return everyone(tables)
@@ -85,7 +85,7 @@ def sized(some: Set, tables: Tables) -> list[tuple[str, int]]:
     return list(zip(some, tables.shape(some), strict=True))
 
 
-def class_sizes(places: Sequence[int], axes: Sequence[Axis]) -> Floats:
+def class_sizes(places: Sequence[int], axes: Sequence[ClassAxis]) -> Floats:
     """How many cells of the columns' domain each combination of classes has."""
     found = np.ones(1)
     for j in places:
@@ -105,7 +105,7 @@ def sampling(totals: Floats, rows: int) -> Spread:
 
 
 def folded(
-    cells: Floats, some: Set, places: Sequence[int], axes: Sequence[Axis], tables: Tables
+    cells: Floats, some: Set, places: Sequence[int], axes: Sequence[ClassAxis], tables: Tables
 ) -> Floats:
     """The last axis of an array of cells, summed into classes of some of its columns."""
     place = {axes[j].attribute: j for j in places}

@@ -8,10 +8,17 @@ from itertools import combinations
 
 import numpy as np
 
-from voile.answering.conjuncts.joints import Average, Cells, Joint, Variances, averaged, crossed
+from voile.answering.axes import ClassAxis
+from voile.answering.conjuncts.joints import (
+    Average,
+    JointMargins,
+    TableCells,
+    Variances,
+    averaged,
+    crossed,
+)
 from voile.answering.conjuncts.margins import Margin, margin_of
 from voile.answering.conjuncts.source import Tables
-from voile.answering.local.axes import Axis
 from voile.arrays import Floats
 from voile.errors import QueryError
 
@@ -31,7 +38,7 @@ class Direct:
         found = np.einsum("gi,gij,gj->g", slope, self.parts.noise, slope)
         return np.asarray(np.maximum(found, 0.0))
 
-    def estimates(self, cells: Cells) -> Floats:
+    def estimates(self, cells: TableCells) -> Floats:
         return cells.summed(self.margin.totals[cells.along(self.margin)])
 
 
@@ -43,10 +50,10 @@ class Planner:
     """Finds the plan with the least error."""
 
     tables: Tables
-    axes: Sequence[Axis]
+    axes: Sequence[ClassAxis]
     _margins: dict[Places, Margin] = field(default_factory=dict)
 
-    def plan(self, read: Places, cells: Cells) -> Plan:
+    def plan(self, read: Places, cells: TableCells) -> Plan:
         """`read` are the axes that what is asked depends on."""
         if len(read) <= self.tables.arity:
             return self._direct(read, cells)
@@ -56,7 +63,7 @@ class Planner:
             return averaged(found, cells)  # no two of them have a table in common
         return min((averaged([one], cells) for one in found), key=error)
 
-    def _direct(self, read: Places, cells: Cells) -> Direct:
+    def _direct(self, read: Places, cells: TableCells) -> Direct:
         margin = self.margin(read)
         noise, at = margin.total_noise, cells.along(margin)
         ends = cells.summed(noise.along[at])
@@ -70,7 +77,7 @@ class Planner:
             self._margins[places] = margin_of(places, self.axes, self.tables)
         return self._margins[places]
 
-    def _joint(self, left: Places, right: Places) -> Joint:
+    def _joint(self, left: Places, right: Places) -> JointMargins:
         found = self.margin(left), self.margin(right)
         if len(found[0].totals) * len(found[1].totals) > MOST_PAIRS:
             raise QueryError(
@@ -79,7 +86,7 @@ class Planner:
                 "which is too much together",
                 hint="group by coarser values, as in floor(age / 10) * 10",
             )
-        return Joint(*found, self.tables)
+        return JointMargins(*found, self.tables)
 
     def _check(self, read: Places) -> None:
         arity, halves = self.tables.arity, self.tables.halves

@@ -77,8 +77,6 @@ class ConjunctSource:
     domain: DomainSums
     schema: Schema
     tables: Tables
-    bound: None = None
-    model: None = None
 
     @property
     def rows(self) -> int:

@@ -19,23 +19,23 @@ from functools import cached_property
 
 import numpy as np
 
-from voile.answering.local.axes import Axis
-from voile.answering.local.cells import Cells
+from voile.answering.cells import ClassFunctions
+from voile.answering.local.axes import PerturbedAxis
 from voile.answering.local.group_errors import GroupErrors
 from voile.answering.local.pure import PureErrors, is_pure
 from voile.answering.local.tensors import expanded, places, reconstructed, split
 from voile.answering.local.totals import LocalTotals
-from voile.answering.totals import Groups
+from voile.answering.totals import ListedGroups
 from voile.arrays import Floats, Ints
 from voile.query.predicate import Expression, Predicate, Term
 
 
 @dataclass(frozen=True)
-class Asked:
+class TensorQuery:
     """A query on tensors: everything that estimates and errors are computed from."""
 
-    cells: Cells
-    axes: list[Axis]
+    cells: ClassFunctions
+    axes: list[PerturbedAxis]
     seen: Floats
     where: Predicate | None
     groups: tuple[Expression, ...]
@@ -54,7 +54,7 @@ class Asked:
         return [self.cells.function(self.where, term) for term in self.terms]
 
     @cached_property
-    def listed(self) -> tuple[Groups, Ints]:
+    def listed(self) -> tuple[ListedGroups, Ints]:
         return self.cells.listing(self.groups[: self.told], self.cells.truth(self.where))
 
     def totals(self, pairs: Sequence[tuple[int, int]]) -> LocalTotals:

@@ -13,14 +13,21 @@ interval is
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 
 from voile.answering.arithmetic import Affine, Dual
-from voile.answering.columns import Column, Flags, Formulas, Intervals, terms_of
+from voile.answering.columns import (
+    EstimatedColumn,
+    Flags,
+    Formulas,
+    Intervals,
+    deviation_of_sum,
+    largest_count,
+    terms_of,
+)
 from voile.answering.local.totals import CountLaw, LocalTotals
 from voile.arrays import Floats
 from voile.mechanisms.alphabeta import AlphaBeta
@@ -78,14 +85,11 @@ class LocalEstimator(Formulas):
 
     def most(self, form: Affine) -> float:
         """No count exceeds the number of rows."""
-        if len(form.parts) != 1 or form.parts[0][0].values or form.parts[0][1] < 0:
-            return math.inf
-        return form.constant + form.parts[0][1] * self.rows
+        return largest_count(form, self.rows)
 
     @np.errstate(all="ignore")
     def stderr(self, formula: Formula) -> Floats:
-        used = terms_of(formula)
-        slope = self.values({})(formula).slope[:, [self.order.index(term) for term in used]]
+        used, slope = self.slopes(formula)
         variance = self._form(used, slope, self.totals.covariances)
         squares = self._form(used, slope, self.totals.squares)
         # An unbiased variance may be negative by chance; its first part never falls short of it.
@@ -154,11 +158,8 @@ def deviation(
 
     From its estimated variance, Σ g², the most of one row, and what no standard error exceeds.
     """
-    z = -NormalDist().inv_cdf(miss / 2)
     spread = np.sqrt(np.maximum(variance, 0.0))
-    normal = z * spread + part / 2
-    few = max(1.0, z**2 / 2) * part > spread
-    return np.where(few, np.maximum(bernstein(squares, part, widest, miss), normal), normal)
+    return deviation_of_sum(spread, part, bernstein(squares, part, widest, miss), miss)
 
 
 def bernstein(squares: Floats, part: Floats, widest: Floats, miss: float) -> Floats:
@@ -186,10 +187,10 @@ class Constrained:
     plain: LocalEstimator
     likeliest: LocalEstimator
 
-    def values(self, quantiles: dict[Quantile, Floats]) -> Callable[[Formula], Dual]:
+    def values(self, quantiles: Mapping[Quantile, Floats]) -> Callable[[Formula], Dual]:
         return self.likeliest.values(quantiles)
 
-    def column(self, formula: Formula) -> Column:
+    def column(self, formula: Formula) -> EstimatedColumn:
         plain = self.plain.column(formula)
         if any(term.values for term in terms_of(formula)):
             return plain
@@ -199,4 +200,4 @@ class Constrained:
             low, high = plain.interval(confidence)
             return np.fmin(low, value), np.fmax(high, value)
 
-        return Column(value, plain.stderr, interval, plain.covers)
+        return EstimatedColumn(value, plain.stderr, interval, plain.covers)

@@ -8,25 +8,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from voile.answering.local.axes import Axis
+from voile.answering.axes import shape_of
+from voile.answering.local.axes import PerturbedAxis
 from voile.answering.local.tensors import (
     multiplied,
     placed,
     places,
     reach,
     reconstructed,
-    shape_of,
     split,
     unbiased,
     varying,
     widest,
 )
-from voile.answering.local.totals import CountLaw, Errors
+from voile.answering.local.totals import CountLaw, TotalErrors
 from voile.arrays import Floats
 from voile.errors import QueryError
 
 if TYPE_CHECKING:
-    from voile.answering.local.asked import Asked
+    from voile.answering.local.asked import TensorQuery
 
 MOST_WORK = 2 * 10**9
 """States times groups that are gone through."""
@@ -35,7 +35,7 @@ MOST_WORK = 2 * 10**9
 class GroupErrors:
     """Covariances group by group, whatever the query is."""
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: TensorQuery) -> None:
         self.asked = asked
         states = math.prod(shape_of(asked.axes))
         groups = len(asked.listed[0])
@@ -45,7 +45,7 @@ class GroupErrors:
                 hint="group by columns that no condition reads, or ask for fewer groups",
             )
 
-    def errors(self, pairs: Sequence[tuple[int, int]]) -> Errors:
+    def errors(self, pairs: Sequence[tuple[int, int]]) -> TotalErrors:
         asked = self.asked
         count, terms = len(asked.listed[0]), len(asked.terms)
         covariances = {pair: np.zeros(count) for pair in pairs}
@@ -54,7 +54,7 @@ class GroupErrors:
         laws: dict[tuple[int, int], CountLaw] = {}
         exact = len(asked.axes) == 1 and asked.axes[0].permuted
         for group in range(count):
-            sub = Sub(asked, group)
+            sub = GroupTensors(asked, group)
             f = [sub.function(i) for i in range(terms)]
             g = [unbiased(x, sub.axes) for x in f]
             most[group] = [reach(x, y, sub.axes) for x, y in zip(g, f, strict=True)]
@@ -69,16 +69,16 @@ class GroupErrors:
             for i in range(terms):
                 if law := sub.law(i):
                     laws[group, i] = law
-        return Errors(covariances, squares, most, np.sqrt(wide), laws)
+        return TotalErrors(covariances, squares, most, np.sqrt(wide), laws)
 
 
-class Sub:
+class GroupTensors:
     """The part of a query that is about one group: public columns are cut to its classes.
 
     Not so where columns are replaced by their own values, of which all rows tell something.
     """
 
-    def __init__(self, asked: Asked, group: int) -> None:
+    def __init__(self, asked: TensorQuery, group: int) -> None:
         self._asked = asked
         inside = asked.listed[1] == group
         self._own = any(axis.own for axis in asked.axes)
@@ -156,13 +156,13 @@ class Sub:
         )
 
 
-def summed_out(seen: Floats, j: int, axis: Axis) -> Floats:
+def summed_out(seen: Floats, j: int, axis: PerturbedAxis) -> Floats:
     """Without one column: its classes together, power 0."""
     found: Floats = np.take(seen, np.arange(0, axis.states, axis.powers), axis=j).sum(axis=j)
     return found
 
 
-def ones_elsewhere(axes: Sequence[Axis], j: int | None) -> Floats:
+def ones_elsewhere(axes: Sequence[PerturbedAxis], j: int | None) -> Floats:
     """The constant 1 as a function of all axes but one, ready to broadcast."""
     result = np.ones([1] * len(axes))
     for i, axis in enumerate(axes):

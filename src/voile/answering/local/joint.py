@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from voile.answering.local.axes import Noise
+from voile.answering.axes import MOST_STATES
+from voile.answering.local.axes import AxisNoise
 from voile.answering.local.estimator import deviation
 from voile.answering.local.source import Method
-from voile.answering.local.states import MOST_STATES
 from voile.arrays import Floats, Ints
 from voile.errors import QueryError
 from voile.reconstruct import Axis, invert, maximum_likelihood
@@ -21,7 +21,7 @@ from voile.reconstruct.maximum import stopped_em
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
+class JointCounts:
     """Estimated counts of cells, and what is known of how far they are off."""
 
     counts: Floats
@@ -36,21 +36,21 @@ class Joint:
     """A bound of the standard error that holds for every table; 0 where nothing was perturbed."""
 
     @classmethod
-    def exact(cls, counts: Floats) -> Joint:
+    def exact(cls, counts: Floats) -> JointCounts:
         """Counts that are known."""
         nothing = np.zeros_like(counts)
         return cls(counts, counts, counts, nothing, nothing)
 
     @classmethod
-    def stacked(cls, cells: Sequence[Joint]) -> Joint:
+    def stacked(cls, cells: Sequence[JointCounts]) -> JointCounts:
         """Single cells, one after another."""
         rows = [(c.counts, c.unbiased, c.squares, c.part, c.widest) for c in cells]
         return cls(*np.array(rows, np.float64).reshape(-1, 5).T)
 
-    def at(self, cells: tuple[Any, ...]) -> Joint:
+    def at(self, cells: tuple[Any, ...]) -> JointCounts:
         """Some of the cells, by an index of NumPy's."""
         all_five = (self.counts, self.unbiased, self.squares, self.part, self.widest)
-        return Joint(*(of[cells] for of in all_five))
+        return JointCounts(*(of[cells] for of in all_five))
 
     @property
     def variance(self) -> Floats:
@@ -71,11 +71,11 @@ class Joint:
 def joint_counts(
     codes: Mapping[str, npt.NDArray[np.signedinteger]],
     cells: Mapping[str, Ints],
-    noise: Mapping[str, Noise],
+    noise: Mapping[str, AxisNoise],
     rows: int,
     method: Method | Literal["stopped"],
     joint: float | None = None,
-) -> Joint:
+) -> JointCounts:
     """Estimated counts of every combination of classes.
 
     `codes` are the rows, a column at a time; cells[name][code] is the class of each value.
@@ -98,7 +98,7 @@ def joint_counts(
     elif method == "stopped":
         estimate = stopped_em(seen, axes).counts
     found = (estimate, unbiased, squares(seen, axes), most(axes), widest(seen, axes))
-    return Joint(*(of.reshape(shape) for of in found))
+    return JointCounts(*(of.reshape(shape) for of in found))
 
 
 def histogram(classes: Sequence[Ints], shape: tuple[int, ...], rows: int) -> Floats:
@@ -109,10 +109,10 @@ def histogram(classes: Sequence[Ints], shape: tuple[int, ...], rows: int) -> Flo
 
 
 def axis_of(
-    noise: Mapping[str, Noise], name: str, classes: Ints, seen: Floats, j: int, rows: int
+    noise: Mapping[str, AxisNoise], name: str, classes: Ints, seen: Floats, j: int, rows: int
 ) -> Axis:
     count = int(classes.max()) + 1
-    how = noise.get(name, Noise(1.0))
+    how = noise.get(name, AxisNoise(1.0))
     if how.own and rows:
         others = tuple(i for i in range(seen.ndim) if i != j)
         return Axis(how.retention, seen.sum(axis=others) / rows)

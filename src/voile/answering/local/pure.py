@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from voile.answering.local.axes import Axis
+from voile.answering.local.axes import PerturbedAxis
 from voile.answering.local.tensors import (
     ends,
     multiplied,
@@ -19,14 +19,14 @@ from voile.answering.local.tensors import (
     varying,
     widest,
 )
-from voile.answering.local.totals import CountLaw, Errors
+from voile.answering.local.totals import CountLaw, TotalErrors
 from voile.arrays import Floats, Ints
 
 if TYPE_CHECKING:
-    from voile.answering.local.asked import Asked
+    from voile.answering.local.asked import TensorQuery
 
 
-def is_pure(asked: Asked) -> bool:
+def is_pure(asked: TensorQuery) -> bool:
     """Whether groups are just the classes of their columns, which nothing else reads."""
     if len(asked.listed[0]) < 2 or any(axis.own for axis in asked.axes):
         return False
@@ -42,12 +42,12 @@ def is_pure(asked: Asked) -> bool:
     return free and sizes == len(asked.listed[0])
 
 
-def group_axes(asked: Asked) -> list[int]:
+def group_axes(asked: TensorQuery) -> list[int]:
     names = [axis.attribute for axis in asked.axes]
     return sorted({names.index(g.attributes[0]) for g in asked.groups})
 
 
-def factor_ends(axis: Axis) -> tuple[Floats, Floats]:
+def factor_ends(axis: PerturbedAxis) -> tuple[Floats, Floats]:
     """The lowest and the highest K[c, v] of each class c."""
     drawn = (1 - axis.retention) * axis.moments[:, 0]
     return -drawn / axis.retention, (1 - drawn) / axis.retention
@@ -66,13 +66,13 @@ class PureErrors:
     seen, so K² is a diagonal and a rank-one part, and costs one pass.
     """
 
-    def __init__(self, asked: Asked) -> None:
+    def __init__(self, asked: TensorQuery) -> None:
         self.asked = asked
         self.grouped = group_axes(asked)
         self.rest = [j for j in range(len(asked.axes)) if j not in self.grouped]
         self._known = all(asked.axes[j].public for j in self.grouped)
 
-    def errors(self, pairs: Sequence[tuple[int, int]]) -> Errors:
+    def errors(self, pairs: Sequence[tuple[int, int]]) -> TotalErrors:
         asked = self.asked
         rest_axes = [asked.axes[j] for j in self.rest]
         f = [self._on_rest(i) for i in range(len(asked.terms))]
@@ -87,7 +87,7 @@ class PureErrors:
             covariances[i, j] = squared - true.ravel()[order]
         sizes = [self._sizes(x, y, order) for x, y in zip(g, f, strict=True)]
         most, wide = (np.stack(columns, axis=1) for columns in zip(*sizes, strict=True))
-        return Errors(covariances, squares, most, wide, self._laws(f, order))
+        return TotalErrors(covariances, squares, most, wide, self._laws(f, order))
 
     def _sizes(self, g: Floats, f: Floats, order: Ints) -> tuple[Floats, Floats]:
         """The most of one row, and a bound of the standard error."""

@@ -24,7 +24,7 @@ from voile.query.rows import Rows
 
 
 @dataclass(frozen=True)
-class Kept:
+class KeptRows:
     """Sums over the view and the domain, and what they say about the true rows."""
 
     found: Totals
@@ -87,7 +87,7 @@ def whole_row_totals(
     ranges: dict[Term, tuple[float, float]],
 ) -> LocalTotals:
     found = totals(where, groups, with_products(sets), rows, domain)
-    kept = Kept(found, retention, size, count)
+    kept = KeptRows(found, retention, size, count)
     pairs = {(found.column(a), found.column(b)): (a, b) for s in sets for a in s for b in s}
     weights = np.array([(0.0, *ranges.get(t, (0.0, 0.0))) for t in found.terms])
     low, high = weights.min(axis=1), weights.max(axis=1)

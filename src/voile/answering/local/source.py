@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from voile.answering.local.axes import Noise
+from voile.answering.local.axes import AxisNoise
 from voile.engines.rows import ReleaseRows
 from voile.query.domain import DomainSums
 from voile.schema import Schema
@@ -22,11 +22,9 @@ class LocalSource:
     domain: DomainSums
     schema: Schema
     rows: int
-    noise: Mapping[str, Noise] = field(default_factory=dict)
+    noise: Mapping[str, AxisNoise] = field(default_factory=dict)
     joint: float | None = None
     """The chance that a whole row was kept, where rows were perturbed as a whole."""
     method: Method = "inversion"
     remarks: Mapping[str, str] = field(default_factory=dict)
     """What an analyst should know about a column."""
-    bound: None = None
-    model: None = None

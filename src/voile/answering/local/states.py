@@ -12,19 +12,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voile.answering.local.axes import Axis
-from voile.answering.local.tensors import shape_of
+from voile.answering.axes import check_states, shape_of
+from voile.answering.local.axes import PerturbedAxis
 from voile.arrays import Floats, Ints
 from voile.engines.encode import codes
-from voile.errors import QueryError, ReleaseError
+from voile.errors import ReleaseError
 from voile.query.predicate import column as column_of
 from voile.query.rows import Key, Shifted
 from voile.schema import Schema
 
-MOST_STATES = 2**24
 
-
-class Counted(Protocol):
+class HistogramRows(Protocol):
     """Rows that can be counted by expressions of theirs."""
 
     def histogram(self, keys: Sequence[Key], products: Sequence[Sequence[Shifted]]) -> pa.Table:
@@ -32,17 +30,7 @@ class Counted(Protocol):
         ...
 
 
-def check_states(axes: Sequence[Axis]) -> None:
-    if (states := math.prod(shape_of(axes))) > MOST_STATES:
-        wide = max(axes, key=lambda axis: axis.states)
-        raise QueryError(
-            f"the query tells {states:,} combinations of classes apart, more than {MOST_STATES:,}; "
-            f"{wide.attribute} alone has {wide.classes:,}",
-            hint="read fewer columns at once, or group by coarser ones, as in floor(age / 10)",
-        )
-
-
-def seen_sums(axes: Sequence[Axis], rows: Counted, schema: Schema) -> Floats:
+def seen_sums(axes: Sequence[PerturbedAxis], rows: HistogramRows, schema: Schema) -> Floats:
     """For every combination of states, the sum over the rows there of the powers of each phi."""
     check_states(axes)
     keys = [key for axis in axes for key in keys_of(axis)]
@@ -70,11 +58,11 @@ def seen_sums(axes: Sequence[Axis], rows: Counted, schema: Schema) -> Floats:
     return result.reshape(shape_of(axes))
 
 
-def keys_of(axis: Axis) -> tuple[Key, ...]:
+def keys_of(axis: PerturbedAxis) -> tuple[Key, ...]:
     return axis.keys or (column_of(axis.attribute),)
 
 
-def factors(valued: Sequence[Axis], powers: Sequence[int]) -> list[Shifted]:
+def factors(valued: Sequence[PerturbedAxis], powers: Sequence[int]) -> list[Shifted]:
     """What is multiplied on a row: each value of an axis, as often as its power says."""
     return [
         Shifted(axis.value, axis.centre)
@@ -84,7 +72,7 @@ def factors(valued: Sequence[Axis], powers: Sequence[int]) -> list[Shifted]:
     ]
 
 
-def class_codes(axis: Axis, columns: Sequence[pa.Array], schema: Schema) -> Ints:
+def class_codes(axis: PerturbedAxis, columns: Sequence[pa.Array], schema: Schema) -> Ints:
     """The class of each row that was found, from its keys."""
     if not axis.keys:
         places = codes(columns[0], schema[axis.attribute])
@@ -108,14 +96,16 @@ def index_in(column: pa.Array, values: pa.Array) -> Ints:
     return np.asarray(found.fill_null(len(values)).to_numpy(zero_copy_only=False), np.int64)
 
 
-def outside(axis: Axis) -> ReleaseError:
+def outside(axis: PerturbedAxis) -> ReleaseError:
     return ReleaseError(
         f"column {axis.attribute!r} has values outside the domain of the schema",
         hint="try `voile verify`",
     )
 
 
-def with_own_values(axes: Sequence[Axis], seen: Floats, rows: float) -> list[Axis]:
+def with_own_values(
+    axes: Sequence[PerturbedAxis], seen: Floats, rows: float
+) -> list[PerturbedAxis]:
     """Columns that replace by their own values: what they hold is the replacing distribution."""
     found = []
     for j, axis in enumerate(axes):

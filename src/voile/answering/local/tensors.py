@@ -18,18 +18,15 @@ from itertools import product
 
 import numpy as np
 
-from voile.answering.local.axes import Axis
+from voile.answering.axes import shape_of
+from voile.answering.local.axes import PerturbedAxis
 from voile.arrays import Floats
 
 SAME = 1e-12
 """Values of a function that differ by less than this part of the largest are one value."""
 
 
-def shape_of(axes: Sequence[Axis]) -> tuple[int, ...]:
-    return tuple(axis.states for axis in axes)
-
-
-def unbiased(f: Floats, axes: Sequence[Axis]) -> Floats:
+def unbiased(f: Floats, axes: Sequence[PerturbedAxis]) -> Floats:
     """g with E[g(Y)|X] = f(X)."""
     for j, axis in enumerate(axes):
         if axis.retention < 1:
@@ -37,7 +34,7 @@ def unbiased(f: Floats, axes: Sequence[Axis]) -> Floats:
     return f
 
 
-def reconstructed(seen: Floats, axes: Sequence[Axis]) -> Floats:
+def reconstructed(seen: Floats, axes: Sequence[PerturbedAxis]) -> Floats:
     """Unbiased estimates of sums over the true rows, from the sums over those that are seen."""
     for j, axis in enumerate(axes):
         if axis.retention < 1:
@@ -60,7 +57,7 @@ def spread(tensor: Floats, weights: Floats, along: Floats, j: int) -> Floats:
     return np.asarray(np.expand_dims(total, j) * along.reshape(shape))
 
 
-def varying(f: Floats, axes: Sequence[Axis]) -> Floats:
+def varying(f: Floats, axes: Sequence[PerturbedAxis]) -> Floats:
     """f less its mean over what is drawn for the perturbed columns, which has no error.
 
     So nothing is left where f does not depend on them, up to rounding.
@@ -81,13 +78,13 @@ def varying(f: Floats, axes: Sequence[Axis]) -> Floats:
     return np.where(differs.reshape(shape), rest, 0.0)
 
 
-def one(axis: Axis) -> Floats:
+def one(axis: PerturbedAxis) -> Floats:
     found = np.zeros((axis.classes, axis.powers))
     found[:, 0] = 1.0
     return found.ravel()
 
 
-def multiplied(f: Floats, g: Floats, axes: Sequence[Axis]) -> Floats:
+def multiplied(f: Floats, g: Floats, axes: Sequence[PerturbedAxis]) -> Floats:
     """The product of two functions: class by class, and polynomials in each phi."""
     polynomial = [axis for axis in axes if axis.powers > 1]
     if not polynomial:
@@ -104,19 +101,19 @@ def multiplied(f: Floats, g: Floats, axes: Sequence[Axis]) -> Floats:
     return result.reshape(f.shape)
 
 
-def split(f: Floats, axes: Sequence[Axis]) -> Floats:
+def split(f: Floats, axes: Sequence[PerturbedAxis]) -> Floats:
     """With an axis of its own for the powers of every column."""
     return f.reshape([size for axis in axes for size in (axis.classes, axis.powers)])
 
 
-def places(degrees: Sequence[int], axes: Sequence[Axis]) -> tuple[slice | int, ...]:
+def places(degrees: Sequence[int], axes: Sequence[PerturbedAxis]) -> tuple[slice | int, ...]:
     """Where the states of these powers are; columns without phi have power 0 only."""
     listed = iter(degrees)
     powers = (next(listed) if axis.powers > 1 else 0 for axis in axes)
     return tuple(place for power in powers for place in (slice(None), power))
 
 
-def placed(f: Floats, degrees: Sequence[int], axes: Sequence[Axis]) -> Floats:
+def placed(f: Floats, degrees: Sequence[int], axes: Sequence[PerturbedAxis]) -> Floats:
     """A function of the classes times values to these powers, as a function of the states."""
     result = np.zeros([size for axis in axes for size in (axis.classes, axis.powers)])
     for factor, powers in expanded(degrees, axes):
@@ -124,7 +121,9 @@ def placed(f: Floats, degrees: Sequence[int], axes: Sequence[Axis]) -> Floats:
     return result.reshape(shape_of(axes))
 
 
-def expanded(degrees: Sequence[int], axes: Sequence[Axis]) -> list[tuple[float, tuple[int, ...]]]:
+def expanded(
+    degrees: Sequence[int], axes: Sequence[PerturbedAxis]
+) -> list[tuple[float, tuple[int, ...]]]:
     """Powers of values, which are centre + phi, as sums of powers of phi."""
     centres = [axis.centre for axis in axes if axis.powers > 1]
     found = []
@@ -136,7 +135,7 @@ def expanded(degrees: Sequence[int], axes: Sequence[Axis]) -> list[tuple[float, 
     return found
 
 
-def ends(f: Floats, axes: Sequence[Axis]) -> tuple[Floats, Floats]:
+def ends(f: Floats, axes: Sequence[PerturbedAxis]) -> tuple[Floats, Floats]:
     """The lowest and the highest f of every combination of classes.
 
     They lie where each phi is at one of its ends, if f is of degree 1 in each; so does the highest
@@ -150,13 +149,13 @@ def ends(f: Floats, axes: Sequence[Axis]) -> tuple[Floats, Floats]:
     return np.minimum.reduce(corners), np.maximum.reduce(corners)
 
 
-def magnitude(f: Floats, axes: Sequence[Axis]) -> Floats:
+def magnitude(f: Floats, axes: Sequence[PerturbedAxis]) -> Floats:
     """A bound of |f| for every combination of classes, by the size of its parts."""
     largest = [np.abs(axis.ends).max(axis=1) for axis in axes]
     return corner(np.abs(split(f, axes)), axes, largest)
 
 
-def corner(f: Floats, axes: Sequence[Axis], phis: Sequence[Floats]) -> Floats:
+def corner(f: Floats, axes: Sequence[PerturbedAxis], phis: Sequence[Floats]) -> Floats:
     """f of the classes, with the phi of each class given."""
     for j in reversed(range(len(axes))):
         scale = phis[j][:, None] ** np.arange(axes[j].powers)
@@ -166,7 +165,7 @@ def corner(f: Floats, axes: Sequence[Axis], phis: Sequence[Floats]) -> Floats:
     return f
 
 
-def reach(g: Floats, f: Floats, axes: Sequence[Axis]) -> float:
+def reach(g: Floats, f: Floats, axes: Sequence[PerturbedAxis]) -> float:
     """The most that g can be, or be off f, on rows that agree on public columns."""
     perturbed = tuple(j for j, axis in enumerate(axes) if not axis.public)
     (g_low, g_high), (f_low, f_high) = (
@@ -177,7 +176,7 @@ def reach(g: Floats, f: Floats, axes: Sequence[Axis]) -> float:
     return float(found.max(initial=0.0))
 
 
-def widest(g: Floats, f: Floats, axes: Sequence[Axis]) -> Floats:
+def widest(g: Floats, f: Floats, axes: Sequence[PerturbedAxis]) -> Floats:
     """A bound of the variance of g on one row, by its public columns, as a function of states."""
     mean = multiplied(g, g, axes)
     perturbed = tuple(j for j, axis in enumerate(axes) if not axis.public)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from voile.answering.totals import Groups
+from voile.answering.totals import ListedGroups
 from voile.arrays import Floats
 from voile.query.predicate import Term
 
@@ -23,7 +23,7 @@ class CountLaw:
 class LocalTotals:
     """For each group, estimates of each term and the covariances of each two."""
 
-    groups: Groups
+    groups: ListedGroups
     terms: tuple[Term, ...]
     estimates: Floats
     """(groups, terms)"""
@@ -48,7 +48,7 @@ class LocalTotals:
 
 
 @dataclass(frozen=True)
-class Errors:
+class TotalErrors:
     """See LocalTotals."""
 
     covariances: dict[tuple[int, int], Floats]

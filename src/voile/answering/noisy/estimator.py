@@ -7,7 +7,6 @@ to err, and the normal one of the summed noise, where every part is near normal.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +16,7 @@ from typing import Protocol
 import numpy as np
 
 from voile.answering.arithmetic import Affine
-from voile.answering.columns import Flags, Formulas, terms_of
+from voile.answering.columns import Flags, Formulas, largest_count
 from voile.arrays import Floats
 from voile.query.formula import Formula
 from voile.query.predicate import Term
@@ -34,7 +33,7 @@ NEAR_NORMAL = 100.0
 """The variance, in whole steps, from which on noise that is added up counts as normal."""
 
 
-class Noise(Protocol):
+class TotalNoise(Protocol):
     """The law of one total's noise, in whole steps."""
 
     def __hash__(self) -> int: ...
@@ -58,7 +57,7 @@ class NoNoise:
 
 
 @lru_cache(4096)
-def deviation_of(noise: Noise, miss: float) -> int:
+def deviation_of(noise: TotalNoise, miss: float) -> int:
     """Looking for the end of an interval of a ratio asks this a hundred times."""
     return noise.deviation(miss)
 
@@ -70,7 +69,7 @@ class NoisyTotal:
     key: str
     """Which answer it is: totals with one key share their noise."""
     values: Floats
-    noise: Noise
+    noise: TotalNoise
     unit: float
     """What a whole step is worth."""
     normal: bool = True
@@ -113,18 +112,14 @@ class NoisyEstimator(Formulas):
         return False
 
     def most(self, form: Affine) -> float:
-        if len(form.parts) != 1 or form.parts[0][0].values or form.parts[0][1] < 0:
-            return math.inf
-        return form.constant + form.parts[0][1] * self.most_rows
+        return largest_count(form, self.most_rows)
 
     def surely_nothing(self, used: tuple[Term, ...], slope: Floats) -> Flags:  # noqa: ARG002
         return np.zeros(len(slope), dtype=np.bool_)
 
     @np.errstate(all="ignore")
     def stderr(self, formula: Formula) -> Floats:
-        used = terms_of(formula)
-        slope = self.values({})(formula).slope[:, [self.order.index(term) for term in used]]
-        shared, totals = self._shared(used, slope)
+        shared, totals = self._shared(*self.slopes(formula))
         return np.asarray(np.sqrt(shared**2 @ np.array([total.variance for total in totals])))
 
     def _shared(self, used: Sequence[Term], slope: Floats) -> tuple[Floats, list[NoisyTotal]]:

@@ -13,27 +13,6 @@ from sqlglot.errors import ErrorLevel
 
 from voile.query.predicate import Expression, Predicate, folded
 from voile.query.rows import Flags, Key, Shifted, WeightedTerm
-from voile.query.value_types import ValueKind, ValueType
-
-TYPES: dict[ValueKind, str] = {
-    ValueKind.BOOLEAN: "BOOLEAN",
-    ValueKind.INTEGER: "TINYINT SMALLINT INTEGER BIGINT HUGEINT "
-    "UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT",
-    ValueKind.NUMBER: "FLOAT DOUBLE DECIMAL",
-    ValueKind.TEXT: "VARCHAR",
-    ValueKind.DATE: "DATE",
-    ValueKind.TIME: "TIME TIME_NS",
-    ValueKind.TIMESTAMP: "TIMESTAMP TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS",
-    ValueKind.INTERVAL: "INTERVAL",
-}
-KINDS = {name: kind for kind, names in TYPES.items() for name in names.split()}
-
-
-def value_type(name: str) -> ValueType:
-    """Our type for one of DuckDB's, by the name that it has there."""
-    base = name.split("(", maxsplit=1)[0].removesuffix(" WITH TIME ZONE")
-    kind = ValueKind.OTHER if name.endswith("]") else KINDS.get(base, ValueKind.OTHER)
-    return ValueType(kind, name)
 
 
 @lru_cache(maxsize=4096)

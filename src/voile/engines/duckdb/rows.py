@@ -23,10 +23,9 @@ from voile.engines.duckdb.rendering import (
     key_sql,
     product_sql,
     sum_sql,
-    value_type,
 )
-from voile.engines.duckdb.sql import first_line, not_in_domain, off_grid
-from voile.engines.encode import SQL, codes, domain_array, values_at
+from voile.engines.duckdb.sql import SQL, first_line, not_in_domain, off_grid, value_type
+from voile.engines.encode import codes, domain_array, values_at
 from voile.engines.rows import ReleaseRows, check_table_name
 from voile.errors import QueryError, ReleaseError
 from voile.query.predicate import ROW, Expression, Predicate, wording
@@ -72,25 +71,20 @@ class DuckRows(ReleaseRows):
         self.schema = schema
         self.scored = scores is not None or beside is not None
         self._summed = ROWS if beside is None else SCORED
-        self._con = duckdb.connect(
-            config={
-                "autoinstall_known_extensions": "false",
-                "autoload_known_extensions": "false",
-            }
-        )
-        # DuckDB takes every path for a pattern, and checks it before and after expanding it.
-        listed = ", ".join(literal(glob.escape(str(file))) for file in files)
-        allowed = ", ".join([*(literal(file) for file in files), listed])
-        columns = ", ".join(quote_identifier(name) for name in schema.names)
-        if memory:
-            self._con.execute(f"SET memory_limit = {literal(memory)}")
-            self._con.execute("SET temp_directory = ''")
-        self._con.execute(f"SET allowed_paths = [{allowed}]")
-        self._con.execute("SET enable_external_access = false")
-        # It would compute what several TRY have in common outside of them, where it fails.
-        self._con.execute("SET disabled_optimizers = 'common_subexpressions'")
-        self._con.execute("SET lock_configuration = true")
-        rows = f"read_parquet([{listed}])" if files else no_rows(schema)
+        self._con = locked_connection(files, memory)
+        try:
+            self._create_views(files, scores, beside)
+        except duckdb.Error as error:
+            raise unreadable(error) from None
+        self.domain = Domain(self._con, schema, strict=strict)
+        self._answered: OrderedDict[str, RowSums] = OrderedDict()
+        self._histograms: OrderedDict[str, pa.Table] = OrderedDict()
+
+    def _create_views(
+        self, files: Sequence[Path], scores: pa.Table | None, beside: pa.Table | None
+    ) -> None:
+        columns = ", ".join(quote_identifier(name) for name in self.schema.names)
+        rows = f"read_parquet([{escaped(files)}])" if files else no_rows(self.schema)
         if scores is not None:
             self._keep("scores of histories", scores)
             columns += f", {SCORE}, {SPREAD}"
@@ -102,9 +96,6 @@ class DuckRows(ReleaseRows):
                 f"CREATE VIEW {SCORED} AS SELECT *, 1.0 AS {SCORE}, 0.0 AS {SPREAD} FROM {ROWS} "
                 'UNION ALL BY NAME SELECT * FROM "rows beside"'
             )
-        self.domain = Domain(self._con, schema, strict=strict)
-        self._answered: OrderedDict[str, RowSums] = OrderedDict()
-        self._histograms: OrderedDict[str, pa.Table] = OrderedDict()
 
     def add_table(self, name: str, table: pa.Table) -> tuple[str, ...]:
         """Put a table of the analyst's own beside the view; the names of its columns."""
@@ -277,6 +268,29 @@ class DuckRows(ReleaseRows):
             raise unanswered(error) from None
         finally:
             self._con.unregister("incoming")
+
+
+def locked_connection(files: Sequence[Path], memory: str) -> duckdb.DuckDBPyConnection:
+    """A connection that reaches these files and nothing else, whatever SQL gets to it."""
+    con = duckdb.connect(
+        config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    )
+    if memory:
+        con.execute(f"SET memory_limit = {literal(memory)}")
+        con.execute("SET temp_directory = ''")
+    # DuckDB takes every path for a pattern, and checks it before and after expanding it.
+    allowed = ", ".join([*(literal(file) for file in files), escaped(files)])
+    con.execute(f"SET allowed_paths = [{allowed}]")
+    con.execute("SET enable_external_access = false")
+    # It would compute what several TRY have in common outside of them, where it fails.
+    con.execute("SET disabled_optimizers = 'common_subexpressions'")
+    con.execute("SET lock_configuration = true")
+    return con
+
+
+def escaped(files: Sequence[Path]) -> str:
+    """The files as a list of patterns, each of which is one file."""
+    return ", ".join(literal(glob.escape(str(file))) for file in files)
 
 
 def points(attribute: Attribute, at: BinPoint) -> pa.Array:

@@ -2,27 +2,51 @@
 
 from __future__ import annotations
 
-from voile.engines.encode import SQL
 from voile.query.quoting import literal
+from voile.query.value_types import ValueKind, ValueType
 from voile.schema import Attribute, Bins, Interval, Kind, Range, Values
 
-KINDS: dict[Kind, str] = {
-    "categorical": "VARCHAR ENUM UUID",
-    "integer": "TINYINT SMALLINT INTEGER BIGINT HUGEINT "
-    "UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT",
-    "numeric": "FLOAT DOUBLE DECIMAL",
+SQL: dict[Kind, str] = {
+    "categorical": "VARCHAR",
+    "integer": "BIGINT",
+    "numeric": "DOUBLE",
     "boolean": "BOOLEAN",
-    "date": "DATE TIMESTAMP TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS",
+    "date": "DATE",
 }
+"""The type that a kind of attribute has."""
+TYPES: dict[ValueKind, str] = {
+    ValueKind.BOOLEAN: "BOOLEAN",
+    ValueKind.INTEGER: "TINYINT SMALLINT INTEGER BIGINT HUGEINT "
+    "UTINYINT USMALLINT UINTEGER UBIGINT UHUGEINT",
+    ValueKind.NUMBER: "FLOAT DOUBLE DECIMAL",
+    ValueKind.TEXT: "VARCHAR ENUM UUID",
+    ValueKind.DATE: "DATE",
+    ValueKind.TIME: "TIME TIME_NS",
+    ValueKind.TIMESTAMP: "TIMESTAMP TIMESTAMP_S TIMESTAMP_MS TIMESTAMP_NS",
+    ValueKind.INTERVAL: "INTERVAL",
+}
+"""DuckDB's names."""
+KINDS = {name: kind for kind, names in TYPES.items() for name in names.split()}
+ATTRIBUTES: dict[ValueKind, Kind] = {
+    ValueKind.BOOLEAN: "boolean",
+    ValueKind.INTEGER: "integer",
+    ValueKind.NUMBER: "numeric",
+    ValueKind.TEXT: "categorical",
+    ValueKind.DATE: "date",
+    ValueKind.TIMESTAMP: "date",
+}
+
+
+def value_type(name: str) -> ValueType:
+    """Our type for one of DuckDB's, by the name that it has there."""
+    base = name.split("(", maxsplit=1)[0].removesuffix(" WITH TIME ZONE")
+    kind = ValueKind.OTHER if name.endswith("]") else KINDS.get(base, ValueKind.OTHER)
+    return ValueType(kind, name)
 
 
 def kind_of(sql_type: str) -> Kind | None:
     """The kind of attribute that a DuckDB type makes, if any."""
-    base = sql_type.split("(", maxsplit=1)[0].removesuffix(" WITH TIME ZONE")
-    for kind, types in KINDS.items():
-        if base in types.split() and not sql_type.endswith("]"):
-            return kind
-    return None
+    return ATTRIBUTES.get(value_type(sql_type).kind)
 
 
 def not_in_domain(attribute: Attribute, value: str) -> str:

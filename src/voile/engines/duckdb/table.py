@@ -18,12 +18,20 @@ import pyarrow as pa
 import sqlglot
 
 from voile.engines.duckdb.sources import SOURCE, attach
-from voile.engines.duckdb.sql import first_line, kind_of, not_in_domain, off_grid
-from voile.engines.encode import OUTSIDE, SQL, clamped, codes
+from voile.engines.duckdb.sql import (
+    SQL,
+    first_line,
+    kind_of,
+    not_in_domain,
+    off_grid,
+    value_type,
+)
+from voile.engines.encode import OUTSIDE, clamped, codes
 from voile.engines.table import CodedBatch, RowBatch, Table
 from voile.errors import SchemaError, TableError
 from voile.progress import Progress
 from voile.query.quoting import literal, quote_identifier
+from voile.query.value_types import ValueKind
 from voile.schema import Attribute, Interval, Kind, Schema
 from voile.schema.infer import LISTED_TEXTS, ColumnProfile, histogram
 from voile.schema.words import domain_in_words
@@ -51,7 +59,8 @@ class DuckTable(Table):
     @property
     def with_time_of_day(self) -> list[str]:
         """Columns of which only the day is kept."""
-        return [name for name, kind in self.columns.items() if kind.startswith("TIMESTAMP")]
+        kinds = {name: value_type(kind).kind for name, kind in self.columns.items()}
+        return [name for name, kind in kinds.items() if kind is ValueKind.TIMESTAMP]
 
     def __len__(self) -> int:
         return self._one(f"SELECT count(*) FROM {SOURCE}")

@@ -13,13 +13,14 @@ from typing import Any, ClassVar, Protocol, TypeGuard
 
 import numpy as np
 
-from voile.answering import Source, answer
-from voile.answering.answer import Work
+from voile.answering.views.evidence import ViewEvidence, answer
+from voile.answering.views.source import ViewSource
+from voile.answering.walk import AnswerWalk
 from voile.arrays import Floats
 from voile.engines import open_rows
-from voile.engines.parquet import write_part
 from voile.errors import UsageError
 from voile.evaluate.workload import selection_counts
+from voile.kinds.parquet import write_part
 from voile.mechanisms import AlphaBeta
 from voile.query import DomainSums, parse
 from voile.query.formula import Formula, Total
@@ -302,7 +303,7 @@ class Questions:
         file = Path(folder) / "table.parquet"
         write_part(file, schema, [members])
         view = open_rows([file], schema)
-        self._source = Source(
+        self._source = ViewSource(
             engine=view,
             domain=DomainSums(schema, view.domain, memory=MEMORY),
             mechanism=Foreseen(AlphaBeta(1.0, 0.0)),
@@ -319,9 +320,8 @@ class Questions:
 
     def errors(self, mechanism: AlphaBeta) -> tuple[ExpectedError, ...]:
         source = replace(self._source, mechanism=Foreseen(mechanism))
-        return tuple(
-            line for query in self.queries for line in expected_of(Work(query, source), mechanism)
-        )
+        walks = [AnswerWalk(query, ViewEvidence(query, source)) for query in self.queries]
+        return tuple(line for walk in walks for line in expected_of(walk, mechanism))
 
     def overall(self, errors: Sequence[ExpectedError]) -> float:
         return max((e.largest for e in errors if e.largest is not None), default=math.nan)
@@ -331,18 +331,18 @@ def is_count(formula: Formula) -> TypeGuard[Total]:
     return isinstance(formula, Total) and not formula.term.values
 
 
-def expected_of(work: Work, mechanism: AlphaBeta) -> list[ExpectedError]:
+def expected_of(walk: AnswerWalk[ViewEvidence], mechanism: AlphaBeta) -> list[ExpectedError]:
     """A line for each column that is estimated."""
-    groups = work.kept_groups()
+    groups = walk.kept_groups()
     lines = []
-    for column in work.query.columns:
+    for column in walk.query.columns:
         if isinstance(column.source, int):
             continue
-        there = groups[~np.isnan(work.column(column.source).value[groups])]
-        known = errors_of(work, column.source, mechanism)[there]
+        there = groups[~np.isnan(walk.column(column.source).value[groups])]
+        known = errors_of(walk, column.source, mechanism)[there]
         lines.append(
             ExpectedError(
-                of=work.query.sql,
+                of=walk.query.sql,
                 column=column.name,
                 numbers=len(groups),
                 mean=float(known.mean()) if len(known) else None,
@@ -353,12 +353,13 @@ def expected_of(work: Work, mechanism: AlphaBeta) -> list[ExpectedError]:
     return lines
 
 
-def errors_of(work: Work, formula: Formula, mechanism: AlphaBeta) -> Floats:
+def errors_of(walk: AnswerWalk[ViewEvidence], formula: Formula, mechanism: AlphaBeta) -> Floats:
     """The expected error in every group; ∞ where it would exceed the range of the values."""
-    stderr = work.column(formula).stderr
+    stderr = walk.column(formula).stderr
     normal = MEAN_OF_ABSOLUTE * np.where(np.isnan(stderr), np.inf, stderr)
     if is_count(formula):
-        totals, term = work.totals, work.totals.column(formula.term)
+        totals = walk.evidence.totals
+        term = totals.column(formula.term)
         exact = expected_errors(mechanism, totals.view[:, term], totals.domain[:, term])
         # Where Q(D) was sampled, that has a share in the error, and is nearly normal.
         return np.where(totals.domain_error[:, term] == 0, exact, normal)

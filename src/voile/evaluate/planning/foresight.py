@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from voile.engines import connect
-from voile.engines.parquet import ROW_GROUP, write_part
 from voile.errors import PromiseError, UsageError, spelled
 from voile.evaluate.planning.expected import ExpectedError, Questions, Selections, Workload, finite
 from voile.evaluate.planning.strongest import (
@@ -25,6 +24,7 @@ from voile.evaluate.planning.strongest import (
     strongest,
 )
 from voile.kinds.domain import columns_option
+from voile.kinds.parquet import ROW_GROUP, write_part
 from voile.kinds.views.options import ViewOptions
 from voile.kinds.views.promise import PRIOR_FACTOR, weak_prior
 from voile.kinds.views.steps import prepare

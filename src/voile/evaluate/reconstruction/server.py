@@ -14,8 +14,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from voile.engines import connect, open_domain
 from voile.engines.rows import PublicDomain
@@ -31,7 +29,8 @@ from voile.evaluate.reconstruction.fitting import (
 )
 from voile.noise.keyed import Hashes, members, row_hashes
 from voile.query import parse
-from voile.query.predicate import And, Atom, Predicate
+from voile.query.domain.inputs import all_hold, some_hold, truths
+from voile.query.predicate import Atom, Predicate, folded
 from voile.schema import Schema
 from voile.units import counted
 
@@ -269,16 +268,17 @@ def known_by(column: str | None, keys: Any, before: int, count: int) -> list[str
 
 def held(where: Predicate, codes: Codes, view: PublicDomain, schema: Schema) -> Mask:
     """For which rows a condition holds: each part is looked up in its truth on the domain."""
-    if isinstance(where, Atom):
-        (truth,) = view.domain.evaluate([where])
-        known = pc.fill_null(pc.cast(truth, pa.bool_()), False).to_numpy(zero_copy_only=False)
-        if not where.attributes:
+
+    def of(atom: Atom) -> Mask:
+        (truth,) = view.domain.evaluate([atom])
+        known = truths(truth)
+        if not atom.attributes:
             return np.full(len(next(iter(codes.values()))), bool(known[0]))
-        shape = tuple(schema[name].size for name in where.attributes)
-        found: Mask = known[np.ravel_multi_index([codes[n] for n in where.attributes], shape)]
+        shape = tuple(schema[name].size for name in atom.attributes)
+        found: Mask = known[np.ravel_multi_index([codes[n] for n in atom.attributes], shape)]
         return found
-    join = np.logical_and if isinstance(where, And) else np.logical_or
-    return np.asarray(join.reduce([held(part, codes, view, schema) for part in where.parts]))
+
+    return np.asarray(folded(where, of, all_hold, some_hold))
 
 
 def read_ids(file: Path) -> tuple[str, ...]:

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from voile.engines.parquet import arrow_schema
 from voile.kinds.classes.manifest import ClassManifest
+from voile.kinds.parquet import arrow_schema
 from voile.schema import Attribute, Schema, Values
 
 Codes = npt.NDArray[np.int32]

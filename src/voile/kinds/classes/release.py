@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from voile.answering.classes.source import Box, ClassSource, Hidden, Method
+from voile.answering.classes.source import ClassBox, ClassSource, Hidden, Method
+from voile.answering.explanation import Explanation
 from voile.engines import open_rows
 from voile.engines.encode import codes as codes_of
-from voile.engines.parquet import arrow_schema
 from voile.engines.rows import ReleaseRows
 from voile.engines.table import Table
 from voile.errors import ReleaseError, UsageError, spelled
@@ -27,6 +27,7 @@ from voile.kinds.classes.manifest import (
     ClassManifest,
 )
 from voile.kinds.evaluation import LossEvidence, Truth
+from voile.kinds.parquet import arrow_schema
 from voile.kinds.release import Release
 from voile.kinds.roles import Roles
 from voile.privacy.guarantees.statements import Statement
@@ -290,13 +291,13 @@ class ClassRelease(Release):
         checked_method(asked.method)
 
     def _answer(self, query: Query, view: ReleaseRows, asked: Asked) -> Answer:
-        from voile.answering.classes.work import answer_classes  # noqa: PLC0415
+        from voile.answering.classes.evidence import answer_classes  # noqa: PLC0415
 
         return answer_classes(
             query, self._source(view, asked), asked.confidence, simultaneous=asked.simultaneous
         )
 
-    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> dict[str, Any]:
+    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> Explanation:
         from voile.answering.classes.explain import explain_classes  # noqa: PLC0415
 
         return explain_classes(query, self._source(view, asked))
@@ -315,7 +316,7 @@ class ClassRelease(Release):
             classes=p.classes,
             of_row=self.of_row,
             known=self.known,
-            boxes={n: Box(self.order(n), r.low, r.high) for n, r in self.ranges.items()},
+            boxes={n: ClassBox(self.order(n), r.low, r.high) for n, r in self.ranges.items()},
             hidden=self.hidden,
             removed=p.removed,
             method=checked_method(asked.method),

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from voile import __version__
-from voile.engines.parquet import arrow_schema, tuples, write_part
 from voile.kinds.classes.files import class_columns, shown_schema
 from voile.kinds.classes.finding import Found
 from voile.kinds.classes.manifest import (
@@ -31,6 +30,7 @@ from voile.kinds.classes.options import ClassOptions
 from voile.kinds.classes.reading import Prepared, by_frequency
 from voile.kinds.classes.release import ClassRelease
 from voile.kinds.manifest import File, file_entry
+from voile.kinds.parquet import arrow_schema, tuples, write_part
 from voile.kinds.publishing import write_descriptions
 from voile.kinds.staging import Staging
 from voile.privacy.requirements import Histograms, Requirement

@@ -8,7 +8,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from voile.answering.conjuncts.expected import Comparison, Published, compared
+from voile.answering.conjuncts.expected import Published, TableComparison, compared
 from voile.kinds.counts.terms import CHANGE
 from voile.kinds.manifest import Disclosed, Finite, Manifest, Part, free_name, read_off_disclosed
 from voile.privacy.interactive.laws import NoiseLaw, noise_law
@@ -91,7 +91,7 @@ class ConjunctManifest(Manifest):
         return Published(tuple(self.schema_.sizes), p.arity, p.halves, self.public_rows or 0, rho)
 
     @property
-    def comparison(self) -> Comparison | None:
+    def comparison(self) -> TableComparison | None:
         return compared(self.published)
 
     def columns_beside(self) -> tuple[str, str, str]:

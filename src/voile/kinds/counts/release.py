@@ -11,15 +11,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from voile.answering.conjuncts.source import ConjunctSource, Tables
+from voile.answering.explanation import Explanation
 from voile.engines import open_rows
 from voile.engines.encode import codes as codes_of
-from voile.engines.parquet import arrow_schema
 from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError, spelled
 from voile.estimate import Answer
 from voile.kinds.asked import Asked
 from voile.kinds.counts.manifest import ConjunctManifest, table_file
 from voile.kinds.counts.statements import conjunct_statements, conjuncts_not_promised
+from voile.kinds.parquet import arrow_schema
 from voile.kinds.release import Release
 from voile.privacy.guarantees.statements import Statement
 from voile.query.query import Query
@@ -104,13 +105,13 @@ class ConjunctRelease(Release):
             )
 
     def _answer(self, query: Query, view: ReleaseRows, asked: Asked) -> Answer:
-        from voile.answering.conjuncts.work import answer_conjuncts  # noqa: PLC0415
+        from voile.answering.conjuncts.evidence import answer_conjuncts  # noqa: PLC0415
 
         return answer_conjuncts(
             query, self._source(view, asked), asked.confidence, simultaneous=asked.simultaneous
         )
 
-    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> dict[str, Any]:
+    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> Explanation:
         from voile.answering.conjuncts.explain import explain_conjuncts  # noqa: PLC0415
 
         return explain_conjuncts(query, self._source(view, asked))

@@ -17,7 +17,6 @@ import pyarrow.parquet as pq
 from voile import __version__
 from voile.answering.conjuncts.expected import Published, best_halves
 from voile.engines import connect
-from voile.engines.parquet import ROW_GROUP, tuples
 from voile.engines.table import Table
 from voile.errors import PromiseError, TableError, UsageError, spelled
 from voile.kinds.counts.counting import Counts, counted
@@ -34,6 +33,7 @@ from voile.kinds.counts.terms import CHANGE, Promise, promise_for_delta, promise
 from voile.kinds.domain import check_name, check_nulls, choose_schema
 from voile.kinds.done import Done
 from voile.kinds.manifest import File, file_entry
+from voile.kinds.parquet import ROW_GROUP, tuples
 from voile.kinds.publishing import write_descriptions
 from voile.kinds.staging import Staging, place_for, removed_with
 from voile.noise import Key

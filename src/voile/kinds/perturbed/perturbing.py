@@ -17,12 +17,12 @@ import pyarrow.compute as pc
 from voile import __version__
 from voile.client import Spec
 from voile.engines import connect
-from voile.engines.parquet import write_part, write_table
 from voile.engines.table import Table
 from voile.errors import TableError, UsageError, spelled
 from voile.kinds.domain import check_name, check_nulls, choose_schema
 from voile.kinds.done import Done
 from voile.kinds.manifest import File, file_entry
+from voile.kinds.parquet import write_part, write_table
 from voile.kinds.perturbed.check import check_perturbed
 from voile.kinds.perturbed.manifest import (
     LocalManifest,

@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from voile.answering.local.axes import Noise
-from voile.answering.local.joint import Joint, joint_counts
+from voile.answering.explanation import Explanation
+from voile.answering.local.axes import AxisNoise
+from voile.answering.local.evidence import answer_local
+from voile.answering.local.joint import JointCounts, joint_counts
 from voile.answering.local.source import LocalSource, Method
-from voile.answering.local.work import answer_local
 from voile.arrays import Floats
 from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError, spelled
@@ -141,7 +142,7 @@ class LocalRelease(Release):
             query, self._source(view, asked), asked.confidence, simultaneous=asked.simultaneous
         )
 
-    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> dict[str, Any]:
+    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> Explanation:
         from voile.answering.local.explain import explain_local  # noqa: PLC0415
 
         return explain_local(query, self._source(view, asked))
@@ -177,7 +178,7 @@ class LocalRelease(Release):
         }
 
     @cached_property
-    def _noise(self) -> dict[str, Noise]:
+    def _noise(self) -> dict[str, AxisNoise]:
         if isinstance(self.mechanism, WholeRows):
             return {}
         return {
@@ -185,7 +186,9 @@ class LocalRelease(Release):
             for name, column in zip(self.schema.names, self.mechanism.columns, strict=True)
         }
 
-    def joint_counts(self, cells: Mapping[str, npt.NDArray[np.int64]], method: str = "em") -> Joint:
+    def joint_counts(
+        self, cells: Mapping[str, npt.NDArray[np.int64]], method: str = "em"
+    ) -> JointCounts:
         """Estimated counts over the product of classes of columns, and how far they may be off.
 
         cells[name][code] is the class (0, 1, …) of each value of that column's domain. Method
@@ -211,10 +214,10 @@ class LocalRelease(Release):
         return self._parts
 
 
-def noise_of(column: ColumnNoise) -> Noise:
+def noise_of(column: ColumnNoise) -> AxisNoise:
     own = not column.local
     masses = None if column.parts is None else column.masses()
-    return Noise(column.retention, masses, own=own, permuted=column.replace == "swap")
+    return AxisNoise(column.retention, masses, own=own, permuted=column.replace == "swap")
 
 
 def checked_method(method: str | None) -> Method:

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from voile.engines.history import history_counts, read_history
 from voile.errors import ReleaseError
+from voile.kinds.views.history_files import history_counts, read_history
 from voile.mechanisms import Series
 from voile.mechanisms.series import Counts, History, Scored, read_texts
 from voile.mechanisms.series_scores import combined, single

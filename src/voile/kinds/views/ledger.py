@@ -23,8 +23,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from voile.engines.parquet import sync
 from voile.errors import PromiseError, UsageError, spelled
+from voile.files import sync
 from voile.mechanisms.series import History
 from voile.privacy import Adversary, DGamma
 from voile.privacy.series import SeriesNoise

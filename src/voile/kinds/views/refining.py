@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
-from voile.answering import Model
+from voile.answering.views.source import ViewModel
 from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError, spelled
 from voile.mechanisms import AlphaBeta, Series, Shaped
@@ -54,7 +54,7 @@ def fit(
     )
 
 
-def model(found: Refinement, schema: Schema) -> Model:
+def model(found: Refinement, schema: Schema) -> ViewModel:
     """What answering needs of it."""
     mixture, names = found.mixture, schema.names
     left_out = frozenset(names[j] for j in mixture.left_out)
@@ -66,4 +66,4 @@ def model(found: Refinement, schema: Schema) -> Model:
     # Nothing reads what was left out; spread evenly, it counts for one.
     size = math.prod(schema[name].size for name in left_out)
     weights = Weights(mixture.mix / float(size), tables)
-    return Model(mixture.rows, weights, found.error, left_out)
+    return ViewModel(mixture.rows, weights, found.error, left_out)

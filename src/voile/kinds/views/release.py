@@ -15,21 +15,25 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from voile.answering import Model, Shape, Source, answer, explain
+from voile.answering.explanation import Explanation
+from voile.answering.totals import NoiseShape
+from voile.answering.views.evidence import answer
+from voile.answering.views.explain import explain
+from voile.answering.views.source import ViewModel, ViewSource
 from voile.arrays import Floats
 from voile.engines import open_rows
 from voile.engines.encode import codes as codes_of
-from voile.engines.history import history_schema
-from voile.engines.parquet import tuples
 from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, Bound
 from voile.kinds.asked import Asked
 from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
 from voile.kinds.manifest import MANIFEST, Manifest
+from voile.kinds.parquet import tuples
 from voile.kinds.release import Release
 from voile.kinds.views import refining
 from voile.kinds.views.histories import Histories, Name
+from voile.kinds.views.history_files import history_schema
 from voile.kinds.views.manifest import HISTORY_FILES, ViewManifest
 from voile.kinds.views.terms import (
     MARGINALS,
@@ -66,7 +70,7 @@ class ViewRelease(Release):
     def __init__(self, path: Path, manifest: Manifest) -> None:
         super().__init__(path, manifest)
         self._refinement: Refinement | None = None
-        self._refining: Model | None = None
+        self._refining: ViewModel | None = None
 
     # ------------------------------------------------------------------ what it is
 
@@ -168,7 +172,7 @@ class ViewRelease(Release):
         found = answer(query, source, asked.confidence, simultaneous=asked.simultaneous)
         return replace(found, notes=(*found.notes, self.histories.note(name)))
 
-    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> dict[str, Any]:
+    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> Explanation:
         source = self._source(view, asked)
         if self.histories is None:
             return explain(query, source, self._estimator)
@@ -176,8 +180,8 @@ class ViewRelease(Release):
         return explain(query, source, self.histories.estimator(name))
 
     def _of_series(
-        self, query: Query, source: Source, tables: Mapping[str, object]
-    ) -> tuple[Source, Name]:
+        self, query: Query, source: ViewSource, tables: Mapping[str, object]
+    ) -> tuple[ViewSource, Name]:
         """Answer from the last view of the series or from all, by the tuples that a group has."""
         assert self.histories is not None  # noqa: S101
         term = Term(query.predicate)
@@ -224,13 +228,13 @@ class ViewRelease(Release):
     def _digest(self) -> str:
         return hashlib.sha256((self.path / MANIFEST).read_bytes()).hexdigest()
 
-    def _model(self) -> Model:
+    def _model(self) -> ViewModel:
         if self._refining is None:
             self._refining = refining.model(self.refine(), self.schema)
         return self._refining
 
-    def _source(self, view: ReleaseRows, asked: Asked, bound: Bound | None = None) -> Source:
-        return Source(
+    def _source(self, view: ReleaseRows, asked: Asked, bound: Bound | None = None) -> ViewSource:
+        return ViewSource(
             engine=view,
             domain=self._sums(view, asked.memory, exact=asked.exact),
             mechanism=self._estimator,
@@ -248,9 +252,9 @@ class ViewRelease(Release):
         return self.mechanism
 
     @cached_property
-    def _shape(self) -> Shape | None:
+    def _shape(self) -> NoiseShape | None:
         if isinstance(self.mechanism, Shaped):
-            return Shape(*self.mechanism.noise_weights(self.schema.names))
+            return NoiseShape(*self.mechanism.noise_weights(self.schema.names))
         return None
 
     def _sums(self, view: ReleaseRows, amount: int | str, *, exact: bool) -> DomainSums:

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 
 from voile.engines import open_rows
-from voile.engines.history import write_history
 from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError, VoileError, spelled
 from voile.kinds.manifest import MANIFEST, PARTIAL, File, file_entry
 from voile.kinds.publishing import write_descriptions
 from voile.kinds.release import Release
 from voile.kinds.staging import Staging, enclosing_release
+from voile.kinds.views.history_files import write_history
 from voile.kinds.views.ledger import Entry, Ledger, Terms, opened
 from voile.kinds.views.manifest import HISTORY_FILES, SeriesPart, ViewManifest
 from voile.kinds.views.options import ViewOptions

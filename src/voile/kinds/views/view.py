@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from voile.engines.parquet import write_part
 from voile.errors import ReleaseError
 from voile.kinds.manifest import File, file_entry
+from voile.kinds.parquet import write_part
 from voile.mechanisms import Publishing
 from voile.noise import Key
 from voile.progress import Progress

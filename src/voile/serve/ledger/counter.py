@@ -20,8 +20,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from voile.engines.parquet import sync
 from voile.errors import UsageError
+from voile.files import sync
 from voile.serve.ledger.base import LedgerError, RolledBackError
 from voile.serve.ledger.entries import Head
 from voile.serve.setting import COUNTER, Setting

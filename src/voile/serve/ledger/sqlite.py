@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from voile.engines.parquet import sync
 from voile.errors import UsageError
+from voile.files import sync
 from voile.serve.ledger.base import LedgerError
 from voile.serve.ledger.store import PATIENCE, LedgerStore, Run, T, Work
 

@@ -1,9 +1,7 @@
-"""Rows out: keys of tuples to Parquet that any tool opens."""
+"""The rows of a release in Parquet files that any tool opens: written from keys and codes."""
 
 from __future__ import annotations
 
-import hashlib
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +20,7 @@ LISTED = 2**16
 
 
 def arrow_schema(schema: Schema) -> Any:
+    """The columns of a release's files."""
     return pa.schema([pa.field(a.name, ARROW[a.kind], nullable=a.null) for a in schema])
 
 
@@ -116,17 +115,3 @@ def in_groups(batches: Iterable[Keys], size: int) -> Iterator[Keys]:
         held, count = [joined[whole:]], count - whole
     if count:
         yield np.concatenate(held)
-
-
-def sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def sync(path: Path) -> None:
-    """Make a file or folder durable before anything refers to it."""
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -8,33 +8,30 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from voile.answering.classes.cells import whole_axis
-from voile.answering.conjuncts.joints import Cells
+from voile.answering.axes import ClassAxis, DomainArrays, check_states, whole_axis
+from voile.answering.cells import ClassFunctions, parts_of
+from voile.answering.conjuncts.joints import TableCells
 from voile.answering.conjuncts.planning import Places
 from voile.answering.conjuncts.source import ConjunctSource
-from voile.answering.local.axes import Axis, Evaluator
-from voile.answering.local.cells import Cells as Functions
-from voile.answering.local.cells import parts_of
-from voile.answering.local.states import check_states
-from voile.answering.totals import Groups
+from voile.answering.totals import ListedGroups
 from voile.arrays import Floats
 from voile.query.predicate import Expression, Term
 from voile.query.query import Query
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
+class TableQuery:
     """Terms on the classes of all columns that they, the condition and the groups read."""
 
-    axes: tuple[Axis, ...]
-    functions: Functions
-    groups: Groups
+    axes: tuple[ClassAxis, ...]
+    functions: ClassFunctions
+    groups: ListedGroups
     number: npt.NDArray[np.int64]
     """The group of every combination of classes; −1 for none."""
     payoffs: tuple[Floats, ...]
     """For each term, what a row adds to it."""
 
-    def cells(self, payoffs: Sequence[Floats]) -> tuple[Places, Cells]:
+    def cells(self, payoffs: Sequence[Floats]) -> tuple[Places, TableCells]:
         """The axes that it depends on, and the combinations of their classes that count."""
         number, whole = self.number, [np.broadcast_to(p, self.number.shape) for p in payoffs]
         read = tuple(j for j in range(len(self.axes)) if depends([number, *whole], j))
@@ -42,7 +39,7 @@ class Asked:
         flat = number[first].ravel()
         counts = np.flatnonzero(flat >= 0)
         places = np.unravel_index(counts, number[first].shape) if self.axes else ()
-        return read, Cells(
+        return read, TableCells(
             tuple(np.asarray(p, np.int64) for p in places),
             flat[counts],
             len(self.groups),
@@ -57,14 +54,14 @@ def depends(arrays: Sequence[npt.NDArray[np.generic]], axis: int) -> bool:
 
 def asked_of(
     query: Query, terms: Sequence[Term], source: ConjunctSource, more: Sequence[Expression] = ()
-) -> Asked:
+) -> TableQuery:
     """`more` are expressions that cut the domain as groups do."""
     parts = parts_of(query.predicate, (*query.groups, *more), terms)
-    evaluator = Evaluator(source.engine.domain, source.schema)
+    evaluator = DomainArrays(source.engine.domain, source.schema)
     names = parts.attributes(source.schema)
     axes = tuple(whole_axis(name, parts, source.schema, evaluator) for name in names)
     check_states(axes)
-    functions = Functions(axes, source.schema, evaluator)
+    functions = ClassFunctions(axes, source.schema, evaluator)
     listed, number = functions.listing(query.groups, functions.truth(query.predicate))
     payoffs = tuple(functions.function(query.predicate, term)[0] for term in terms)
-    return Asked(axes, functions, listed, number, payoffs)
+    return TableQuery(axes, functions, listed, number, payoffs)

@@ -1,39 +1,16 @@
-"""Between which numbers a formula lies for sure, and whether some data reach both ends."""
+"""What is certain of a formula, from what is certain of its parts."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 
-from voile.answering.arithmetic import round_to
+from voile.answering.columns import Certain, EstimatedColumn
 from voile.answering.mixed import bounds
 from voile.arrays import Floats
 from voile.query.formula import Call, Formula, Number, Total
-
-
-@dataclass(frozen=True, eq=False)
-class Certain:
-    """For each group, what no data lie beyond that agree with the release."""
-
-    low: Floats
-    """Unknown, as `high` is, where no row can be in the group."""
-    high: Floats
-    tight: bool = True
-    """Whether it is known that some data reach both ends, in every group."""
-
-    @property
-    def sides(self) -> tuple[Floats, Floats]:
-        return self.low, self.high
-
-    def rounded(self, digits: float) -> Certain:
-        return Certain(round_to(self.low, digits), round_to(self.high, digits), self.tight)
-
-    def cut_to(self, other: Certain) -> Certain:
-        """Between the ends of both."""
-        low, high = np.maximum(self.low, other.low), np.minimum(self.high, other.high)
-        return Certain(low, high, self.tight or other.tight)
 
 
 def combined(formula: Call, parts: Mapping[Formula, Certain], count: int) -> Certain:
@@ -54,3 +31,20 @@ def combined(formula: Call, parts: Mapping[Formula, Certain], count: int) -> Cer
         reached &= (given[0].low >= 0) | (given[0].high <= 0)
     tight = all(found.tight for found in given) and bool((reached | nothing).all())
     return Certain(np.where(nothing, np.nan, low), np.where(nothing, np.nan, high), tight)
+
+
+def bounded(column: EstimatedColumn, certain: Certain) -> EstimatedColumn:
+    """The column with its interval within the certain bounds."""
+    low, high = certain.sides
+    known = low == high
+
+    def within(values: Floats) -> Floats:
+        return np.fmin(np.fmax(values, low), high) if len(values) else values
+
+    def interval(confidence: float) -> tuple[Floats, Floats]:
+        least, most = column.interval(confidence)
+        return within(least), within(most)
+
+    value = np.where(np.isnan(column.value), np.nan, within(column.value))
+    stderr = np.where(known & ~np.isnan(column.stderr), 0.0, column.stderr)
+    return replace(column, value=value, stderr=stderr, interval=interval, certain=certain)

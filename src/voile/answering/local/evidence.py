@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
 
-from voile.answering.answer import Work, answer_by, term_sets
-from voile.answering.columns import APPROXIMATE, Column
-from voile.answering.local.asked import Asked
-from voile.answering.local.axes import Axis, Evaluator, build_axes
-from voile.answering.local.cells import Cells, parts_of
+import numpy as np
+
+from voile.answering.axes import DomainArrays
+from voile.answering.cells import ClassFunctions, parts_of
+from voile.answering.columns import APPROXIMATE, EstimatedColumn, Flags
+from voile.answering.evidence import (
+    Evidence,
+    checked_ranges,
+    columns_read,
+    distinct,
+    paired,
+    term_sets,
+)
+from voile.answering.local.asked import TensorQuery
+from voile.answering.local.axes import PerturbedAxis, build_axes
 from voile.answering.local.estimator import (
     APPROXIMATES,
     COVERS,
@@ -19,84 +28,74 @@ from voile.answering.local.estimator import (
     Constrained,
     LocalEstimator,
 )
-from voile.answering.local.quantiles import quantile_column
+from voile.answering.local.quantiles import local_quantiles
 from voile.answering.local.rows_kept import whole_row_totals
 from voile.answering.local.source import LocalSource
 from voile.answering.local.states import seen_sums, with_own_values
 from voile.answering.local.totals import LocalTotals
-from voile.answering.notes import NO_TUPLE, at_once, having_notes, query_notes
-from voile.answering.source import weight_range
-from voile.answering.totals import check_lookups
+from voile.answering.notes import NO_TUPLE, bin_notes
+from voile.answering.totals import ListedGroups
+from voile.answering.walk import answer_from
+from voile.arrays import Floats
 from voile.errors import QueryError
 from voile.estimate import Answer
 from voile.query.formula import Formula, Quantile
-from voile.query.predicate import Atom, Expression, Term
+from voile.query.predicate import Expression, Term
 from voile.query.query import Query
 from voile.reconstruct import Axis as Transition
 from voile.reconstruct import maximum_likelihood
 
 EXACT = "every column that the query reads is public: the answer is exact"
+EXACT_COVERS = "the statistic itself: nothing that the query reads was perturbed, or but permuted"
 
 
 def answer_local(
     query: Query, source: LocalSource, confidence: float, *, simultaneous: bool
 ) -> Answer:
     """Estimate what the query would give on the rows before they were perturbed."""
-    return answer_by(LocalWork, query, source, confidence, simultaneous=simultaneous)
+    return answer_from(LocalEvidence, query, source, confidence, simultaneous=simultaneous)
 
 
-class LocalWork(Work):
-    """Totals by reconstruction; everything else as for any release."""
-
-    source: LocalSource  # type: ignore[assignment]
-    totals: LocalTotals  # type: ignore[assignment]
-    estimator: LocalEstimator | Constrained  # type: ignore[assignment]
+class LocalEvidence(Evidence):
+    """Totals by reconstruction."""
 
     def __init__(self, query: Query, source: LocalSource) -> None:
         self.query, self.source = query, source
-        sets = term_sets(query)
-        self.sets = [*sets, (Term(),)]
-        self.terms = tuple(dict.fromkeys(term for some in self.sets for term in some))
-        check_lookups(self.terms)
-        self.ranges = {t: weight_range(t, query.predicate, source, query.sql) for t in self.terms}
+        self.sets = [*term_sets(query), (Term(),)]
+        self.terms = distinct(self.sets)
+        self.ranges = checked_ranges(query, self.terms, source)
         self.totals = self._whole_rows() if source.joint is not None else self._columns()
         plain = LocalEstimator(self.ranges, self.totals, source.rows)
-        self.estimator = self._constrained(plain) if source.method == "em" else plain
-        self.refiner = None
-        self.plain_columns: dict[Formula, Column] = {}
-        self.columns: dict[Formula, Column] = {}
+        self.estimator: LocalEstimator | Constrained = (
+            self._constrained(plain) if source.method == "em" else plain
+        )
 
     # ------------------------------------------------------------------ totals
 
     @cached_property
-    def evaluator(self) -> Evaluator:
-        return Evaluator(self.source.engine.domain, self.source.schema)
+    def _arrays(self) -> DomainArrays:
+        return DomainArrays(self.source.engine.domain, self.source.schema)
 
     def asked(
         self,
         terms: tuple[Term, ...] | None = None,
         *,
         more: Sequence[Expression] = (),
-    ) -> Asked:
+    ) -> TensorQuery:
         """The query on tensors; `more` are expressions that cut classes as groups do."""
         query, source = self.query, self.source
         terms = self.terms if terms is None else terms
         groups = (*query.groups, *more)
         parts = parts_of(query.predicate, groups, terms)
-        axes = build_axes(parts, source.schema, source.noise, self.evaluator)
+        axes = build_axes(parts, source.schema, source.noise, self._arrays)
         seen = seen_sums(axes, source.engine, source.schema)
         axes = with_own_values(axes, seen, source.rows)
-        cells = Cells(axes, source.schema, self.evaluator)
+        cells = ClassFunctions(axes, source.schema, self._arrays)
         told = len(query.groups)
-        return Asked(cells, axes, seen, query.predicate, groups, terms, source.rows, told)
-
-    def _pairs(self) -> list[tuple[int, int]]:
-        place = {term: i for i, term in enumerate(self.terms)}
-        found = [(place[a], place[b]) for some in self.sets for a in some for b in some]
-        return [pair for pair in dict.fromkeys(found) if pair[0] <= pair[1]]
+        return TensorQuery(cells, axes, seen, query.predicate, groups, terms, source.rows, told)
 
     def _columns(self) -> LocalTotals:
-        return self.asked().totals(self._pairs())
+        return self.asked().totals(paired(self.sets, self.terms))
 
     def _whole_rows(self) -> LocalTotals:
         query, source = self.query, self.source
@@ -128,56 +127,64 @@ class LocalWork(Work):
         totals = replace(self.totals, estimates=estimates)
         return Constrained(plain, LocalEstimator(self.ranges, totals, self.source.rows))
 
-    # ------------------------------------------------------------------ the rest
+    # ------------------------------------------------------------------ estimates
 
-    def _surely_empty(self) -> Any:
+    @property
+    def groups(self) -> ListedGroups:
+        return self.totals.groups
+
+    def column(self, formula: Formula) -> EstimatedColumn:
+        return self.estimator.column(formula)
+
+    def values(self, formula: Formula, quantiles: Mapping[Quantile, Floats]) -> Floats:
+        return self.estimator.values(quantiles)(formula).value
+
+    def quantile(self, formula: Quantile) -> EstimatedColumn:
+        if self.source.joint is not None:
+            raise QueryError(
+                "quantiles are not estimated where whole rows were kept or replaced",
+                hint="count what lies below a value: count(*) … where age <= 40",
+            )
+        asked = self.asked(terms=(Term(formula.predicate),), more=(formula.value,))
+        return local_quantiles(asked, formula)
+
+    def empty(self) -> Flags:
         """Groups of public columns that no row has."""
         i = self.totals.column(Term())
         pair = (i, i)
         none = (self.totals.covariances[pair] == 0) & (self.totals.squares[pair] == 0)
-        return none & (self.totals.estimates[:, i] == 0)
+        return np.asarray(none & (self.totals.estimates[:, i] == 0))
 
-    def _quantile(self, formula: Quantile) -> Column:
-        return quantile_column(self, formula)
+    # ------------------------------------------------------------------ in words
 
-    def covers(self, *, simultaneous: bool) -> str:
-        told = [self.column(c.source) for c in self.query.columns if not isinstance(c.source, int)]
-        if all(not column.stderr.any() for column in told):
-            return (
-                "the statistic itself: nothing that the query reads was perturbed, or but permuted"
-            )
-        stated = {c.covers for c in told}
-        known = next((c for c in (COVERS, LAW_COVERS) if c in stated), COVERS)
-        covers = APPROXIMATES if stated & {APPROXIMATE, APPROXIMATES} else known
-        if simultaneous:
-            covers = at_once(covers, f"{len(self.groups):,} groups")
-        return covers
+    @property
+    def exact_covers(self) -> str:
+        return EXACT_COVERS
 
-    def unmodelled(self) -> list[str]:
-        return []
+    def covers(self, estimated: Sequence[EstimatedColumn]) -> str:
+        stated = {c.covers for c in estimated}
+        if stated & {APPROXIMATE, APPROXIMATES}:
+            return APPROXIMATES
+        return next((c for c in (COVERS, LAW_COVERS) if c in stated), COVERS)
 
-    def notes(self) -> tuple[str, ...]:
-        query, notes = self.query, list[str]()
-        if not self.totals.possible:
-            notes.append(NO_TUPLE)
-        notes += query_notes(query)
-        notes += self._bin_notes()
-        parts: list[Atom | Expression] = [*query.conditions, *query.values, *query.groups]
-        read = {name for part in parts for name in part.attributes}
-        if (
-            read
-            and self.source.noise
-            and all(self.source.noise[name].retention == 1 for name in read)
-        ):
+    @property
+    def nothing(self) -> str:
+        return "" if self.totals.possible else NO_TUPLE
+
+    def notes(self, estimated: Sequence[EstimatedColumn]) -> list[str]:  # noqa: ARG002
+        source, notes = self.source, bin_notes(self.query, self.source.engine)
+        read = columns_read(self.query)
+        if read and source.noise and all(source.noise[name].retention == 1 for name in read):
             notes.append(EXACT)
-        notes += [text for name, text in self.source.remarks.items() if name in read]
-        if self.source.method == "em":
+        notes += [text for name, text in source.remarks.items() if name in read]
+        if source.method == "em":
             summed = any(term.values for term in self.terms)
             notes.append("counts are the likeliest with none below 0; standard errors and "
                          "intervals are those of inversion, stretched where they do not hold them"
                          + ("; sums and averages are by inversion" if summed else ""))  # fmt: skip
-        return (*notes, *having_notes(query))
+        return notes
 
 
-def transition(axis: Axis) -> Transition:
+def transition(axis: PerturbedAxis) -> Transition:
+    """The perturbing of one column's classes."""
     return Transition(axis.retention, axis.moments[:, 0] / axis.moments[:, 0].sum())

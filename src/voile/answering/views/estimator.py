@@ -9,8 +9,8 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
-from voile.answering.columns import Flags, Formulas, Intervals, terms_of
-from voile.answering.totals import Groups, Totals, product
+from voile.answering.columns import Flags, Formulas, Intervals
+from voile.answering.totals import ListedGroups, Totals, product
 from voile.arrays import Floats
 from voile.query.formula import Formula
 from voile.query.predicate import Term
@@ -21,8 +21,8 @@ SPENT_ON_SAMPLING = 0.1
 """The part of the chance to err that pays for a domain that was sampled."""
 
 
-class Mechanism(Protocol):
-    """What answering asks of a mechanism: arithmetic on sums over its rows and over the domain.
+class ViewMechanism(Protocol):
+    """What an answer asks of a view's mechanism: arithmetic on sums over rows and over the domain.
 
     A sum over the domain is Σ w for the mean of the noise, and Σ w² (`spread`) for its variance.
     Where noise differs from tuple to tuple they are weighted by its mean and its variance there.
@@ -48,7 +48,7 @@ class Mechanism(Protocol):
 
 
 @runtime_checkable
-class ExactCounts(Protocol):
+class InvertibleCounts(Protocol):
     """A mechanism whose counts have a law that can be inverted."""
 
     def interval(
@@ -59,11 +59,11 @@ class ExactCounts(Protocol):
 
 
 @dataclass(frozen=True)
-class Estimator(Formulas):
+class ViewEstimator(Formulas):
     """Estimates of totals, and of formulas made of them."""
 
     totals: Totals
-    mechanism: Mechanism
+    mechanism: ViewMechanism
     rows: int | None
     """The number of records of the table, where that is public."""
 
@@ -75,13 +75,13 @@ class Estimator(Formulas):
     def estimates(self) -> Floats:
         return self.mechanism.total(self.totals.view, self.totals.domain)
 
-    def whole(self) -> Estimator:
+    def whole(self) -> ViewEstimator:
         """All groups taken together."""
         t = self.totals
         view, domain, error, spread = (
             x.sum(axis=0, keepdims=True) for x in (t.view, t.domain, t.domain_error, t.spread)
         )
-        one = Groups(((),), (), 1, complete=True)
+        one = ListedGroups(((),), (), 1, complete=True)
         return replace(self, totals=Totals(one, t.terms, view, domain, error, spread, ()))
 
     def stderr(self, formula: Formula) -> Floats:
@@ -94,13 +94,13 @@ class Estimator(Formulas):
 
     def count_interval(self, term: Term, factor: float, constant: float) -> Intervals | None:
         law = self.mechanism
-        if not isinstance(law, ExactCounts):
+        if not isinstance(law, InvertibleCounts):
             return None
         return lambda confidence: self._count(law, term, factor, constant, confidence)
 
     @np.errstate(all="ignore")
     def _count(
-        self, law: ExactCounts, term: Term, factor: float, constant: float, confidence: float
+        self, law: InvertibleCounts, term: Term, factor: float, constant: float, confidence: float
     ) -> tuple[Floats, Floats]:
         i = self.totals.column(term)
         seen, domain = self.totals.view[:, i], self.totals.domain[:, i]
@@ -138,8 +138,7 @@ class Estimator(Formulas):
         Σ w² over the table and over the domain, with w the change of the formula for one more
         row; and the standard error that a sampled domain adds.
         """
-        used = terms_of(formula)
-        slope = self.values({})(formula).slope[:, [self.totals.column(term) for term in used]]
+        used, slope = self.slopes(formula)
         members = np.maximum(self.products(used, slope, self.estimates), 0.0)
         if self.rows is not None and len(used) == 1 and not used[0].values:
             members = np.minimum(members, slope[:, 0] ** 2 * self.rows)
@@ -170,6 +169,6 @@ class Estimator(Formulas):
         return np.asarray(nowhere & (self._sampled(used, slope) == 0))
 
 
-def noiseless(mechanism: Mechanism) -> bool:
+def noiseless(mechanism: ViewMechanism) -> bool:
     """Whether the view is the table itself; then estimates are exact."""
     return not mechanism.variance(np.ones(1), np.ones(1)).any()

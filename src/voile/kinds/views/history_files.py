@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from voile.engines.encode import codes
-from voile.engines.parquet import ROW_GROUP, arrow_schema, tuples
+from voile.kinds.parquet import ROW_GROUP, arrow_schema, tuples
 from voile.query.rows import HISTORY
 from voile.schema import Keys, Schema, TupleIndex
 

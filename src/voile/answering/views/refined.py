@@ -19,9 +19,9 @@ from statistics import NormalDist
 import numpy as np
 
 from voile.answering.arithmetic import as_ratio, evaluate
-from voile.answering.columns import Column, Intervals, terms_of
-from voile.answering.estimator import Estimator
+from voile.answering.columns import EstimatedColumn, Intervals, terms_of
 from voile.answering.totals import product
+from voile.answering.views.estimator import ViewEstimator
 from voile.arrays import Floats
 from voile.query.formula import Formula, Total
 from voile.query.predicate import Term
@@ -40,19 +40,19 @@ ROUNDS = 50
 class Refiner:
     """Refined columns of one answer."""
 
-    plain: Estimator
+    plain: ViewEstimator
     model: Floats
     """(groups, terms): what the model expects each total to be."""
     error: ErrorModel
 
-    def column(self, formula: Formula) -> Column:
+    def column(self, formula: Formula) -> EstimatedColumn:
         """The refined estimate of a formula of totals, with the plain one beside it."""
         terms = tuple(self.plain.totals.terms)
         dual = evaluate(formula, self.totals, {}, terms, len(self.model))
         used = terms_of(formula)
         stderr = self._stderr(dual.slope, used)
         value = np.clip(dual.value, *self._range(formula))
-        return Column(value, stderr, self._interval(formula, value, stderr), COVERS)
+        return EstimatedColumn(value, stderr, self._interval(formula, value, stderr), COVERS)
 
     @cached_property
     def totals(self) -> dict[Term, Floats]:

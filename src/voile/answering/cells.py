@@ -4,24 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import reduce
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from voile.answering.local.axes import Axis, Evaluator, Parts
-from voile.answering.totals import ALL_GROUPS, Groups
+from voile.answering.axes import ClassAxis, DomainArrays, QueryParts
+from voile.answering.totals import ALL_GROUPS, ListedGroups
 from voile.arrays import Bools, Floats
 from voile.errors import QueryError
-from voile.query.predicate import And, Atom, Expression, Predicate, Term, atoms, both
+from voile.query.domain.inputs import all_hold, some_hold
+from voile.query.predicate import Atom, Expression, Predicate, Term, atoms, both, folded
 from voile.schema import Schema
 
 
-def parts_of(where: Predicate | None, groups: Sequence[Expression], terms: Sequence[Term]) -> Parts:
+def parts_of(
+    where: Predicate | None, groups: Sequence[Expression], terms: Sequence[Term]
+) -> QueryParts:
     predicates = [p for p in (where, *(t.predicate for t in terms)) if p]
     degree = max((t.values.count(v) for t in terms for v in t.values), default=1)
-    return Parts(
+    return QueryParts(
         atoms=tuple(dict.fromkeys(a for p in predicates for a in atoms(p))),
         groups=tuple(dict.fromkeys(groups)),
         values=tuple(dict.fromkeys(v for t in terms for v in t.values)),
@@ -29,10 +31,10 @@ def parts_of(where: Predicate | None, groups: Sequence[Expression], terms: Seque
     )
 
 
-class Cells:
+class ClassFunctions:
     """What is asked, as functions of the classes of the columns that are read."""
 
-    def __init__(self, axes: Sequence[Axis], schema: Schema, domain: Evaluator) -> None:
+    def __init__(self, axes: Sequence[ClassAxis], schema: Schema, domain: DomainArrays) -> None:
         self.axes, self._schema, self._domain = list(axes), schema, domain
         self._place = {axis.attribute: j for j, axis in enumerate(axes)}
         self.shape = tuple(axis.classes for axis in axes)
@@ -52,11 +54,11 @@ class Cells:
     def truth(self, predicate: Predicate | None) -> Bools:
         if predicate is None:
             return np.ones([1] * len(self.axes), np.bool_)
-        if isinstance(predicate, Atom):
-            return np.asarray(self._at(self._domain.truth(predicate), predicate), np.bool_)
-        parts = [self.truth(part) for part in predicate.parts]
-        both_ = np.logical_and if isinstance(predicate, And) else np.logical_or
-        return reduce(both_, parts)
+
+        def holds(atom: Atom) -> Bools:
+            return np.asarray(self._at(self._domain.truth(atom), atom), np.bool_)
+
+        return folded(predicate, holds, all_hold, some_hold)
 
     def function(self, where: Predicate | None, term: Term) -> tuple[Floats, tuple[int, ...]]:
         """The term as a function of the classes, and the power of each phi beside it."""
@@ -77,16 +79,16 @@ class Cells:
         """A value on the classes; NaN where it is NULL."""
         return np.asarray(self._at(self._domain.numbers(value), value), np.float64)
 
-    def _axis_of(self, value: Expression) -> Axis | None:
+    def _axis_of(self, value: Expression) -> ClassAxis | None:
         return next((axis for axis in self.axes if axis.value == value), None)
 
     def listing(
         self, groups: Sequence[Expression], passing: Bools
-    ) -> tuple[Groups, npt.NDArray[np.int64]]:
+    ) -> tuple[ListedGroups, npt.NDArray[np.int64]]:
         """The groups that the domain allows, and the group of every cell (−1: in none of them)."""
         if not groups:
             everyone = np.where(passing, 0, -1).astype(np.int64)
-            return Groups(((),), (), 1, complete=True), np.broadcast_to(everyone, self.shape)
+            return ListedGroups(((),), (), 1, complete=True), np.broadcast_to(everyone, self.shape)
         labelled = [self._domain.labels(g) for g in groups]
         codes = [
             np.asarray(self._at(c, g), np.int64) for (c, _), g in zip(labelled, groups, strict=True)
@@ -107,7 +109,7 @@ class Cells:
         columns = [
             [keys[i] for i in place] for (_, keys), place in zip(labelled, places_, strict=True)
         ]
-        listed = Groups(
+        listed = ListedGroups(
             tuple(zip(*columns, strict=True)),
             tuple(np.asarray(p, np.int64) for p in places_),
             len(kept),

@@ -1,0 +1,234 @@
+"""The one path from a query to its answer, whatever is asked.
+
+What a kind of release knows about a query is its `Evidence`: totals, quantiles, groups. Everything
+else happens here: arithmetic with quantiles, HAVING, ORDER BY, LIMIT, intervals that hold for all
+groups at once, what they cover, and notes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+from voile.answering.arithmetic import CALLS, Dual
+from voile.answering.certain import bounded, combined
+from voile.answering.columns import EstimatedColumn
+from voile.answering.evidence import Evidence
+from voile.answering.mixed import has_quantile, mixed_column
+from voile.answering.notes import at_once, having_notes, plural, query_notes
+from voile.answering.ordering import places_in_order
+from voile.answering.source import DomainSource, check
+from voile.answering.totals import ListedGroups
+from voile.arrays import Ints
+from voile.errors import QueryError
+from voile.estimate import Answer, Estimate
+from voile.query.aggregate import CONDITIONS
+from voile.query.formula import Call, Formula, Number, Quantile, Total, leaves
+from voile.query.query import Order, Query
+
+SMALLEST_MISS = 1e-15
+KindEvidence = TypeVar("KindEvidence", bound=Evidence)
+KindSource = TypeVar("KindSource", bound=DomainSource)
+CHOSEN_BEFOREHAND = "; for a group chosen beforehand, not for those listed because they occur"
+
+
+def answer_from(
+    evidence: Callable[[Query, KindSource], Evidence],
+    query: Query,
+    source: KindSource,
+    confidence: float = 0.95,
+    *,
+    simultaneous: bool = False,
+) -> Answer:
+    """The answer from this kind of evidence; what the engine cannot compute is explained."""
+    check(query, source.engine)
+    with helped():
+        walk = AnswerWalk(query, evidence(query, source))
+        return walk.answer(confidence, simultaneous=simultaneous)
+
+
+@contextmanager
+def helped() -> Iterator[None]:
+    """What the engine cannot compute is refused with what to do about it."""
+    try:
+        yield
+    except QueryError as error:
+        if error.hint:
+            raise
+        if "More than one row" in error.message:
+            raise QueryError(
+                "a row has more than one partner in a joined table, or a subquery more than "
+                "one row",
+                hint="make the table's keys unique, or ask with EXISTS or IN",
+            ) from None
+        hint = "leave such rows out, with CASE or try_cast"
+        raise QueryError(error.message, hint=hint) from None
+
+
+class AnswerWalk(Generic[KindEvidence]):
+    """One query on its way to its answer."""
+
+    def __init__(self, query: Query, evidence: KindEvidence) -> None:
+        self.query, self.evidence = query, evidence
+        self._columns: dict[Formula, EstimatedColumn] = {}
+
+    @property
+    def groups(self) -> ListedGroups:
+        return self.evidence.groups
+
+    def answer(self, confidence: float, *, simultaneous: bool = False) -> Answer:
+        """A row of estimates for each group that is asked for."""
+        kept = self.kept_groups()
+        intervals = self._intervals(confidence) if simultaneous else 1
+        rows = [self._row(int(i), intervals, confidence) for i in kept]
+        covers = self._covers(simultaneous=simultaneous)
+        names = {c.name: not isinstance(c.source, int) for c in self.query.columns}
+        assumption = self.evidence.assumption(self.estimated)
+        return Answer(tuple(rows), confidence, covers, self._notes(), names, assumption)
+
+    def _intervals(self, confidence: float) -> int:
+        """How many intervals are to hold at once."""
+        found = max(1, self.groups.possible * len(self._asked))
+        if (1 - confidence) / found < SMALLEST_MISS:
+            raise QueryError(
+                f"{found:,} intervals cannot hold at once at {confidence:.6g}",
+                hint="group by less, or leave out --simultaneous",
+            )
+        return found
+
+    # ------------------------------------------------------------------ columns
+
+    @property
+    def _asked(self) -> list[Formula]:
+        """What is asked for, besides the groups' keys."""
+        return [c.source for c in self.query.columns if not isinstance(c.source, int)]
+
+    @cached_property
+    def estimated(self) -> list[EstimatedColumn]:
+        """The columns of the answer, besides the groups' keys."""
+        return [self.column(formula) for formula in self._asked]
+
+    def column(self, formula: Formula) -> EstimatedColumn:
+        """The estimates of a formula, for all groups."""
+        if formula not in self._columns:
+            self._columns[formula] = self._column(formula)
+        return self._columns[formula]
+
+    def _column(self, formula: Formula) -> EstimatedColumn:
+        if isinstance(formula, Quantile):
+            return self.evidence.quantile(formula)
+        if isinstance(formula, Call) and has_quantile(formula):
+            return self._mixed(formula)
+        return self.evidence.column(formula)
+
+    def _mixed(self, formula: Call) -> EstimatedColumn:
+        """Arithmetic with quantiles: intervals, and certain bounds, from those of its parts."""
+        quantiles = {x: self.column(x).value for x in leaves(formula) if isinstance(x, Quantile)}
+        value = self.evidence.values(formula, quantiles)
+        found = mixed_column(formula, value, lambda leaf: self.column(leaf).without_model)
+        if any(self.column(leaf).certain is None for leaf in leaves(formula)):
+            return found
+        certain = {arg: self.column(arg).certain for arg in formula.args}
+        known = {arg: ends for arg, ends in certain.items() if ends is not None}
+        return bounded(found, combined(formula, known, len(self.groups)))
+
+    def _holds(self, condition: Formula) -> Dual:
+        """HAVING, on the numbers that are shown."""
+        if isinstance(condition, Call) and condition.name in CONDITIONS:
+            return CALLS[condition.name](*map(self._holds, condition.args))
+        if isinstance(condition, Number):
+            value = np.full(len(self.groups), condition.value)
+        else:
+            value = self.column(condition).value
+        return Dual(value, np.zeros((len(value), 0)))
+
+    # ------------------------------------------------------------------ which rows, in what order
+
+    def kept_groups(self) -> Ints:
+        """The places of the groups that are asked for, in the order of the answer."""
+        kept = np.arange(len(self.groups))
+        if self.query.groups:
+            kept = kept[~self.evidence.empty()]
+        if self.query.having:
+            kept = kept[self._holds(self.query.having).value[kept] == 1]
+        for order in reversed(self.query.order):
+            kept = self._sorted(kept, order)
+        last = None if self.query.limit is None else self.query.offset + self.query.limit
+        return kept[self.query.offset : last]
+
+    def _sorted(self, kept: Ints, order: Order) -> Ints:
+        if isinstance(order.source, int):
+            keys = [self.groups.keys[i][order.source] for i in kept]
+        else:
+            keys = self.column(order.source).value[kept].tolist()
+        return kept[places_in_order(keys, order)]
+
+    # ------------------------------------------------------------------ estimates
+
+    def _row(self, i: int, intervals: int, confidence: float) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for column in self.query.columns:
+            if isinstance(column.source, int):
+                found[column.name] = self.groups.keys[i][column.source]
+            else:
+                found[column.name] = self._estimate(column.source, i, intervals, confidence)
+        return found
+
+    def _estimate(self, formula: Formula, i: int, intervals: int, confidence: float) -> Estimate:
+        column = self.column(formula)
+        if column.plain is None:
+            return self._cell(column, formula, i, intervals, confidence)
+        plain = self._cell(column.plain, formula, i, intervals, confidence)
+        found = self._cell(column, formula, i, intervals, confidence)
+        return replace(found, plain=plain, bound=None)
+
+    def _cell(
+        self, column: EstimatedColumn, formula: Formula, i: int, intervals: int, confidence: float
+    ) -> Estimate:
+        def interval(asked: float) -> tuple[float, float]:
+            low, high = column.interval(1 - (1 - asked) / intervals if intervals > 1 else asked)
+            return float(low[i]), float(high[i])
+
+        ends = column.certain
+        counts = isinstance(formula, Total) and not formula.term.values and not self.query.groups
+        return Estimate(
+            value=float(column.value[i]),
+            stderr=float(column.stderr[i]),
+            confidence=confidence,
+            covers=column.covers,
+            _interval=interval,
+            bound=self.evidence.bound if counts else None,
+            certain=None if ends is None else (float(ends.low[i]), float(ends.high[i])),
+        )
+
+    # ------------------------------------------------------------------ in words
+
+    def _covers(self, *, simultaneous: bool) -> str:
+        exact = self.evidence.exact_covers
+        if exact and is_known(self.estimated):
+            return exact
+        covers = self.evidence.covers(self.estimated)
+        if simultaneous:
+            return at_once(covers, plural(self.groups.possible, "group"))
+        return covers if self.groups.complete else covers + CHOSEN_BEFOREHAND
+
+    def _notes(self) -> tuple[str, ...]:
+        """What the analyst should know about this answer."""
+        notes = [*query_notes(self.query), *self.evidence.notes(self.estimated)]
+        if self.evidence.nothing:
+            notes.insert(0, self.evidence.nothing)
+        if not self.groups.complete:
+            notes.append("only the groups that occur in the view are listed, of "
+                         f"{self.groups.possible:,} that the domain allows: those with more "
+                         "noise are favoured")  # fmt: skip
+        return tuple(dict.fromkeys([*notes, *having_notes(self.query)]))
+
+
+def is_known(columns: Sequence[EstimatedColumn]) -> bool:
+    """Whether all estimates are the truth."""
+    return all(not column.stderr.any() for column in columns)

@@ -1,0 +1,1 @@
+"""What every engine owes: one suite, run for each engine that is registered."""
