@@ -44,7 +44,7 @@ def bounded(estimates: Floats, ends: Ends) -> list[Bounded]:
     return [Bounded(*map(float, row)) for row in zip(estimates, low, high, strict=True)]
 
 
-def shares(counts: Joint, rows: int, miss: float) -> Ends:
+def shares(counts: JointCounts, rows: int, miss: float) -> Ends:
     """Counts as shares of all rows; shares are from 0 to 1, and so are the intervals."""
     off = counts.deviation(miss)
     low, high = (counts.unbiased - off) / rows, (counts.unbiased + off) / rows
@@ -52,7 +52,7 @@ def shares(counts: Joint, rows: int, miss: float) -> Ends:
 
 
 @np.errstate(all="ignore")
-def ratios(part: Joint, rest: Joint, whole: Joint, miss: float) -> Ends:
+def ratios(part: JointCounts, rest: JointCounts, whole: JointCounts, miss: float) -> Ends:
     """part/whole after Fieller, within [0, 1]; the rest is the whole less the part.
 
     θ is believable if (1−θ)·part − θ·rest, of which the truth is then 0, may be so far off. Where
