@@ -17,8 +17,7 @@ import numpy as np
 from tests.processes import Listening, place_of, started
 from voile.client import Spec, Submission
 from voile.collect.server import RequestLimits, make_app
-from voile.collect.store import DATABASE, opened
-from voile.collect.writer import Writer
+from voile.collect.store import DATABASE, Writer, opened
 from voile.web.limits import Rate, RateLimiter
 
 SURVEY: dict[str, Any] = {

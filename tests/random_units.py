@@ -9,7 +9,7 @@ import numpy as np
 
 from voile.privacy.requirements import AlphaK, K, L, Requirement, Semantic, T
 from voile.recoding.grouping import bounding
-from voile.recoding.mondrian import Cuts, Partition
+from voile.recoding.mondrian import Cuts, MondrianPartition
 from voile.recoding.units import Units
 from voile.schema.hierarchy import Levels
 
@@ -76,7 +76,7 @@ def reference(units: Units, requirements: Sequence[Requirement]) -> set[frozense
     return {frozenset(part) for part in split(list(range(len(weights))))}
 
 
-def classes_of(partition: Partition) -> set[frozenset[int]]:
+def classes_of(partition: MondrianPartition) -> set[frozenset[int]]:
     classes = partition.grouping.classes
     return {
         frozenset(np.flatnonzero(classes == number).tolist())
@@ -84,7 +84,7 @@ def classes_of(partition: Partition) -> set[frozenset[int]]:
     }
 
 
-def check_partition(units: Units, partition: Partition) -> None:
+def check_partition(units: Units, partition: MondrianPartition) -> None:
     """Classes have rows, boxes bound them, regions are disjoint, cover, and are where they lie."""
     grouping, regions = partition.grouping, partition.regions
     classes = grouping.classes

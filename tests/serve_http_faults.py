@@ -25,11 +25,11 @@ from typing import Any
 from tests.serve_faults import rows_of
 from tests.serving import begun
 from voile.privacy.interactive.promise import account
-from voile.serve.server import ServerOptions, serve
+from voile.serve.server import serve
 from voile.serve.setting import Setting
 from voile.serve.steward import issue_token
 from voile.web.limits import Rate
-from voile.web.server import Address
+from voile.web.server import Address, WebOptions
 
 QUERIES, CLIENTS, LIFE = 60, 4, 0.25
 """T, threads that ask, and the seconds for which a server answers before it is killed, at most."""
@@ -96,7 +96,7 @@ def started(folder: Path) -> tuple[int, int]:
         try:
             serve(
                 folder,
-                ServerOptions(Address("127.0.0.1", 0), Rate(1e6, 10**6)),
+                WebOptions(Address("127.0.0.1", 0), Rate(1e6, 10**6)),
                 ready=lambda found: void(os.write(there, found.url.encode() + b"\n")),
                 note=print,
             )

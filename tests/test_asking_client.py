@@ -22,11 +22,11 @@ import pytest
 from typer.testing import CliRunner
 
 import voile
-from voile.asking.client import Cost, Reply, Server, ServerError, connect, read_subset
-from voile.asking.connection import NOT_VALID, ServerAddress, plain
 from voile.cli import app
 from voile.errors import PromiseError, QueryError, UsageError, VoileError
 from voile.estimate import Estimate
+from voile.remote.client import Cost, Reply, Server, connect, read_subset
+from voile.remote.connection import NOT_VALID, ServerAddress, ServerError, plain
 
 TOKEN = "abcdefghijkl.0123456789"  # noqa: S105
 COUNT: dict[str, Any] = {

@@ -43,8 +43,8 @@ from voile.hierarchies import (
     write_hierarchy,
 )
 from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
+from voile.schema.attribute import value_words
 from voile.schema.hierarchy import Hierarchy, Levels
-from voile.schema.words import value_words
 
 AGE = Attribute("age", "integer", Range(17, 90))
 COLOUR = Attribute("colour", "categorical", Values(("red", "blue", "green")), ordered=False)

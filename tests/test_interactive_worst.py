@@ -13,7 +13,7 @@ from scipy.stats import binom, norm
 from voile.arrays import Floats
 from voile.privacy.interactive.confidence import variance_needed
 from voile.privacy.interactive.laws import KINDS, Change, NoiseLaw, noise_law
-from voile.privacy.interactive.losses import FINE, PAIR, UNIT, Grid, loss_total
+from voile.privacy.interactive.losses import FINE, PAIR, UNIT, NormalGrid, loss_total
 from voile.privacy.interactive.promise import account, breaches, needed
 
 Listed = tuple[Floats, Floats]
@@ -122,7 +122,7 @@ def test_totals_that_the_formula_alone_does_not_cover() -> None:
 def test_grid_is_the_worst_of_all_grids(delta: float, eta: float, queries: int) -> None:
     """T counts are one discrete Gaussian of variance T·V, k + place above δ; places tried."""
     variance = variance_needed(delta, eta, queries)
-    grid, sd = Grid(queries, variance), math.sqrt(queries * variance)
+    grid, sd = NormalGrid(queries, variance), math.sqrt(queries * variance)
     start = (delta - queries / (2 * variance)) * variance  # δ, in steps of the sum of the noise
     k = np.arange(math.ceil(40 * sd))
     for place in (1e-9, 0.3, 0.8):
@@ -139,7 +139,7 @@ def test_fine_grids_are_summed_as_integrals() -> None:
     spacings = []
     for delta, queries in itertools.product((0.1, 0.5, 1.0), (20, 30)):
         variance = 16 * queries  # u = ¼
-        grid = Grid(queries, variance)
+        grid = NormalGrid(queries, variance)
         z = np.arange((delta - 1 / 32) * 4, 40, grid.spacing)
         assert grid.above(delta) == pytest.approx(grid.spacing * norm.pdf(z).sum(), rel=1e-6)
         between = z + grid.spacing / 2

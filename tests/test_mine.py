@@ -13,9 +13,9 @@ import pytest
 from tests.mining_servers import FakeServer, adult
 from tests.sampling import proportion_at_least
 from voile.asking import mine
-from voile.asking.plan import planned
-from voile.asking.testing import planned_tester, run_tester
 from voile.errors import PromiseError, QueryError, TableError, UsageError
+from voile.remote.plan import planned
+from voile.remote.testing import planned_tester, run_tester
 
 N = 32561
 LEFT, RIGHT = ("married", "male", "age40"), ("rich", "hrs41", "private")

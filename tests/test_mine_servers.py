@@ -22,9 +22,9 @@ from tests.processes import plain
 from tests.running import told
 from tests.serving import running
 from voile.asking import mine
-from voile.asking.client import Server
 from voile.cli import app
 from voile.errors import VoileError
+from voile.remote.client import Server
 from voile.serve.creation import begin
 from voile.serve.steward import ledger_of
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from voile.arrays import Floats
-from voile.asking.sides import SideProducts, products, read_expression
 from voile.errors import QueryError, UsageError, VoileError
+from voile.remote.sides import SideProducts, products, read_expression
 from voile.schema import Attribute, Schema, Values
 from voile.schema.attribute import Range
 

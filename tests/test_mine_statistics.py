@@ -18,8 +18,9 @@ import pytest
 from tests.mining_servers import adult
 from tests.sampling import proportion_at_least
 from voile.arrays import Floats
-from voile.asking import implication
-from voile.asking.implication import (
+from voile.noise.keyed import members, row_hashes
+from voile.remote import implication
+from voile.remote.implication import (
     BilinearForm,
     NoisyCounts,
     UncertainRatio,
@@ -33,7 +34,6 @@ from voile.asking.implication import (
     implied,
     possible,
 )
-from voile.noise.keyed import members, row_hashes
 
 ORACLE = {
     one["id"].removeprefix("sulq8."): one["expected"]

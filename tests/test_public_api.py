@@ -256,7 +256,7 @@ def test_notebooks_use_only_what_is_public(notebook: Path) -> None:
 @pytest.mark.parametrize(
     "code",
     [
-        "from voile.asking.implication import best_halves",
+        "from voile.remote.implication import best_halves",
         "from voile.privacy.local.amplification import row_bound",
         "import voile.cli",
         "import voile\nvoile.privacy.planner.plan(1)",

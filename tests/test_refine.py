@@ -19,8 +19,8 @@ from voile.arrays import Floats
 from voile.errors import ReleaseError, UsageError
 from voile.evaluate.workload import Selections, selection_counts
 from voile.refine import ErrorModel, Mixture, Refinement, em, fit, load, refine, save
-from voile.refine.em import LARGEST, PSEUDO, Fitter, Known, Layout, Rows, shares
-from voile.refine.examine import Noise, batches, non_negative
+from voile.refine.em import LARGEST, PSEUDO, Fitter, KnownNoise, PackedLayout, PackedRows, shares
+from voile.refine.examine import ProbeNoise, batches, non_negative
 from voile.refine.mixture import average
 
 Codes = list[npt.NDArray[np.int64]]
@@ -44,9 +44,9 @@ def random_mixture(
     return Mixture(rows, mix, tables)
 
 
-def rows_of(codes: Codes, sizes: tuple[int, ...], share: float = 1.0) -> Rows:
-    layout = Layout(sizes)
-    return Rows(layout, layout.pack(codes), share)
+def rows_of(codes: Codes, sizes: tuple[int, ...], share: float = 1.0) -> PackedRows:
+    layout = PackedLayout(sizes)
+    return PackedRows(layout, layout.pack(codes), share)
 
 
 # ---------------------------------------------------------------------- EM
@@ -83,7 +83,7 @@ def test_a_step_is_the_textbooks(
     codes = random_codes(rng, sizes, 150)
     start = random_mixture(rng, sizes, 3, 90.0)
     base = [table[0] for table in random_mixture(rng, sizes, 1, 1.0).tables]
-    fitter = Fitter(Layout(sizes), Known(90.0, 0.5, noise), pool)
+    fitter = Fitter(PackedLayout(sizes), KnownNoise(90.0, 0.5, noise), pool)
     found, likelihood = fitter.step(rows_of(codes, sizes, 0.8), start, base)
     expected, by_hand = step_by_hand(codes, start, 0.8 * 0.5 * 90, 0.8 * noise, base)
     assert likelihood == pytest.approx(by_hand)
@@ -99,7 +99,7 @@ def test_no_step_lowers_the_likelihood(pool: ThreadPoolExecutor) -> None:
     rows = rows_of(random_codes(rng, sizes, 400), sizes)
     fit = random_mixture(rng, sizes, 4, 300.0)
     base = [np.full(size, 1 / size) for size in sizes]
-    fitter = Fitter(Layout(sizes), Known(300.0, 0.7, 2.0), pool)
+    fitter = Fitter(PackedLayout(sizes), KnownNoise(300.0, 0.7, 2.0), pool)
     objective = []
     for _ in range(60):
         prior = sum(
@@ -119,7 +119,7 @@ def test_densities_survive_very_large_domains(pool: ThreadPoolExecutor) -> None:
     codes = random_codes(rng, sizes, 20)
     fit = random_mixture(rng, sizes, 2, 10.0)
     for noise in (0.0, 1e-307):
-        fitter = Fitter(Layout(sizes), Known(10.0, 1.0, noise), pool)
+        fitter = Fitter(PackedLayout(sizes), KnownNoise(10.0, 1.0, noise), pool)
         found = fitter.log_densities(rows_of(codes, sizes), fit)
         logs = sum(
             np.log(table[:, column]) for table, column in zip(fit.tables, codes, strict=True)
@@ -136,7 +136,7 @@ def test_densities_survive_very_large_domains(pool: ThreadPoolExecutor) -> None:
 def test_packing_keeps_every_attribute() -> None:
     sizes = (7, 400, 3, 2500, 1, 2, 2)
     rng = np.random.default_rng(5)
-    layout = Layout(sizes)
+    layout = PackedLayout(sizes)
     assert [j for group in layout.groups for j in group] == list(range(len(sizes)))
     codes = random_codes(rng, sizes, 1000)
     counts = np.zeros((layout.cells, 1))
@@ -394,9 +394,9 @@ def test_queries_are_counted_as_by_hand(pool: ThreadPoolExecutor) -> None:
     sizes = (70, 60, 3, 2)
     rng = np.random.default_rng(9)
     codes = random_codes(rng, sizes, 500)
-    fitter = Fitter(Layout(sizes), Known(1.0, 1.0, 0.0), pool)
+    fitter = Fitter(PackedLayout(sizes), KnownNoise(1.0, 1.0, 0.0), pool)
     fit = random_mixture(rng, sizes, 3, 100.0)
-    for batch in batches(Layout(sizes), fit, 3, 0):
+    for batch in batches(PackedLayout(sizes), fit, 3, 0):
         selected = np.ones((64, 500), np.bool_)
         chance = np.tile(fit.mix, (64, 1))
         for j, mask in batch.masks.items():
@@ -413,7 +413,7 @@ def test_variances_of_shares_of_a_view() -> None:
     """By simulation: 40,000 views of a query with 60 records and 500 tuples of the domain."""
     rng = np.random.default_rng(12)
     a, q, x, tuples, draws = 0.6, 0.3, 60, 500, 40_000
-    noise = Noise(a, a, rows=tuples * q / (1 - q), dispersion=1 / (1 - q))
+    noise = ProbeNoise(a, a, rows=tuples * q / (1 - q), dispersion=1 / (1 - q))
     kept = rng.multinomial(x, [0.4 * a, 0.4 * a, 1 - 0.8 * a], draws)
     added = rng.negative_binomial(tuples, 1 - q, draws)
     first = rng.binomial(added, 0.4)

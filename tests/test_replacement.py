@@ -23,7 +23,7 @@ from voile.noise.replacement import (
     WIDE_BITS,
     Drawer,
     Replacement,
-    Shares,
+    WordShares,
     cheapest_shares,
     coins,
     perturb,
@@ -49,7 +49,7 @@ def column(size: int, dtype: Any = np.int32, rows: int = ROWS) -> Codes:
 # ---------------------------------------------------------------------- the shares of a word
 
 
-def chances(shares: Shares) -> tuple[Fraction, list[Fraction]]:
+def chances(shares: WordShares) -> tuple[Fraction, list[Fraction]]:
     """The chance to keep, and of each number, by running the loops on every word there is."""
     words = np.arange(2**shares.bits, dtype=np.uint64)
     nothing = np.full(len(words), -1, dtype=np.int64)
@@ -76,12 +76,12 @@ def chances(shares: Shares) -> tuple[Fraction, list[Fraction]]:
 def test_every_word_counted_gives_exactly_the_stated_chances(
     retention: Fraction, size: int, bits: int
 ) -> None:
-    kept, numbers = chances(Shares(size, retention, bits))
+    kept, numbers = chances(WordShares(size, retention, bits))
     assert kept == retention
     assert numbers == [(1 - retention) / size] * size
 
 
-class WrongCoin(Shares):
+class WrongCoin(WordShares):
     """Forgets that the other coin has a chance of its own."""
 
     @property
@@ -90,13 +90,13 @@ class WrongCoin(Shares):
 
 
 def test_a_wrong_coin_for_the_undecided_would_be_seen() -> None:
-    assert chances(Shares(3, Fraction(3, 10), 8))[0] == Fraction(3, 10)
+    assert chances(WordShares(3, Fraction(3, 10), 8))[0] == Fraction(3, 10)
     assert chances(WrongCoin(3, Fraction(3, 10), 8))[0] != Fraction(3, 10)
 
 
 @given(retentions, st.integers(1, 10**7), st.data())
 def test_multiplying_divides_31_bits(retention: Fraction, size: int, data: st.DataObject) -> None:
-    shares = Shares(size, retention, NARROW_BITS)
+    shares = WordShares(size, retention, NARROW_BITS)
     if not shares.share:
         return
     factor, places = shares.division
@@ -123,7 +123,7 @@ def test_undecided_rows_are_settled_by_the_other_coin(size: int, bits: int) -> N
     """Words as narrow as these leave many rows undecided, and all chances are still right."""
     retention = Fraction(37, 100)
 
-    def seen(kind: type[Shares]) -> Codes:
+    def seen(kind: type[WordShares]) -> Codes:
         shares = kind(size, retention, bits)
         assert 20 * shares.undecided > 2**bits
         out = np.empty(ROWS, dtype=np.int64)
@@ -131,7 +131,7 @@ def test_undecided_rows_are_settled_by_the_other_coin(size: int, bits: int) -> N
         return np.bincount(out // (size // 7), minlength=8)
 
     stated = [float(1 - retention) / 7] * 7 + [float(retention)]
-    assert_fits(seen(Shares), stated)
+    assert_fits(seen(WordShares), stated)
     assert not fits(seen(WrongCoin), stated)
 
 

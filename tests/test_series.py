@@ -18,7 +18,7 @@ import pytest
 
 from tests.sampling import assert_fits, fits, proportion_at_least
 from voile.errors import PromiseError, UsageError
-from voile.mechanisms.series import History, Scored, Scores, Series, read_texts
+from voile.mechanisms.series import Scores, Series, SeriesEstimator, SeriesHistory, read_texts
 from voile.mechanisms.series_scores import (
     Chain,
     best_parts,
@@ -513,9 +513,9 @@ INDEX = TupleIndex((RUNS, CELLS))
 """So many copies of a domain of twenty tuples, to be perturbed at once."""
 
 
-def drawn(series: SeriesNoise, tables: list[list[int]], seed: int) -> History:
+def drawn(series: SeriesNoise, tables: list[list[int]], seed: int) -> SeriesHistory:
     """A series of tables, the same in every copy, drawn as publishing does in two ranges of D."""
-    history = History.empty(INDEX)
+    history = SeriesHistory.empty(INDEX)
     copies = CELLS * np.arange(RUNS, dtype=np.uint64)[:, None]
     for number, table in enumerate(tables, start=1):
         mechanism = Series(series, number, len(history.keys), history.keys)
@@ -556,7 +556,7 @@ def test_drawn_histories_follow_the_law_and_no_other(series: SeriesNoise) -> Non
 
 
 def test_histories_grow_and_are_read_back() -> None:
-    history = History.empty(INDEX)
+    history = SeriesHistory.empty(INDEX)
     for rows in ([1, 1, 4], [4, 9], [1]):
         history = history.with_view(np.array(rows, np.uint64))
     assert history.keys.tolist() == [1, 4, 9]
@@ -584,7 +584,9 @@ def test_intervals_cover_as_stated(form: Form, name: str) -> None:
               else made("multiset", 0.6, (0.08,) * 3, 0.35))  # fmt: skip
     scores = single(series, 3) if name == "current" else combined(series, 3)
     stays = (name, form) == ("combined", "multiset")
-    mechanism = Scored(scores, series.retention, changes=0 if stays or name == "current" else 2)
+    mechanism = SeriesEstimator(
+        scores, series.retention, changes=0 if stays or name == "current" else 2
+    )
     before = [2, 5, 10 if stays else 9, 16]
     history = drawn(series, [before, before, [2, 5, 10, 16]], seed=2)
     inside = history.keys % CELLS < 12

@@ -17,10 +17,10 @@ import pytest
 from tests.ledgers import begun as begun_ledger
 from tests.ledgers import question
 from tests.serving import CODEBOOK, Served, begun, served, table
-from voile.asking.client import Cost, connect
-from voile.asking.connection import ServerAddress, unreachable
 from voile.cli import app
 from voile.errors import UsageError
+from voile.remote.client import Cost, connect
+from voile.remote.connection import ServerAddress, unreachable
 from voile.schema import Schema
 from voile.serve.api import LedgerHealth, hide
 from voile.serve.creation import begin

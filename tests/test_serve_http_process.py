@@ -24,11 +24,11 @@ from tests.processes import plain
 from tests.serving import CODEBOOK, begun, running, table
 from voile.cli import app
 from voile.errors import UsageError, VoileError
-from voile.serve.server import ServerOptions, check_certificate, serve
+from voile.serve.server import check_certificate, serve
 from voile.serve.steward import as_printed, issue_token, ledger_of
 from voile.units import duration
 from voile.web.limits import Rate
-from voile.web.server import Address
+from voile.web.server import Address, WebOptions
 
 COUNT = "select count(*) from people where age >= 40"
 HERE = Address("127.0.0.1", 0)
@@ -231,7 +231,7 @@ def test_running_stopping_and_managing_beside_it(own: Path) -> None:
         assert (status, found["charged"]) == (200, 1)
         # A second server is kept out; the steward's commands are not.
         with pytest.raises(UsageError, match="another server"):
-            serve(own, ServerOptions(HERE, RATE), ready=lambda _: None, note=print)
+            serve(own, WebOptions(HERE, RATE), ready=lambda _: None, note=print)
         late = new_token(own, "bob", queries=0)
         assert server.ask(COUNT, late)[1]["charged"] == 0
         assert server.ask("select count(*) from people where age < 9", late)[0] == 429
@@ -287,10 +287,10 @@ def test_wrong_certificates(tmp_path: Path) -> None:
     )
     nothing = tmp_path / "nothing.pem"
     nothing.write_text("no certificate")
-    check_certificate(ServerOptions(HERE, RATE, certificate=certificate, key=key))
+    check_certificate(WebOptions(HERE, RATE, certificate=certificate, key=key))
     for one, two in ((certificate, foreign), (certificate, locked), (nothing, key), (key, key)):
         with pytest.raises(UsageError, match="TLS cannot use"):
-            check_certificate(ServerOptions(HERE, RATE, certificate=one, key=two))
+            check_certificate(WebOptions(HERE, RATE, certificate=one, key=two))
 
 
 def certificate_of(folder: Path) -> tuple[Path, Path]:

@@ -18,8 +18,8 @@ from hatchling.builders.wheel import WheelBuilder
 from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 
 from tests.serving import running
-from voile.asking.client import Server
 from voile.errors import UsageError
+from voile.remote.client import Server
 from voile.serve.creation import begin
 from voile.serve.steward import ledger_of
 

@@ -29,7 +29,7 @@ from voile.privacy.planner import (
 from voile.publishing import publish_table
 from voile.release import ViewRelease
 from voile.schema import Schema, TupleIndex
-from voile.schema.product import PARTS, Product, whole_parts
+from voile.schema.index import PARTS, Product, whole_parts
 
 SIZES = (3, 4, 2)
 PRIOR = Product((whole_parts([5, 1, 0]), whole_parts([1, 2, 3, 4]), None))

@@ -18,7 +18,7 @@ from scipy import stats
 from tests.sampling import fits
 from voile.errors import UsageError
 from voile.noise import Key, whole
-from voile.noise.whole import System, below, draw, drawn, many_coins
+from voile.noise.whole import SystemSource, below, draw, drawn, many_coins
 from voile.privacy.interactive.laws import Change, NoiseLaw, noise_law
 
 DRAWS = 40_000
@@ -148,7 +148,7 @@ def test_wide_noise_fills_its_range() -> None:
 
 
 def test_the_systems_bits_are_fair() -> None:
-    words = System().words(4096)
+    words = SystemSource().words(4096)
     ones = int(np.bitwise_count(words).sum())
     assert stats.binomtest(ones, 64 * 4096).pvalue > UNSEEDED
     assert len(np.unique(words)) == 4096

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
-    from voile.asking.client import connect
     from voile.engines.table import Table
     from voile.errors import VoileError
     from voile.estimate import Answer, Estimate
     from voile.publishing import generalize, perturb, publish
     from voile.release import Release, verify
+    from voile.remote.client import connect
     from voile.schema import Schema
 
 _HOMES = {
@@ -23,7 +23,7 @@ _HOMES = {
     "Schema": "voile.schema",
     "Table": "voile.engines.table",
     "VoileError": "voile.errors",
-    "connect": "voile.asking.client",
+    "connect": "voile.remote.client",
     "frontier": "voile.evaluate.frontier",
     "generalize": "voile.publishing",
     "perturb": "voile.publishing",

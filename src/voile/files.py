@@ -1,13 +1,35 @@
-"""Files that are either whole or not there: written beside, then renamed; durable, and digested."""
+"""Files that are whole or not there, durable and digested, and files that lock others out."""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from voile.errors import UsageError
+
+
+@contextmanager
+def exclusive(path: Path, *, busy: UsageError, unwritable: str) -> Iterator[None]:
+    """Hold a lock file, or raise `busy`; the lock goes with its process, however that ends.
+
+    `unwritable` is the hint where the file cannot be made.
+    """
+    try:
+        handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise UsageError(f"cannot write {str(path)!r}: {error.strerror}", hint=unwritable) from None
+    try:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise busy from None
+        yield
+    finally:
+        os.close(handle)
 
 
 def write_whole(path: Path, content: bytes, *, overwrite: bool = True) -> Path:

@@ -6,14 +6,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from voile.asking.across import mine
-    from voile.asking.implication import Tester, best_halves, covariance_error
+    from voile.remote.across import mine
+    from voile.remote.implication import Tester, best_halves, covariance_error
 
 _HOMES = {
-    "Tester": "voile.asking.implication",
-    "best_halves": "voile.asking.implication",
-    "covariance_error": "voile.asking.implication",
-    "mine": "voile.asking.across",
+    "Tester": "voile.remote.implication",
+    "best_halves": "voile.remote.implication",
+    "covariance_error": "voile.remote.implication",
+    "mine": "voile.remote.across",
 }
 
 __all__ = ["Tester", "best_halves", "covariance_error", "mine"]

@@ -12,7 +12,7 @@ from voile.terminal import show
 from voile.terminal.asking import about_view, budget_view, cost_view, history_view, show_reply
 
 if TYPE_CHECKING:
-    from voile.asking.client import Server
+    from voile.remote.client import Server
 
 UrlArg = Annotated[str, typer.Argument(metavar="URL", help="Of the server, http(s)://HOST:PORT.")]
 TokenOpt = Annotated[
@@ -119,7 +119,7 @@ def server_at(
     timeout: float,
 ) -> Server:
     """The server, asked with the token that was given in one of three ways."""
-    from voile.asking.client import connect
+    from voile.remote.client import connect
 
     known = token if token_file is None else read_token(token_file, token)
     return connect(url, known, ca=ca, insecure=insecure, timeout=timeout)

@@ -81,7 +81,7 @@ def collect(
     how = CollectorOptions(
         Address.read(listen or "127.0.0.1:8400"),
         Rate.read(rate, burst),
-        RequestLimits(rows=most_rows, bytes=byte_count(most_bytes)),
+        limits=RequestLimits(rows=most_rows, bytes=byte_count(most_bytes)),
         public=public,
         proxy=proxy,
         origins=check_origins(origin or []),

@@ -67,11 +67,11 @@ def mine(
     as_json: JsonOpt = False,
 ) -> None:
     """Estimate how often a condition on two servers' columns holds, by asking both."""
-    from voile.asking.across import carried_out
-    from voile.asking.client import Server
-    from voile.asking.plan import planned
-    from voile.asking.testing import planned_tester, run_tester
     from voile.estimate import checked_confidence
+    from voile.remote.across import carried_out
+    from voile.remote.client import Server
+    from voile.remote.plan import planned
+    from voile.remote.testing import planned_tester, run_tester
 
     checked_confidence(confidence)
     with ExitStack() as open_servers:

@@ -24,7 +24,8 @@ from voile.terminal.serving import (
 )
 
 if TYPE_CHECKING:
-    from voile.serve.server import ServerOptions, ServerStatus
+    from voile.serve.server import ServerStatus
+    from voile.web.server import WebOptions
 
 serve = group_of(
     "Serve noisy counts of a table: so many answers, and never one more.",
@@ -267,11 +268,10 @@ def run(
     from voile.cli.collecting import check_installed
 
     check_installed("a server")
-    from voile.serve.server import ServerOptions
     from voile.web.limits import Rate
-    from voile.web.server import Address
+    from voile.web.server import Address, WebOptions
 
-    how = ServerOptions(
+    how = WebOptions(
         Address.of(host, port),
         Rate.read(rate, burst),
         public=public,
@@ -282,7 +282,7 @@ def run(
     answer_until_stopped(folder, how, as_json=as_json)
 
 
-def answer_until_stopped(folder: Path, how: ServerOptions, *, as_json: bool) -> None:
+def answer_until_stopped(folder: Path, how: WebOptions, *, as_json: bool) -> None:
     from voile.serve.server import serve as answer
 
     def ready(found: ServerStatus) -> None:

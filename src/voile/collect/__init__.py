@@ -1,12 +1,11 @@
 """The collector: takes perturbed rows over HTTP and keeps them, until they are released.
 
-What serves is in `serving` (it needs the extra `server`), what releases in `releasing`: neither
+What serves is in `server` (it needs the extra `server`), what releases in `releasing`: neither
 loads the other.
 """
 
 from __future__ import annotations
 
-from voile.collect.store import Added, Snapshot, Store, opened, snapshot
-from voile.collect.writer import Writer
+from voile.collect.store import Added, Snapshot, Store, Writer, opened, snapshot
 
 __all__ = ["Added", "Snapshot", "Store", "Writer", "opened", "snapshot"]

@@ -19,13 +19,12 @@ from fastapi.responses import JSONResponse, Response
 from starlette.exceptions import HTTPException
 
 from voile.client import Spec, Submission, WrongSpecError, read_submission
-from voile.collect.store import opened
-from voile.collect.writer import Writer
+from voile.collect.store import Writer, opened
 from voile.errors import UsageError, VoileError
 from voile.kinds.perturbed.specs import check_releasable
-from voile.web.limits import Rate, RateLimiter, RefusalError, unavailable
+from voile.web.limits import RateLimiter, RefusalError, unavailable
 from voile.web.requests import BodyReader, Guard, fault, refused
-from voile.web.server import Address, WebServer, bound, check_proxy, settings
+from voile.web.server import WebOptions, listening, run_server, url_of
 
 HINTS = {
     HTTPStatus.NOT_FOUND: "there is /v1/spec, /v1/rows, /v1/count and /v1/health",
@@ -163,16 +162,10 @@ def as_refusal(error: Exception) -> RefusalError:
 
 
 @dataclass(frozen=True)
-class CollectorOptions:
+class CollectorOptions(WebOptions):
     """How a collector serves."""
 
-    address: Address
-    rate: Rate
     limits: RequestLimits = field(default_factory=RequestLimits)
-    public: bool = False
-    """Whether it may listen where other machines can reach it."""
-    proxy: str | None = None
-    """The address of a proxy whose X-Forwarded-For is believed."""
     origins: tuple[str, ...] = ()
     """Web pages (scheme and host) whose scripts may use it."""
     most_stored: int | None = None
@@ -201,9 +194,8 @@ def run_collector(
     note: Callable[[str], None],
 ) -> int:
     """Collect until a signal comes; returns how many rows the store then has."""
-    check_proxy(how.proxy)
     with (
-        bound(how.address, public=how.public) as listener,
+        listening(how) as listener,
         opened(folder, spec, most_bytes=how.most_stored) as store,
     ):
         check_store(store.spec, folder)
@@ -212,10 +204,8 @@ def run_collector(
             app = make_app(
                 writer, RateLimiter(how.rate), limits=how.limits, origins=how.origins, note=note
             )
-            address = Address(*listener.getsockname()[:2])
-            found = CollectorStatus(address.to_url(), store.spec.digest, store.count)
-            server = WebServer(settings(app, how.proxy), lambda: ready(found))
-            asyncio.run(server.serve(sockets=[listener]))
+            found = CollectorStatus(url_of(listener, how), store.spec.digest, store.count)
+            run_server(app, how, listener, lambda: ready(found))
         finally:
             writer.close()
         return store.count

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import sqlite3
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
@@ -16,8 +15,9 @@ import numpy.typing as npt
 
 from voile.client import Spec, Submission
 from voile.errors import TableError, UsageError
-from voile.files import sync
+from voile.files import exclusive, sync
 from voile.web.limits import RefusalError, unavailable
+from voile.web.writer import GroupWriter, WriterLimits
 
 Codes = npt.NDArray[np.int64]
 
@@ -104,6 +104,12 @@ ADD = f"{GIVEN} INSERT INTO rows SELECT * FROM given WHERE true ON CONFLICT (id)
 DIFFERENT = (
     f"{GIVEN} SELECT count(*) FROM given JOIN rows USING (id) WHERE given.codes <> rows.codes"
 )
+
+
+GROUP = 20_000
+"""Rows that one transaction takes, or one submission if that has more."""
+WAITING = 200_000
+"""Rows that may wait for the disk. More are refused, so that memory stays bounded."""
 
 
 @dataclass(frozen=True)
@@ -195,6 +201,29 @@ def conflict() -> RefusalError:
     )
 
 
+class Writer(GroupWriter[Submission, Added]):
+    """Takes submissions from any thread; each has a future that is done when all is on disk."""
+
+    def __init__(self, store: Store, *, group: int = GROUP, waiting: int = WAITING) -> None:
+        self.store = store
+        super().__init__(
+            self._write_all,
+            WriterLimits(group, waiting),
+            name="voile-writer",
+            refusal=too_late,
+            weigh=lambda submission: len(submission.ids),
+        )
+
+    def _write_all(self, submissions: Sequence[Submission]) -> list[Added | RefusalError]:
+        return self.store.add(submissions)
+
+
+def too_late(closed: bool) -> RefusalError:
+    if closed:
+        return unavailable("the collector is stopping", hint="try again", retry_after=10)
+    return unavailable("too many rows are waiting", hint="try again", retry_after=1)
+
+
 @contextmanager
 def opened(folder: Path, spec: Spec | None, *, most_bytes: int | None = None) -> Iterator[Store]:
     """Open a store, or begin one, and keep other collectors out meanwhile.
@@ -242,30 +271,16 @@ def make_folder(folder: Path, *, begun: bool) -> None:
         )
 
 
-@contextmanager
-def locked(folder: Path) -> Iterator[None]:
-    """One collector at a time; the lock goes with its process, however that ends."""
-    try:
-        handle = os.open(folder / LOCK, os.O_CREAT | os.O_RDWR, 0o600)
-    except OSError as error:
-        raise UsageError(
-            f"cannot write to {str(folder)!r}: {error.strerror}", hint="name another folder"
-        ) from None
-    try:
-        lock(handle, folder)
-        yield
-    finally:
-        os.close(handle)
-
-
-def lock(handle: int, folder: Path) -> None:
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise UsageError(
+def locked(folder: Path) -> AbstractContextManager[None]:
+    """One collector at a time."""
+    return exclusive(
+        folder / LOCK,
+        busy=UsageError(
             f"another collector is using the store {str(folder)!r}",
             hint="stop it first, or give this one its own --store",
-        ) from None
+        ),
+        unwritable="name another folder",
+    )
 
 
 def create_file(path: Path) -> None:

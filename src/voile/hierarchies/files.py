@@ -15,8 +15,8 @@ from voile.datasets import hierarchies as shipped
 from voile.errors import SchemaError, UsageError, did_you_mean
 from voile.files import write_whole
 from voile.schema import Attribute, Schema
+from voile.schema.attribute import in_words
 from voile.schema.hierarchy import EVERYTHING, Hierarchy, Levels
-from voile.schema.words import in_words
 
 # ---------------------------------------------------------------------- CSV
 # Hierarchies in files, in the form that ARX reads and writes.

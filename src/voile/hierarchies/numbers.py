@@ -18,11 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.errors import SchemaError, UsageError
-from voile.hierarchies.stacking import Numbers, Partition, check_values, renumbered, stacked
+from voile.hierarchies.stacking import LevelPartition, Numbers, check_values, renumbered, stacked
 from voile.schema import Attribute, Bins, Interval, Range, Values
-from voile.schema.attribute import ordinal
+from voile.schema.attribute import number_in_words, ordinal, value_words
 from voile.schema.hierarchy import Levels
-from voile.schema.words import number_in_words, value_words
 
 LARGEST = 2**62
 FEWEST_RANGES = 12
@@ -32,23 +31,23 @@ LAST_RANGES = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class NumberPoints:
     """The values of a numeric domain as points/per, in the order of their codes."""
 
     points: Numbers
     per: int
 
 
-def points_of(attribute: Attribute) -> Points:
+def points_of(attribute: Attribute) -> NumberPoints:
     """The values of the domain, without NULL; bins are the middles they are published as."""
     check_values(attribute)
     domain = attribute.domain
     match domain:
         case Range(low) if attribute.kind == "integer":
-            return Points(np.arange(domain.size, dtype=np.int64) + ordinal(low), 1)
+            return NumberPoints(np.arange(domain.size, dtype=np.int64) + ordinal(low), 1)
         case Interval():
             codes = np.arange(domain.size, dtype=np.int64)
-            return Points(codes * domain.stride + domain.first, domain.per)
+            return NumberPoints(codes * domain.stride + domain.first, domain.per)
         case Values() if attribute.kind in ("integer", "numeric"):
             return decimal_points(attribute, [Decimal(repr(value)) for value in domain])
         case Bins():  # a middle is a bin's only for us: its last digits are of no account
@@ -59,7 +58,7 @@ def points_of(attribute: Attribute) -> Points:
     )
 
 
-def decimal_points(attribute: Attribute, values: Sequence[Decimal]) -> Points:
+def decimal_points(attribute: Attribute, values: Sequence[Decimal]) -> NumberPoints:
     digits = max(0, *(-int(v.normalize().as_tuple().exponent) for v in values))
     scaled = [int(value.scaleb(digits)) for value in values]
     if max(map(abs, scaled)) >= LARGEST:
@@ -67,7 +66,7 @@ def decimal_points(attribute: Attribute, values: Sequence[Decimal]) -> Points:
             f"the values of {attribute.name!r} have too many digits for ranges by arithmetic",
             hint="give a hierarchy in a file, or bins in the schema",
         )
-    return Points(np.array(scaled, dtype=np.int64), 10**digits)
+    return NumberPoints(np.array(scaled, dtype=np.int64), 10**digits)
 
 
 # ---------------------------------------------------------------------- multiples
@@ -99,7 +98,7 @@ def exact_widths(widths: Sequence[float]) -> list[Fraction]:
     return exact
 
 
-def of_width(attribute: Attribute, points: Points, width: Fraction) -> Partition:
+def of_width(attribute: Attribute, points: NumberPoints, width: Fraction) -> LevelPartition:
     """One level: ⌊value/width⌋ in whole numbers."""
     units = width * points.per
     if int(np.abs(points.points).max()) * units.denominator >= LARGEST:
@@ -109,12 +108,12 @@ def of_width(attribute: Attribute, points: Points, width: Fraction) -> Partition
         )
     groups, numbers = renumbered(points.points * units.denominator // units.numerator)
     if isinstance(attribute.domain, Bins):
-        return Partition(numbers, bin_ranges(attribute.domain, numbers))
+        return LevelPartition(numbers, bin_ranges(attribute.domain, numbers))
     if attribute.kind == "integer" and width.denominator == 1:
-        return Partition(numbers, whole_ranges([int(g) for g in groups], int(width)))
+        return LevelPartition(numbers, whole_ranges([int(g) for g in groups], int(width)))
     edges = [(float(int(g) * width), float((int(g) + 1) * width)) for g in groups]
     words = [f"[{number_in_words(low)}, {number_in_words(high)})" for low, high in edges]
-    return Partition(numbers, words)
+    return LevelPartition(numbers, words)
 
 
 def whole_ranges(groups: Sequence[int], width: int) -> list[str]:
@@ -220,10 +219,10 @@ def joined(attribute: Attribute, groups: Numbers, fanout: int, *, derived: bool 
     return stacked(attribute, ranges, places=places_of(attribute), derived=derived)
 
 
-def growing_ranges(attribute: Attribute, groups: Numbers, fanout: int) -> Iterator[Partition]:
+def growing_ranges(attribute: Attribute, groups: Numbers, fanout: int) -> Iterator[LevelPartition]:
     _, numbers = renumbered(groups)
     while int(numbers.max()) > 0:
-        yield Partition(numbers, extents(attribute, numbers))
+        yield LevelPartition(numbers, extents(attribute, numbers))
         numbers = numbers // fanout
 
 
@@ -279,10 +278,10 @@ def days_of(attribute: Attribute) -> npt.NDArray[np.datetime64]:
     return (ordinals - EPOCH).astype("M8[D]")
 
 
-def by_months(months: npt.NDArray[np.int64], length: int) -> Partition:
+def by_months(months: npt.NDArray[np.int64], length: int) -> LevelPartition:
     """Spans of so many months: 2024-03, 2024-Q1, 2024."""
     groups, numbers = renumbered(months // length)
-    return Partition(numbers, [span_words(int(group), length) for group in groups])
+    return LevelPartition(numbers, [span_words(int(group), length) for group in groups])
 
 
 def span_words(group: int, length: int) -> str:

@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from voile.errors import UsageError
 from voile.schema import Attribute, Range
-from voile.schema.attribute import ordinal
+from voile.schema.attribute import NULL, in_words, ordinal, value_words
 from voile.schema.hierarchy import EVERYTHING, Levels, Nodes
-from voile.schema.words import NULL, in_words, value_words
 
 MOST_VALUES = 20_000_000
 
@@ -21,7 +20,7 @@ Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)
-class Partition:
+class LevelPartition:
     """One level: the number of each value's group, and the groups in words.
 
     NULL is no value here: it stays apart from all groups, below the top.
@@ -33,7 +32,7 @@ class Partition:
 
 def stacked(
     attribute: Attribute,
-    partitions: Iterable[Partition],
+    partitions: Iterable[LevelPartition],
     *,
     places: Numbers | None = None,
     derived: bool = False,
@@ -164,7 +163,7 @@ def endings(texts: Texts, number: int) -> Texts:
     return found.view(f"U{number}").reshape(len(texts))
 
 
-def partition(parts: Texts, before: str, after: str) -> Partition:
+def partition(parts: Texts, before: str, after: str) -> LevelPartition:
     """Values with the same part together."""
     found, numbers = renumbered(parts)
-    return Partition(numbers, [f"{before}{str(part).lstrip(chr(0))}{after}" for part in found])
+    return LevelPartition(numbers, [f"{before}{str(part).lstrip(chr(0))}{after}" for part in found])

@@ -14,10 +14,10 @@ import numpy.typing as npt
 
 from voile.arrays import Floats
 from voile.errors import UsageError
-from voile.hierarchies.stacking import Numbers, Partition, check_values, renumbered, stacked
+from voile.hierarchies.stacking import LevelPartition, Numbers, check_values, renumbered, stacked
 from voile.schema import Attribute
+from voile.schema.attribute import value_words
 from voile.schema.hierarchy import Levels
-from voile.schema.words import value_words
 
 MOST_VALUES = 2_000
 WORDS = 60
@@ -41,7 +41,7 @@ def suggested(attribute: Attribute, counts: npt.NDArray[np.int64], fanout: int =
     numbers = [-(-values // fanout**level) for level in range(1, values.bit_length() + 1)]
     wanted = [number for number in dict.fromkeys(numbers) if number > 1]
     found = list(joinings(np.asarray(counts[:values], dtype=np.float64), wanted))
-    partitions = [Partition(groups, group_words(attribute, groups)) for groups in found]
+    partitions = [LevelPartition(groups, group_words(attribute, groups)) for groups in found]
     return in_order_of_likeness(stacked(attribute, partitions, derived=True))
 
 

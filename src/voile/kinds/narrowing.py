@@ -14,8 +14,7 @@ import numpy.typing as npt
 
 from voile.errors import TableError, spelled
 from voile.schema import Attribute, Bins, Interval, Range, Values
-from voile.schema.attribute import interval
-from voile.schema.words import value_at
+from voile.schema.attribute import interval, value_at
 
 Codes = npt.NDArray[Any]
 LARGEST = 2**27

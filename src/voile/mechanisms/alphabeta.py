@@ -31,7 +31,7 @@ from voile.errors import TableError
 from voile.estimate import Bound, Estimate
 from voile.mechanisms.deviation import (
     Binomial,
-    Coins,
+    CoinMoments,
     NegativeBinomial,
     Part,
     PublishedCount,
@@ -196,11 +196,11 @@ class AlphaBeta:
     # ------------------------------------------------------------------ estimating
 
     @cached_property
-    def coins(self) -> Coins:
+    def coins(self) -> CoinMoments:
         a, set_form = self.retention, self.form == "set"
         kept = a * (1 - a)
         third = 1.0 if set_form else 1 + 2.5 * self.noise_mean
-        return Coins(
+        return CoinMoments(
             excess=self.excess,
             noise_mean=self.noise_mean,
             # In the set form a member takes the place of a noise coin.

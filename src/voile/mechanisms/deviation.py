@@ -33,7 +33,7 @@ SPENT_ON_VARIANCE = 0.1
 
 
 @dataclass(frozen=True)
-class Coins:
+class CoinMoments:
     """What a mechanism's coins do to one record and to one tuple of the domain."""
 
     excess: float

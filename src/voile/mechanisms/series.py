@@ -20,7 +20,7 @@ import numpy.typing as npt
 from voile.arrays import Floats
 from voile.estimate import Bound
 from voile.mechanisms.alphabeta import AlphaBeta, contains, deviation_bound, distinct, merged
-from voile.mechanisms.deviation import SPENT_ON_VARIANCE, Coins, bernstein_bound, normal_bound
+from voile.mechanisms.deviation import SPENT_ON_VARIANCE, CoinMoments, bernstein_bound, normal_bound
 from voile.noise import Gaps, Key
 from voile.privacy import Form, LikelihoodRatio
 from voile.privacy.series import SeriesNoise, noise_variance
@@ -34,7 +34,7 @@ MOST_COPIES = 2**32 - 1
 
 
 @dataclass(frozen=True)
-class History:
+class SeriesHistory:
     """Every tuple that a series has shown, in the order of D, and how often in each view."""
 
     keys: Keys
@@ -42,14 +42,14 @@ class History:
     """A row for each tuple, a column for each view."""
 
     @classmethod
-    def empty(cls, index: TupleIndex) -> History:
+    def empty(cls, index: TupleIndex) -> SeriesHistory:
         return cls(np.empty(0, index.key_type), np.empty((0, 0), np.uint32))
 
     @property
     def views(self) -> int:
         return int(self.counts.shape[1])
 
-    def with_view(self, rows: Keys) -> History:
+    def with_view(self, rows: Keys) -> SeriesHistory:
         """The history after one more view, given by the sorted keys of its rows."""
         shown = distinct(rows)
         keys = distinct(merged(self.keys, shown))
@@ -57,7 +57,7 @@ class History:
         counts[np.searchsorted(keys, self.keys), :-1] = self.counts
         starts = np.searchsorted(rows, shown)
         counts[np.searchsorted(keys, shown), -1] = np.diff(np.append(starts, len(rows)))
-        return History(keys, counts)
+        return SeriesHistory(keys, counts)
 
     def texts(self) -> tuple[list[str], npt.NDArray[np.int64]]:
         """The different histories, as '0,2,1', and which of them each tuple has."""
@@ -221,7 +221,7 @@ class Scores:
 
 
 @dataclass(frozen=True)
-class ScoredCoins(Coins):
+class SeriesCoins(CoinMoments):
     """Coins of which some fell for records that were there once and are not now, or the reverse."""
 
     least_kept_variance: float = 0.0
@@ -254,7 +254,7 @@ class ScoredCoins(Coins):
 
 
 @dataclass(frozen=True)
-class Scored:
+class SeriesEstimator:
     """An estimator of a series, where at most `changes` records came or went since its start."""
 
     scores: Scores
@@ -271,9 +271,9 @@ class Scored:
         return self.scores.drift * self.changes
 
     @cached_property
-    def coins(self) -> ScoredCoins:
+    def coins(self) -> SeriesCoins:
         s = self.scores
-        return ScoredCoins(
+        return SeriesCoins(
             excess=1.0,
             noise_mean=-s.empty,
             kept_variance=s.kept_variance,

@@ -135,7 +135,7 @@ WIDER = 1.05
 
 
 @dataclass(frozen=True)
-class Parts:
+class ScoreParts:
     """g = Σ_j of the parts below, by whether the tuple was seen before view j.
 
     unseen   A_j·(y − μ_j)/a + C_j·e_j,   e_j = (1−a)/a·(1[y=1] − q_j·1[y=0])
@@ -149,7 +149,7 @@ class Parts:
 
 
 @lru_cache(64)
-def best_parts(series: SeriesNoise, view: int) -> Parts:
+def best_parts(series: SeriesNoise, view: int) -> ScoreParts:
     """The weights that are unbiased for every number of records, with the least variance at 0.
 
     A_1 + Σ_{j≥2} B_j = 1; A_{k+1} − B_{k+1} + C_k = 0; C_i = 0. All parts are uncorrelated but
@@ -181,7 +181,7 @@ def best_parts(series: SeriesNoise, view: int) -> Parts:
     right = np.zeros(size + i + 2)
     right[size] = 1.0
     found = np.linalg.lstsq(whole, right, rcond=None)[0][:size]
-    return Parts(found[:i], found[i : 2 * i], found[2 * i :])
+    return ScoreParts(found[:i], found[i : 2 * i], found[2 * i :])
 
 
 def increments(series: SeriesNoise, view: int) -> Increment:
@@ -247,7 +247,7 @@ def thirds(chain: Callable[[tuple[int, ...]], Chain], view: int) -> tuple[float,
 
 def bernstein_scale(
     series: SeriesNoise,
-    parts: Parts,
+    parts: ScoreParts,
     chain: Callable[[tuple[int, ...]], Chain],
     noise: float,
     kept: float,

@@ -29,15 +29,14 @@ from voile.arrays import Floats
 from voile.errors import ReleaseError
 from voile.estimate import Bound
 from voile.mechanisms.alphabeta import deviation_bound, distinct, merged, thinned
-from voile.mechanisms.deviation import Coins, geometric_scale
+from voile.mechanisms.deviation import CoinMoments, geometric_scale
 from voile.noise import Key, Stream
 from voile.noise.poisson import choice, even, geometric, poisson, uniforms
 from voile.privacy import Form, LikelihoodRatio
 from voile.privacy.planner import MOST_LISTED
 from voile.query.domain import Weights
 from voile.schema import Keys, TupleIndex
-from voile.schema.index import Codes
-from voile.schema.product import PARTS, Product
+from voile.schema.index import PARTS, Codes, Product
 
 BATCH = 2**22
 """Hits drawn at a time."""
@@ -245,12 +244,12 @@ class Shaped:
         return uncapped - capped, capped * (1 + capped) - uncapped * (1 + uncapped)
 
     @cached_property
-    def coins(self) -> Coins:
+    def coins(self) -> CoinMoments:
         kept = self.retention * (1 - self.retention)
         most = self.floor + min(
             float(Fraction(self.strength) * self.prior.most(self.sizes)), self.cap
         )
-        return Coins(
+        return CoinMoments(
             excess=self.retention,
             noise_mean=1.0,
             kept_variance=kept,

@@ -14,7 +14,6 @@ from collections.abc import Iterable
 
 import numpy as np
 import numpy.typing as npt
-from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
 from voile.arrays import Words
 
@@ -55,6 +54,12 @@ class Stream:
     """An endless sequence of uniform 64-bit words."""
 
     def __init__(self, key: bytes) -> None:
+        from cryptography.hazmat.primitives.ciphers import (  # noqa: PLC0415  (only to draw)
+            Cipher,
+            algorithms,
+            modes,
+        )
+
         self._cipher = Cipher(algorithms.AES256(key), modes.CTR(bytes(16))).encryptor()
         self._zeros = memoryview(b"")
 

@@ -1,6 +1,6 @@
 """Retention replacement: a code is kept with chance p, else replaced by a drawn one.
 
-All samplers are exact (see `Shares`): the chance to keep is at most p and off by less than
+All samplers are exact (see `WordShares`): the chance to keep is at most p and off by less than
 2⁻¹²⁸, and what replaces a code has exactly the stated distribution. They read a stream in order,
 so that the same stream and codes give the same result. Codes keep their type.
 
@@ -57,7 +57,7 @@ OFTEN = Fraction(1, 64)
 
 
 @dataclass(frozen=True)
-class Shares:
+class WordShares:
     """One word's values: `kept` of them keep, `share` of them give each number below `size`."""
 
     size: int
@@ -104,18 +104,18 @@ class Shares:
         return np.array([shift, self.kept, self.limit, *by], dtype=np.uint64)
 
 
-def cheapest_shares(size: int, retention: Fraction) -> Shares:
+def cheapest_shares(size: int, retention: Fraction) -> WordShares:
     """Of words as narrow as leave few rows undecided."""
-    narrow = Shares(size, retention, NARROW_BITS)
+    narrow = WordShares(size, retention, NARROW_BITS)
     if narrow.undecided <= OFTEN * (1 << NARROW_BITS):
         return narrow
-    return Shares(size, retention, WIDE_BITS)
+    return WordShares(size, retention, WIDE_BITS)
 
 
 class Drawer:
     """Keeps or replaces codes, a word for each; retention is below 1."""
 
-    def __init__(self, shares: Shares) -> None:
+    def __init__(self, shares: WordShares) -> None:
         self.shares = shares
         self._numbers = shares.numbers()
         self._coin = Bernoulli(shares.undecided_retention)
@@ -183,7 +183,7 @@ def perturb(codes: Codes, how: Replacement, stream: Stream) -> Codes:
     retention = exact(how.retention)
     if how.parts is None or how.size == 1:
         return mixed(codes, how.size, retention, stream)
-    fresh = Lookup(how.parts, codes.dtype)
+    fresh = TicketLookup(how.parts, codes.dtype)
     return replaced_by(codes, fresh.tickets, fresh, retention, stream)
 
 
@@ -268,7 +268,7 @@ def replaced_by(
     return out
 
 
-class Lookup:
+class TicketLookup:
     """The code of a ticket: a code has as many consecutive tickets as it has parts."""
 
     def __init__(self, parts: Sequence[int], kind: np.dtype[Any]) -> None:

@@ -40,13 +40,15 @@ BERNOULLI = ((1, 6), (-1, 30), (1, 42), (-1, 30), (5, 66), (-691, 2730), (7, 6),
 """B₂, B₄, …, B₂₀, for Stirling's series."""
 
 
-class Source(Protocol):
+class WordSource(Protocol):
     """Uniform 64-bit words."""
 
     def words(self, count: int) -> Words: ...
 
 
-def many_coins(coins: int, log_pmf: Callable[[Ints], Floats], count: int, source: Source) -> Ints:
+def many_coins(
+    coins: int, log_pmf: Callable[[Ints], Floats], count: int, source: WordSource
+) -> Ints:
     """Heads less half the coins, for an even number of at least 2¹⁶ coins.
 
     `log_pmf` is the law's own, good to MARGIN/4 as far as its centre is 100 above.
@@ -60,7 +62,7 @@ def many_coins(coins: int, log_pmf: Callable[[Ints], Floats], count: int, source
     return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
 
 
-def _taken(coins: int, log_pmf: Callable[[Ints], Floats], tries: int, source: Source) -> Ints:
+def _taken(coins: int, log_pmf: Callable[[Ints], Floats], tries: int, source: WordSource) -> Ints:
     """Those of so many proposals that are taken."""
     x, block = _proposed(math.isqrt(coins) + 1, source.words(2 * tries))
     u = source.words(len(x))
@@ -127,7 +129,7 @@ WIDE = 2**16
 """From this σ on, simulation rounds a normal draw, which errs by less than 1/σ²."""
 
 
-class Law(Protocol):
+class WholeNoiseLaw(Protocol):
     """What is read of a law of noise (voile.privacy.interactive.laws.NoiseLaw)."""
 
     @property
@@ -139,28 +141,28 @@ class Law(Protocol):
     def log_pmf(self, values: npt.ArrayLike) -> Floats: ...
 
 
-class System:
+class SystemSource:
     """The operating system's own secret bits."""
 
     def words(self, count: int) -> Words:
         return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
 
-def draw(law: Law, count: int, key: Key | None = None) -> list[int]:
+def draw(law: WholeNoiseLaw, count: int, key: Key | None = None) -> list[int]:
     """Independent draws. Without a key they are secret; a key is for simulation alone."""
     found: list[int] = drawn(law, count, key).tolist()
     return found
 
 
-def drawn(law: Law, count: int, key: Key | None = None) -> Ints:
+def drawn(law: WholeNoiseLaw, count: int, key: Key | None = None) -> Ints:
     """The same as an array."""
     stream = key.stream("whole noise") if key else None
     if law.kind == "binomial":
-        return coin_tosses(law, count, stream or System())
+        return coin_tosses(law, count, stream or SystemSource())
     return simulated(law, count, stream) if stream else by_opendp(law, count)
 
 
-def coin_tosses(law: Law, count: int, source: Source) -> Ints:
+def coin_tosses(law: WholeNoiseLaw, count: int, source: WordSource) -> Ints:
     """Heads of R fair coins less R/2."""
     coins = int(law.parameter)
     if coins >= MANY:
@@ -176,7 +178,7 @@ def coin_tosses(law: Law, count: int, source: Source) -> Ints:
     return out - coins // 2
 
 
-def by_opendp(law: Law, count: int) -> Ints:
+def by_opendp(law: WholeNoiseLaw, count: int) -> Ints:
     """OpenDP's exact samplers, added to zeros: 64 bits hold a thousand standard deviations."""
     noise = _measurement(law.kind, float(law.parameter))
     return np.array(noise([0] * count), dtype=np.int64)
@@ -199,7 +201,7 @@ def _measurement(kind: str, scale: float) -> Any:
     return dp.m.make_laplace(domain, dp.l1_distance(T="i64"), scale=scale)
 
 
-def simulated(law: Law, count: int, stream: Stream) -> Ints:
+def simulated(law: WholeNoiseLaw, count: int, stream: Stream) -> Ints:
     """Discrete Gaussian or geometric draws that anyone with the seed can repeat."""
     scale = float(law.parameter)
     if law.kind == "geometric":

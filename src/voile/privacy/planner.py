@@ -179,7 +179,7 @@ def round_down(x: Fraction) -> float:
 
 
 if TYPE_CHECKING:
-    from voile.schema.product import Product
+    from voile.schema.index import Product
 
 # ---------------------------------------------------------------------- shaped noise
 # Noise shaped by a prior (VLDB 2007, §4.4.2): more of it where records are likely.

@@ -84,7 +84,7 @@ def _binned(codes: Codes, size: int) -> Codes:
 
 
 @dataclass(frozen=True, eq=False)
-class Buckets:
+class BucketHistograms:
     """An assignment of units to buckets, with what the search asks of it again and again."""
 
     classes: npt.NDArray[np.int64]
@@ -132,7 +132,7 @@ class Scoring:
         found: Floats = self.questions.incidence @ self._table(self.values, self.records)
         return found / self.sizes
 
-    def buckets(self, classes: npt.NDArray[np.int64]) -> Buckets:
+    def buckets(self, classes: npt.NDArray[np.int64]) -> BucketHistograms:
         """An assignment with its estimates and its loss."""
         keys = classes * self.records + self.values
         counts = np.bincount(keys, minlength=self.number * self.records)
@@ -141,9 +141,9 @@ class Scoring:
         within = self._table(classes, self.number)
         estimated = self.questions.incidence @ (within @ shares) / self.sizes
         loss = float(jensen_shannon(self.true, estimated).mean()) if len(estimated) else 0.0
-        return Buckets(classes, counts, estimated, loss)
+        return BucketHistograms(classes, counts, estimated, loss)
 
-    def slope(self, buckets: Buckets) -> Floats:
+    def slope(self, buckets: BucketHistograms) -> Floats:
         """(atoms, sensitive records): how the loss grows with what is told of one row there.
 
         ∂JS(P, r)/∂r(s) = ½·ln(2r(s)/(P(s) + r(s))), and a row of a population is 1/|y| of r.
@@ -228,7 +228,9 @@ def paired(number: int, turn: int) -> Ints:
     return np.where(partner < number, partner, -1)[:number]
 
 
-def exchange(scoring: Scoring, found: Buckets, slope: Floats, partner: Ints, pace: float) -> Ints:
+def exchange(
+    scoring: Scoring, found: BucketHistograms, slope: Floats, partner: Ints, pace: float
+) -> Ints:
     """Exchange rows with the same sensitive record where that promises a smaller loss.
 
     For two buckets the best is known: those who would gain most by going change places with each
@@ -272,7 +274,7 @@ def move(
     units: Units,
     requirements: Sequence[Requirement],
     scoring: Scoring,
-    found: Buckets,
+    found: BucketHistograms,
     slope: Floats,
     partner: Ints,
     pace: float,
@@ -301,7 +303,9 @@ def move(
         quota[np.minimum(wrong, partner[wrong])] //= 2
 
 
-def promises(scoring: Scoring, found: Buckets, slope: Floats, here: Ints, there: Ints) -> Floats:
+def promises(
+    scoring: Scoring, found: BucketHistograms, slope: Floats, here: Ints, there: Ints
+) -> Floats:
     """(units,): by how much the loss would change, to first order, if one row moved.
 
     A bucket's part of the first-order loss is g·p, where g is the sum of its rows' slopes; the

@@ -19,8 +19,8 @@ from voile.options import choices
 from voile.privacy.requirements import Requirement
 from voile.recoding.grouping import Grouping, check_whole
 from voile.recoding.rollup import (
-    Costs,
     Judge,
+    LevelCosts,
     Loss,
     Node,
     RollUp,
@@ -43,7 +43,7 @@ Key = tuple[float, int, int]
 BLOCK = 4096
 
 
-class Search:
+class LevelSearch:
     """Exact search with two kinds of pruning.
 
     What is hopeless at some levels is hopeless at all finer ones; and no loss is below its bound,
@@ -52,7 +52,7 @@ class Search:
     again: a hopeless one far up rules out most.
     """
 
-    def __init__(self, shape: Node, counting: RollUp, judge: Judge, costs: Costs) -> None:
+    def __init__(self, shape: Node, counting: RollUp, judge: Judge, costs: LevelCosts) -> None:
         self._shape = shape
         self._counting = counting
         self._judge = judge
@@ -197,7 +197,7 @@ def full_domain(
     counting = RollUp(units, levels)
     judge = Judge(units, requirements, suppression, shown=suppressed == "shown")
     costs = costs_of(loss, units, levels)
-    search = Search(tuple(found.height + 1 for found in levels), counting, judge, costs)
+    search = LevelSearch(tuple(found.height + 1 for found in levels), counting, judge, costs)
     best = search.run()
     if best is None:
         raise refusal(requirements, suppression)

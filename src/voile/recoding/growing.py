@@ -12,7 +12,7 @@ from voile.privacy.requirements.kernels import meets
 from voile.privacy.requirements.rules import Rules
 from voile.recoding.nodes import (
     Lines,
-    Room,
+    Workspace,
     clear,
     divide,
     extent,
@@ -29,7 +29,6 @@ from voile.recoding.units import Codes, Counts
 #
 # Each column's lines are walked once in the order of their positions. What is left of the walk is a
 # candidate part, and its histogram changes by one line at a time.
-
 
 INFORMATION = 1
 """The cut that tells most about the sensitive attributes."""
@@ -50,7 +49,7 @@ def surprise(count: int) -> float:
 
 
 @compiled
-def information_gains(lines: Lines, order: Counts, room: Room) -> Floats:
+def information_gains(lines: Lines, order: Counts, room: Workspace) -> Floats:
     """Before each line of the order, by how much Σ rows·H(sensitive | part) falls if cut there.
 
     Summed over the sensitive attributes. For one of them rows·H = g(rows) − Σ g(count) with
@@ -119,7 +118,7 @@ def uncertainties(lines: Lines, order: Counts, backwards: bool) -> Floats:
 
 @compiled
 def best_cut(
-    lines: Lines, start: int, stop: int, room: Room, rules: Rules, way: int
+    lines: Lines, start: int, stop: int, room: Workspace, rules: Rules, way: int
 ) -> tuple[int, int]:
     """The column and the position of the best cut both parts of which meet the requirements.
 
@@ -148,7 +147,13 @@ def best_cut(
 
 @compiled
 def best_position_of(
-    lines: Lines, order: Counts, column: int, gains: Floats, best: float, room: Room, rules: Rules
+    lines: Lines,
+    order: Counts,
+    column: int,
+    gains: Floats,
+    best: float,
+    room: Workspace,
+    rules: Rules,
 ) -> tuple[float, int]:
     """The best allowed cut of one column, if it is better than the best so far; else −1."""
     columns, found = lines.sizes.size, -1
@@ -186,7 +191,7 @@ def best_position_of(
 # ---------------------------------------------------------------------- the tree
 
 
-class Tree(NamedTuple):
+class CutTree(NamedTuple):
     """A tree of cuts; its leaves, from left to right, are the classes 0, 1, ….
 
     Node i sends positions up to cut[i] of column[i] to node child[i], and others to the node after
@@ -199,7 +204,7 @@ class Tree(NamedTuple):
 
 
 @compiled
-def by_width(lines: Lines, room: Room) -> int:
+def by_width(lines: Lines, room: Workspace) -> int:
     """Put the columns that can be cut in order, widest first, ties as given; how many they are."""
     widths = np.empty(lines.sizes.size)
     number = 0
@@ -219,7 +224,9 @@ def by_width(lines: Lines, room: Room) -> int:
 
 
 @compiled
-def child_cuts(lines: Lines, start: int, stop: int, column: int, breaks: Codes, room: Room) -> int:
+def child_cuts(
+    lines: Lines, start: int, stop: int, column: int, breaks: Codes, room: Workspace
+) -> int:
     """Cut a column into the children of the hierarchy's lowest node that has all rows.
 
     breaks[p] is the coarsest level on which positions p−1 and p are in different nodes. Children
@@ -246,7 +253,7 @@ def child_cuts(lines: Lines, start: int, stop: int, column: int, breaks: Codes, 
 @compiled
 def all_meet(
     lines: Lines, start: int, stop: int, column: int, number: int, rows: int, population: int,
-    rules: Rules, room: Room,
+    rules: Rules, room: Workspace,
 ) -> bool:  # fmt: skip
     """Whether every part of a cut into number + 1 parts meets the requirements."""
     for value in range(room.node.size):
@@ -268,7 +275,7 @@ def all_meet(
 
 @compiled
 def halve(
-    lines: Lines, start: int, stop: int, column: int, cut: int, rules: Rules, room: Room
+    lines: Lines, start: int, stop: int, column: int, cut: int, rules: Rules, room: Workspace
 ) -> int:
     """Order the lines around the median and part them in the middle; 0 if that is not allowed."""
     equal = divide(lines, start, stop, column, cut - 1, room.misplaced)
@@ -284,7 +291,7 @@ def halve(
 @compiled
 def propose(
     lines: Lines, start: int, stop: int, rows: int, population: int, rules: Rules,
-    best: int | None, relaxed: bool, breaks: Codes, room: Room,
+    best: int | None, relaxed: bool, breaks: Codes, room: Workspace,
 ) -> tuple[int, int, int]:  # fmt: skip
     """The cut to make: column, number of cuts (in room.cuts), and the middle where it is relaxed.
 

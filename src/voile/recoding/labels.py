@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.schema import Attribute, Bins
+from voile.schema.attribute import NULL, number_in_words, value_words
 from voile.schema.hierarchy import EVERYTHING, Levels
-from voile.schema.words import NULL, number_in_words, value_words
 
 Places = npt.NDArray[np.int32]
 

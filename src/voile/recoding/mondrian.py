@@ -17,13 +17,14 @@ from voile.errors import UsageError
 from voile.privacy.requirements import AlphaK, K, Requirement
 from voile.privacy.requirements.rules import rules_of
 from voile.recoding.grouping import Grouping, check_whole
-from voile.recoding.growing import CERTAINTY, INFORMATION, Tree, boxes, grow
+from voile.recoding.growing import CERTAINTY, INFORMATION, CutTree, boxes, grow
 from voile.recoding.nodes import Lines
 from voile.recoding.units import Codes, Counts, Units
 from voile.schema.hierarchy import Levels
 
 # ---------------------------------------------------------------------- partitions
-# What Mondrian leaves: classes, the cuts that made them, and where new rows belong.
+# Classes, the cuts that made them, and where new rows belong. Cuts are kept as a tree, so that rows
+# which were not there when the table was cut find their class too.
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +40,7 @@ class Regions:
 
 
 @dataclass(frozen=True, eq=False)
-class Partition:
+class MondrianPartition:
     """A grouping by cuts.
 
     The boxes of `grouping` bound the units of each class. `regions` are what the cuts leave, and
@@ -47,7 +48,7 @@ class Partition:
     """
 
     grouping: Grouping
-    tree: Tree
+    tree: CutTree
     sizes: tuple[int, ...]
 
     @cached_property
@@ -63,7 +64,7 @@ class Partition:
 
 
 @compiled
-def regions_of(tree: Tree, sizes: Codes) -> tuple[Codes, Codes]:
+def regions_of(tree: CutTree, sizes: Codes) -> tuple[Codes, Codes]:
     """(nodes, columns): the box of every node. A node comes before its children."""
     low = np.zeros((tree.column.size, sizes.size), dtype=np.int32)
     high = np.empty_like(low)
@@ -83,7 +84,7 @@ def regions_of(tree: Tree, sizes: Codes) -> tuple[Codes, Codes]:
 
 
 @compiled
-def located(tree: Tree, codes: Codes) -> Codes:
+def located(tree: CutTree, codes: Codes) -> Codes:
     """Down the tree, for each row."""
     out = np.empty(codes.shape[1], dtype=np.int32)
     for i in range(codes.shape[1]):
@@ -109,7 +110,7 @@ def mondrian(
     relaxed: bool = False,
     cuts: Cuts = "median",
     levels: Sequence[Levels | None] | None = None,
-) -> Partition:
+) -> MondrianPartition:
     """Group units into classes that all meet the requirements and that no further cut can divide.
 
     'median' cuts the column that is widest, as a share of its domain, at its lower median; if a
@@ -151,8 +152,8 @@ def mondrian(
     classes[lines.unit] = np.repeat(
         np.arange(len(stops), dtype=np.int32), np.diff(stops, prepend=0)
     )
-    tree = Tree(*nodes.astype(np.int32))
-    return Partition(Grouping(classes, low, high), tree, units.sizes)
+    tree = CutTree(*nodes.astype(np.int32))
+    return MondrianPartition(Grouping(classes, low, high), tree, units.sizes)
 
 
 def _least_rows(requirements: Sequence[Requirement]) -> int:

@@ -3,7 +3,8 @@
 Units lie in narrow columns: the positions of the quasi-identifiers, then the codes of the
 sensitive attributes. A unit's place in all columns is a line, and a node is a run of lines. Cutting
 a node moves lines, so that each node's lines stay together: every pass reads memory in order,
-however deep the node is.
+however deep the node is. Histograms are counted in a `Workspace`, which is made once for the whole
+tree.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ class Lines(NamedTuple):
     """(sensitive attributes + 1,): where each begins in a histogram of all of them."""
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """Arrays that every node uses anew."""
 
     node: Counts
@@ -61,12 +62,12 @@ class Room(NamedTuple):
 
 
 @compiled
-def room_for(lines: Lines) -> Room:
+def room_for(lines: Lines) -> Workspace:
     """Enough for every node."""
     values, columns, widest = lines.starts[-1], lines.sizes.size, 0
     for size in lines.sizes:
         widest = max(widest, size)
-    return Room(
+    return Workspace(
         np.zeros(values, dtype=np.int64), np.zeros(values, dtype=np.int64),
         np.zeros(values, dtype=np.int64), np.zeros(columns, dtype=np.int64),
         np.zeros(columns, dtype=np.int64), np.zeros(columns, dtype=np.int64),

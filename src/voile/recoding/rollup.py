@@ -32,7 +32,7 @@ KEPT_NUMBERS = 2**24
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class LevelCells:
     """The classes at some levels: their nodes and what they count."""
 
     levels: Node
@@ -66,10 +66,10 @@ class RollUp:
         ]
         nodes, self.cell_of_unit = distinct(units.codes, units.sizes)
         self._cells = nodes
-        self._kept: list[Cells] = []
+        self._kept: list[LevelCells] = []
         self._room = KEPT_NUMBERS
 
-    def cells(self, levels: Node) -> Cells:
+    def cells(self, levels: Node) -> LevelCells:
         """The classes at these levels."""
         finer = [kept for kept in self._kept if all(map(int.__le__, kept.levels, levels))]
         source = min(finer, key=lambda kept: kept.number, default=None)
@@ -84,12 +84,12 @@ class RollUp:
         nodes, of_cell = distinct(self._generalized(self._cells, None, levels), self._sizes(levels))
         return nodes, of_cell[self.cell_of_unit]
 
-    def _from_units(self, levels: Node) -> Cells:
+    def _from_units(self, levels: Node) -> LevelCells:
         nodes, classes = self.class_of_unit(levels)
         found = self._units.histograms(classes, nodes.shape[1])
-        return Cells(levels, nodes, found.rows, found.population, found.counts)
+        return LevelCells(levels, nodes, found.rows, found.population, found.counts)
 
-    def _summed(self, source: Cells, levels: Node) -> Cells:
+    def _summed(self, source: LevelCells, levels: Node) -> LevelCells:
         if source.levels == levels:
             return source
         coarser = self._generalized(source.nodes, source.levels, levels)
@@ -101,7 +101,7 @@ class RollUp:
         def summed(counts: Counts) -> Counts:
             return np.add.reduceat(counts[order], starts, axis=0)
 
-        return Cells(
+        return LevelCells(
             levels,
             nodes,
             summed(source.rows),
@@ -187,7 +187,7 @@ class Judge:
         """Whether any row may be suppressed."""
         return self._limit > 0
 
-    def __call__(self, cells: Cells) -> Verdict:
+    def __call__(self, cells: LevelCells) -> Verdict:
         """Suppress the classes that fail, and see whether that is allowed and enough."""
         fails_for_good = failing(self._lasting, cells, self._overall)
         if int(cells.rows[fails_for_good].sum()) > self._limit or (
@@ -197,7 +197,7 @@ class Judge:
         kept = self._kept(cells)
         return Verdict(kept, feasible=self._allowed(cells, kept), hopeless=False)
 
-    def _kept(self, cells: Cells) -> Truths:
+    def _kept(self, cells: LevelCells) -> Truths:
         """The classes that meet the requirements; without those removed, the table is another."""
         kept = np.ones(cells.number, dtype=np.bool_)
         overall = self._overall
@@ -210,7 +210,7 @@ class Judge:
                 return kept
             overall = tuple(counts[kept].sum(axis=0) for counts in cells.counts)
 
-    def _allowed(self, cells: Cells, kept: Truths) -> bool:
+    def _allowed(self, cells: LevelCells, kept: Truths) -> bool:
         suppressed = int(cells.rows[~kept].sum())
         if suppressed > self._limit or not cells.rows[kept].any():
             return False
@@ -222,7 +222,7 @@ class Judge:
         )
         return all(bool(r.met(present).all()) for r in self._presence)
 
-    def _shown_together(self, cells: Cells, kept: Truths) -> bool:
+    def _shown_together(self, cells: LevelCells, kept: Truths) -> bool:
         """Whether the suppressed rows as one class, and all others, meet the requirements."""
         lost = ~kept
         population = cells.population
@@ -241,7 +241,7 @@ class Judge:
 
 
 def failing(
-    requirements: Sequence[Requirement], cells: Cells, overall: tuple[Counts, ...]
+    requirements: Sequence[Requirement], cells: LevelCells, overall: tuple[Counts, ...]
 ) -> Truths:
     """(classes,): whether each fails any of the requirements; classes without rows only
     those about a population."""
@@ -284,7 +284,7 @@ DIGITS = 14
 Scalar = TypeVar("Scalar", np.int64, np.float64)
 
 
-class Costs(ABC):
+class LevelCosts(ABC):
     """A loss of full-domain generalization.
 
     `bound` never falls from finer to coarser levels, and the loss is never below it: it is the
@@ -296,15 +296,15 @@ class Costs(ABC):
         """What is known of every combination's bound before its classes are counted."""
 
     @abstractmethod
-    def bound(self, cells: Cells) -> float:
+    def bound(self, cells: LevelCells) -> float:
         """The bound at these levels."""
 
     @abstractmethod
-    def loss(self, cells: Cells, kept: Truths) -> float:
+    def loss(self, cells: LevelCells, kept: Truths) -> float:
         """With the classes that are not kept suppressed."""
 
 
-class ByColumn(Costs):
+class ColumnCosts(LevelCosts):
     """Losses that are sums over rows and columns of what a node loses."""
 
     def __init__(
@@ -325,10 +325,10 @@ class ByColumn(Costs):
     def bounds(self) -> Floats:
         return np.round(self._bounds, DIGITS)
 
-    def bound(self, cells: Cells) -> float:
+    def bound(self, cells: LevelCells) -> float:
         return rounded(float(self._bounds[cells.levels]))
 
-    def loss(self, cells: Cells, kept: Truths) -> float:
+    def loss(self, cells: LevelCells, kept: Truths) -> float:
         lost = np.flatnonzero(~kept)
         more = sum(
             float(cells.rows[lost] @ self._gaps[j][level][cells.nodes[j, lost]])
@@ -337,7 +337,7 @@ class ByColumn(Costs):
         return float(self._bounds[cells.levels]) + more / self._whole
 
 
-class Discernibility(Costs):
+class Discernibility(LevelCosts):
     """Σ (rows of the class)² over the classes, n for each suppressed row, over n²."""
 
     def __init__(self, rows: int, shape: Node) -> None:
@@ -347,10 +347,10 @@ class Discernibility(Costs):
     def bounds(self) -> Floats:
         return np.zeros(self._shape)
 
-    def bound(self, cells: Cells) -> float:
+    def bound(self, cells: LevelCells) -> float:
         return rounded(squares(cells.rows) / self._rows**2)
 
-    def loss(self, cells: Cells, kept: Truths) -> float:
+    def loss(self, cells: LevelCells, kept: Truths) -> float:
         suppressed = int(cells.rows[~kept].sum())
         return (squares(cells.rows[kept]) + self._rows * suppressed) / self._rows**2
 
@@ -368,7 +368,7 @@ def squares(rows: npt.NDArray[np.int64]) -> float:
     return float(np.square(rows.astype(np.float64)).sum())
 
 
-def costs_of(loss: str, units: Units, levels: Sequence[Levels]) -> Costs:
+def costs_of(loss: str, units: Units, levels: Sequence[Levels]) -> LevelCosts:
     """The loss of that name on this table."""
     if loss not in LOSSES:
         raise UsageError(f"loss {loss!r} is not known", hint=did_you_mean(loss, list(LOSSES)))
@@ -378,7 +378,7 @@ def costs_of(loss: str, units: Units, levels: Sequence[Levels]) -> Costs:
     rows = [rows_by_node(codes, units, found) for codes, found in columns]
     gaps = [gaps_of(loss, found, there) for found, there in zip(levels, rows, strict=True)]
     totals = [whole_loss(loss, found, there) for found, there in zip(levels, rows, strict=True)]
-    return ByColumn(gaps, rows, totals)
+    return ColumnCosts(gaps, rows, totals)
 
 
 def rows_by_node(

@@ -31,7 +31,7 @@ NEAR = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class RecordGroups:
     """Units of rows that are alike, and kinds of records, each pair of which shares a group."""
 
     kind: Ints
@@ -51,7 +51,7 @@ class Groups:
     """(pairs,)"""
 
 
-def hand_out(groups: Groups, steps: int = STEPS, prior: float = PRIOR) -> Floats:
+def hand_out(groups: RecordGroups, steps: int = STEPS, prior: float = PRIOR) -> Floats:
     """For every pair, how many of the unit's rows have the record."""
     record_of = groups.record[groups.entry_of]
     kind_of = groups.kind[groups.unit_of]
@@ -90,7 +90,7 @@ def by_value(values: Ints, count: int, table: Floats) -> Floats:
     return found
 
 
-def scaled(table: Floats, groups: Groups, rounds: int) -> Floats:
+def scaled(table: Floats, groups: RecordGroups, rounds: int) -> Floats:
     """Scaled to the rows of every unit and the counts of every entry in turn."""
     for _ in range(rounds):
         sums = np.bincount(groups.entry_of, table, len(groups.counts))

@@ -25,21 +25,21 @@ Carry = Callable[[Floats], None]
 
 
 @dataclass(frozen=True)
-class Way:
+class Direction:
     """What is carried along the axes, and in which direction."""
 
     histogram: bool
     backward: bool
 
 
-EXPECTED = Way(histogram=True, backward=False)
-INVERT = Way(histogram=True, backward=True)
-EXPECTATION = Way(histogram=False, backward=False)
-UNBIASED = Way(histogram=False, backward=True)
+EXPECTED = Direction(histogram=True, backward=False)
+INVERT = Direction(histogram=True, backward=True)
+EXPECTATION = Direction(histogram=False, backward=False)
+UNBIASED = Direction(histogram=False, backward=True)
 
 
 @dataclass(frozen=True)
-class Plan:
+class CarryPlan:
     """The passes over a tensor that carry it along all of its axes."""
 
     passes: tuple[Carry, ...]
@@ -51,7 +51,7 @@ class Plan:
             one(cells)
 
 
-def plan(axes: Sequence[Transition], way: Way) -> Plan:
+def plan(axes: Sequence[Transition], way: Direction) -> CarryPlan:
     """Runs of neighbouring binary axes share their passes; public axes have none."""
     passes: list[Carry] = []
     inner = prod(axis.classes for axis in axes)
@@ -67,10 +67,10 @@ def plan(axes: Sequence[Transition], way: Way) -> Plan:
             inner //= axis.classes
             if not axis.is_public:
                 passes.append(along(axis, inner, way))
-    return Plan(tuple(passes))
+    return CarryPlan(tuple(passes))
 
 
-def along(axis: Transition, inner: int, way: Way) -> Carry:
+def along(axis: Transition, inner: int, way: Direction) -> Carry:
     """The pass along an axis of any number of classes."""
     if isinstance(axis, Dense):
         return partial(carry_dense, inner=inner, matrix=directed(axis, way))
@@ -80,7 +80,7 @@ def along(axis: Transition, inner: int, way: Way) -> Carry:
     return partial(kernel, inner=inner, masses=axis.masses, keep=keep, share=share)
 
 
-def directed(axis: Transition, way: Way) -> Floats:
+def directed(axis: Transition, way: Direction) -> Floats:
     """The matrix that multiplies a column of the axis's cells."""
     matrix = axis.inverse() if way.backward else axis.matrix()
     return np.ascontiguousarray(matrix.T if way.histogram else matrix)
@@ -91,7 +91,7 @@ def carry_dense(x: Floats, inner: int, matrix: Floats) -> None:
     np.copyto(cells, matrix @ cells)
 
 
-def carried(values: npt.ArrayLike, axes: Sequence[Transition], way: Way) -> Floats:
+def carried(values: npt.ArrayLike, axes: Sequence[Transition], way: Direction) -> Floats:
     x = tensor(values, axes)
     plan(axes, way).carry(x)
     return x

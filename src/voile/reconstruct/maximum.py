@@ -22,7 +22,7 @@ from voile.reconstruct.linear import EXPECTATION, EXPECTED, invert, plan
 # never lowers L. For every x, (max L − L(x))/n ≤ max g − 1: the gap.
 
 
-class Seen:
+class SeenCounts:
     """The seen counts y, and the ways between true counts and them. Tensors are flat here."""
 
     def __init__(self, y: npt.ArrayLike, axes: Sequence[Transition]) -> None:
@@ -91,7 +91,7 @@ def em_steps(
     y: npt.ArrayLike, axes: Sequence[Transition], steps: int, start: npt.ArrayLike | None = None
 ) -> Floats:
     """`steps` steps of EM, from the seen counts themselves unless told otherwise."""
-    seen = Seen(y, axes)
+    seen = SeenCounts(y, axes)
     x = seen.y.copy() if start is None else tensor(start, axes).reshape(-1)
     for _ in range(steps):
         x *= seen.slope(seen.expected(x))
@@ -106,7 +106,7 @@ def em_until(y: npt.ArrayLike, axes: Sequence[Transition], tolerance: float) -> 
     """
     if not tolerance > 0:
         raise UsageError(f"EM never stops at {tolerance:g}", hint="a tolerance is above 0")
-    seen = Seen(y, axes)
+    seen = SeenCounts(y, axes)
     x = seen.y
     steps, moved = 0, np.inf
     while moved >= tolerance * seen.rows and seen.rows > 0:
@@ -168,7 +168,7 @@ class Fit:
 
 
 @dataclass(frozen=True)
-class Point:
+class LikelihoodPoint:
     """True counts, what they let expect, and the slope there. All are flat."""
 
     x: Floats
@@ -181,7 +181,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Step:
+class NewtonStep:
     """A change of the cells `free`, and the passages that finding it took."""
 
     free: npt.NDArray[np.intp]
@@ -203,7 +203,7 @@ def maximum_likelihood(
     Where the inversion has no negative cell it is the maximum, and is returned at once.
     `progress` is told every point on the way; the likelihood never falls from one to the next.
     """
-    seen = Seen(y, axes)
+    seen = SeenCounts(y, axes)
     if seen.rows == 0:
         return Fit(np.zeros(seen.shape), 0, 0.0, 0.0)
     point = at(seen, first_counts(seen, axes, start))
@@ -236,12 +236,14 @@ def not_reached(fit: Fit, gap: float) -> QueryError:
     )
 
 
-def at(seen: Seen, x: Floats) -> Point:
+def at(seen: SeenCounts, x: Floats) -> LikelihoodPoint:
     w = seen.expected(x)
-    return Point(x, w, seen.slope(w))
+    return LikelihoodPoint(x, w, seen.slope(w))
 
 
-def first_counts(seen: Seen, axes: Sequence[Transition], start: npt.ArrayLike | None) -> Floats:
+def first_counts(
+    seen: SeenCounts, axes: Sequence[Transition], start: npt.ArrayLike | None
+) -> Floats:
     """The inversion if it has no negative cell, else the given start or half of y; all totals n."""
     inverted = inversion(seen, axes)
     if inverted is not None and inverted.min() >= -ROUNDING * seen.rows:
@@ -264,7 +266,7 @@ def with_total(x: Floats, total: float) -> Floats:
     return x
 
 
-def inversion(seen: Seen, axes: Sequence[Transition]) -> Floats | None:
+def inversion(seen: SeenCounts, axes: Sequence[Transition]) -> Floats | None:
     """yA⁻¹, or None where A has no inverse."""
     try:
         return invert(seen.y, axes).reshape(-1)
@@ -272,7 +274,7 @@ def inversion(seen: Seen, axes: Sequence[Transition]) -> Floats | None:
         return None
 
 
-def newton(seen: Seen, point: Point, firmness: float, enough: float) -> Step:
+def newton(seen: SeenCounts, point: LikelihoodPoint, firmness: float, enough: float) -> NewtonStep:
     """Solve (H + λ/x)·d = g − 1 over the free cells, λ the `firmness`, by conjugate gradients.
 
     What is left over of the right side is the slope to be expected after the step, so the largest
@@ -302,10 +304,10 @@ def newton(seen: Seen, point: Point, firmness: float, enough: float) -> Step:
         before, energy = energy, dot(left, scaled)
         toward *= energy / before
         toward += scaled
-    return Step(free, change, passages)
+    return NewtonStep(free, change, passages)
 
 
-def uphill(seen: Seen, point: Point, step: Step) -> Point | None:
+def uphill(seen: SeenCounts, point: LikelihoodPoint, step: NewtonStep) -> LikelihoodPoint | None:
     """The point after the step, or after half of it, or a quarter, …: the first that is higher."""
     length = 1.0
     while length >= SHORTEST:
@@ -313,7 +315,7 @@ def uphill(seen: Seen, point: Point, step: Step) -> Point | None:
         x[step.free] = np.maximum(x[step.free] + length * step.change, 0.0)
         w = seen.expected(with_total(x, seen.rows))
         if seen.rise(point.w, w) >= -ROUNDING:
-            return Point(x, w, seen.slope(w))
+            return LikelihoodPoint(x, w, seen.slope(w))
         length /= 2
     return None
 
@@ -340,7 +342,7 @@ def stopped_em(
     Where noise has put the seen counts out of reach of all true ones, no step is; then the
     likelihood cannot rise by what half the mean misfit is worth, or the maximum is taken.
     """
-    seen = Seen(y, axes)
+    seen = SeenCounts(y, axes)
     x = seen.y.copy()
     for step in range(most_steps):
         w = seen.expected(x)

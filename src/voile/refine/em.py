@@ -33,7 +33,7 @@ from voile.refine.mixture import Mixture
 # Coins of the refinement. They hide nothing: the same seed gives the same refinement.
 
 
-class Coins(IntEnum):
+class CoinPurpose(IntEnum):
     """What coins are thrown for; each purpose has its own."""
 
     HELD_OUT = 0
@@ -62,14 +62,14 @@ LARGEST = 2**20
 
 
 @dataclass(frozen=True)
-class Layout:
+class PackedLayout:
     """Which attributes are modelled, and how they are grouped."""
 
     sizes: tuple[int, ...]
     limit: int = GROUP
 
     @classmethod
-    def suited(cls, sizes: tuple[int, ...], rows: int) -> Layout:
+    def suited(cls, sizes: tuple[int, ...], rows: int) -> PackedLayout:
         """Smaller groups for few rows: their tables are multiplied out at every step."""
         return cls(sizes, min(GROUP, max(16, rows // 100)))
 
@@ -142,19 +142,21 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Rows:
+class PackedRows:
     """A share of a view's rows, each row of the view being among them by that chance."""
 
-    layout: Layout
+    layout: PackedLayout
     cells: Cells
     share: float = 1.0
 
     def __len__(self) -> int:
         return int(self.cells.shape[1])
 
-    def where(self, chosen: npt.NDArray[np.bool_], share: float) -> Rows:
+    def where(self, chosen: npt.NDArray[np.bool_], share: float) -> PackedRows:
         """The chosen rows, `share` of these by chance."""
-        return Rows(self.layout, np.ascontiguousarray(self.cells[:, chosen]), self.share * share)
+        return PackedRows(
+            self.layout, np.ascontiguousarray(self.cells[:, chosen]), self.share * share
+        )
 
 
 def checked(
@@ -190,26 +192,26 @@ ALONE = 50
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownNoise:
     """What the release tells: A·n expected rows of signal, and μ copies of noise per tuple."""
 
     rows: float
     excess: float
     noise: float
 
-    def mass(self, rows: Rows, mix: Floats) -> Floats:
+    def mass(self, rows: PackedRows, mix: Floats) -> Floats:
         return rows.share * self.excess * self.rows * mix
 
 
 class Fitter:
     """EM on the cores of this machine."""
 
-    def __init__(self, layout: Layout, known: Known, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, layout: PackedLayout, known: KnownNoise, pool: ThreadPoolExecutor) -> None:
         self.layout = layout
         self.known = known
         self.pool = pool
 
-    def step(self, rows: Rows, fit: Mixture, base: Sequence[Floats]) -> tuple[Mixture, float]:
+    def step(self, rows: PackedRows, fit: Mixture, base: Sequence[Floats]) -> tuple[Mixture, float]:
         """One step of EM, and Σ log λ of the fit that it started from."""
         stacked = self.layout.stack(fit.tables)
         mass, noise = self.known.mass(rows, fit.mix), rows.share * self.known.noise
@@ -222,7 +224,7 @@ class Fitter:
         sums = self.layout.unstack(sum((counts for _, counts in done), np.zeros_like(stacked)))
         return maximised(fit, sums, base), sum(likelihood for likelihood, _ in done)
 
-    def log_densities(self, rows: Rows, fit: Mixture) -> Floats:
+    def log_densities(self, rows: PackedRows, fit: Mixture) -> Floats:
         """log λ of every row."""
         stacked = self.layout.stack(fit.tables)
         mass, noise = self.known.mass(rows, fit.mix), rows.share * self.known.noise
@@ -234,19 +236,19 @@ class Fitter:
         self.each(rows, part)
         return out
 
-    def each(self, rows: Rows, part: Callable[[int, int], T]) -> list[T]:
+    def each(self, rows: PackedRows, part: Callable[[int, int], T]) -> list[T]:
         """What `part` makes of each chunk of the rows, in order."""
         ends = chunks(len(rows))
         if len(ends) == 1:
             return [part(*ends[0])]
         return list(self.pool.map(lambda pair: part(*pair), ends))
 
-    def run(self, rows: Rows, fit: Mixture, base: Sequence[Floats], steps: int) -> Mixture:
+    def run(self, rows: PackedRows, fit: Mixture, base: Sequence[Floats], steps: int) -> Mixture:
         for _ in range(steps):
             fit, _ = self.step(rows, fit, base)
         return fit
 
-    def independent(self, rows: Rows) -> Mixture:
+    def independent(self, rows: PackedRows) -> Mixture:
         """The fit with one component: where all others start from and fall back to."""
         even = [np.full(size, 1 / size) if size else np.empty(0) for size in self._widths()]
         start = Mixture(self.known.rows, np.ones(1), tuple(table[None] for table in even))
@@ -254,7 +256,7 @@ class Fitter:
 
     def start(self, base: Sequence[Floats], components: int, seed: int, number: int) -> Mixture:
         """Random components around independence."""
-        rng = Coins.STARTS.thrown(seed, components, number)
+        rng = CoinPurpose.STARTS.thrown(seed, components, number)
         mix = np.full(components, 1 / components)
         tables = [
             table[None] * np.exp(JITTER * rng.standard_normal((components, len(table))))

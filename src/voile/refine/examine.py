@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.arrays import Floats, Ints, Words
-from voile.refine.em import Coins, Fitter, Layout, Rows
+from voile.refine.em import CoinPurpose, Fitter, PackedLayout, PackedRows
 from voile.refine.kernels import tally
 from voile.refine.mixture import Mixture, terms
 
@@ -43,7 +43,7 @@ Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
-class Batch:
+class ProbeBatch:
     """64 queries: `masks[j][q, v]` is whether query q selects value v of attribute j."""
 
     masks: dict[int, Mask]
@@ -56,7 +56,7 @@ class Batch:
             share *= mask.mean(axis=1)
         return share
 
-    def words(self, layout: Layout) -> Words:
+    def words(self, layout: PackedLayout) -> Words:
         """The queries as bits, for every cell of the stacked tables."""
         everything = np.uint64(2**64 - 1)
         stacked = np.empty(layout.cells, np.uint64)
@@ -72,7 +72,7 @@ class Batch:
             stacked[layout.edges[g] : layout.edges[g + 1]] = joint
         return stacked
 
-    def count(self, fitter: Fitter, rows: Rows) -> Ints:
+    def count(self, fitter: Fitter, rows: PackedRows) -> Ints:
         """How many of the rows each query selects."""
         words = self.words(rows.layout)
 
@@ -90,10 +90,10 @@ def as_words(mask: Mask) -> Words:
     return np.ascontiguousarray(packed).view("<u8").reshape(-1).astype(np.uint64)
 
 
-def batches(layout: Layout, fit: Mixture, count: int, seed: int) -> Iterator[Batch]:
+def batches(layout: PackedLayout, fit: Mixture, count: int, seed: int) -> Iterator[ProbeBatch]:
     """Random queries about values that the fit expects, and about any."""
     asked = [j for j in layout.modelled if layout.sizes[j] <= WIDEST]
-    rng = Coins.PROBES.thrown(seed)
+    rng = CoinPurpose.PROBES.thrown(seed)
     for _ in range(count if asked else 0):
         masks = {j: np.ones((BATCH, layout.sizes[j]), np.bool_) for j in asked}
         restricted = set()
@@ -103,7 +103,7 @@ def batches(layout: Layout, fit: Mixture, count: int, seed: int) -> Iterator[Bat
             for j in rng.choice(asked, size=width, replace=False).tolist():
                 masks[j][q] = condition(rng, fit.tables[j][component])
                 restricted.add(j)
-        yield Batch({j: mask for j, mask in masks.items() if j in restricted})
+        yield ProbeBatch({j: mask for j, mask in masks.items() if j in restricted})
 
 
 def condition(rng: np.random.Generator, chances: Floats) -> Mask:
@@ -138,7 +138,7 @@ CAUTION = 1.0
 
 
 @dataclass(frozen=True)
-class Noise:
+class ProbeNoise:
     """What the release tells about its noise, for shares of the view's rows."""
 
     retention: float
@@ -165,7 +165,7 @@ class Noise:
 
 
 @dataclass(frozen=True)
-class Residuals:
+class ProbeResiduals:
     """For each query: the count x, σ², a squared residual that should be `known` + M, and ρ."""
 
     x: Floats
@@ -177,11 +177,11 @@ class Residuals:
 
 def residuals(
     fitter: Fitter,
-    noise: Noise,
-    halves: tuple[Rows, Rows],
+    noise: ProbeNoise,
+    halves: tuple[PackedRows, PackedRows],
     fits: tuple[Mixture, Mixture],
     seed: int,
-) -> Residuals:
+) -> ProbeResiduals:
     """Ask both halves the same random queries."""
     asked = [np.empty((5, 0))]
     for batch in batches(halves[0].layout, fits[0], BATCHES, seed):
@@ -195,7 +195,7 @@ def residuals(
     variance = noise.variance(x, domain)
     rho = followed(x, variance, (x_a - x_b) * (p_a - p_b), 2 * (own - shared))
     squared = ((p_b - x_a) ** 2 + (p_a - x_b) ** 2) / 2 - (x_a - x_b) ** 2 / 4
-    return Residuals(x, variance, squared, own - 2 * rho * shared, rho)
+    return ProbeResiduals(x, variance, squared, own - 2 * rho * shared, rho)
 
 
 def followed(x: Floats, variance: Floats, together: Floats, spread: Floats) -> Floats:
@@ -209,7 +209,7 @@ def followed(x: Floats, variance: Floats, together: Floats, spread: Floats) -> F
     return np.asarray(slope.clip(0, 1)[place])
 
 
-def law(found: Residuals) -> tuple[Floats, Floats]:
+def law(found: ProbeResiduals) -> tuple[Floats, Floats]:
     """Coefficients of the terms of M, none negative, and their standard errors."""
     if not len(found.x):
         return np.ones(3), np.zeros(3)  # nothing is known, so the plain estimate has its say

@@ -17,8 +17,16 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.arrays import Floats
-from voile.refine.em import CHUNKS, Coins, Fitter, Known, Layout, Rows, checked
-from voile.refine.examine import CAUTION, Noise, Residuals, law, residuals
+from voile.refine.em import (
+    CHUNKS,
+    CoinPurpose,
+    Fitter,
+    KnownNoise,
+    PackedLayout,
+    PackedRows,
+    checked,
+)
+from voile.refine.examine import CAUTION, ProbeNoise, ProbeResiduals, law, residuals
 from voile.refine.mixture import ErrorModel, Mixture, average
 
 # ---------------------------------------------------------------------- the number of components
@@ -56,7 +64,7 @@ MOST_NUMBERS = 2**22
 
 
 @dataclass(frozen=True)
-class Trial:
+class ComponentTrial:
     """One K: `held_out` is the mean of log λ over the held-out rows, `gain` over the K before."""
 
     components: int
@@ -68,10 +76,10 @@ class Trial:
 
 
 @dataclass(frozen=True)
-class Choice:
+class ComponentChoice:
     components: int
     steps: int
-    trials: tuple[Trial, ...]
+    trials: tuple[ComponentTrial, ...]
 
     def to_dict(self) -> dict[str, object]:
         return {
@@ -82,38 +90,45 @@ class Choice:
 
 
 def choose(
-    fitter: Fitter, rows: Rows, seed: int, tell: Callable[[float], None] = lambda _: None
-) -> Choice:
+    fitter: Fitter, rows: PackedRows, seed: int, tell: Callable[[float], None] = lambda _: None
+) -> ComponentChoice:
     """Double K while the held-out rows become more likely."""
-    held = Coins.HELD_OUT.thrown(seed).random(len(rows)) < HELD_OUT
+    held = CoinPurpose.HELD_OUT.thrown(seed).random(len(rows)) < HELD_OUT
     train, test = rows.where(~held, 1 - HELD_OUT), rows.where(held, HELD_OUT)
     alone = fitter.independent(train)
     base = [table[0] for table in alone.tables]
     best = fitter.log_densities(test, alone)
-    chosen = Trial(1, 0, mean(best), 0.0, 0.0, 0.0)
+    chosen = ComponentTrial(1, 0, mean(best), 0.0, 0.0, 0.0)
     trials = [chosen]
     for components in candidates(rows):
         tell(len(trials) / (len(trials) + 2))
         began = time.monotonic()
         steps, found = climb(fitter, train, test, base, components, seed)
         gain, error = paired(found, best)
-        trial = Trial(components, steps, mean(found), gain, error, time.monotonic() - began)
+        trial = ComponentTrial(
+            components, steps, mean(found), gain, error, time.monotonic() - began
+        )
         trials.append(trial)
         if gain > error:
             chosen, best = trial, found
         elif components >= SURE:
             break
-    return Choice(chosen.components, chosen.steps, tuple(trials))
+    return ComponentChoice(chosen.components, chosen.steps, tuple(trials))
 
 
-def candidates(rows: Rows) -> list[int]:
+def candidates(rows: PackedRows) -> list[int]:
     """2, 4, 8, …: no more components than rows, nor than memory is meant for."""
     most = min(MOST_COMPONENTS, len(rows), MOST_NUMBERS // max(1, rows.layout.cells))
     return [2**i for i in range(1, max(1, most).bit_length())] if rows.layout.groups else []
 
 
 def climb(
-    fitter: Fitter, train: Rows, test: Rows, base: Sequence[Floats], components: int, seed: int
+    fitter: Fitter,
+    train: PackedRows,
+    test: PackedRows,
+    base: Sequence[Floats],
+    components: int,
+    seed: int,
 ) -> tuple[int, Floats]:
     """EM until the held-out rows no longer gain: the number of steps, and log λ of each."""
     fits = [fitter.start(base, components, seed, number) for number in range(TRIALS)]
@@ -129,13 +144,13 @@ def climb(
     return steps, best
 
 
-def blocks(rows: Rows, components: int) -> int:
+def blocks(rows: PackedRows, components: int) -> int:
     """How long EM may run: until it has converged, where that can be afforded."""
     affordable = MOST_WORK // max(1, len(rows) * components * BLOCK)
     return min(MOST_BLOCKS, max(FEWEST_BLOCKS, affordable))
 
 
-def ensemble(fitter: Fitter, rows: Rows, choice: Choice, seed: int) -> Mixture:
+def ensemble(fitter: Fitter, rows: PackedRows, choice: ComponentChoice, seed: int) -> Mixture:
     """The fit that was chosen, to these rows."""
     alone = fitter.independent(rows)
     if choice.components == 1:
@@ -207,15 +222,15 @@ def refine(
     began = time.monotonic()
     columns, widths = checked(codes, sizes)
     seen = len(columns[0])
-    layout = Layout.suited(widths, seen)
-    noise = Noise(
+    layout = PackedLayout.suited(widths, seen)
+    noise = ProbeNoise(
         retention=retention,
         excess=excess,
         rows=times(noise_mean, domain),
         dispersion=noise_variance / noise_mean if noise_mean > 0 else 1.0,
     )
     total = max(1.0, (seen - noise.rows) / excess if rows is None else float(rows))
-    known = Known(total, excess, times(noise_mean, layout.uniform_tuples))
+    known = KnownNoise(total, excess, times(noise_mean, layout.uniform_tuples))
     view = sampled(layout, columns, seed)
     with ThreadPoolExecutor(threads or CHUNKS) as pool:
         fitter = Fitter(layout, known, pool)
@@ -234,8 +249,8 @@ def refine(
 
 
 def fitted(
-    fitter: Fitter, noise: Noise, view: Rows, seed: int, tell: Tell
-) -> tuple[Choice, Mixture, tuple[Mixture, Mixture], Residuals]:
+    fitter: Fitter, noise: ProbeNoise, view: PackedRows, seed: int, tell: Tell
+) -> tuple[ComponentChoice, Mixture, tuple[Mixture, Mixture], ProbeResiduals]:
     """Choose, fit all of it and each half, and let the halves examine each other."""
     choice = choose(fitter, view, seed, lambda done: tell("choosing the model", done))
     tell("fitting", 0.0)
@@ -249,7 +264,9 @@ def fitted(
     return choice, mixture, halves, found
 
 
-def error_model(found: Residuals, noise: Noise, total: float, *, public: bool) -> ErrorModel:
+def error_model(
+    found: ProbeResiduals, noise: ProbeNoise, total: float, *, public: bool
+) -> ErrorModel:
     weights, errors = law(found)
     whole = float(noise.variance(np.array(total), np.array(1.0)))
     return ErrorModel(
@@ -261,19 +278,19 @@ def error_model(found: Residuals, noise: Noise, total: float, *, public: bool) -
     )
 
 
-def sampled(layout: Layout, columns: Sequence[npt.NDArray[Any]], seed: int) -> Rows:
+def sampled(layout: PackedLayout, columns: Sequence[npt.NDArray[Any]], seed: int) -> PackedRows:
     """The view's rows, or of a very large view each row with the same chance."""
     seen = len(columns[0])
     share = min(1.0, MOST_ROWS / max(1, seen))
     if share < 1:
-        chosen = np.flatnonzero(Coins.SAMPLE.thrown(seed).random(seen) < share)
+        chosen = np.flatnonzero(CoinPurpose.SAMPLE.thrown(seed).random(seen) < share)
         columns = [column[chosen] for column in columns]
-    return Rows(layout, layout.pack(columns), share)
+    return PackedRows(layout, layout.pack(columns), share)
 
 
-def split(view: Rows, seed: int) -> tuple[Rows, Rows]:
+def split(view: PackedRows, seed: int) -> tuple[PackedRows, PackedRows]:
     """Two halves by coin."""
-    heads = Coins.HALVES.thrown(seed).random(len(view)) < 0.5
+    heads = CoinPurpose.HALVES.thrown(seed).random(len(view)) < 0.5
     return view.where(heads, 0.5), view.where(~heads, 0.5)
 
 

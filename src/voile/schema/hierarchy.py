@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.errors import SchemaError
-from voile.schema.attribute import Attribute
-from voile.schema.words import LARGE, NULL, code_of_words, value_words
+from voile.schema.attribute import LARGE, NULL, Attribute, code_of_words, value_words
 
 Nodes = npt.NDArray[np.int32]
 Path = tuple[str, ...]

@@ -204,7 +204,7 @@ class Api:
         self._admit(caller, "admin")
         return {"groups": self._ledger.groups()}
 
-    def log(self, caller: Caller, before: int | None, most: int) -> Mapping[str, Any]:
+    def log(self, caller: Caller, before: int, most: int) -> Mapping[str, Any]:
         self._admit(caller, "admin")
         return {"log": [line_data(*line) for line in self._ledger.events(before, most)]}
 

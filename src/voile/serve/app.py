@@ -13,11 +13,13 @@ from functools import partial, reduce
 from http import HTTPStatus
 from importlib.resources import files
 from operator import or_
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Query, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse, Response
-from pydantic import BaseModel
+from fastapi.security import HTTPAuthorizationCredentials, HTTPBearer
+from pydantic import BaseModel, BeforeValidator, Field
 from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 
@@ -33,8 +35,6 @@ if TYPE_CHECKING:
     from voile.serve.setting import Setting
 
 SCHEMAS = "#/components/schemas/"
-NUMBERS = {"most": (1, 1000), "before": (0, 2**53)}
-"""What may stand behind ? in an address, and between which ends."""
 ANY = (HTTPStatus.BAD_REQUEST, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
 WITH_TOKEN = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 WITH_BODY = (
@@ -69,8 +69,6 @@ class Operation:
     answers: tuple[type[BaseModel], ...]
     body: type[BaseModel] | None = None
     token: bool = True
-    numbers: tuple[str, ...] = ()
-    """Which of NUMBERS may stand in the address."""
 
     @property
     def responses(self) -> dict[int | str, dict[str, Any]]:
@@ -83,28 +81,11 @@ class Operation:
 
     @property
     def extra(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        if self.token:
-            found["security"] = [{"token": []}]
-        if self.body:
-            schema = {"$ref": f"{SCHEMAS}{self.body.__name__}"}
-            content = {"application/json": {"schema": schema}}
-            found["requestBody"] = {"required": True, "content": content}
-        if self.numbers:
-            found["parameters"] = [
-                {
-                    "name": name,
-                    "in": "query",
-                    "required": False,
-                    "schema": {
-                        "type": "integer",
-                        "minimum": NUMBERS[name][0],
-                        "maximum": NUMBERS[name][1],
-                    },
-                }
-                for name in self.numbers
-            ]
-        return found
+        """The body, which FastAPI does not read: it would take any size, and a key twice."""
+        if self.body is None:
+            return {}
+        content = {"application/json": {"schema": {"$ref": f"{SCHEMAS}{self.body.__name__}"}}}
+        return {"requestBody": {"required": True, "content": content}}
 
 
 OPERATIONS = (
@@ -118,25 +99,11 @@ OPERATIONS = (
     ),
     Operation("GET", "/budget", "budget", "What may still be asked.", (wire.BudgetResponse,)),
     Operation("GET", "/schema", "schema", "The columns and the promise.", (wire.SchemaResponse,)),
-    Operation(
-        "GET",
-        "/history",
-        "history",
-        "One's own questions.",
-        (wire.HistoryResponse,),
-        numbers=("most",),
-    ),
+    Operation("GET", "/history", "history", "One's own questions.", (wire.HistoryResponse,)),
     Operation("GET", "/health", "health", "Whether it runs.", (wire.HealthResponse,), token=False),
     Operation("GET", "/admin/people", "people", "Analysts and tokens.", (wire.PeopleResponse,)),
     Operation("GET", "/admin/groups", "groups", "Groups and budgets.", (wire.GroupsResponse,)),
-    Operation(
-        "GET",
-        "/admin/log",
-        "log",
-        "The audit log, newest first.",
-        (wire.LogResponse,),
-        numbers=("most", "before"),
-    ),
+    Operation("GET", "/admin/log", "log", "The audit log, newest first.", (wire.LogResponse,)),
     Operation("GET", "/admin/audit", "audit", "What answers can have told.", (wire.AuditResponse,)),
     Operation(
         "POST",
@@ -180,11 +147,17 @@ def describe(app: FastAPI, setting: Setting) -> dict[str, Any]:
     _, definitions = models_json_schema(bodies, ref_template=f"{SCHEMAS}{{model}}")
     components = found.setdefault("components", {})
     components.setdefault("schemas", {}).update(definitions["$defs"])
-    found = named_by_title(found)
-    found["components"]["securitySchemes"] = {
-        "token": {"type": "http", "scheme": "bearer", "description": "voile serve token makes one"}
-    }
-    return found
+    return named_by_title(without_422(found))
+
+
+def without_422(document: dict[str, Any]) -> dict[str, Any]:
+    """The document without the refusal that FastAPI has for parameters: ours is 400."""
+    for path in document["paths"].values():
+        for operation in path.values():
+            operation["responses"].pop("422", None)
+    for name in ("HTTPValidationError", "ValidationError"):
+        document["components"]["schemas"].pop(name, None)
+    return document
 
 
 def named_by_title(document: dict[str, Any]) -> dict[str, Any]:
@@ -227,119 +200,103 @@ TOGETHER = 64
 """Bodies that are read at one time."""
 SECONDS = 10.0
 """To send a body."""
+LAST = 2**53
+"""No line of the log has a number as large."""
 
 
-@dataclass(frozen=True)
-class Number:
-    """A whole number that may stand in the address."""
-
-    least: int
-    greatest: int
-    default: int | None
-
-    def read(self, name: str, text: str | None) -> int | None:
-        if text is None:
-            return self.default
-        if not (text.isascii() and text.isdigit() and len(text) <= 16):
-            raise UsageError(f"{name}={text[:20]!r} is no whole number", hint=f"as in {name}=10")
-        if not self.least <= int(text) <= self.greatest:
-            raise UsageError(
-                f"{name}={text} is out of range", hint=f"{self.least} to {self.greatest}"
-            )
-        return int(text)
+BEARER = HTTPBearer(
+    scheme_name="token", description="voile serve token makes one", auto_error=False
+)
 
 
-MOST, BEFORE = Number(*NUMBERS["most"], default=100), Number(*NUMBERS["before"], default=None)
+def caller_of(
+    request: Request, found: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
+) -> Caller:
+    """Who sends it: the token is taken from the header Authorization, and from nowhere else."""
+    if found is None or not found.credentials.strip():
+        raise unauthorized()
+    check_parameters(request)
+    return Caller(found.credentials.strip(), request.client.host if request.client else "")
+
+
+def check_parameters(request: Request) -> None:
+    """Refuse parameters that an address does not have, and those that stand there twice."""
+    known = {field.alias for field in request.scope["route"].dependant.query_params}
+    given = [name for name, _ in request.query_params.multi_items()]
+    if wrong := [name for name in given if name not in known]:
+        raise UsageError(f"there is no parameter {wrong[0][:20]!r}", hint="see /docs")
+    if len(given) > len(set(given)):
+        raise UsageError("a parameter stands twice in the address", hint="write it once")
+
+
+async def read_body(request: Request) -> bytes:
+    """The body's bytes, within the limits; what they say is read by `wire.read`."""
+    bodies: BodyReader = request.app.state.bodies
+    return await bodies.read(request)
+
+
+def digits(text: Any) -> Any:
+    """Whole numbers as everybody writes them: no sign, no point, no spaces."""
+    if isinstance(text, str) and not (text.isascii() and text.isdigit() and len(text) <= 16):
+        raise ValueError("this is no whole number")
+    return text
+
+
+Token = Annotated[Caller, Depends(caller_of)]
+Body = Annotated[bytes, Depends(read_body)]
+Most = Annotated[int, Field(ge=1, le=1000), BeforeValidator(digits), Query()]
+Before = Annotated[int, Field(ge=0, le=LAST), BeforeValidator(digits), Query()]
 
 
 class Endpoints:
-    """From requests to the desk and back."""
+    """From requests to the API and back."""
 
-    def __init__(self, desk: Api, pool: WorkPool) -> None:
-        self._pool = pool
-        self._bodies = BodyReader(
-            wire.BODY_BYTES,
-            together=TOGETHER * wire.BODY_BYTES,
-            seconds=SECONDS,
-            too_large="send one question, in fewer words",
-            too_slow="send one question",
-        )
-        self._desk = desk
+    def __init__(self, api: Api, pool: WorkPool) -> None:
+        self._api, self._pool = api, pool
 
     async def health(self) -> Response:
         """Whether a question could be answered now."""
-        health = self._desk.health
+        health = self._api.health
         if health.is_due():
             await self._pool.run(health.look)
         health.check()
         return answer({"status": "ok"})
 
-    async def query(self, request: Request) -> Response:
-        return await self._posted(self._desk.query, request)
+    async def query(self, caller: Token, body: Body) -> Response:
+        return await self._run(self._api.query, caller, body)
 
-    async def budget(self, request: Request) -> Response:
-        return await self._got(self._desk.budget, request)
+    async def budget(self, caller: Token) -> Response:
+        return await self._run(self._api.budget, caller)
 
-    async def schema(self, request: Request) -> Response:
-        return await self._got(self._desk.about, request)
+    async def schema(self, caller: Token) -> Response:
+        return await self._run(self._api.about, caller)
 
-    async def history(self, request: Request) -> Response:
-        return await self._got(self._desk.history, request, most=MOST)
+    async def history(self, caller: Token, most: Most = 100) -> Response:
+        return await self._run(self._api.history, caller, most)
 
-    async def people(self, request: Request) -> Response:
-        return await self._got(self._desk.people, request)
+    async def people(self, caller: Token) -> Response:
+        return await self._run(self._api.people, caller)
 
-    async def groups(self, request: Request) -> Response:
-        return await self._got(self._desk.groups, request)
+    async def groups(self, caller: Token) -> Response:
+        return await self._run(self._api.groups, caller)
 
-    async def log(self, request: Request) -> Response:
-        return await self._got(self._desk.log, request, most=MOST, before=BEFORE)
+    async def log(self, caller: Token, most: Most = 100, before: Before = LAST) -> Response:
+        return await self._run(self._api.log, caller, before, most)
 
-    async def audit(self, request: Request) -> Response:
-        return await self._got(self._desk.audit, request)
+    async def audit(self, caller: Token) -> Response:
+        return await self._run(self._api.audit, caller)
 
-    async def issue(self, request: Request) -> Response:
-        return await self._posted(self._desk.issue, request)
+    async def issue(self, caller: Token, body: Body) -> Response:
+        return await self._run(self._api.issue, caller, body)
 
-    async def revoke(self, request: Request) -> Response:
-        return await self._posted(self._desk.revoke, request)
+    async def revoke(self, caller: Token, body: Body) -> Response:
+        return await self._run(self._api.revoke, caller, body)
 
-    async def set_group(self, request: Request) -> Response:
-        return await self._posted(self._desk.set_group, request)
+    async def set_group(self, caller: Token, body: Body) -> Response:
+        return await self._run(self._api.set_group, caller, body)
 
-    async def _got(
-        self, work: Callable[..., Mapping[str, Any]], request: Request, **known: Number
-    ) -> Response:
-        caller = caller_of(request)
-        numbers = numbers_of(request, known)
-        return answer(await self._pool.run(partial(work, caller, **numbers)))
-
-    async def _posted(
-        self, work: Callable[[Caller, bytes], Mapping[str, Any]], request: Request
-    ) -> Response:
-        caller = caller_of(request)
-        numbers_of(request, {})
-        body = await self._bodies.read(request)
-        return answer(await self._pool.run(partial(work, caller, body)))
-
-
-def caller_of(request: Request) -> Caller:
-    """Who sends it: the token is taken from the header Authorization, and from nowhere else."""
-    scheme, _, token = request.headers.get("authorization", "").partition(" ")
-    if scheme.lower() != "bearer" or not token.strip():
-        raise unauthorized()
-    return Caller(token.strip(), request.client.host if request.client else "")
-
-
-def numbers_of(request: Request, known: Mapping[str, Number]) -> dict[str, int | None]:
-    """Whole numbers from the address, such as ?most=10; refuses what it does not know."""
-    given = request.query_params.multi_items()
-    if wrong := [name for name, _ in given if name not in known]:
-        raise UsageError(f"there is no parameter {wrong[0][:20]!r}", hint="see /docs")
-    if len(given) > len({name for name, _ in given}):
-        raise UsageError("a parameter stands twice in the address", hint="write it once")
-    texts = dict(given)
-    return {name: number.read(name, texts.get(name)) for name, number in known.items()}
+    async def _run(self, work: Callable[..., Mapping[str, Any]], *given: Any) -> Response:
+        return answer(await self._pool.run(partial(work, *given)))
 
 
 def answer(data: Mapping[str, Any]) -> Response:
@@ -358,6 +315,13 @@ def make_app(
     app = FastAPI(
         title="Voile", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False
     )
+    app.state.bodies = BodyReader(
+        wire.BODY_BYTES,
+        together=TOGETHER * wire.BODY_BYTES,
+        seconds=SECONDS,
+        too_large="send one question, in fewer words",
+        too_slow="send one question",
+    )
     for operation in OPERATIONS:
         add(app, operation, getattr(endpoints, operation.name))
     document = json.dumps(describe(app, service.setting)).encode()
@@ -366,7 +330,7 @@ def make_app(
         serve_bytes(app, path, content, kind)
     app.add_api_route("/health", endpoints.health, methods=["HEAD"], include_in_schema=False)
     tell = ErrorAnswers(note)
-    for error in (VoileError, HTTPException):
+    for error in (VoileError, HTTPException, RequestValidationError):
         app.add_exception_handler(error, tell.answer_error)
     app.add_middleware(Guard, buckets=RateLimiter(rate), note=note, what=WHAT, free=("/health",))
     app.add_middleware(SecurityHeaders)
@@ -433,6 +397,10 @@ def as_refusal(error: Exception) -> RefusalError:
     match error:
         case VoileError():
             return refusal_of(error, usage=HTTPStatus.BAD_REQUEST)
+        case RequestValidationError():  # a parameter of the address
+            first = error.errors()[0]
+            text, why = f"{first['loc'][-1]}={str(first['input'])[:20]!r}", first["msg"].lower()
+            return RefusalError(HTTPStatus.BAD_REQUEST, f"{text}: {why}", hint="see /docs")
         case HTTPException():  # a path or method that is not there
             status = HTTPStatus(error.status_code)
             hint = HINTS.get(status, "ask as /docs says")

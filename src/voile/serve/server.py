@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import ssl
 from collections.abc import Callable
@@ -12,29 +11,10 @@ from pathlib import Path
 from voile.errors import UsageError
 from voile.serve.app import THREADS, WAITING, make_app
 from voile.serve.opened import opened
-from voile.web.limits import Rate, WorkPool
-from voile.web.server import Address, WebServer, bound, check_proxy, settings
+from voile.web.limits import WorkPool
+from voile.web.server import WebOptions, listening, run_server, url_of
 
 WARM = "select count(*) from people"
-
-
-@dataclass(frozen=True)
-class ServerOptions:
-    """How a server serves."""
-
-    address: Address
-    rate: Rate
-    public: bool = False
-    """Whether it may listen where other machines can reach it."""
-    certificate: Path | None = None
-    """With its chain, in PEM; then the server speaks TLS and nothing else."""
-    key: Path | None = None
-    proxy: str | None = None
-    """The address of a proxy whose X-Forwarded-For is believed."""
-
-    @property
-    def tls(self) -> bool:
-        return self.certificate is not None
 
 
 @dataclass(frozen=True)
@@ -49,32 +29,25 @@ class ServerStatus:
 
 def serve(
     folder: Path,
-    how: ServerOptions,
+    how: WebOptions,
     *,
     ready: Callable[[ServerStatus], None],
     note: Callable[[str], None],
 ) -> int:
     """Answer until a signal comes; returns how many answers there are then."""
-    check_proxy(how.proxy)
     check_certificate(how)
-    with (
-        bound(how.address, public=how.public, tls=how.tls) as listener,
-        opened(folder) as service,
-    ):
+    with listening(how) as listener, opened(folder) as service:
         pool = WorkPool(THREADS, WAITING)
         try:
             app = make_app(service, how.rate, pool, note=note)
-            service.cost(
-                "", WARM
-            )  # so that the first who asks does not wait for what is loaded once
+            # So that the first question does not wait for what is loaded once.
+            service.cost("", WARM)
             spare_collections()
-            address = Address(*listener.getsockname()[:2])
             used = service.ledger.budgets("").everyone.used
             setting = service.setting
-            found = ServerStatus(address.to_url(tls=how.tls), setting.name, setting.queries, used)
-            config = settings(app, how.proxy, certificate=how.certificate, key=how.key)
+            found = ServerStatus(url_of(listener, how), setting.name, setting.queries, used)
             service.ledger.note("server", "started", url=found.url)
-            asyncio.run(WebServer(config, lambda: ready(found)).serve(sockets=[listener]))
+            run_server(app, how, listener, lambda: ready(found))
         finally:
             pool.close()
             gc.unfreeze()  # or DuckDB takes what is frozen for leaks, and says so at exit
@@ -82,7 +55,7 @@ def serve(
         return service.ledger.budgets("").everyone.used
 
 
-def check_certificate(how: ServerOptions) -> None:
+def check_certificate(how: WebOptions) -> None:
     """Refuse before anything is opened what TLS would fail on later, or ask a passphrase for."""
     if (how.certificate is None) != (how.key is None):
         missing = "--certificate" if how.certificate is None else "--key"

@@ -9,7 +9,7 @@ from voile.terminal import key_values, say, show, table_of
 from voile.terminal.answers import show_answer
 
 if TYPE_CHECKING:
-    from voile.asking.client import Cost, Reply
+    from voile.remote.client import Cost, Reply
 
 
 def show_reply(reply: Reply, *, as_csv: bool, as_json: bool) -> None:
@@ -133,6 +133,6 @@ def safe(told: Any) -> str:
     """A server's words, which can neither be markup nor steer the terminal."""
     from rich.markup import escape
 
-    from voile.asking.connection import plain
+    from voile.remote.connection import plain
 
     return escape(plain(told))

@@ -10,11 +10,11 @@ from voile.terminal.narrow import whole_numbers
 from voile.units import counted
 
 if TYPE_CHECKING:
-    from voile.asking.across import BudgetUse, MiningResult, TesterResult
-    from voile.asking.plan import MiningPlan
     from voile.mining.report import Accuracy, TreeReport
     from voile.mining.rules import Bounded, Found
     from voile.mining.tree import Node, Tree
+    from voile.remote.across import BudgetUse, MiningResult, TesterResult
+    from voile.remote.plan import MiningPlan
 
 SHOWN = 40
 """Rules in a terminal."""

@@ -14,6 +14,7 @@ from pathlib import Path
 import uvicorn
 
 from voile.errors import UsageError
+from voile.web.limits import Rate
 
 
 @dataclass(frozen=True)
@@ -115,9 +116,47 @@ GRACE = 10
 """Seconds that requests have to end when a server stops."""
 
 
-def settings(
-    app: object, proxy: str | None, *, certificate: Path | None = None, key: Path | None = None
-) -> uvicorn.Config:
+@dataclass(frozen=True)
+class WebOptions:
+    """How a server serves."""
+
+    address: Address
+    rate: Rate
+    public: bool = False
+    """Whether it may listen where other machines can reach it."""
+    proxy: str | None = None
+    """The address of a proxy whose X-Forwarded-For is believed."""
+    certificate: Path | None = None
+    """With its chain, in PEM; then the server speaks TLS and nothing else."""
+    key: Path | None = None
+
+    @property
+    def tls(self) -> bool:
+        """Whether what is sent is encrypted."""
+        return self.certificate is not None
+
+
+@contextmanager
+def listening(options: WebOptions) -> Iterator[socket.socket]:
+    """A socket at the address of the options, after what they say was checked."""
+    check_proxy(options.proxy)
+    with bound(options.address, public=options.public, tls=options.tls) as listener:
+        yield listener
+
+
+def url_of(listener: socket.socket, options: WebOptions) -> str:
+    """Where a server can be reached: the port may have been chosen by the system."""
+    return Address(*listener.getsockname()[:2]).to_url(tls=options.tls)
+
+
+def run_server(
+    app: object, options: WebOptions, listener: socket.socket, ready: Callable[[], None]
+) -> None:
+    """Answer requests until a signal comes; `ready` is called when the first may come."""
+    asyncio.run(WebServer(settings(app, options), ready).serve(sockets=[listener]))
+
+
+def settings(app: object, options: WebOptions) -> uvicorn.Config:
     """No log (it would hold addresses), and no belief in headers that anybody can write."""
     return uvicorn.Config(
         app,  # type: ignore[arg-type]
@@ -127,12 +166,12 @@ def settings(
         server_header=False,
         ws="none",
         lifespan="off",
-        proxy_headers=proxy is not None,
-        forwarded_allow_ips=proxy,
+        proxy_headers=options.proxy is not None,
+        forwarded_allow_ips=options.proxy,
         limit_concurrency=CONNECTIONS,
         timeout_graceful_shutdown=GRACE,
-        ssl_certfile=certificate,
-        ssl_keyfile=key,
+        ssl_certfile=options.certificate,
+        ssl_keyfile=options.key,
     )
 
 

@@ -8,7 +8,7 @@ from voile.answering.classes.pairs import MOST_FITTED, Fitted, pairs_of
 from voile.answering.classes.source import ClassSource, Codes
 from voile.arrays import Floats, Ints
 from voile.errors import QueryError
-from voile.reconstruct.ecological import Groups, hand_out, spread_in_intervals
+from voile.reconstruct.ecological import RecordGroups, hand_out, spread_in_intervals
 
 
 def fitted_boxes(source: ClassSource) -> dict[str, Floats]:
@@ -49,7 +49,7 @@ def _fit(source: ClassSource) -> Fitted:
     _, unit, entry = pairs_of(starts, ends, 0, source.classes)
     rows = np.bincount(row_unit, minlength=len(units)).astype(np.float64)
     handed = hand_out(
-        Groups(
+        RecordGroups(
             kind=kind,
             attributes=list(attributes),
             rows=rows,

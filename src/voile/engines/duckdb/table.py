@@ -33,8 +33,8 @@ from voile.progress import Progress
 from voile.query.quoting import literal, quote_identifier
 from voile.query.value_types import ValueKind
 from voile.schema import Attribute, Interval, Kind, Schema
+from voile.schema.attribute import domain_in_words
 from voile.schema.infer import LISTED_TEXTS, ColumnProfile, histogram
-from voile.schema.words import domain_in_words
 
 BATCH, CHUNK = 2**17, 2**20
 """Rows of a batch of codes, and of a batch of values."""

@@ -25,8 +25,7 @@ from voile.engines import read_all
 from voile.engines.encode import ARROW, OUTSIDE, codes, values_at
 from voile.errors import UsageError, did_you_mean
 from voile.schema import Attribute, Bins, Schema, Values
-from voile.schema.attribute import plain
-from voile.schema.words import domain_in_words
+from voile.schema.attribute import domain_in_words, plain
 
 UNKNOWN = -1
 """The code of a value that the adversary does not know."""

@@ -18,13 +18,13 @@ from voile.errors import UsageError, did_you_mean
 from voile.evaluate.audit.answers import AnswersAudit, audit_answers
 from voile.evaluate.audit.bounds import Audit, Bound, check, compare
 from voile.mechanisms import AlphaBeta, Publishing, Shaped
-from voile.mechanisms.series import History, Series
+from voile.mechanisms.series import Series, SeriesHistory
 from voile.noise import Key
 from voile.privacy import ADVERSARIES, DGamma, Form, LikelihoodRatio, plan
 from voile.privacy.planner import plan_shaped
 from voile.privacy.series import SeriesNoise, plan_series
 from voile.schema import Keys, TupleIndex
-from voile.schema.product import Product, whole_parts
+from voile.schema.index import Product, whole_parts
 
 Draw = Callable[[TupleIndex, Keys, Key], list[Keys]]
 """The views of a table, given by sorted keys; the index is of (runs side by side, TUPLES)."""
@@ -127,7 +127,7 @@ def series(
 
 def all_views(noise: SeriesNoise) -> Draw:
     def draw(index: TupleIndex, members: Keys, key: Key) -> list[Keys]:
-        history, found = History.empty(index), []
+        history, found = SeriesHistory.empty(index), []
         for number in range(1, noise.views + 1):
             mechanism = Series(noise, number, len(history.keys), history.keys)
             rows = mechanism.noise_rows(index, key, number, 0, index.sizes[0] * TUPLES)

@@ -52,7 +52,7 @@ class Answered(Protocol):
 
 
 class Answerer(Protocol):
-    """What is used of a server: voile.asking.client.Server, or one in this process."""
+    """What is used of a server: voile.remote.client.Server, or one in this process."""
 
     def about(self) -> Mapping[str, Any]: ...
     def budget(self) -> Mapping[str, Any]: ...

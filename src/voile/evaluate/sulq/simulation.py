@@ -20,8 +20,8 @@ from voile.noise import Key
 from voile.noise.whole import inverted
 from voile.privacy.interactive.confidence import breach, check_promise, conf, walk, walk_bound
 from voile.privacy.interactive.laws import NoiseLaw, checked_kind, geometric_rate, noise_law
-from voile.privacy.interactive.losses import TOUCHING, Loss, Total, loss_of, total_of
-from voile.privacy.interactive.promise import Needed, needed
+from voile.privacy.interactive.losses import TOUCHING, Loss, LossTotal, loss_of, total_of
+from voile.privacy.interactive.promise import NoiseNeed, needed
 
 QUANTILES = (0.005, 0.05, 0.25, 0.5, 0.75, 0.95, 0.995)
 MOST_TIMES = 160
@@ -230,7 +230,7 @@ class Simulation:
     """Walks with one noise, and beside them with another."""
 
     setup: Setup
-    needed: Needed
+    needed: NoiseNeed
     simulated: bool
     """Whether the coins came from a seed."""
     chosen: Outcome
@@ -295,7 +295,7 @@ def _share(seen: int, walkers: int) -> tuple[float, float, float]:
     return seen / walkers, low, high
 
 
-def _bounds(setup: Setup, variance: float, total: Total) -> Bounds:
+def _bounds(setup: Setup, variance: float, total: LossTotal) -> Bounds:
     delta, expected = setup.delta, as_normal(setup, variance)
     end = total.above(delta)
     return Bounds(

@@ -22,11 +22,11 @@ from voile.recoding.anatomy import anatomy
 from voile.recoding.free_shape import Questions, free_shape
 from voile.recoding.fulldomain import full_domain
 from voile.recoding.grouping import alike_as_one, check_classes, trivial
-from voile.recoding.mondrian import Partition, mondrian
+from voile.recoding.mondrian import MondrianPartition, mondrian
 from voile.recoding.populations import populations
 from voile.recoding.units import DENSE, units_of_rows
 from voile.schema import Schema
-from voile.schema.words import value_words
+from voile.schema.attribute import value_words
 
 Codes = npt.NDArray[Any]
 LARGE = 0.05
@@ -41,7 +41,7 @@ class Found:
     of_row: Codes
     """The unit of each row."""
     grouping: Grouping
-    partition: Partition | None = None
+    partition: MondrianPartition | None = None
     """mondrian: the cuts, by which new rows find their class."""
     chosen: dict[str, int] | None = None
     """fulldomain: the level of each column."""

@@ -29,7 +29,7 @@ from voile.privacy.requirements import Histograms, Requirement
 from voile.progress import Progress, Silent
 from voile.recoding.labels import labels
 from voile.schema import TupleIndex
-from voile.schema.words import value_words
+from voile.schema.attribute import value_words
 from voile.units import counted
 
 Codes = npt.NDArray[Any]

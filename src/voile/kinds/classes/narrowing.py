@@ -11,8 +11,8 @@ import numpy.typing as npt
 from voile.kinds.classes.reading import Prepared
 from voile.kinds.narrowing import Narrowed, narrowed
 from voile.schema import Schema
+from voile.schema.attribute import value_words
 from voile.schema.hierarchy import Levels
-from voile.schema.words import value_words
 
 Codes = npt.NDArray[Any]
 

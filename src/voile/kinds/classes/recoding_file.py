@@ -18,7 +18,7 @@ from voile.kinds.classes.finding import Found, places
 from voile.kinds.classes.options import ClassOptions
 from voile.kinds.classes.reading import Prepared
 from voile.privacy.requirements import Requirement, requirement_from_dict
-from voile.recoding.growing import Tree
+from voile.recoding.growing import CutTree
 from voile.recoding.labels import labels
 from voile.recoding.mondrian import located
 from voile.schema import Schema
@@ -41,7 +41,7 @@ class Cell(Strict):
 
 
 class Cuts(Strict):
-    """A tree of cuts: see voile.recoding.growing.Tree."""
+    """A tree of cuts: see voile.recoding.growing.CutTree."""
 
     column: list[int]
     cut: list[int]
@@ -86,7 +86,7 @@ class Recoding:
         """The leaf of each row in the tree of cuts; None where there is no tree."""
         if self.file.tree is None:
             return None
-        tree = Tree(*(np.array(part, np.int32) for part in self.file.tree.model_dump().values()))
+        tree = CutTree(*(np.array(part, np.int32) for part in self.file.tree.model_dump().values()))
         stacked = [places(self.order(name), codes[name]) for name in self.file.qi]
         return located(tree, np.ascontiguousarray(stacked, dtype=np.int32))
 
@@ -171,8 +171,8 @@ def recoding_of(prepared: Prepared, found: Found, options: ClassOptions) -> Reco
     return Recoding(file)
 
 
-def cuts_of(tree: Tree) -> Cuts:
-    return Cuts(**{name: getattr(tree, name).tolist() for name in Tree._fields})
+def cuts_of(tree: CutTree) -> Cuts:
+    return Cuts(**{name: getattr(tree, name).tolist() for name in CutTree._fields})
 
 
 def cells_of(prepared: Prepared, found: Found, options: ClassOptions) -> dict[str, Cell]:

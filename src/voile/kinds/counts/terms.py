@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from scipy.special import ndtri
-
 from voile.errors import PromiseError, spelled
 from voile.privacy.interactive.laws import Change
 from voile.privacy.interactive.promise import account, breaches, needed
@@ -50,6 +48,8 @@ def promise_for_delta(kind: str, delta: float, eta: float, tables: int) -> Promi
 
 def promise_for_rho(kind: str, rho: float, eta: float, tables: int) -> Promise:
     """Noise that amounts to ρ over all tables, and the δ that it keeps."""
+    from scipy.special import ndtri  # noqa: PLC0415  (slow to import)
+
     variance = tables / (2 * rho)
     least = rho - float(ndtri(eta)) * math.sqrt(2 * rho)
 

@@ -10,7 +10,7 @@ from voile.kinds.perturbed.options import WORDS, PerturbOptions
 from voile.kinds.views.noise_prior import from_mapping, read_mapping
 from voile.mechanisms.retention import ColumnNoise, Local, Replace, Retention, WholeRows
 from voile.schema import Attribute, Schema
-from voile.schema.product import Product
+from voile.schema.index import Product
 
 
 def noise_for(schema: Schema, options: PerturbOptions) -> Local:

@@ -14,7 +14,7 @@ import pyarrow as pa
 from voile.errors import ReleaseError
 from voile.kinds.views.history_files import history_counts, read_history
 from voile.mechanisms import Series
-from voile.mechanisms.series import Counts, History, Scored, read_texts
+from voile.mechanisms.series import Counts, SeriesEstimator, SeriesHistory, read_texts
 from voile.mechanisms.series_scores import combined, single
 from voile.query.rows import HISTORY, SCORE, SPREAD
 from voile.schema import Schema, TupleIndex
@@ -51,10 +51,10 @@ class Histories:
             raise broken(error) from None
 
     @cached_property
-    def history(self) -> History:
+    def history(self) -> SeriesHistory:
         try:
             keys, texts, which = read_history(self.files, self._schema)
-            return History(keys, read_texts(texts, self.view)[which])
+            return SeriesHistory(keys, read_texts(texts, self.view)[which])
         except ValueError as error:
             raise broken(error) from None
 
@@ -71,16 +71,16 @@ class Histories:
 
     # ------------------------------------------------------------------ estimators
 
-    def estimator(self, name: Name) -> Scored:
+    def estimator(self, name: Name) -> SeriesEstimator:
         return self._current if name == "current" else self._combined
 
     @cached_property
-    def _current(self) -> Scored:
+    def _current(self) -> SeriesEstimator:
         noise = self._mechanism.noise
-        return Scored(single(noise, self.view), noise.retention)
+        return SeriesEstimator(single(noise, self.view), noise.retention)
 
     @cached_property
-    def _combined(self) -> Scored:
+    def _combined(self) -> SeriesEstimator:
         """All views together, where it is known how much may have changed.
 
         In the multiset form only if nothing may: how far several equal records that come and go
@@ -89,7 +89,7 @@ class Histories:
         noise = self._mechanism.noise
         assert self._changes is not None  # noqa: S101
         changes = self._changes * (self.view - 1)
-        return Scored(combined(noise, self.view), noise.retention, changes)
+        return SeriesEstimator(combined(noise, self.view), noise.retention, changes)
 
     def best(self, tuples: float) -> Name:
         """The estimator with the smaller error for a count over so many tuples of D.

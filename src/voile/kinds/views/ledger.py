@@ -25,7 +25,7 @@ import numpy as np
 
 from voile.errors import PromiseError, UsageError, spelled
 from voile.files import sync
-from voile.mechanisms.series import History
+from voile.mechanisms.series import SeriesHistory
 from voile.privacy import Adversary, DGamma
 from voile.privacy.series import SeriesNoise
 from voile.schema import Keys, Schema, TupleIndex
@@ -117,7 +117,13 @@ class Ledger:
         return Entry(found[0], found[1], Path(found[2]), found[3]) if found else None
 
     def plan(
-        self, terms: Terms, number: int, path: Path, digest: str, table: Keys, history: History
+        self,
+        terms: Terms,
+        number: int,
+        path: Path,
+        digest: str,
+        table: Keys,
+        history: SeriesHistory,
     ) -> None:
         """Write down, durably, that this view is about to be released. It is then spent."""
         at = datetime.now(UTC).isoformat(timespec="seconds")
@@ -150,9 +156,9 @@ class Ledger:
         """The private table behind a view, as sorted keys."""
         return self._get(number, "table", index.key_type)
 
-    def history(self, number: int, index: TupleIndex) -> History:
+    def history(self, number: int, index: TupleIndex) -> SeriesHistory:
         counts = self._get(number, "counts", np.dtype(np.uint32))
-        return History(self._get(number, "shown", index.key_type), counts.reshape(-1, number))
+        return SeriesHistory(self._get(number, "shown", index.key_type), counts.reshape(-1, number))
 
     def _put(self, number: int, what: str, array: Keys) -> None:
         raw = np.ascontiguousarray(array).tobytes()

@@ -10,7 +10,7 @@ from voile.kinds.manifest import Finite, Manifest, Part
 from voile.mechanisms import AlphaBeta, Series, Shaped
 from voile.privacy import Adversary, DGamma, Form
 from voile.privacy.series import MOST_VIEWS, SeriesNoise
-from voile.schema.product import Product
+from voile.schema.index import Product
 
 HISTORY_FILES = "history/"
 """Where a view of a series keeps what its views have shown."""

@@ -14,7 +14,7 @@ from voile.engines import connect
 from voile.errors import SchemaError, UsageError, did_you_mean
 from voile.schema import Keys, Schema, TupleIndex
 from voile.schema.attribute import Attribute, plain
-from voile.schema.product import Product, whole_parts
+from voile.schema.index import Product, whole_parts
 
 OWN = "product"
 """The word for the marginals of the table itself."""

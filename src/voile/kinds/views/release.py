@@ -44,8 +44,8 @@ from voile.kinds.views.terms import (
     series_part,
 )
 from voile.mechanisms import AlphaBeta, Series, Shaped
-from voile.mechanisms.series import Scored
-from voile.privacy import DGamma, Told, not_promised, statements
+from voile.mechanisms.series import SeriesEstimator
+from voile.privacy import DGamma, Disclosures, not_promised, statements
 from voile.privacy.adversary import Evidence
 from voile.privacy.guarantees.statements import Statement
 from voile.privacy.planner import protected_priors
@@ -244,7 +244,7 @@ class ViewRelease(Release):
         )
 
     @property
-    def _estimator(self) -> AlphaBeta | Shaped | Scored:
+    def _estimator(self) -> AlphaBeta | Shaped | SeriesEstimator:
         """What estimates are made with; in a series the last view alone, if nothing is said."""
         if self.histories is not None:
             return self.histories.estimator("current")
@@ -370,10 +370,10 @@ class ViewRelease(Release):
         return super().foreign_attribute() or (self._view.outside() if self.histories else None)
 
 
-def told_exactly(manifest: ViewManifest) -> Told:
+def told_exactly(manifest: ViewManifest) -> Disclosures:
     """What the release tells exactly, outside of what it promises."""
     shape = manifest.parameters.noise_prior
-    return Told(
+    return Disclosures(
         rows=manifest.public_rows is not None,
         marginals=shape is not None and shape.learnt,
         edits=manifest.parameters.series is not None,

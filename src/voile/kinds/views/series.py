@@ -28,7 +28,7 @@ from voile.kinds.views.terms import parameters_of, series_part
 from voile.kinds.views.view import ViewWriter
 from voile.mechanisms import Series
 from voile.mechanisms.alphabeta import distinct, merged
-from voile.mechanisms.series import History
+from voile.mechanisms.series import SeriesHistory
 from voile.progress import Progress, Silent
 from voile.schema import Keys, Schema, TupleIndex
 from voile.units import counted
@@ -230,7 +230,7 @@ def next_view(
 ) -> ViewRelease:
     """Draw, write beside, verify, enter into the ledger, and only then put in place."""
     index = TupleIndex(prepared.schema.sizes)
-    history = History.empty(index) if number == 1 else ledger.history(number - 1, index)
+    history = SeriesHistory.empty(index) if number == 1 else ledger.history(number - 1, index)
     mechanism = Series(terms.noise, number, len(history.keys), history.keys)
     check_size(mechanism, len(prepared.members), prepared.schema.size)
     with Staging(target, overwrite=overwrite) as staging:
@@ -260,7 +260,7 @@ def next_view(
     return ViewRelease.open(target)
 
 
-def written_history(folder: Path, schema: Schema, history: History) -> File:
+def written_history(folder: Path, schema: Schema, history: SeriesHistory) -> File:
     path = folder / HISTORY_FILES / "part-00000.parquet"
     path.parent.mkdir()
     rows = write_history(path, schema, history.keys, *history.texts())

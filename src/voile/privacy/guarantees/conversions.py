@@ -12,7 +12,12 @@ from voile.privacy.guarantee import Guarantee
 from voile.privacy.guarantees import KINDS, Target, example, plain, spelled
 from voile.privacy.guarantees.answer_theorems import ANSWER_THEOREMS
 from voile.privacy.guarantees.class_theorems import CLASS_THEOREMS
-from voile.privacy.guarantees.theorems import BELIEF_THEOREMS, NothingFollows, Printed, Theorem
+from voile.privacy.guarantees.theorems import (
+    BELIEF_THEOREMS,
+    NothingFollows,
+    PrintedConstant,
+    Theorem,
+)
 from voile.records import Record
 
 # ---------------------------------------------------------------------- what does not follow
@@ -157,7 +162,7 @@ NOTICEABLE = 1e-9
 
 
 @dataclass(frozen=True)
-class Step(Record):
+class ConversionStep(Record):
     """A theorem as it was used: from what, to what."""
 
     json_keys = (
@@ -180,7 +185,7 @@ class Conversion(Record):
 
     source: Guarantee
     guarantee: Guarantee
-    steps: tuple[Step, ...]
+    steps: tuple[ConversionStep, ...]
 
     @property
     def theorem(self) -> str:
@@ -203,7 +208,7 @@ class Conversion(Record):
         return len(inexact) <= 1 and all(step.theorem.tight for step in self.steps)
 
     @property
-    def printed(self) -> list[Printed]:
+    def printed(self) -> list[PrintedConstant]:
         """The looser constants that papers print for these steps."""
         return [one for step in self.steps for one in step.theorem.printed(step.source)]
 
@@ -214,7 +219,7 @@ class Conversion(Record):
 
 
 @dataclass(frozen=True)
-class Open(Record):
+class OpenTheorem(Record):
     """A theorem that waits for parameters to be chosen."""
 
     target: str
@@ -232,7 +237,7 @@ class Consequences(Record):
 
     source: Guarantee
     follows: tuple[Conversion, ...]
-    open: tuple[Open, ...]
+    open: tuple[OpenTheorem, ...]
     refused: tuple[Refusal, ...]
 
     @property
@@ -241,7 +246,7 @@ class Consequences(Record):
         return self.source.explain()
 
 
-class Search:
+class ConversionSearch:
     """Every guarantee that theorems lead to, the strongest of each label.
 
     Breadth first, so that of equally strong ways the shortest is kept.
@@ -251,7 +256,7 @@ class Search:
         self.source = source
         self.target = target
         self.found: dict[str, Conversion] = {source.label: Conversion(source, source, ())}
-        self.missing: dict[str, Open] = {}
+        self.missing: dict[str, OpenTheorem] = {}
         self.empty: dict[str, NothingFollows] = {}
         self._spread()
 
@@ -268,7 +273,7 @@ class Search:
         wanted = self._wanted(theorem)
         lacking = tuple(name for name in theorem.needs if name not in wanted)
         if lacking:
-            waits = Open(theorem.target, lacking, theorem.cite)
+            waits = OpenTheorem(theorem.target, lacking, theorem.cite)
             self.missing.setdefault(theorem.target, waits)
             return False
         try:
@@ -276,7 +281,7 @@ class Search:
         except NothingFollows as nothing:
             self.empty.setdefault(theorem.target, nothing)
             return False
-        steps = (*known.steps, Step(known.guarantee, theorem, conclusion))
+        steps = (*known.steps, ConversionStep(known.guarantee, theorem, conclusion))
         new = Conversion(self.source, conclusion, steps)
         before = self.found.get(theorem.target)
         if before and not self._better(new, before):
@@ -318,7 +323,7 @@ def convert(source: Guarantee, target: Target) -> Conversion:
     A word that the target leaves open is the one against the source's adversaries, if that
     follows, else the default.
     """
-    search = Search(source, target)
+    search = ConversionSearch(source, target)
     reached = [
         search.found[name]
         for name in target.labels
@@ -349,7 +354,7 @@ def _chosen(guarantee: Guarantee) -> dict[str, Any]:
     return {name: data[name] for name in guarantee.parameters if name not in guarantee.claims}
 
 
-def _why_not(search: Search, source: Guarantee, target: Target) -> VoileError:
+def _why_not(search: ConversionSearch, source: Guarantee, target: Target) -> VoileError:
     refused = next(filter(None, (refusal(source.label, name) for name in target.labels)), None)
     lacking = _lacking(search, target)
     empty = next((search.empty[name] for name in target.labels if name in search.empty), None)
@@ -373,7 +378,7 @@ def _why_not(search: Search, source: Guarantee, target: Target) -> VoileError:
     )
 
 
-def _lacking(search: Search, target: Target) -> list[str]:
+def _lacking(search: ConversionSearch, target: Target) -> list[str]:
     """Parameters of the target's kind that some theorem on the way waits for."""
     waiting = [waits.needs for waits in search.missing.values()]
     waiting += [theorem.needs for theorem in THEOREMS if theorem.target in target.labels]
@@ -383,7 +388,7 @@ def _lacking(search: Search, target: Target) -> list[str]:
 
 def consequences(source: Guarantee) -> Consequences:
     """Everything that follows from a guarantee, and what is known not to."""
-    search = Search(source)
+    search = ConversionSearch(source)
     start = source.label
     follows = tuple(
         convert(source, Target(type(c.guarantee), _chosen(c.guarantee)))

@@ -49,7 +49,7 @@ class Statement:
     explain: str
     holds: bool = True
     condition: str = ""
-    bounds: Bounds | None = None
+    bounds: RatioBounds | None = None
     """What it demands of the likelihood ratio; None for what is not promised."""
 
     @property
@@ -74,7 +74,7 @@ class Statement:
 
 
 @dataclass(frozen=True)
-class Bounds:
+class RatioBounds:
     """A guarantee as what it demands: low ≤ L ≤ high, and at most `swap` for exchanging.
 
     None is no demand. What a promise implies about exchanging is part of its demand.
@@ -84,7 +84,7 @@ class Bounds:
     high: Fraction | None = None
     swap: Fraction | None = None
 
-    def imply(self, other: Bounds) -> bool:
+    def imply(self, other: RatioBounds) -> bool:
         return (
             (other.low is None or (self.low is not None and self.low >= other.low))
             and (other.high is None or (self.high is not None and self.high <= other.high))
@@ -185,7 +185,7 @@ def void(statement: Statement) -> Statement:
 def _as_written(promise: DGamma, ratio: LikelihoodRatio, told: Disclosures) -> Iterator[Statement]:
     if promise.kept_by(ratio):
         swap = promise.ratio_high if promise.adversary == "exclusive" else None
-        demands = Bounds(promise.ratio_low, promise.ratio_high, swap)
+        demands = RatioBounds(promise.ratio_low, promise.ratio_high, swap)
         theorem = "the promise as written; Theorem 4.3, VLDB 2007, as corrected"
         linked = ratio.linked_posterior(promise.prior)
         condition = (
@@ -211,7 +211,7 @@ def _about_exchange(
     yield from _exact(promise, low, swap, "exclusive", told.about_exchange())
     if told.by_exchanging:
         return
-    epsilon, bounds, between = log_up(swap), Bounds(swap=swap), told.between
+    epsilon, bounds, between = log_up(swap), RatioBounds(swap=swap), told.between
     cited = "Mathematics §12: high/low of the likelihood ratio"
     yield stated(Dp(epsilon, "swap"), bounds, cited, between)
     yield from _no_breach(promise.prior, swap, "record", bounds, between)
@@ -226,7 +226,7 @@ def _about_presence(
     condition = told.about_presence(LikelihoodRatio(low, high).linked_posterior(promise.prior))
     yield from _exact(promise, low, high, "independent", condition)
     both = max(high, 1 / low)
-    epsilon, bounds = log_up(both), Bounds(1 / both, both)
+    epsilon, bounds = log_up(both), RatioBounds(1 / both, both)
     if not told.by_adding:
         cited = "Mathematics §12: the larger of high and 1/low"
         yield stated(Dp(epsilon), bounds, cited, told.between)
@@ -249,7 +249,7 @@ def _exact(
         return
     gamma = gamma_within(promise.prior, low, high)
     ratio = ratio_of(promise.prior, gamma)
-    demands = Bounds(
+    demands = RatioBounds(
         Fraction(promise.prior) / gamma, ratio, ratio if adversary == "exclusive" else None
     )
     section = 6 if adversary == "exclusive" else 2
@@ -259,7 +259,7 @@ def _exact(
 
 
 def _no_breach(
-    d: float, ratio: Fraction, about: About, bounds: Bounds, condition: str
+    d: float, ratio: Fraction, about: About, bounds: RatioBounds, condition: str
 ) -> Iterator[Statement]:
     try:
         found = breach_within(ratio, d, about)
@@ -268,7 +268,9 @@ def _no_breach(
     yield stated(found, bounds, "Mathematics §16: Bayes' rule", condition)
 
 
-def stated(guarantee: Guarantee, bounds: Bounds, theorem: str, condition: str = "") -> Statement:
+def stated(
+    guarantee: Guarantee, bounds: RatioBounds, theorem: str, condition: str = ""
+) -> Statement:
     against = guarantee.against
     if condition.startswith(VIEW_ALONE):  # who knows all others would use the rest as well
         against = against.removesuffix(", even one who knows all others")

@@ -41,7 +41,7 @@ class NothingFollows(Exception):  # noqa: N818  (an outcome, not an error)
 
 
 @dataclass(frozen=True)
-class Printed:
+class PrintedConstant:
     """A looser constant that a paper prints, where it differs from the tight one."""
 
     where: str
@@ -67,7 +67,7 @@ class Theorem:
     needs: tuple[str, ...] = ()
     """Parameters of the conclusion that hold for any choice, so that one must be made."""
     condition: str = ""
-    printed: Callable[[Any], tuple[Printed, ...]] = lambda _: ()
+    printed: Callable[[Any], tuple[PrintedConstant, ...]] = lambda _: ()
 
 
 def ratio_of(prior: float, posterior: float | Fraction) -> Fraction:
@@ -167,11 +167,13 @@ def d_gamma_to_swap(source: DGamma, _: Wanted) -> Dp:
     return Dp(log_up(source.ratio_high / source.ratio_low), "swap")
 
 
-def d_gamma_to_swap_printed(source: DGamma) -> tuple[Printed, ...]:
+def d_gamma_to_swap_printed(source: DGamma) -> tuple[PrintedConstant, ...]:
     delta = log_up(source.ratio_high)
     return (
-        Printed(f"Proposition 3.5, {REPORT}: 2δ + 2·ln 2", {"epsilon": 2 * (delta + math.log(2))}),
-        Printed("2δ, which suffices for Proposition 3.5", {"epsilon": 2 * delta}),
+        PrintedConstant(
+            f"Proposition 3.5, {REPORT}: 2δ + 2·ln 2", {"epsilon": 2 * (delta + math.log(2))}
+        ),
+        PrintedConstant("2δ, which suffices for Proposition 3.5", {"epsilon": 2 * delta}),
     )
 
 
@@ -248,9 +250,9 @@ def relative_to_indistinguishable(source: Relative, _: Wanted) -> Indistinguisha
     return Indistinguishable(twice(source.delta))
 
 
-def relative_to_indistinguishable_printed(source: Relative) -> tuple[Printed, ...]:
+def relative_to_indistinguishable_printed(source: Relative) -> tuple[PrintedConstant, ...]:
     printed = 2 * source.delta + 2 * math.log(2)
-    return (Printed(f"Proposition 3.5, {REPORT}: 2δ + 2·ln 2", {"epsilon": printed}),)
+    return (PrintedConstant(f"Proposition 3.5, {REPORT}: 2δ + 2·ln 2", {"epsilon": printed}),)
 
 
 def add_remove_to_swap(source: Dp, _: Wanted) -> Dp:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import log_ndtr, ndtr, ndtri
-
 from voile.errors import UsageError
 
 __all__ = ["breach", "conf", "variance_needed", "walk", "walk_bound"]
@@ -34,6 +32,8 @@ def variance_needed(delta: float, eta: float, queries: int, *, anytime: bool = F
     V = T/u² with u = −z + √(z² + 2δ), where z is exceeded with chance η. `anytime` bounds the
     walk's highest point instead of its last: by Lévy's inequality η/2 at the end suffices.
     """
+    from scipy.special import ndtri  # noqa: PLC0415  (slow to import)
+
     check_promise(delta, eta, queries)
     z = -float(ndtri(eta / 2 if anytime else eta))
     root = math.sqrt(z * z + 2 * delta)
@@ -43,6 +43,8 @@ def variance_needed(delta: float, eta: float, queries: int, *, anytime: bool = F
 
 def breach(delta: float, queries: int, variance: float) -> float:
     """Pr[conf rises by more than δ over all answers], for normal steps: a walk N(T/2V, T/V)."""
+    from scipy.special import ndtr  # noqa: PLC0415  (slow to import)
+
     mean, deviation = walk(queries, variance)
     return float(ndtr((mean - delta) / deviation))
 
@@ -52,6 +54,8 @@ def walk_bound(delta: float, queries: int, variance: float) -> float:
 
     The walk is that motion looked at T times, so that it is ever above δ at most as often.
     """
+    from scipy.special import log_ndtr  # noqa: PLC0415  (slow to import)
+
     mean, deviation = walk(queries, variance)
     reflected = delta + float(log_ndtr(-(delta + mean) / deviation))
     return breach(delta, queries, variance) + math.exp(reflected)

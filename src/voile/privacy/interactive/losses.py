@@ -16,7 +16,6 @@ from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import log_ndtr, ndtr
 
 from voile.arrays import Floats
 from voile.privacy.interactive.confidence import walk
@@ -123,7 +122,7 @@ def _far(law: NoiseLaw, step: int) -> int:
 
 
 @dataclass(frozen=True)
-class Total:
+class LossTotal:
     """The law of the loss of all answers together, near a value that was asked about."""
 
     first: float
@@ -200,7 +199,7 @@ def least_bound(excess: Callable[[float], float], rise: float) -> float:
     return min(1.0, *(excess(e) / -math.expm1(e - rise) for e in tries))
 
 
-def total_of(loss: Loss, answers: int, near: float) -> Total:
+def total_of(loss: Loss, answers: int, near: float) -> LossTotal:
     """The sum of so many independent losses, with its digits where it is about `near`."""
     tilt = loss.tilt_for(near / answers)
     mean, variance = loss.moments(tilt)
@@ -211,7 +210,7 @@ def total_of(loss: Loss, answers: int, near: float) -> Total:
     points = 2 ** math.ceil(math.log2(2 * half / spacing + 1))
     first, weights = _power(grid, spacing, tilt, answers, points, answers * mean - half)
     slack = 0.0 if exact else spacing * math.sqrt(answers * -math.log(NEGLIGIBLE) / 2)
-    return Total(
+    return LossTotal(
         first, spacing, weights, tilt, answers * grid.cumulant(tilt),
         -math.expm1(answers * math.log1p(-min(loss.atom, 1 - 1e-16))), slack,
         answers * float(loss.values.max()),
@@ -265,7 +264,7 @@ def _to_the(base: npt.NDArray[np.complex128], exponent: int) -> npt.NDArray[np.c
     return found
 
 
-def loss_total(law: NoiseLaw, change: Change, answers: int, near: float) -> Total:
+def loss_total(law: NoiseLaw, change: Change, answers: int, near: float) -> LossTotal:
     """Of so many answers to questions that one person changes so much."""
     return total_of(loss_of(law, change.step), answers * change.cells, near)
 
@@ -275,7 +274,7 @@ def loss_total(law: NoiseLaw, change: Change, answers: int, near: float) -> Tota
 #
 # Which total is asked for decides on which grid the sum of losses lies, and so how far above δ
 # its next point is. Sums of normal steps that lie on no grid are between those on the best and
-# the worst. `Grid` is the normal law on the coarsest grid that any questions have, that of
+# the worst. `NormalGrid` is the normal law on the coarsest grid that any questions have, that of
 # counts, at its worst place: no discrete Gaussian answers tell more (docs/mathematics, section
 # 33). Laws that are not normal are looked at one by one as well.
 
@@ -294,7 +293,7 @@ FAR = 40.0
 
 
 @dataclass(frozen=True)
-class Grid:
+class NormalGrid:
     """S ~ N(T/2V, T/V), on a grid of spacing 1/V: that of T counts, wherever it lies."""
 
     answers: int
@@ -313,6 +312,8 @@ class Grid:
 
     def above(self, value: float) -> float:
         """Pr[S > value] with a point of the grid just above it, where it is largest."""
+        from scipy.special import ndtr  # noqa: PLC0415  (slow to import)
+
         z, h = self._from(value), self.spacing
         if h < FINE:
             more = h / 2 + h * h * z / 12
@@ -324,6 +325,8 @@ class Grid:
 
     def excess(self, epsilon: float) -> float:
         """E[(1 − e^(ε − S))⁺], where the grid lies worst: between two points, if it is fine."""
+        from scipy.special import log_ndtr, ndtr  # noqa: PLC0415  (slow to import)
+
         z, h, u = self._from(epsilon), self.spacing, self.deviation
         if h < FINE:
             far = math.exp(epsilon + float(log_ndtr(-z - u)))
@@ -345,10 +348,10 @@ def density(z: npt.ArrayLike) -> Floats:
 
 
 @dataclass(frozen=True)
-class Worst:
+class WorstCase:
     """Several laws of the sum of losses, and the largest of what they say."""
 
-    laws: tuple[Total | Grid, ...]
+    laws: tuple[LossTotal | NormalGrid, ...]
 
     @property
     def atom(self) -> float:
@@ -373,14 +376,14 @@ class Worst:
 
 def sums(
     kind: Kind, variance: float, answers: int, near: float, change: Change | None = None
-) -> Iterator[Total | Grid]:
+) -> Iterator[LossTotal | NormalGrid]:
     """Laws of the sum of losses of at most so many answers, of which the worst counts.
 
     Those of one change, or of all. With geometric noise an answer less is a law of its own: losses
     are ±ε, so that sums of T and of T − 1 of them lie on two grids that exclude each other.
     """
     if change is None and kind != "geometric":
-        yield Grid(answers, variance)
+        yield NormalGrid(answers, variance)
     if change is not None:
         looked: tuple[Change, ...] = (change,)
     else:

@@ -13,12 +13,10 @@ from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import Any
 
-from scipy.special import log_ndtr, ndtr
-
 from voile.errors import PromiseError, UsageError
 from voile.privacy.interactive.confidence import variance_needed, walk
 from voile.privacy.interactive.laws import Change, Kind, checked_kind, geometric_rate
-from voile.privacy.interactive.losses import Grid, Worst, sums
+from voile.privacy.interactive.losses import NormalGrid, WorstCase, sums
 from voile.records import Record
 
 CLOSE = 1e-4
@@ -42,7 +40,7 @@ class BreachChances:
 
 
 @dataclass(frozen=True)
-class Needed:
+class NoiseNeed:
     """The noise that keeps a promise, and how well."""
 
     kind: Kind
@@ -104,7 +102,7 @@ def breaches(
     kind: str, variance: float, queries: int, delta: float, change: Change | None = None
 ) -> BreachChances:
     """For the law that is drawn: exactly of totals of one change, else the most of all changes."""
-    worst = Worst(tuple(sums(checked_kind(kind), variance, queries, delta, change)))
+    worst = WorstCase(tuple(sums(checked_kind(kind), variance, queries, delta, change)))
     low, high = worst.between(delta)
     end = worst.above(delta)
     any_property = max(end, worst.any_breach(delta))
@@ -117,7 +115,9 @@ def kept(kind: Kind, variance: float, queries: int, delta: float, target: float)
 
 
 @lru_cache(maxsize=64)
-def needed(kind: str, delta: float, eta: float, queries: int, *, anytime: bool = False) -> Needed:
+def needed(
+    kind: str, delta: float, eta: float, queries: int, *, anytime: bool = False
+) -> NoiseNeed:
     """The least noise that keeps the promise: the formula's, and what the drawn law needs above.
 
     `anytime` promises η for the highest point of the walk, not only for its end.
@@ -129,7 +129,7 @@ def needed(kind: str, delta: float, eta: float, queries: int, *, anytime: bool =
         _raised(noise, formula, delta, target, queries)
     )  # fmt: skip
     found = breaches(noise, least, queries, delta)
-    return Needed(
+    return NoiseNeed(
         noise, delta, eta, queries, anytime, least, formula, found.end, found.anytime,
         found.any_property, found.high,
     )  # fmt: skip
@@ -139,7 +139,7 @@ def _raised(kind: Kind, formula: float, delta: float, target: float, queries: in
     """The formula's V raised for the normal law on a grid, and then for the law that is drawn."""
 
     def on_grid(variance: float) -> bool:
-        return Grid(queries, variance).above(delta) <= target
+        return NormalGrid(queries, variance).above(delta) <= target
 
     def drawn(variance: float) -> bool:
         return kept(kind, variance, queries, delta, target)
@@ -212,7 +212,9 @@ def account(
     normal = epsilon_of_normal(mu, at) if charges else 0.0
     epsilon, atom = 0.0, 0.0
     if charges:
-        epsilon, atom = _epsilon(Worst(tuple(sums(noise, variance, charges, normal, change))), at)
+        epsilon, atom = _epsilon(
+            WorstCase(tuple(sums(noise, variance, charges, normal, change))), at
+        )
     return Account(
         noise, variance, charges, rho, noise != "binomial", mu if charges else 0.0,
         rho + 2 * math.sqrt(rho * -math.log(at)), epsilon, normal,
@@ -220,7 +222,7 @@ def account(
     )  # fmt: skip
 
 
-def _epsilon(worst: Worst, at: float) -> tuple[float, float]:
+def _epsilon(worst: WorstCase, at: float) -> tuple[float, float]:
     """The least ε at δ = `at` on the grid, which is not below the exact one; and the atom."""
     if worst.atom >= at:
         return math.inf, worst.atom
@@ -235,6 +237,7 @@ def _epsilon(worst: Worst, at: float) -> tuple[float, float]:
 
 def epsilon_of_normal(mu: float, delta: float) -> float:
     """The least ε of telling N(0, 1) from N(μ, 1) at δ: Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ) = δ."""
+    from scipy.special import log_ndtr, ndtr  # noqa: PLC0415  (slow to import)
 
     def spent(epsilon: float) -> float:
         far = math.exp(epsilon + float(log_ndtr(-mu / 2 - epsilon / mu)))

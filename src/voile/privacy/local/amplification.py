@@ -13,7 +13,7 @@ from fractions import Fraction
 
 from voile.privacy.guarantee import LARGEST_EPSILON, log
 from voile.privacy.guarantees import Amplification, Breach, DeltaT, Dp, SBreach
-from voile.privacy.guarantees.statements import Bounds, Statement, not_kept, stated, void
+from voile.privacy.guarantees.statements import RatioBounds, Statement, not_kept, stated, void
 from voile.privacy.guarantees.theorems import NothingFollows, amplifying, breach_within, ratio_of
 from voile.privacy.guarantees.theorems import belief_after as belief_by_ratio
 from voile.privacy.planner import round_down, round_up
@@ -307,7 +307,7 @@ def local_statements(ratio: Fraction | None, *, simulated: bool) -> list[Stateme
     epsilon = epsilon_of(ratio)
     if ratio is None or epsilon > LARGEST_EPSILON:
         return []
-    bounds, found = Bounds(swap=ratio), []
+    bounds, found = RatioBounds(swap=ratio), []
     if ratio <= LARGEST_RATIO:
         found.append(stated(local_promise(ratio), bounds, "the perturbing itself", ROW))
     cited = "a table of rows that are each perturbed within γ"

@@ -28,7 +28,7 @@ KINDS: Mapping[str, type[Requirement]] = {
 
 
 @dataclass(frozen=True)
-class Sensitive:
+class SensitiveAttributes:
     """The sensitive attributes by name, with how many values each has."""
 
     names: Sequence[str]
@@ -69,7 +69,7 @@ def requirements_of(
 
     `levels` are hierarchies of sensitive attributes, for the hierarchical distance.
     """
-    among, asked = Sensitive(sensitive, sizes), RequirementOptions(**options)
+    among, asked = SensitiveAttributes(sensitive, sizes), RequirementOptions(**options)
     found: list[Requirement] = [] if asked.k is None else [K(asked.k)]
     found += [AlphaK(share, asked.k or 1, number) for number, share in among.each("α", asked.alpha)]
     for number, value in among.each("ℓ", asked.l):
@@ -88,7 +88,7 @@ def requirements_of(
     return found
 
 
-def _check_diversity(among: Sensitive, number: int, l: float) -> None:  # noqa: E741
+def _check_diversity(among: SensitiveAttributes, number: int, l: float) -> None:  # noqa: E741
     """No class has more different values than there are."""
     if l > among.sizes[number]:
         raise UsageError(
@@ -119,7 +119,7 @@ def requirement_from_dict(data: Mapping[str, Any], names: Sequence[str] = ()) ->
         if key not in {field.name for field in fields(cast(Any, made))}:
             raise SchemaError(f"requirement {kind!r} has no {key!r}", hint="correct its spelling")
     if isinstance(given.get("attribute"), str):
-        given["attribute"] = Sensitive(names, ()).number(given["attribute"], kind)
+        given["attribute"] = SensitiveAttributes(names, ()).number(given["attribute"], kind)
     try:
         return made(**{key: _as_tuple(value) for key, value in given.items()})
     except TypeError as error:

@@ -68,7 +68,7 @@ class Rules(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rule:
+class RequirementRule:
     """One check; a requirement may be two."""
 
     code: int
@@ -107,32 +107,40 @@ def rules_of(requirements: Sequence[Requirement], overall: Sequence[Counts]) -> 
     )
 
 
-def _rules(requirement: Requirement, whole: Sequence[Floats]) -> list[Rule]:
+def _rules(requirement: Requirement, whole: Sequence[Floats]) -> list[RequirementRule]:
     match requirement:
         case K(k):
-            return [Rule(AT_LEAST_ROWS, k)]
+            return [RequirementRule(AT_LEAST_ROWS, k)]
         case Presence(low, high):
-            return [Rule(PRESENCE, low - SLACK, high + SLACK)]
+            return [RequirementRule(PRESENCE, low - SLACK, high + SLACK)]
         case AlphaK(alpha, k, attribute, values):
-            shares = Rule(LIMITED_SHARES, alpha + SLACK, attribute=attribute, values=values)
-            return [Rule(AT_LEAST_ROWS, k), shares]
+            shares = RequirementRule(
+                LIMITED_SHARES, alpha + SLACK, attribute=attribute, values=values
+            )
+            return [RequirementRule(AT_LEAST_ROWS, k), shares]
         case L():
             return [_diversity(requirement)]
         case T(t, distance, attribute, tree):
             own = whole[attribute]
             entropy = float((own * np.log(np.where(own > 0, own, 1))).sum())
-            return [Rule(DISTANCE_CODES[distance], t + SLACK, entropy, attribute, tree=tree or ())]
+            return [
+                RequirementRule(
+                    DISTANCE_CODES[distance], t + SLACK, entropy, attribute, tree=tree or ()
+                )
+            ]
         case Semantic(delta, absent, attribute):
             code = SEMANTIC_FORBIDDEN if absent == "forbidden" else SEMANTIC_IGNORED
-            return [Rule(code, float(np.exp(min(delta + SLACK, 700.0))), attribute=attribute)]
+            return [
+                RequirementRule(code, float(np.exp(min(delta + SLACK, 700.0))), attribute=attribute)
+            ]
     raise NotImplementedError(f"{type(requirement).__name__} has no compiled form")
 
 
-def _diversity(requirement: L) -> Rule:
+def _diversity(requirement: L) -> RequirementRule:
     code, attribute = MEASURE_CODES[requirement.measure], requirement.attribute
     if requirement.measure == "frequency":
-        return Rule(code, (1 + SLACK) / requirement.l, attribute=attribute)
+        return RequirementRule(code, (1 + SLACK) / requirement.l, attribute=attribute)
     if requirement.measure == "entropy":
-        return Rule(code, float(np.log(requirement.l)) - SLACK, attribute=attribute)
+        return RequirementRule(code, float(np.log(requirement.l)) - SLACK, attribute=attribute)
     strictly = float(requirement.c or 0) * (1 - SLACK)
-    return Rule(code, requirement.l, strictly, attribute)
+    return RequirementRule(code, requirement.l, strictly, attribute)

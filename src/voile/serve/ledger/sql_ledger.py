@@ -6,12 +6,13 @@ import json
 import threading
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
-from voile.errors import UsageError
+from voile.errors import UsageError, VoileError
+from voile.files import exclusive
 from voile.serve.ledger import postgres, sqlite
 from voile.serve.ledger.accounts import (
     TokenOptions,
@@ -32,11 +33,12 @@ from voile.serve.ledger.base import (
     Identity,
     Kept,
     Ledger,
+    LedgerError,
     Recorded,
     Role,
     RolledBackError,
 )
-from voile.serve.ledger.counter import LOCK, Counter, counter_path, locked
+from voile.serve.ledger.counter import Counter, counter_path
 from voile.serve.ledger.entries import (
     Head,
     all_entries,
@@ -51,9 +53,13 @@ from voile.serve.ledger.entries import (
     read_entries,
 )
 from voile.serve.ledger.store import LedgerStore, Run, create
-from voile.serve.ledger.writer import Job, Writer, attempt
 from voile.serve.setting import FILE, LEDGER, Setting
+from voile.web.writer import GroupWriter, WriterLimits
 
+Job = Callable[[Run], Any]
+TOGETHER = WriterLimits(group=256, soon=10_000, later=0.1)
+"""Jobs of one transaction, and lines of the log that may wait to be committed with a job."""
+LOCK = "lock"
 LONGEST = 200
 """Characters of a name that are kept."""
 INSERT_EVENT = """
@@ -130,7 +136,9 @@ class SqlLedger(Ledger):
         """What is to be let go at the end: locks, connections."""
         self._clock = Clock(store.read(latest_time))
         self._told_expired: set[str] = set()
-        self._writer = Writer(self._commit)
+        self._writer: GroupWriter[Job, Any] = GroupWriter(
+            self._commit, TOGETHER, name="voile-ledger", refusal=stopping
+        )
 
     def close(self) -> None:
         self._writer.close()
@@ -151,9 +159,7 @@ class SqlLedger(Ledger):
             )
         return cast(
             "Recorded",
-            self._writer.do(
-                lambda run: charge(run, self._setting, analyst, entries, self._clock.now())
-            ),
+            self._do(lambda run: charge(run, self._setting, analyst, entries, self._clock.now())),
         )
 
     def budgets(self, analyst: str) -> Budgets:
@@ -196,7 +202,7 @@ class SqlLedger(Ledger):
             add_event(run, Event(now, by, "token", detail | {"group": group}))
             return identity
 
-        return made.token, cast("Identity", self._writer.do(job))
+        return made.token, cast("Identity", self._do(job))
 
     def revoke(
         self, *, token: str | None = None, analyst: str | None = None, by: str = STEWARD
@@ -207,7 +213,7 @@ class SqlLedger(Ledger):
             add_event(run, Event(now, by, "revoked", {"ids": gone}))
             return len(gone)
 
-        return cast("int", self._writer.do(job))
+        return cast("int", self._do(job))
 
     def set_group(self, name: str, queries: int, *, by: str = STEWARD) -> None:
         def job(run: Run) -> None:
@@ -215,7 +221,7 @@ class SqlLedger(Ledger):
             detail = {"name": name, "queries": queries}
             add_event(run, Event(self._clock.now(), by, "group", detail))
 
-        self._writer.do(job)
+        self._do(job)
 
     def people(self) -> list[dict[str, Any]]:
         return self._store.read(lambda run: read_people(run, self._clock.now()))
@@ -226,7 +232,7 @@ class SqlLedger(Ledger):
     # ------------------------------------------------------------------ the log
 
     def note(self, who: str, what: str, **detail: Any) -> None:
-        self._writer.do_soon(logging(Event(self._clock.now(), who, what, detail)))
+        self._writer.add_soon(logging(Event(self._clock.now(), who, what, detail)))
 
     def events(self, before: int | None = None, most: int = 100) -> list[tuple[int, Event]]:
         return self._store.read(lambda run: read_events(run, before, most))
@@ -234,7 +240,11 @@ class SqlLedger(Ledger):
     # ------------------------------------------------------------------ behind it
 
     def check(self) -> None:
-        self._writer.do(lambda _: None)
+        self._do(lambda _: None)
+
+    def _do(self, job: Job) -> Any:
+        """Wait until the job is done and on disk."""
+        return self._writer.add(job).result()
 
     def _commit(self, jobs: Sequence[Job]) -> list[Any]:
         """All jobs in one transaction, then the counter: only then may anyone hear of it."""
@@ -255,13 +265,37 @@ class SqlLedger(Ledger):
         written then, or if another server shares the ledger.
         """
         if self._counter is not None and number > self._counter.head.number:
-            self._writer.do(lambda _: None)
+            self._do(lambda _: None)
 
     def _tell_expired(self, identity: Identity) -> None:
         """Put into the log, once, that the time has come: it stays so if the clock is set back."""
         if identity.token not in self._told_expired:
             self._told_expired.add(identity.token)
             self.note(identity.name, "expired", id=identity.token)
+
+
+def stopping(_: bool) -> VoileError:
+    return LedgerError("the server is stopping", hint="try again later")
+
+
+def attempt(run: Run, job: Job, spoils: Callable[[Exception], bool]) -> Any:
+    """What a job gives, or its refusal: then nothing of it stays, and the others go on.
+
+    An error that `spoils` the whole transaction is for all of them.
+    """
+    run("SAVEPOINT job")
+    try:
+        outcome = job(run)
+    except VoileError as error:
+        run("ROLLBACK TO SAVEPOINT job")
+        outcome = error
+    except Exception as error:
+        if spoils(error):
+            raise
+        run("ROLLBACK TO SAVEPOINT job")
+        outcome = LedgerError(f"the ledger cannot take this: {error}", hint="ask in other words")
+    run("RELEASE SAVEPOINT job")
+    return outcome
 
 
 def logging(event: Event) -> Callable[[Run], None]:
@@ -391,6 +425,17 @@ def keep_others_out(stack: ExitStack, folder: Path, counter: Counter) -> None:
     stack.enter_context(locked(folder / LOCK, f"the folder {str(folder)!r}"))
     beside = counter.path.with_name(f"{counter.path.name}.lock")
     stack.enter_context(locked(beside, f"the counter {str(counter.path)!r}"))
+
+
+def locked(path: Path, what: str) -> AbstractContextManager[None]:
+    """Hold the lock file, or refuse because another server does."""
+    return exclusive(
+        path,
+        busy=UsageError(
+            f"another server is using {what}", hint="stop it first; one serves at a time"
+        ),
+        unwritable="a server writes its ledger and its counter: give it the right to",
+    )
 
 
 def check_same(run: Run, setting: Setting, folder: Path) -> None:

@@ -16,7 +16,10 @@ import numpy as np
 from scipy import stats
 
 from voile.arrays import Floats
-from voile.asking.implication import (
+from voile.errors import TableError, VoileError
+from voile.estimate import checked_confidence, finite, number
+from voile.noise.keyed import members, row_hashes
+from voile.remote.implication import (
     BilinearForm,
     CovarianceEstimate,
     EstimatedShares,
@@ -27,7 +30,7 @@ from voile.asking.implication import (
     implied,
     quantile,
 )
-from voile.asking.plan import (
+from voile.remote.plan import (
     TOGETHER,
     CountReply,
     CountServer,
@@ -37,9 +40,6 @@ from voile.asking.plan import (
     knows_sizes,
     planned,
 )
-from voile.errors import TableError, VoileError
-from voile.estimate import checked_confidence, finite, number
-from voile.noise.keyed import members, row_hashes
 
 
 @dataclass(frozen=True)

@@ -21,12 +21,12 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from voile.arrays import Bools, Floats
-from voile.asking.implication import BilinearForm
 from voile.errors import QueryError, UsageError, did_you_mean
 from voile.query import strict
 from voile.query.bind import Binder
 from voile.query.predicate import And, Not, Or, Xor
 from voile.query.text import Dialect, UnwrittenError, place, refusal, short, too_deep, written
+from voile.remote.implication import BilinearForm
 from voile.schema import Schema
 
 Levels = npt.NDArray[np.int8]

@@ -7,10 +7,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from voile.asking.implication import LEAST, expected_error, halves_needed
-from voile.asking.sides import SideProducts, products, read_expression
 from voile.errors import PromiseError, TableError, UsageError
 from voile.noise.keyed import Key
+from voile.remote.implication import LEAST, expected_error, halves_needed
+from voile.remote.sides import SideProducts, products, read_expression
 from voile.schema import Schema
 
 Subset = str | Mapping[str, str]

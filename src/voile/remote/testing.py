@@ -7,7 +7,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from voile.asking.across import (
+from voile.errors import UsageError
+from voile.noise.keyed import members, row_hashes
+from voile.remote.across import (
     ConditionShare,
     Progress,
     SideLiteral,
@@ -16,10 +18,8 @@ from voile.asking.across import (
     conjunction,
     spent,
 )
-from voile.asking.implication import Tester
-from voile.asking.plan import CountReply, MiningPlan, ServerSide, knows_sizes
-from voile.errors import UsageError
-from voile.noise.keyed import members, row_hashes
+from voile.remote.implication import Tester
+from voile.remote.plan import CountReply, MiningPlan, ServerSide, knows_sizes
 
 
 @dataclass(frozen=True, eq=False)
