@@ -37,7 +37,8 @@ from voile.evaluate.planning.local_choice import (
     worst_variance,
 )
 from voile.evaluate.planning.local_measure import Cut, Sample, measure, tuple_beliefs
-from voile.options.planning import LocalPlanOptions, parse_breach
+from voile.options import two_numbers
+from voile.options.planning import LocalPlanOptions
 from voile.privacy.guarantees import Breach, SBreach
 from voile.privacy.local import (
     amplification,
@@ -401,7 +402,7 @@ def test_one_coin_for_the_row_keeps_the_same_wish(wish: dict[str, Any]) -> None:
     assert found.whole_row is not None
     ratio = amplification(found.whole_row, Fraction(1, SMALL.size))
     assert found.options.epsilon is None or epsilon_of(ratio) <= found.options.epsilon
-    assert found.options.breach is None or prevents(ratio, found.options.breach)
+    assert found.options.breach is None or prevents(ratio, Breach(*found.options.breach))
     assert epsilon_of(ratio) == pytest.approx(found.beliefs.epsilon, rel=1e-5)
     if found.options.retention:  # as short as it is shown, and not above the row's
         assert ratio is not None and found.beliefs.ratio is not None
@@ -478,9 +479,7 @@ def test_errors_of_a_plan_are_those_of_its_least_retained_columns() -> None:
     ids=str,
 )
 def test_an_error_out_of_reach_is_refused_and_each_hint_is_feasible(wish: dict[str, Any]) -> None:
-    asked = (
-        wish | {"breach": parse_breach("--breach", wish["breach"])} if "breach" in wish else wish
-    )
+    asked = wish | {"breach": two_numbers("--breach", wish["breach"])} if "breach" in wish else wish
     common: dict[str, Any] = {"schema": SMALL, "rows": 2_000, "error": 0.05}
     with pytest.raises(PromiseError, match=r"not ±0\.05") as refused:
         plan_local(**(common | asked))
@@ -537,7 +536,7 @@ def test_an_error_that_only_raw_rows_have_is_refused() -> None:
 @pytest.mark.parametrize("text", ["0.1", "0.1;0.9", "a,b", "0.1,0.5,0.9", ""])
 def test_breaches_that_are_not_two_numbers_are_refused(text: str) -> None:
     with pytest.raises(UsageError, match="not two numbers"):
-        parse_breach("--breach", text)
+        two_numbers("--breach", text)
 
 
 def test_retentions_are_short_and_on_the_safe_side() -> None:

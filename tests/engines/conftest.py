@@ -16,13 +16,17 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
+from tests.engines.scattered import Scattered
 from voile.engines.registry import Engine, engines
 from voile.engines.rows import ReleaseRows
 from voile.engines.table import Table
 from voile.kinds.parquet import write_part
 from voile.schema import Attribute, Bins, Interval, Range, Schema, TupleIndex, Values
 
-SOURCES: dict[str, Callable[[pa.Table], object]] = {"duckdb": lambda rows: rows}
+SOURCES: dict[str, Callable[[pa.Table], object]] = {
+    "duckdb": lambda rows: rows,
+    "scattered": lambda rows: rows,
+}
 """A source of the engine that has these rows."""
 
 ODD = 'o\'dd "name"'
@@ -49,7 +53,7 @@ class Tables:
         return self.engine.open_rows(files, schema, **more)
 
 
-@pytest.fixture(params=engines(), ids=lambda engine: engine.name)
+@pytest.fixture(params=[*engines(), Scattered()], ids=lambda engine: engine.name)
 def made(request: pytest.FixtureRequest) -> Tables:
     return Tables(request.param)
 

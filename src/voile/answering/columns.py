@@ -104,7 +104,7 @@ class Formulas(ABC):
 
     @abstractmethod
     def deviation(self, used: tuple[Term, ...], slope: Floats, miss: float) -> Floats:
-        """How far Σ slope·total may be off, but for a chance of `miss`."""
+        """What |error of Σ slope·total| exceeds with probability at most `miss`."""
 
     @abstractmethod
     def surely_nothing(self, used: tuple[Term, ...], slope: Floats) -> Flags:

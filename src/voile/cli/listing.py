@@ -1,156 +1,75 @@
-"""The commands as --help lists them, and where each lives: nothing is imported to list them."""
+"""Which commands there are, under which heading of --help, and where each lives.
+
+Nothing is imported to list them: what they say of themselves is in summaries.json, which a test
+writes from their help (VOILE_WRITE=1 pytest tests/test_options.py -k summaries) and compares.
+"""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import json
+from functools import cache
+from pathlib import Path
 
-
-class Listed(NamedTuple):
-    home: str
-    """The module of this folder that has the command."""
-    summary: str
-    """The first words of its help."""
-
-
-PANELS: dict[str, dict[str, Listed]] = {
+SUMMARIES = Path(__file__).with_name("summaries.json")
+PANELS: dict[str, dict[str, str]] = {
     "Before publishing": {
-        "inspect": Listed(
-            "tables",
-            "Look at a table before publishing it: domain, duplicates, identifiers, what is "
-            "feasible.",
-        ),
-        "schema": Listed(
-            "tables",
-            "Write an editable codebook of the table's columns: values, ranges, bins.",
-        ),
-        "hierarchy": Listed(
-            "hierarchy",
-            "Show or save the coarser values that a column's values may be replaced by.",
-        ),
-        "plan": Listed(
-            "planning",
-            "Foresee a release before publishing: parameters, size, errors, or what an error "
-            "allows.",
-        ),
-        "boundary": Listed(
-            "planning",
-            "Show which promises are possible, impossible or open for a table of this size.",
-        ),
-        "frontier": Listed(
-            "frontier",
-            "Measure many releases, find the efficient ones, and recommend which to publish.",
-        ),
+        "inspect": "tables",
+        "schema": "tables",
+        "hierarchy": "hierarchy",
+        "plan": "planning",
+        "boundary": "planning",
+        "frontier": "frontier",
     },
     "Releases": {
-        "publish": Listed(
-            "publishing", "Turn a private table into a release that keeps a promise."
-        ),
-        "verify": Listed("releases", "Check every byte of a release, and its promise, again."),
-        "describe": Listed(
-            "releases",
-            "Explain a release in plain words: the promise, its limits, how to count from it.",
-        ),
-        "generalize": Listed(
-            "grouping",
-            "Write a table whose quasi-identifiers are coarse enough for every class to keep "
-            "a promise.",
-        ),
+        "publish": "publishing",
+        "verify": "releases",
+        "describe": "releases",
+        "generalize": "grouping",
     },
     "Local perturbation": {
-        "perturb": Listed(
-            "perturbing",
-            "Perturb every row of a table on its own, so that nobody need be trusted with it.",
-        ),
-        "spec": Listed(
-            "perturbing",
-            "Write what clients need to perturb their own rows: a survey's public parameters.",
-        ),
-        "collect": Listed(
-            "collecting",
-            "Collect rows that people perturbed themselves, over HTTP; release what has come in.",
-        ),
-        "combine": Listed(
-            "perturbing",
-            "Put together parts that their owners perturbed: more rows, or more columns by a "
-            "row key.",
-        ),
+        "perturb": "perturbing",
+        "spec": "perturbing",
+        "collect": "collecting",
+        "combine": "perturbing",
     },
     "Questions": {
-        "query": Listed("releases", "Estimate what the SQL would give on the original table."),
-        "explain": Listed(
-            "releases",
-            "Show how an estimate comes about: what is counted, how, and where the error is from.",
-        ),
-        "refine": Listed(
-            "releases",
-            "Fit the model that --refine weighs estimates against, and keep it beside the release.",
-        ),
-        "shell": Listed(
-            "releases",
-            "Ask a release one question after the other, at a prompt or from a pipe.",
-        ),
+        "query": "releases",
+        "explain": "releases",
+        "refine": "releases",
+        "shell": "releases",
     },
     "Interactive answers": {
-        "serve": Listed(
-            "serving",
-            "Serve noisy counts of a table: so many answers, and never one more.",
-        ),
-        "ask": Listed("asking", "Ask a server that answers a bounded number of noisy counts."),
-        "mine": Listed(
-            "mining_servers",
-            "Estimate how often a condition on two servers' columns holds, by asking both.",
-        ),
-        "sulq": Listed("sulq", "What noisy answers tell about one row."),
+        "serve": "serving",
+        "ask": "asking",
+        "mine": "mining_servers",
+        "sulq": "sulq",
     },
     "Mining": {
-        "tree": Listed(
-            "mining",
-            "Grow a decision tree from counts that are reconstructed from perturbed rows.",
-        ),
-        "rules": Listed(
-            "mining",
-            "Find association rules, with intervals, in counts reconstructed from perturbed rows.",
-        ),
+        "tree": "mining",
+        "rules": "mining",
     },
     "Privacy": {
-        "guarantees": Listed(
-            "guarantees",
-            "List all that a release promises, against whom, and what it does not.",
-        ),
-        "convert": Listed(
-            "guarantees",
-            "Say what a promise comes to in other terms, by which theorem, and what does not "
-            "follow.",
-        ),
-        "risk": Listed(
-            "risk",
-            "Measure how well the rows of any table can be told apart, and what their "
-            "classes tell.",
-        ),
-        "exposure": Listed(
-            "perturbing",
-            "Measure what a seen value tells: beliefs from the distribution that is reconstructed.",
-        ),
-        "attack": Listed("attacks", "Attack what was released or answered."),
-        "audit": Listed(
-            "attacks",
-            "Run a mechanism many times on neighbouring tables and see whether it keeps its "
-            "promise.",
-        ),
-        "loss": Listed(
-            "losses",
-            "Measure privacy and utility lost in a release, from the table it was made of.",
-        ),
+        "guarantees": "guarantees",
+        "convert": "guarantees",
+        "risk": "risk",
+        "exposure": "perturbing",
+        "attack": "attacks",
+        "audit": "attacks",
+        "loss": "losses",
     },
     "To begin with": {
-        "datasets": Listed("tables", "List the tables that come with Voile."),
-        "demo": Listed(
-            "tables",
-            "Publish the Adult table, ask it questions, and draw how good the answers are.",
-        ),
-        "reproduce": Listed(
-            "reproducing",
-            "Make the papers' figures and tables again, and compare them with what is printed.",
-        ),
+        "datasets": "tables",
+        "demo": "tables",
+        "reproduce": "reproducing",
     },
 }
+"""The module of this folder that has a command, by panel and name."""
+HOMES = {name: home for panel in PANELS.values() for name, home in panel.items()}
+PANEL_OF = {name: title for title, panel in PANELS.items() for name in panel}
+
+
+@cache
+def summaries() -> dict[str, str]:
+    """The first words of each command's help, by its name."""
+    found: dict[str, str] = json.loads(SUMMARIES.read_text(encoding="utf-8"))
+    return found

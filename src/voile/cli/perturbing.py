@@ -146,9 +146,9 @@ def exposure(
     """Measure what a seen value tells: beliefs from the distribution that is reconstructed."""
     from voile.evaluate.exposure import exposure as measure
     from voile.kinds.perturbed.release import LocalRelease
-    from voile.options.planning import parse_breach
+    from voile.options import two_numbers
+    from voile.privacy.guarantees import Breach
 
-    found = measure(
-        LocalRelease.open(release), None if breach is None else parse_breach("--breach", breach)
-    )
+    asked = None if breach is None else Breach(*two_numbers("--breach", breach))
+    found = measure(LocalRelease.open(release), asked)
     show(found.to_dict() if as_json else None, lambda: exposure_view(found))

@@ -15,11 +15,8 @@ from typer.core import TyperCommand, TyperGroup
 from typer.models import CommandInfo, TyperInfo
 
 from voile.cli.common import commands
-from voile.cli.listing import PANELS
+from voile.cli.listing import HOMES, PANEL_OF, summaries
 from voile.errors import in_shell
-
-LISTED = {name: listed for panel in PANELS.values() for name, listed in panel.items()}
-PANEL_OF = {name: title for title, panel in PANELS.items() for name in panel}
 
 
 class Program(TyperGroup):
@@ -30,11 +27,11 @@ class Program(TyperGroup):
         self.commands = Built()  # type: ignore[assignment]
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
-        return list(LISTED)
+        return list(HOMES)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
         """A command as --help lists it: without its arguments."""
-        return listed(cmd_name) if cmd_name in LISTED else None
+        return listed(cmd_name) if cmd_name in HOMES else None
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command; what it says names options as flags."""
@@ -53,20 +50,20 @@ class Built(Mapping[str, Any]):
         return built(name)
 
     def __iter__(self) -> Iterator[str]:
-        return iter(LISTED)
+        return iter(HOMES)
 
     def __len__(self) -> int:
-        return len(LISTED)
+        return len(HOMES)
 
 
 def listed(name: str) -> TyperCommand:
-    return TyperCommand(name, help=LISTED[name].summary, rich_help_panel=PANEL_OF[name])
+    return TyperCommand(name, help=summaries().get(name), rich_help_panel=PANEL_OF[name])
 
 
 @functools.cache
 def built(name: str) -> Any:
     """The command with its arguments; its module registers it when it is imported."""
-    importlib.import_module(f"voile.cli.{LISTED[name].home}")
+    importlib.import_module(f"voile.cli.{HOMES[name]}")
     alone = typer.Typer(add_completion=False, rich_markup_mode="rich")
     alone.registered_groups = [each for each in commands.registered_groups if each.name == name]
     if alone.registered_groups:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +12,7 @@ from voile.cli.common import PLACES, JsonOpt, NullTextOpt, TableArg, commands, i
 from voile.cli.flags import Given, with_flags
 from voile.kinds.classes.options import ClassOptions
 from voile.kinds.counts.options import CountOptions
+from voile.kinds.registry import kinds
 from voile.kinds.views.options import ViewOptions
 from voile.options import Options
 from voile.terminal import show
@@ -26,12 +27,21 @@ VIEWS: dict[type[Options], Callable[[Any], Any]] = {
     CountOptions: counted_view,
 }
 
+PUBLISHED = [kind for kind in kinds() if kind.command == "publish"]
+
+
+def known_methods() -> str:
+    """Every method, with what it makes."""
+    return "; ".join(f"{listed(kind.methods)} ({kind.about})" for kind in PUBLISHED) + "."
+
+
+def listed(words: Sequence[str]) -> str:
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
 
 @commands.command()
 @with_flags(
-    ViewOptions,
-    ClassOptions,
-    CountOptions,
+    *(kind.options for kind in PUBLISHED),
     after={"null_text": "nulls", "overwrite": "name", "as_json": "simulate_seed"},
     last=("name", "simulate_seed"),
 )
@@ -42,13 +52,7 @@ def publish(
         Path | None,
         typer.Option("-o", "--output", help="The release's folder (NAME.voile if not given)."),
     ] = None,
-    method: Annotated[
-        str,
-        typer.Option(
-            help="alphabeta (a noisy view); mondrian, anatomy, fulldomain, suppress, freeshape or "
-            "trivial (classes of rows); conjuncts (tables of counts)."
-        ),
-    ] = "alphabeta",
+    method: Annotated[str, typer.Option(help=known_methods())] = "alphabeta",
     null_text: NullTextOpt = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a release of that name.")

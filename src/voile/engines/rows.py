@@ -106,7 +106,10 @@ class ReleaseRows(PublicDomain, Protocol):
         for batch in self.coded():
             for parts, kind, code in zip(columns, kinds, batch, strict=True):
                 parts.append(code.astype(kind))
-        return [np.concatenate(parts) for parts in columns]
+        found = []
+        while columns:  # of a column that is joined, the parts are let go
+            found.append(np.concatenate(columns.pop(0)))
+        return found
 
     def keys(self) -> Keys:
         """The keys of all rows, eight bytes each, in the order of `coded`."""

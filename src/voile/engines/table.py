@@ -180,7 +180,7 @@ class Table(Protocol):
 
     @abstractmethod
     def batches(self, names: Sequence[str], *, drop_nulls: bool = False) -> Iterator[RowBatch]:
-        """The columns as they are, a batch at a time, in the order of the rows."""
+        """The columns as they are, a batch at a time; at least one, if without rows."""
 
     def of(self, rows: object) -> Table:
         """The same table with these rows."""
@@ -252,7 +252,11 @@ class Table(Protocol):
     def rows(
         self, names: Sequence[str], *, drop_nulls: bool = False
     ) -> tuple[pa.Table, npt.NDArray[np.int64]]:
-        """All rows as they are, and the number of each in the table: for a table shown whole."""
+        """All rows as they are, in order, and the number of each: for a table shown whole."""
         parts = list(self.batches(names, drop_nulls=drop_nulls))
-        places = [np.empty(0, np.int64), *(part.places for part in parts)]
-        return pa.concat_tables([part.rows for part in parts]), np.concatenate(places)
+        rows = pa.concat_tables([part.rows for part in parts])
+        places = np.concatenate([part.places for part in parts])
+        if (places[1:] > places[:-1]).all():
+            return rows, places
+        order = np.argsort(places)
+        return rows.take(pa.array(order)), places[order]

@@ -46,7 +46,7 @@ DECADES = "select floor(age / 10) * 10 as decade, sex, count(*) from adult group
 
 
 @dataclass(frozen=True)
-class Asked:
+class DemoAnswer:
     """One question with its answer and the truth."""
 
     where: str
@@ -106,7 +106,7 @@ def beside(value: Any, truth: Any) -> str:
 @dataclass(frozen=True)
 class Demonstration:
     release: ViewRelease
-    asked: tuple[Asked, ...]
+    asked: tuple[DemoAnswer, ...]
     grouped: Grouped
     mean_errors: dict[str, float]
     files: tuple[Path, ...]
@@ -243,9 +243,9 @@ def perturbed_alike(table: Table, release: ViewRelease, progress: Progress) -> L
     return perturb_table(table, retention=requested, progress=progress).release
 
 
-def ask(where: str, table: Table, release: ViewRelease, rows: LocalRelease) -> Asked:
+def ask(where: str, table: Table, release: ViewRelease, rows: LocalRelease) -> DemoAnswer:
     sql = f"select count(*) from adult where {where}"
-    return Asked(where, table.count(where), release.query(sql).scalar, rows.query(sql).scalar)
+    return DemoAnswer(where, table.count(where), release.query(sql).scalar, rows.query(sql).scalar)
 
 
 def workload(table: Table, *releases: ViewRelease) -> tuple[Any, ...]:

@@ -9,7 +9,7 @@ MEMORY = 2**30
 
 
 @dataclass(frozen=True)
-class Asked:
+class QueryOptions:
     """The same for every kind of release; each refuses what means nothing to it."""
 
     confidence: float = 0.95

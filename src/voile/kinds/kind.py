@@ -12,14 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
-from voile.kinds.data_package import row_package
-from voile.kinds.manifest import Manifest
-
 if TYPE_CHECKING:
+    from voile.kinds.manifest import Manifest
     from voile.kinds.release import Release
     from voile.options import Options
 
-M = TypeVar("M", bound=Manifest)
+M = TypeVar("M", bound="Manifest")
 
 
 @dataclass(frozen=True)
@@ -75,6 +73,8 @@ class Kind(ABC, Generic[M]):
 
     def data_package(self, manifest: M) -> dict[str, Any]:
         """The release as a Frictionless data package."""
+        from voile.kinds.data_package import row_package  # noqa: PLC0415  (kinds are listed often)
+
         return row_package(manifest, self.about)
 
     def frontier(self) -> Mapping[str, FrontierMethod]:

@@ -27,7 +27,7 @@ from voile.engines import open_rows, read_all
 from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError, VoileError
 from voile.estimate import Answer, checked_confidence
-from voile.kinds.asked import MEMORY, Asked
+from voile.kinds.asked import MEMORY, QueryOptions
 from voile.kinds.kind import Kind
 from voile.kinds.manifest import FORMAT, MANIFEST, PARTIAL, VERSION, Manifest
 from voile.kinds.parquet import arrow_schema
@@ -215,7 +215,7 @@ class Release(ABC):
         what counting the domain may use; what needs more is estimated from a sample of the domain,
         whose error is included, or refused with `exact`.
         """
-        asked = Asked(
+        asked = QueryOptions(
             checked_confidence(confidence),
             tables or {},
             simultaneous,
@@ -248,19 +248,19 @@ class Release(ABC):
         exact: bool = False,
     ) -> Explanation:
         """The same as `explain`, as a typed object with sections for reading."""
-        asked = Asked(tables=tables or {}, memory=memory, exact=exact)
+        asked = QueryOptions(tables=tables or {}, memory=memory, exact=exact)
         view, columns = self._with_tables(asked.tables)
         return self._explain(parse(sql, self.schema, columns), view, asked)
 
     @abstractmethod
-    def _check_asked(self, asked: Asked) -> None:
+    def _check_asked(self, asked: QueryOptions) -> None:
         """Refuse ways of answering that this kind of release does not have."""
 
     @abstractmethod
-    def _answer(self, query: Query, view: ReleaseRows, asked: Asked) -> Answer: ...
+    def _answer(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Answer: ...
 
     @abstractmethod
-    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> Explanation: ...
+    def _explain(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Explanation: ...
 
     @cached_property
     def _view(self) -> ReleaseRows:

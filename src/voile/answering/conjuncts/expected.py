@@ -112,8 +112,8 @@ def figures(sizes: tuple[int, ...], arity: int) -> int:
 def halves_needed(columns: int, arity: int, *, functions: bool = False) -> float:
     """Halves, without noise, after which no conjunct of 2d Boolean columns is off by 0.05.
 
-    But for a chance of 0.05, by the normal tail and a union over all conjuncts, with contrasts that
-    vary as much as they can. A Boolean function adds up to 2^(2d) conjuncts.
+    Some is with probability at most 0.05, by the normal tail and a union over all conjuncts, with
+    contrasts that vary as much as they can. A Boolean function adds up to 2^(2d) conjuncts.
     """
     conjuncts = math.comb(columns, 2 * arity) * 2 ** (2 * arity)
     tolerated = TOLERATED / (2 ** (2 * arity) if functions else 1)

@@ -165,8 +165,8 @@ def deviation(
 def bernstein(squares: Floats, part: Floats, widest: Floats, miss: float) -> Floats:
     """Bernstein's bound, with Σ E g² bounded by what was seen of it.
 
-    Σ g² falls short of its mean E by at most √(2·b²·E·ln(1/δ)) but for a chance of δ, for terms of
-    at most b² that are not negative; and E is at least the variance.
+    Σ g² falls short of its mean E by at most √(2·b²·E·ln(1/δ)) except with probability δ, for terms
+    of at most b² that are not negative; and E is at least the variance.
     """
     log_variance = -math.log(SPENT_ON_VARIANCE * miss)
     log = math.log(2 / ((1 - SPENT_ON_VARIANCE) * miss))
@@ -177,24 +177,24 @@ def bernstein(squares: Floats, part: Floats, widest: Floats, miss: float) -> Flo
 
 @dataclass(frozen=True)
 class Constrained:
-    """The same with counts that are never negative: the likeliest table.
+    """The same with counts that are never negative: the table of maximum likelihood.
 
     Standard errors and intervals are those of inversion, which hold for every table. Sums stay
     with inversion altogether: to be constrained, the counts of every single value would have to
-    be, and where those are mostly noise the likeliest table is far from the true one.
+    be, and where those are mostly noise that table is far from the true one.
     """
 
     plain: LocalEstimator
-    likeliest: LocalEstimator
+    most_likely: LocalEstimator
 
     def values(self, quantiles: Mapping[Quantile, Floats]) -> Callable[[Formula], Dual]:
-        return self.likeliest.values(quantiles)
+        return self.most_likely.values(quantiles)
 
     def column(self, formula: Formula) -> EstimatedColumn:
         plain = self.plain.column(formula)
         if any(term.values for term in terms_of(formula)):
             return plain
-        value = self.likeliest.column(formula).value
+        value = self.most_likely.column(formula).value
 
         def interval(confidence: float) -> tuple[Floats, Floats]:
             low, high = plain.interval(confidence)

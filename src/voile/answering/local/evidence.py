@@ -179,7 +179,7 @@ class LocalEvidence(Evidence):
         notes += [text for name, text in source.remarks.items() if name in read]
         if source.method == "em":
             summed = any(term.values for term in self.terms)
-            notes.append("counts are the likeliest with none below 0; standard errors and "
+            notes.append("counts are of maximum likelihood, with none below 0; standard errors and "
                          "intervals are those of inversion, stretched where they do not hold them"
                          + ("; sums and averages are by inversion" if summed else ""))  # fmt: skip
         return notes

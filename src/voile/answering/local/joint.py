@@ -64,7 +64,7 @@ class JointCounts:
         return np.sqrt(np.where(self.variance > 0, self.variance, first))
 
     def deviation(self, miss: float) -> Floats:
-        """How far inversion may be off, but for a chance of `miss`."""
+        """What the error of inversion exceeds with probability at most `miss`."""
         return deviation(self.variance, self.squares, self.part, self.widest, miss)
 
 

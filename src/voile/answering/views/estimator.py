@@ -39,7 +39,7 @@ class ViewMechanism(Protocol):
     def deviation(
         self, view: Floats, domain: Floats, spread: Floats, largest: Floats, miss: float
     ) -> Floats:
-        """How far it may be off but for a chance of `miss`, from Σ w² and |w| ≤ largest."""
+        """What its error exceeds with probability at most `miss`, from Σ w² and |w| ≤ largest."""
         ...
 
     def domain_share(self, error: Floats) -> Floats:

@@ -327,7 +327,3 @@ def no_rows(schema: Schema) -> str:
     """Columns of the schema's types, and no rows."""
     listed = ", ".join(f"CAST(NULL AS {SQL[a.kind]}) AS {quote_identifier(a.name)}" for a in schema)
     return f"(SELECT {listed} WHERE FALSE)"
-
-
-View = DuckRows
-"""Until everyone opens rows through voile.engines."""

@@ -21,6 +21,9 @@ from voile.evaluate.planning.local_choice import (
     ClientsNeeded,
     Condition,
     alone,
+    breach_of,
+    breach_of_sets,
+    check_promise,
     choose,
     clients_needed,
     deviations,
@@ -214,7 +217,7 @@ class LocalPlan:
         if (
             options.is_by_error
             or options.epsilon_column is not None
-            or options.s_breach
+            or breach_of_sets(options)
             or ratio is None
         ):
             return None
@@ -304,6 +307,7 @@ def plan_local(
     is measured on it. `options` are those of `LocalPlanOptions`.
     """
     asked = LocalPlanOptions(**options)
+    check_promise(asked)
     check_rows(rows)
     domain = DomainOptions(columns=columns, schema=schema, nulls=nulls)
     found = (
@@ -363,7 +367,7 @@ def of_table(
         rows=rows,
         retentions=retentions,
         notes=(FOR_THE_STEWARD, *notes),
-        measured=measure(Sample.of(keys, schema), retentions, asked.breach),
+        measured=measure(Sample.of(keys, schema), retentions, breach_of(asked)),
     )
     source = table if isinstance(table, str) else private.name
     return replace(found, command=perturb_command(source, found, domain, null_text))
@@ -379,7 +383,7 @@ def check_rows(rows: int | None) -> None:
 def remarks(found: LocalPlan) -> list[str]:
     """What should be known beside the numbers."""
     notes = []
-    if found.options.s_breach:
+    if breach_of_sets(found.options):
         notes.append(ONLY_IN_SETS)
     if found.options.is_by_error:
         notes.append(BY_ERROR_ALONE)

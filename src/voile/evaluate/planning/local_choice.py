@@ -20,7 +20,7 @@ import numpy as np
 from voile.arrays import Floats
 from voile.errors import PromiseError, UsageError, spelled
 from voile.options.planning import LocalPlanOptions
-from voile.privacy.guarantees import SBreach
+from voile.privacy.guarantees import Breach, Dp, SBreach
 from voile.privacy.guarantees.theorems import ratio_of
 from voile.privacy.local import (
     amplification,
@@ -212,6 +212,38 @@ DIGITS = 6
 """Digits of a retention that is recommended; the rest is rounded to the side of what is asked."""
 
 
+# ---------------------------------------------------------------------- the promise
+
+
+def check_promise(options: LocalPlanOptions) -> None:
+    """Refuse what is no ε and no breach."""
+    for epsilon in (options.epsilon, options.epsilon_column):
+        if epsilon is not None:
+            Dp(epsilon, "swap")
+    _ = breach_of(options), breach_of_sets(options)
+
+
+def breach_of(options: LocalPlanOptions) -> Breach | None:
+    """The breach that is to be prevented, where one is named."""
+    return None if options.breach is None else Breach(*options.breach)
+
+
+def breach_of_sets(options: LocalPlanOptions) -> SBreach | None:
+    """The same where only sets are protected that replacement makes less likely."""
+    if options.breach is None or options.relative is None:
+        return None
+    return SBreach(options.relative, *options.breach)
+
+
+def row_ratio(options: LocalPlanOptions) -> Fraction | None:
+    """The largest γ of a row that is asked for, where it is one of a row."""
+    if options.epsilon is not None:
+        return exp_down(options.epsilon)
+    if options.breach is not None and options.relative is None:
+        return ratio_of(*options.breach)
+    return None
+
+
 # ---------------------------------------------------------------------- the retentions
 
 
@@ -248,9 +280,9 @@ def largest(options: LocalPlanOptions, sizes: Sequence[int]) -> tuple[float, ...
     if options.epsilon_column is not None:
         most = exp_down(options.epsilon_column)
         return tuple(retention_for_ratio(most, mass) for mass in masses)
-    if (breach := options.s_breach) is not None:
+    if (breach := breach_of_sets(options)) is not None:
         return (against_sets(breach, masses),) * len(sizes)
-    most = options.row_ratio or Fraction(1)
+    most = row_ratio(options) or Fraction(1)
     if options.share == "retention":
         return (common_retention(most, masses),) * len(sizes)
     return equal_shares(most, masses)
@@ -305,7 +337,7 @@ def weaker(options: LocalPlanOptions, sizes: Sequence[int], rows: int) -> str:
     """The promise, of the requested kind where it has an ε, that allows the requested error."""
     least = least_for_error(options, rows)
     ratios = [amplification(least, Fraction(1, size)) for size in sizes]
-    if options.retention is not None or options.s_breach is not None:
+    if options.retention is not None or breach_of_sets(options) is not None:
         return spelled("retention", least)
     if options.epsilon_column is not None:
         return spelled("epsilon_column", rounded_up(max(map(epsilon_of, ratios))))
@@ -336,7 +368,7 @@ def in_words(options: LocalPlanOptions) -> str:
         return spelled("epsilon_column", options.epsilon_column)
     if options.breach is not None:
         within = f" {spelled('relative', options.relative)}" if options.relative is not None else ""
-        return spelled("breach", (options.breach.rho1, options.breach.rho2)) + within
+        return spelled("breach", options.breach) + within
     if options.retention is not None:
         return spelled("retention", options.retention)
     return spelled("error", options.error)

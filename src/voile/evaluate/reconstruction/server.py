@@ -250,9 +250,9 @@ def truth_of(table: Table, schema: Schema, where: Predicate, column: str | None)
     table.check_columns(list(dict.fromkeys(needed)))
     view = open_domain(schema)
     holds, ids = list[Mask](), list[str]()
-    for codes, keys, _ in table.coded(schema, drop_nulls=False, row_key=column, clamp=True):
+    for codes, keys, before in table.coded(schema, drop_nulls=False, row_key=column, clamp=True):
         holds.append(held(where, dict(zip(schema.names, codes, strict=True)), view, schema))
-        ids += known_by(column, keys, len(ids), len(codes[0]))
+        ids += known_by(column, keys, before, len(codes[0]))
     if not ids:
         raise TableError(f"table {table.name!r} has no rows", hint="give the server's table")
     first = {one: place for place, one in reversed(list(enumerate(ids)))}  # the row that was kept

@@ -19,7 +19,7 @@ from voile.engines.rows import ReleaseRows
 from voile.engines.table import Table
 from voile.errors import ReleaseError, UsageError, spelled
 from voile.estimate import Answer
-from voile.kinds.asked import Asked
+from voile.kinds.asked import QueryOptions
 from voile.kinds.classes.files import Ranges, class_columns, shown_schema
 from voile.kinds.classes.manifest import (
     CLASS_FILES,
@@ -282,7 +282,7 @@ class ClassRelease(Release):
 
     # ------------------------------------------------------------------ counting from it
 
-    def _check_asked(self, asked: Asked) -> None:
+    def _check_asked(self, asked: QueryOptions) -> None:
         if asked.refine:
             raise UsageError(
                 "a table of classes is not refined",
@@ -290,14 +290,14 @@ class ClassRelease(Release):
             )
         checked_method(asked.method)
 
-    def _answer(self, query: Query, view: ReleaseRows, asked: Asked) -> Answer:
+    def _answer(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Answer:
         from voile.answering.classes.evidence import answer_classes  # noqa: PLC0415
 
         return answer_classes(
             query, self._source(view, asked), asked.confidence, simultaneous=asked.simultaneous
         )
 
-    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> Explanation:
+    def _explain(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Explanation:
         from voile.answering.classes.explain import explain_classes  # noqa: PLC0415
 
         return explain_classes(query, self._source(view, asked))
@@ -305,7 +305,7 @@ class ClassRelease(Release):
     def _opened_view(self, which: str = "current") -> ReleaseRows:  # noqa: ARG002
         return open_rows([], self.schema)  # its rows are ranges: only the domain can be asked
 
-    def _source(self, view: ReleaseRows, asked: Asked) -> ClassSource:
+    def _source(self, view: ReleaseRows, asked: QueryOptions) -> ClassSource:
         p = self.manifest.parameters
         return ClassSource(
             engine=view,

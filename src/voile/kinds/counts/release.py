@@ -17,7 +17,7 @@ from voile.engines.encode import codes as codes_of
 from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError, spelled
 from voile.estimate import Answer
-from voile.kinds.asked import Asked
+from voile.kinds.asked import QueryOptions
 from voile.kinds.counts.manifest import ConjunctManifest, table_file
 from voile.kinds.counts.statements import conjunct_statements, conjuncts_not_promised
 from voile.kinds.parquet import arrow_schema
@@ -97,21 +97,21 @@ class ConjunctRelease(Release):
 
     # ------------------------------------------------------------------ counting from it
 
-    def _check_asked(self, asked: Asked) -> None:
+    def _check_asked(self, asked: QueryOptions) -> None:
         if asked.refine or asked.method is not None:
             raise UsageError(
                 "tables of counts are answered in one way",
                 hint=f"leave out {spelled('refine', True)} and {spelled('method')}",
             )
 
-    def _answer(self, query: Query, view: ReleaseRows, asked: Asked) -> Answer:
+    def _answer(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Answer:
         from voile.answering.conjuncts.evidence import answer_conjuncts  # noqa: PLC0415
 
         return answer_conjuncts(
             query, self._source(view, asked), asked.confidence, simultaneous=asked.simultaneous
         )
 
-    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> Explanation:
+    def _explain(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Explanation:
         from voile.answering.conjuncts.explain import explain_conjuncts  # noqa: PLC0415
 
         return explain_conjuncts(query, self._source(view, asked))
@@ -119,7 +119,7 @@ class ConjunctRelease(Release):
     def _opened_view(self, which: str = "current") -> ReleaseRows:  # noqa: ARG002
         return open_rows([], self.schema)  # there are no rows: only the domain can be asked
 
-    def _source(self, view: ReleaseRows, asked: Asked) -> ConjunctSource:
+    def _source(self, view: ReleaseRows, asked: QueryOptions) -> ConjunctSource:
         domain = self._sums(view, asked.memory, exact=True)
         return ConjunctSource(view, domain, self.schema, self._tables)
 

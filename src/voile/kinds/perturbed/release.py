@@ -21,7 +21,7 @@ from voile.arrays import Floats
 from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError, spelled
 from voile.estimate import Answer
-from voile.kinds.asked import Asked
+from voile.kinds.asked import QueryOptions
 from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
 from voile.kinds.perturbed.manifest import (
     LocalManifest,
@@ -129,7 +129,7 @@ class LocalRelease(Release):
 
     # ------------------------------------------------------------------ counting from it
 
-    def _check_asked(self, asked: Asked) -> None:
+    def _check_asked(self, asked: QueryOptions) -> None:
         if asked.refine:
             raise UsageError(
                 "a table perturbed row by row is not refined",
@@ -137,17 +137,17 @@ class LocalRelease(Release):
             )
         checked_method(asked.method)
 
-    def _answer(self, query: Query, view: ReleaseRows, asked: Asked) -> Answer:
+    def _answer(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Answer:
         return answer_local(
             query, self._source(view, asked), asked.confidence, simultaneous=asked.simultaneous
         )
 
-    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> Explanation:
+    def _explain(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Explanation:
         from voile.answering.local.explain import explain_local  # noqa: PLC0415
 
         return explain_local(query, self._source(view, asked))
 
-    def _source(self, view: ReleaseRows, asked: Asked) -> LocalSource:
+    def _source(self, view: ReleaseRows, asked: QueryOptions) -> LocalSource:
         mechanism = self.mechanism
         joint = mechanism.retention if isinstance(mechanism, WholeRows) else None
         return LocalSource(

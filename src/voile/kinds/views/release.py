@@ -26,7 +26,7 @@ from voile.engines.encode import codes as codes_of
 from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, Bound
-from voile.kinds.asked import Asked
+from voile.kinds.asked import QueryOptions
 from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
 from voile.kinds.manifest import MANIFEST, Manifest
 from voile.kinds.parquet import tuples
@@ -154,14 +154,14 @@ class ViewRelease(Release):
         rows = tuples(self.schema, self.mechanism.above_cap)
         return rows.append_column(SCORE, pa.array(score)).append_column(SPREAD, pa.array(spread))
 
-    def _check_asked(self, asked: Asked) -> None:
+    def _check_asked(self, asked: QueryOptions) -> None:
         if asked.method is not None:
             raise UsageError(
                 f"method {asked.method!r} is for rows that were perturbed one by one",
                 hint="leave it out: a view has one estimator",
             )
 
-    def _answer(self, query: Query, view: ReleaseRows, asked: Asked) -> Answer:
+    def _answer(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Answer:
         bound = self._bound(max(1e-12, round(1 - asked.confidence, 12)))
         source = self._source(view, asked, bound)
         if asked.refine:
@@ -172,7 +172,7 @@ class ViewRelease(Release):
         found = answer(query, source, asked.confidence, simultaneous=asked.simultaneous)
         return replace(found, notes=(*found.notes, self.histories.note(name)))
 
-    def _explain(self, query: Query, view: ReleaseRows, asked: Asked) -> Explanation:
+    def _explain(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Explanation:
         source = self._source(view, asked)
         if self.histories is None:
             return explain(query, source, self._estimator)
@@ -233,7 +233,9 @@ class ViewRelease(Release):
             self._refining = refining.model(self.refine(), self.schema)
         return self._refining
 
-    def _source(self, view: ReleaseRows, asked: Asked, bound: Bound | None = None) -> ViewSource:
+    def _source(
+        self, view: ReleaseRows, asked: QueryOptions, bound: Bound | None = None
+    ) -> ViewSource:
         return ViewSource(
             engine=view,
             domain=self._sums(view, asked.memory, exact=asked.exact),
