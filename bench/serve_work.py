@@ -22,8 +22,8 @@ from concurrent.futures import ThreadPoolExecutor
 import duckdb
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
-from voile.web.server import Address, bound
-from voile.web.server import Server, settings
+from voile.web.limits import Rate
+from voile.web.server import Address, WebOptions, listening, run_server, url_of
 
 table = duckdb.connect(sys.argv[1], read_only=True)
 app = FastAPI()
@@ -42,10 +42,10 @@ async def query(request: Request):
     found = await asyncio.get_running_loop().run_in_executor(threads, count, asked["sql"])
     return JSONResponse({"answer": found})
 
-with bound(Address("127.0.0.1", 0), public=False) as listener:
-    url = Address(*listener.getsockname()[:2]).to_url()
-    ready = lambda: print(json.dumps({"url": url}), flush=True)
-    asyncio.run(Server(settings(app, None), ready).serve(sockets=[listener]))
+options = WebOptions(Address("127.0.0.1", 0), Rate(1e6, 10**6))
+with listening(options) as listener:
+    ready = lambda: print(json.dumps({"url": url_of(listener, options)}), flush=True)
+    run_server(app, options, listener, ready)
 """
 """A count service without privacy: the same SQL on the same rows, behind the same web server."""
 

@@ -137,6 +137,7 @@ class Answer:
 
 
 def flattened(row: dict[str, Any]) -> dict[str, Any]:
+    """A row with plain columns: NAME, NAME_stderr, NAME_low, NAME_high."""
     flat: dict[str, Any] = {}
     for name, value in row.items():
         if not isinstance(value, Estimate):

@@ -47,6 +47,7 @@ def shown(value: Any) -> str:
 
 
 def jsonable(value: Any) -> Any:
+    """A group's key as JSON has it."""
     if isinstance(value, dt.date | dt.datetime | dt.time):
         return value.isoformat()
     if isinstance(value, float):

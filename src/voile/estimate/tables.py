@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 def table_of(answer: Answer) -> Table:
+    """The answer as a table: upright for one row of estimates, else a line for each group."""
     grouped = any(not isinstance(v, Estimate) for row in answer.rows for v in row.values())
     if not grouped and len(answer.rows) == 1:
         return upright(answer)
@@ -51,6 +52,7 @@ def headings_of(answer: Answer) -> list[str]:
 
 
 def cells(value: Any) -> tuple[str, ...]:
+    """A key, or an estimate's value, error, interval and certain bounds, as texts."""
     if not isinstance(value, Estimate):
         return (escape(shown(value)),)
     found = [value.value, value.stderr, *value.interval(), *(value.certain or ())]
@@ -60,6 +62,7 @@ def cells(value: Any) -> tuple[str, ...]:
 
 
 def stacked(parts: tuple[str, ...]) -> str:
+    """The parts of an estimate in one cell, its interval below."""
     if len(parts) == 1:
         return parts[0]
     value, stderr, interval, *certain = parts

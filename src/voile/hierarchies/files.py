@@ -65,6 +65,7 @@ def rows_of(text: str) -> list[list[str]]:
 
 
 def split_rows(text: str, separator: str) -> list[list[str]]:
+    """The rows of a CSV text with this separator."""
     try:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=False)
         return [row for row in reader if row]
@@ -125,6 +126,7 @@ def mapped(groups: Any) -> Hierarchy:
 
 
 def is_group(item: object) -> bool:
+    """Whether an item of a mapping holds others."""
     return isinstance(item, Mapping | list | tuple)
 
 

@@ -59,6 +59,7 @@ def points_of(attribute: Attribute) -> NumberPoints:
 
 
 def decimal_points(attribute: Attribute, values: Sequence[Decimal]) -> NumberPoints:
+    """Decimals as whole numbers of their finest unit."""
     digits = max(0, *(-int(v.normalize().as_tuple().exponent) for v in values))
     scaled = [int(value.scaleb(digits)) for value in values]
     if max(map(abs, scaled)) >= LARGEST:
@@ -188,6 +189,7 @@ def equal_depth(
 
 
 def check_ranges(number: int, fanout: int) -> None:
+    """Refuse numbers of ranges, and fanouts, that make no hierarchy."""
     if number < 1:
         raise UsageError(f"{number} ranges are none", hint="--equal-width 8")
     if fanout < 2:
@@ -220,6 +222,7 @@ def joined(attribute: Attribute, groups: Numbers, fanout: int, *, derived: bool 
 
 
 def growing_ranges(attribute: Attribute, groups: Numbers, fanout: int) -> Iterator[LevelPartition]:
+    """The groups, then `fanout` neighbours of them as one, until one is left."""
     _, numbers = renumbered(groups)
     while int(numbers.max()) > 0:
         yield LevelPartition(numbers, extents(attribute, numbers))
@@ -241,6 +244,7 @@ def extents(attribute: Attribute, numbers: Numbers) -> list[str]:
 
 
 def extent_words(attribute: Attribute, low: str, high: str, *, negative: bool) -> str:
+    """A range by its least and its largest value, as its kind is written."""
     if low == high:
         return low
     if attribute.kind == "numeric":
@@ -264,6 +268,7 @@ def calendar(attribute: Attribute) -> Levels:
 
 
 def days_of(attribute: Attribute) -> npt.NDArray[np.datetime64]:
+    """The days of a date attribute, in the order of their codes."""
     if attribute.kind != "date":
         raise UsageError(
             f"{attribute.name!r} is of kind {attribute.kind}, not date",
@@ -285,6 +290,7 @@ def by_months(months: npt.NDArray[np.int64], length: int) -> LevelPartition:
 
 
 def span_words(group: int, length: int) -> str:
+    """A month, a quarter or a year in words."""
     year, place = divmod(group * length, 12)
     year += 1970
     if length == 12:

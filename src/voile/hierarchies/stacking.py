@@ -151,6 +151,7 @@ def texts_of(attribute: Attribute) -> Texts:
 
 
 def longest(texts: Texts) -> int:
+    """The number of characters of the longest text."""
     return int(np.strings.str_len(texts).max())
 
 

@@ -80,6 +80,7 @@ def losses_of_joining(counts: Floats, one: int) -> Floats:
 
 
 def plogp(numbers: Floats) -> Floats:
+    """x·ln x, 0 at 0."""
     return numbers * np.log(np.where(numbers > 0, numbers, 1.0))
 
 

@@ -222,7 +222,7 @@ class AlphaBeta:
     def deviation(
         self, view: Floats, domain: Floats, spread: Floats, largest: Floats, miss: float
     ) -> Floats:
-        """How far it may be off, but for a chance of `miss`; Σ w² over the view and the domain."""
+        """What its error exceeds with probability at most `miss`; Σ w² over view and domain."""
         return self.coins.deviation(view, domain, spread, largest, miss) / self.excess
 
     def domain_share(self, error: Floats) -> Floats:

@@ -53,7 +53,7 @@ class CoinMoments:
     def deviation(
         self, view: Floats, domain: Floats, spread: Floats, largest: Floats, miss: float
     ) -> Floats:
-        """|T − E T| is at most this, but for a chance of `miss`.
+        """|T − E T| is more than this with probability at most `miss`.
 
         `view`, `domain` and `spread` are sums of squared weights over the view and the domain,
         the last with each tuple weighted by the variance of its noise, where that differs.
@@ -89,6 +89,7 @@ class CoinMoments:
 
 
 def bernstein_bound(variance: Floats, scale: Floats, log: float) -> Floats:
+    """Bernstein's bound: √(2·L·V) + c·M·L."""
     found: Floats = np.sqrt(2 * log * variance) + scale * log
     return found
 

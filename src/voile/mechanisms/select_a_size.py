@@ -144,6 +144,7 @@ class SelectASize:
 
 
 def check_insert(insert: Chance) -> None:
+    """Refuse a chance to insert that is none."""
     if not 0 <= insert < 1:
         raise UsageError(
             f"items are inserted with chance {float(insert):g}",

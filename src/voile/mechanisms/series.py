@@ -234,7 +234,7 @@ class SeriesCoins(CoinMoments):
     def deviation(
         self, view: Floats, domain: Floats, spread: Floats, largest: Floats, miss: float
     ) -> Floats:
-        """|estimate − Σ_I w| is at most this, but for a chance of `miss`."""
+        """|estimate − Σ_I w| is more than this with probability at most `miss`."""
         spent = SPENT_ON_VARIANCE * miss
         least, most = self._members(view, domain, spread, largest, math.log(2 / spent))
         square = largest**2

@@ -231,6 +231,7 @@ def exact(chance: float | Fraction) -> Fraction:
 
 
 def pieces(count: int) -> Iterator[slice]:
+    """Slices of so many rows, each small enough for the cache."""
     return (slice(start, min(start + PIECE, count)) for start in range(0, count, PIECE))
 
 

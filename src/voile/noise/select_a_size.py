@@ -60,6 +60,7 @@ def drawn_chances(chances: Sequence[Fraction], many: int) -> tuple[Fraction, ...
 
 
 def last_possible(chances: Sequence[Fraction]) -> int:
+    """The largest number of kept items that has a chance."""
     return max(j for j, chance in enumerate(chances) if chance)
 
 

@@ -290,6 +290,7 @@ class LikelihoodRatio:
 
 
 def log(x: Fraction) -> float:
+    """ln of a fraction of any size."""
     # Fractions here can be far outside the range of floats.
     return math.log(x.numerator) - math.log(x.denominator)
 

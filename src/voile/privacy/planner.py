@@ -71,6 +71,7 @@ def plan(
 
 
 def check_retention(promise: DGamma, retention: float, largest: float) -> None:
+    """Refuse a retention that the promise does not allow, and say which it does."""
     if not 0 < retention <= 1:
         raise UsageError(f"retention {retention} must lie in (0, 1]", hint="the paper's is 0.5")
     if retention > largest:
@@ -174,6 +175,7 @@ def round_up(x: Fraction) -> float:
 
 
 def round_down(x: Fraction) -> float:
+    """The largest float not above x."""
     near = float(x)
     return near if Fraction(near) <= x else math.nextafter(near, -math.inf)
 
@@ -213,7 +215,7 @@ class ShapedPlan:
 
 
 def plan_shaped(
-    wished: DGamma,
+    wanted: DGamma,
     expected: float,
     prior: Product,
     sizes: Sequence[int],
@@ -223,7 +225,7 @@ def plan_shaped(
 ) -> ShapedPlan:
     """The noise that protects beliefs K·s(t), and floor_share·d everywhere.
 
-    `expected` is K = k·n, the number of records that such beliefs add up to; `wished` has
+    `expected` is K = k·n, the number of records that such beliefs add up to; `wanted` has
     d = k·n/m, their average.
     """
     if not 0 < floor_share <= 1:
@@ -232,19 +234,19 @@ def plan_shaped(
             hint="without an even part, records that the prior takes for impossible would stand "
             "out; 0.1 if not given",
         )
-    largest = largest_retention(wished, "multiset")
+    largest = largest_retention(wanted, "multiset")
     if retention is not None:
-        check_retention(wished, retention, largest)
-    a = best_retention(wished, "multiset", largest) if retention is None else retention
+        check_retention(wanted, retention, largest)
+    a = best_retention(wanted, "multiset", largest) if retention is None else retention
     share = FIRST_SHARE
     while True:
-        belief = share * most_protected(wished, a)
-        cap = SAFETY * needed(wished, a, belief)
+        belief = share * most_protected(wanted, a)
+        cap = SAFETY * needed(wanted, a, belief)
         strength = expected * cap / belief
         if prior.above(sizes, cap / strength, MOST_LISTED) is not None:
             break
         share = (1 + share) / 2  # a higher cap has fewer tuples above it
-    return ShapedPlan(a, SAFETY * needed(wished, a, floor_share * wished.prior), strength, cap)
+    return ShapedPlan(a, SAFETY * needed(wanted, a, floor_share * wanted.prior), strength, cap)
 
 
 def needed(promise: DGamma, retention: float, belief: float) -> float:
@@ -259,16 +261,16 @@ def most_protected(promise: DGamma, retention: float) -> float:
     return odds / (1 + odds)
 
 
-def promise_everywhere(wished: DGamma, ratio: LikelihoodRatio) -> DGamma:
+def promise_everywhere(wanted: DGamma, ratio: LikelihoodRatio) -> DGamma:
     """What holds for every tuple, also for those that the prior takes for impossible.
 
-    No more than was wished for: the retention was chosen for that.
+    No more than was asked for: the retention was chosen for that.
     """
     assert ratio.high is not None  # noqa: S101  (there is noise everywhere)
-    high = ratio.high / ratio.low if wished.adversary == "exclusive" else ratio.high
-    gamma = Fraction(wished.posterior)
+    high = ratio.high / ratio.low if wanted.adversary == "exclusive" else ratio.high
+    gamma = Fraction(wanted.posterior)
     protected = gamma / (gamma + (1 - gamma) * high * Fraction(SAFETY))
-    return replace(wished, prior=min(wished.prior, round_down(protected)))
+    return replace(wanted, prior=min(wanted.prior, round_down(protected)))
 
 
 def room_for(adversary: Adversary, retention: float) -> float:

@@ -170,6 +170,7 @@ def plan_series(
 
 
 def check_views(views: int) -> None:
+    """Refuse a number of views that no series can have."""
     if not FEWEST_VIEWS <= views <= MOST_VIEWS:
         raise UsageError(
             f"{spelled('views', views)} must be from {FEWEST_VIEWS} to {MOST_VIEWS}",

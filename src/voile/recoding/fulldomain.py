@@ -219,6 +219,7 @@ def full_domain(
 def check_arguments(
     units: Units, levels: Sequence[Levels], suppression: float, suppressed: str
 ) -> None:
+    """Refuse a share of suppressed rows, or levels, that cannot be."""
     if not 0 <= suppression < 1:
         raise UsageError(
             f"suppression {suppression:g} is no share of the rows",

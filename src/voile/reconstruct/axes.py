@@ -159,6 +159,7 @@ def condition_number(axes: Sequence[Transition], norm: float) -> float:
 
 
 def of_axis(axis: Transition, norm: float) -> float:
+    """The condition number of one axis."""
     if axis.is_public:
         return 1.0
     if isinstance(axis, Axis):

@@ -87,11 +87,13 @@ def directed(axis: Transition, way: Direction) -> Floats:
 
 
 def carry_dense(x: Floats, inner: int, matrix: Floats) -> None:
+    """Multiply the cells along one axis by a matrix, in place."""
     cells = x.reshape(-1, len(matrix), inner)
     np.copyto(cells, matrix @ cells)
 
 
 def carried(values: npt.ArrayLike, axes: Sequence[Transition], way: Direction) -> Floats:
+    """A copy of the values, carried along all axes."""
     x = tensor(values, axes)
     plan(axes, way).carry(x)
     return x

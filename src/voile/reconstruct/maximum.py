@@ -156,7 +156,7 @@ EVEN = 1e-3
 
 @dataclass(frozen=True)
 class Fit:
-    """The most likely true counts. `log_likelihood` is per row, and at most `gap` below the best.
+    """The maximum-likelihood counts. `log_likelihood` is per row, and at most `gap` below the best.
 
     A step is a passage there and back: what a step of EM costs.
     """
@@ -228,8 +228,9 @@ def maximum_likelihood(
 
 
 def not_reached(fit: Fit, gap: float) -> QueryError:
+    """The error of a fit that did not come near enough to the maximum."""
     return QueryError(
-        f"the most likely counts of {fit.counts.size:,} cells were not reached: after "
+        f"the maximum likelihood of {fit.counts.size:,} cells was not reached: after "
         f"{fit.steps:,} steps the log-likelihood per row may still be {fit.gap:.2g} too low, "
         f"and {gap:.2g} was asked for",
         hint="ask for a larger gap, for fewer columns at once, or for the inversion",
@@ -237,6 +238,7 @@ def not_reached(fit: Fit, gap: float) -> QueryError:
 
 
 def at(seen: SeenCounts, x: Floats) -> LikelihoodPoint:
+    """The point of these counts: what they let expect, and the slope there."""
     w = seen.expected(x)
     return LikelihoodPoint(x, w, seen.slope(w))
 
@@ -323,7 +325,7 @@ def uphill(seen: SeenCounts, point: LikelihoodPoint, step: NewtonStep) -> Likeli
 # ---------------------------------------------------------------------- EM stopped early
 # EM stopped where the seen counts are explained as well as the truth would explain them.
 #
-# The most likely counts explain noise too: over many small cells they are spiky, some far too
+# Maximum-likelihood counts explain noise too: over many small cells they are spiky, some far too
 # large and many 0. The truth does not fit what was seen perfectly. Given true counts x, cell v is
 # seen a sum of independent coins with mean w_v = (xA)_v and variance w_v − Σ_c x_c·A[c,v]², so that
 # Pearson's misfit Σ (y−w)²/w has the mean Σ_v (1 − Σ_c x_c·A[c,v]²/w_v). EM begins with the seen

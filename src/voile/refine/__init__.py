@@ -1,11 +1,10 @@
 """Refinement: better counts from the same view, by a model of the table fitted to it.
 
-kernels, rows    rows of a view packed for speed, and the compiled loops over them
-mixture, em      a mixture of product distributions, fitted by EM through the known noise
-choice           how many components, by rows held out
-probes, examine  the error of a fit, by halves of the view that examine each other
-error            combining the model's count with the plain one
-fit, storage     all of it, and its file beside the release
+mixture      a mixture of product distributions; its count combined with the plain one
+em, kernels  rows of a view packed for speed, and EM through the known noise over them
+examine      the error of a fit, by halves of the view that examine each other
+fit          how many components, by rows held out; the whole refinement
+storage      its file beside the release
 """
 
 from voile.refine.fit import Refinement, refine

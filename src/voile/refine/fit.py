@@ -174,6 +174,7 @@ def paired(new: Floats, old: Floats) -> tuple[float, float]:
 
 
 def mean(values: Floats) -> float:
+    """The mean; 0 of nothing."""
     return float(values.mean()) if len(values) else 0.0
 
 

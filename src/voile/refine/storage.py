@@ -125,4 +125,5 @@ def named(refinement: Refinement) -> list[tuple[str, Mixture]]:
 
 
 def broken(path: Path, reason: str) -> ReleaseError:
+    """The error of a refinement file that cannot be read."""
     return ReleaseError(f"{path.name} is not a refinement that can be read: {reason}", hint=HINT)

@@ -17,8 +17,9 @@ from scipy import stats
 
 from voile.arrays import Floats
 from voile.errors import TableError, VoileError
-from voile.estimate import checked_confidence, finite, number
+from voile.estimate import checked_confidence, number
 from voile.noise.keyed import members, row_hashes
+from voile.records import Record
 from voile.remote.implication import (
     BilinearForm,
     CovarianceEstimate,
@@ -43,20 +44,19 @@ from voile.remote.plan import (
 
 
 @dataclass(frozen=True)
-class ConditionShare:
+class ConditionShare(Record):
     """How frequent one side's condition is."""
+
+    json_keys = ("server", "sql", "share=value", "stderr")
 
     server: str
     sql: str
     value: float
     stderr: float
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"server": self.server, "sql": self.sql, "share": self.value, "stderr": self.stderr}
-
 
 @dataclass(frozen=True)
-class Implication:
+class Implication(Record):
     """Δ = Pr[then | given] − Pr[then]."""
 
     given: str
@@ -66,23 +66,14 @@ class Implication:
     low: float
     high: float
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "given": self.given, "then": self.then, "delta": finite(self.delta),
-            "stderr": finite(self.stderr), "low": finite(self.low), "high": finite(self.high),
-        }  # fmt: skip
-
 
 @dataclass(frozen=True)
-class BudgetUse:
+class BudgetUse(Record):
     """What one server was asked, what it charged, and what is left."""
 
     asked: int
     charged: int
     remaining: int
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"asked": self.asked, "charged": self.charged, "remaining": self.remaining}
 
 
 @dataclass(frozen=True)
@@ -132,8 +123,13 @@ class MiningResult:
 
 
 @dataclass(frozen=True)
-class TesterResult:
+class TesterResult(Record):
     """What the slides' tester found, and how likely it was to find anything."""
+
+    json_keys = (
+        "expression", "bias", "acceptance", "tried", "accepted", "delta", "stderr", "threshold",
+        "above", "shares", "queries=spent", "rows", "seed", "notes",
+    )  # fmt: skip
 
     expression: str
     bias: float
@@ -152,16 +148,6 @@ class TesterResult:
     rows: int
     seed: str
     notes: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "expression": self.expression, "bias": self.bias, "acceptance": self.acceptance,
-            "tried": self.tried, "accepted": self.accepted, "delta": self.delta,
-            "stderr": self.stderr, "threshold": self.threshold, "above": self.above,
-            "shares": [one.to_dict() for one in self.shares],
-            "queries": {name: one.to_dict() for name, one in self.spent.items()},
-            "rows": self.rows, "seed": self.seed, "notes": list(self.notes),
-        }  # fmt: skip
 
 
 # ---------------------------------------------------------------------- across

@@ -11,12 +11,17 @@ from typing import Any
 
 from voile.errors import QueryError, UsageError
 from voile.estimate import Answer, Estimate, checked_confidence
+from voile.records import Record
 from voile.remote.connection import Connections, ServerAddress, ServerError, plain
 
 
 @dataclass(frozen=True)
-class Cost:
+class Cost(Record):
     """What a question would cost, before it is asked."""
+
+    json_keys = (
+        "cost", "remaining", "new", "known", "affordable", "groups", "stderr", "notes",
+    )  # fmt: skip
 
     cost: int
     """How many answers the server would have to give that it has not given yet."""
@@ -32,13 +37,6 @@ class Cost:
     @property
     def affordable(self) -> bool:
         return self.cost <= self.remaining
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "cost": self.cost, "remaining": self.remaining, "new": self.new, "known": self.known,
-            "affordable": self.affordable, "groups": self.groups, "stderr": dict(self.stderr),
-            "notes": list(self.notes),
-        }  # fmt: skip
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Cost:

@@ -93,8 +93,8 @@ def hide(sql: str, message: str) -> str:
     return SAID.sub(hidden, message.partition("\n")[0])
 
 
-# ---------------------------------------------------------------------- desk
-# The desk where questions come in: who may ask what how often, and what goes into the log.
+# ---------------------------------------------------------------------- callers
+# Who may ask what how often, and what goes into the log.
 #
 # Plain work of one thread, without HTTP: `app` calls it from a pool of threads. Whatever is
 # refused is refused by what was sent, by whom, and by the budget alone: no row is looked at.

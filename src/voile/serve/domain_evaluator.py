@@ -6,18 +6,22 @@ refused whatever the rows are.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import threading
 import time
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
+from sqlglot import exp
 
 from voile.answering.source import LARGEST
 from voile.answering.totals import ListedGroups, hashable, listing, possible
@@ -26,13 +30,140 @@ from voile.engines import open_domain
 from voile.engines.lookups import Lookup, Tree
 from voile.errors import QueryError
 from voile.query.domain import DomainSums, GroupedSum
-from voile.query.predicate import Atom, Expression, Predicate, Term, wording
+from voile.query.language import PADDING
+from voile.query.predicate import And, Atom, Expression, Or, Predicate, Term, wording
 from voile.query.query import Query
 from voile.query.rows import RowSums
 from voile.query.text import refusal
-from voile.schema import Schema
-from voile.serve.canonical import Truth, simplified
-from voile.serve.lengths import check_lengths
+from voile.schema import Attribute, Schema, Values
+
+Truth = npt.NDArray[np.bool_]
+Truths = Callable[[Atom], Truth]
+TRUE, FALSE = "true", "false"
+
+
+def digest(value: Any) -> str:
+    """SHA-256, in hex, of canonical JSON."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def simplified(predicate: Predicate, truth: Truths) -> Tree:
+    """Conditions on the same columns become one; And in And and Or in Or are flat."""
+    if isinstance(predicate, Atom):
+        return Lookup(predicate.attributes, truth(predicate))
+    kind = And if isinstance(predicate, And) else Or
+    join = np.logical_and if kind is And else np.logical_or
+    known: dict[tuple[str, ...], Truth] = {}
+    parts: list[Tree] = []
+    for part in flat(kind, [simplified(p, truth) for p in predicate.parts]):
+        if isinstance(part, And | Or):
+            parts.append(part)
+        elif part.attributes in known:
+            known[part.attributes] = join(known[part.attributes], part.table)
+        else:
+            known[part.attributes] = part.table
+    parts += [Lookup(names, found) for names, found in known.items()]
+    return parts[0] if len(parts) == 1 else kind(tuple(parts))
+
+
+def flat(kind: type[And[Any] | Or[Any]], parts: Iterable[Tree]) -> Iterable[Tree]:
+    for part in parts:
+        if isinstance(part, kind):
+            yield from part.parts
+        else:
+            yield part
+
+
+def canonical_form(tree: Tree | None) -> Any:
+    """A condition as what it is true of, in one order: JSON that equal conditions share."""
+    if tree is None:
+        return TRUE
+    if isinstance(tree, Lookup):
+        return canonical_lookup(tree)
+    word, neutral, decisive = ("and", TRUE, FALSE) if isinstance(tree, And) else ("or", FALSE, TRUE)
+    inner = {json.dumps(one, ensure_ascii=False): one for one in map(canonical_form, tree.parts)}
+    listed = [value for _, value in sorted(inner.items()) if value != neutral]
+    if decisive in listed:
+        return decisive
+    if len(listed) < 2:
+        return listed[0] if listed else neutral
+    return {word: listed}
+
+
+def canonical_lookup(lookup: Lookup) -> Any:
+    if lookup.table.all():
+        return TRUE
+    if not lookup.table.any():
+        return FALSE
+    shown = hashlib.sha256(np.packbits(lookup.table).tobytes()).hexdigest()
+    return [*lookup.attributes, shown]
+
+
+def meaning_of_values(
+    values: Iterable[Expression], numbers: Iterable[npt.NDArray[np.float64]]
+) -> list[Any]:
+    """What is summed, as numbers on each tuple of its columns' domain."""
+    found = []
+    for value, number in zip(values, numbers, strict=True):
+        shown = np.ascontiguousarray(number + 0.0)  # one zero of two
+        found.append([*value.attributes, hashlib.sha256(shown.tobytes()).hexdigest()])
+    return sorted(found)
+
+
+# ---------------------------------------------------------------------- lengths
+# How long texts can get while a question is tried: some functions make long ones of short ones.
+#
+# A bound from the expression alone, so that nobody can fill the server's memory with a question.
+
+
+MOST = 10_000
+"""Characters of any text on the way."""
+SHORT = 64
+"""What numbers and dates are at most, as texts."""
+Replacing = exp.Replace | exp.RegexpReplace | exp.Translate
+GROWING = Replacing | exp.Pad | exp.TimeToStr
+"""Without these texts are only put side by side, and a question is short."""
+
+
+def check_lengths(query: Query, parts: Iterable[Atom | Expression], schema: Schema) -> None:
+    """Refuse an expression that might make a text of more than MOST characters."""
+    for part in parts:
+        growing = any(isinstance(node, GROWING) for node in part.node.walk())
+        if growing and longest(part.node, schema) > MOST:
+            raise too_long(query, part)
+
+
+def too_long(query: Query, part: Atom | Expression) -> QueryError:
+    return refusal(query.sql, f"{wording(part)} may make a text of more than {MOST:,} characters",
+                   part.start, "pad to less, and replace by shorter texts")  # fmt: skip
+
+
+def longest(node: exp.Expr, schema: Schema) -> int:
+    """The most characters of any text inside; grows like the texts do."""
+    if isinstance(node, exp.Literal):
+        return len(str(node.this))
+    if isinstance(node, exp.Column):
+        return column_length(schema[node.name]) if node.name in schema.names else SHORT
+    inner = [longest(child, schema) for child in node.iter_expressions()]
+    if isinstance(node, exp.Pad):
+        return max(PADDING, *inner)
+    if isinstance(node, Replacing):
+        own, *others = inner
+        return (own + 1) * max(1, *others)
+    if isinstance(node, exp.TimeToStr):
+        return SHORT * max(1, *inner)
+    return sum(inner) + SHORT
+
+
+def column_length(attribute: Attribute) -> int:
+    if attribute.kind == "categorical" and isinstance(attribute.domain, Values):
+        return max((len(str(value)) for value in attribute.domain.values), default=0)
+    return SHORT
+
+
+# ---------------------------------------------------------------------- domain evaluator
+
 
 MOST_GROUPS = 10_000
 MOST_TUPLES = 2**22

@@ -27,6 +27,7 @@ from voile.estimate import Answer, checked_confidence
 from voile.noise.whole import draw
 from voile.privacy.interactive.laws import NoiseLaw
 from voile.privacy.interactive.promise import account
+from voile.records import Record
 from voile.serve.ledger.base import Entry, ExhaustedError, Kept, Ledger
 from voile.serve.question import Question, QuestionReader, QuestionTotal
 from voile.serve.setting import Setting
@@ -43,8 +44,12 @@ class PrivateRows(Protocol):
 
 
 @dataclass(frozen=True)
-class QuestionCost:
+class QuestionCost(Record):
     """What a question would cost, known before it is asked."""
+
+    json_keys = (
+        "cost=new", "remaining=left", "new", "known", "affordable", "groups", "stderr", "notes",
+    )  # fmt: skip
 
     new: int
     """Totals that would be charged."""
@@ -57,12 +62,10 @@ class QuestionCost:
     groups: int
     notes: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "cost": self.new, "remaining": self.left, "new": self.new, "known": self.known,
-            "affordable": self.new <= self.left, "groups": self.groups, "stderr": self.stderr,
-            "notes": list(self.notes),
-        }  # fmt: skip
+    @property
+    def affordable(self) -> bool:
+        """Whether the budget suffices."""
+        return self.new <= self.left
 
 
 @dataclass(frozen=True)

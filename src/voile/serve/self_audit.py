@@ -26,6 +26,7 @@ from voile.evaluate.reconstruction.fitting import distance_squared
 from voile.evaluate.reconstruction.server import read_ids
 from voile.noise.keyed import Hashes, members, row_hashes
 from voile.query.rows import RowSums
+from voile.records import Record
 from voile.serve.distances import DomainParts, KindGroup, QuestionKind, compared, farthest, lots
 from voile.serve.ledger import open_ledger
 from voile.serve.ledger.base import Kept, Ledger
@@ -51,8 +52,10 @@ class LedgerAnswer:
 
 
 @dataclass(frozen=True)
-class AnswerResiduals:
+class AnswerResiduals(Record):
     """What answers leave over, in squares of their standard deviations."""
+
+    json_keys = ("squares", "freedom", "too_large", "too_small")
 
     squares: float = 0.0
     freedom: int = 0
@@ -69,12 +72,6 @@ class AnswerResiduals:
 
     def __add__(self, other: AnswerResiduals) -> AnswerResiduals:
         return AnswerResiduals(self.squares + other.squares, self.freedom + other.freedom)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "squares": self.squares, "freedom": self.freedom,
-            "too_large": self.too_large, "too_small": self.too_small,
-        }  # fmt: skip
 
 
 def residuals(
@@ -200,8 +197,10 @@ class AuditSubject(Protocol):
 
 
 @dataclass(frozen=True)
-class ExposureBound:
+class ExposureBound(Record):
     """How far two tuples of one person are told apart, and what follows."""
+
+    json_keys = ("distance_squared=squared", "rise", "rise_adaptive", "passed")
 
     squared: float
     delta: float
@@ -231,12 +230,6 @@ class ExposureBound:
         if self.normal:
             return float(ndtr(short))
         return math.exp(-(short**2) / 2) if short < 0 else 1.0
-
-    def to_dict(self) -> dict[str, float]:
-        return {
-            "distance_squared": self.squared, "rise": self.rise,
-            "rise_adaptive": self.rise_adaptive, "passed": self.passed,
-        }  # fmt: skip
 
 
 def rise_adaptive(squared: float, eta: float, planned: float) -> float:

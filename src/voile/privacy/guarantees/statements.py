@@ -176,6 +176,7 @@ def statements(
 
 
 def void(statement: Statement) -> Statement:
+    """The same statement of a simulated release: it does not hold."""
     return Statement(
         statement.data, statement.adversary, statement.against, statement.theorem,
         statement.explain, holds=False, condition=SIMULATED, bounds=statement.bounds,
@@ -271,6 +272,7 @@ def _no_breach(
 def stated(
     guarantee: Guarantee, bounds: RatioBounds, theorem: str, condition: str = ""
 ) -> Statement:
+    """A guarantee as a statement, with what it demands of the likelihood ratio."""
     against = guarantee.against
     if condition.startswith(VIEW_ALONE):  # who knows all others would use the rest as well
         against = against.removesuffix(", even one who knows all others")
@@ -361,4 +363,5 @@ def _refused(promise: DGamma, ratio: LikelihoodRatio, told: Disclosures) -> Iter
 def not_kept(
     data: dict[str, Any], adversary: str, against: str, theorem: str, explain: str
 ) -> Statement:
+    """A statement about what a release does not promise."""
     return Statement(data, adversary, against, theorem, explain, holds=False)

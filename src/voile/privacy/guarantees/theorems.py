@@ -98,6 +98,7 @@ def log_up(ratio: Fraction) -> float:
 
 
 def twice(x: float) -> float:
+    """Twice a logarithm of a ratio, if that can be stated."""
     return within_reason(2 * x)
 
 
@@ -263,6 +264,7 @@ def add_remove_to_swap(source: Dp, _: Wanted) -> Dp:
 
 
 def breach_within(ratio: Fraction, rho1: float, about: About) -> Breach:
+    """No breach beyond what this ratio makes of ρ₁."""
     rho2 = below_one(belief_after(rho1, ratio), "ρ₂", "choose a smaller rho1")
     return Breach(rho1, rho2, about)
 
@@ -306,6 +308,7 @@ def breach_to_amplification(source: Breach, _: Wanted) -> Amplification:
 
 
 def amplifying(ratio: Fraction) -> Amplification:
+    """γ of a ratio, rounded up, if it can be stated."""
     if ratio > 10**300:
         raise NothingFollows("γ would be above 10³⁰⁰, which promises nothing")
     return Amplification(round_up(ratio))

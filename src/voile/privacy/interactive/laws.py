@@ -139,6 +139,7 @@ def noise_law(kind: str, variance: float, change: Change | None = None) -> Noise
 
 
 def checked_kind(kind: str) -> Kind:
+    """The kind of noise, refused if it is not known."""
     if kind not in KINDS:
         raise UsageError(f"there is no noise {kind!r}", hint=did_you_mean(kind, list(KINDS)))
     return kind  # type: ignore[return-value]

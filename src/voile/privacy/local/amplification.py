@@ -271,14 +271,14 @@ def joint_retention(breach: SBreach, columns: int, mass: Chance | None = None) -
     By Theorem 5 with every S_i of the replacing mass `mass`, or for products of any masses. Other
     sets may be breached: `row_retention` is for these.
     """
-    wished = Breach(breach.rho1, breach.rho2)
+    wanted = Breach(breach.rho1, breach.rho2)
 
     def keeps(retention: float) -> bool:
         alike = [retention] * columns
         bound = (
-            least_relative_prior(alike, wished)
+            least_relative_prior(alike, wanted)
             if mass is None
-            else joint_bound(alike, [mass] * columns, wished)
+            else joint_bound(alike, [mass] * columns, wanted)
         )
         return bound is None or bound >= Fraction(breach.s)
 
@@ -286,6 +286,7 @@ def joint_retention(breach: SBreach, columns: int, mass: Chance | None = None) -
 
 
 def exact(numbers: Sequence[Chance]) -> list[Fraction]:
+    """Chances as the fractions they are."""
     return [Fraction(number) for number in numbers]
 
 

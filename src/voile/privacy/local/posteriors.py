@@ -128,6 +128,7 @@ def along(mass: Any, axis: int, axes: int) -> Any:
 
 
 def check_shapes(prior: Any, masses: Sequence[Any], retentions: Sequence[Any]) -> None:
+    """Refuse distributions and retentions that do not fit the axes of the prior."""
     if [len(mass) for mass in masses] != list(prior.shape) or len(retentions) != prior.ndim:
         raise UsageError(
             f"a prior of shape {prior.shape} does not fit masses of "

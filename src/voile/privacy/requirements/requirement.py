@@ -268,6 +268,7 @@ def class_statements(
 
 
 def in_words(requirement: Requirement, *, bucketized: bool) -> str:
+    """What a requirement says of every class, for `voile guarantees`."""
     if isinstance(requirement, K) and bucketized:
         return (
             f"Every class has at least {requirement.k} rows. Their quasi-identifiers are shown as "

@@ -130,23 +130,24 @@ def check_group(run: Run, name: str) -> None:
         )
 
 
-def issue_token(run: Run, wish: TokenOptions, made: TokenSecret, now: float) -> Identity:
-    if wish.group is not None:
-        check_group(run, wish.group)
+def issue_token(run: Run, options: TokenOptions, made: TokenSecret, now: float) -> Identity:
+    if options.group is not None:
+        check_group(run, options.group)
     run(
         "INSERT INTO analysts (name, group_name, queries) VALUES (?, ?, ?) "
         "ON CONFLICT (name) DO UPDATE SET "
         "group_name = coalesce(excluded.group_name, analysts.group_name), "
         "queries = coalesce(excluded.queries, analysts.queries)",
-        wish.analyst, wish.group, wish.queries,
+        options.analyst, options.group, options.queries,
     )  # fmt: skip
-    expires = None if wish.seconds is None else now + wish.seconds
+    expires = None if options.seconds is None else now + options.seconds
     run(
         "INSERT INTO tokens (id, analyst, digest, role, scopes, created, expires) "
         "VALUES (?, ?, ?, ?, ?, ?, ?)",
-        made.id, wish.analyst, made.digest, wish.role, " ".join(sorted(wish.scopes)), now, expires,
+        made.id, options.analyst, made.digest, options.role, " ".join(sorted(options.scopes)), now,
+        expires,
     )  # fmt: skip
-    return Identity(made.id, wish.analyst, wish.role, wish.scopes, expires)
+    return Identity(made.id, options.analyst, options.role, options.scopes, expires)
 
 
 @dataclass(frozen=True)

@@ -192,12 +192,12 @@ class SqlLedger(Ledger):
         seconds: float | None = None,
         by: str = STEWARD,
     ) -> tuple[str, Identity]:
-        wish = TokenOptions.of(analyst, queries, group, role, scopes, seconds)
+        options = TokenOptions.of(analyst, queries, group, role, scopes, seconds)
         made = make_token()
 
         def job(run: Run) -> Identity:
             now = self._clock.now()
-            identity = issue_token(run, wish, made, now)
+            identity = issue_token(run, options, made, now)
             detail = {"analyst": analyst, "id": made.id, "role": role, "queries": queries}
             add_event(run, Event(now, by, "token", detail | {"group": group}))
             return identity
