@@ -10,7 +10,7 @@ import numpy as np
 
 import voile
 from voile.mining import ExactCounts, Limits, grow
-from voile.mining.assess import Rows
+from voile.mining.report import Rows
 from voile.schema import Attribute, Range, Schema, Values
 
 SCHEMA = Schema(

@@ -17,8 +17,7 @@ from tests.sampling import FALSE_ALARM
 from voile.cli import app
 from voile.errors import UsageError
 from voile.evaluate.audit.bounds import audit, certain_ratio, compare, least_chance
-from voile.evaluate.audit.method import MOST_DIGITS, audit_method, keys, publish_often
-from voile.evaluate.audit.subject import one_view
+from voile.evaluate.audit.method import MOST_DIGITS, audit_method, keys, one_view, publish_often
 from voile.mechanisms import AlphaBeta
 from voile.noise import Gaps, Key
 from voile.privacy import DGamma, LikelihoodRatio

@@ -16,7 +16,7 @@ from voile.evaluate.frontier.page import page
 from voile.evaluate.frontier.plane import AROUND, MARGIN, Plane
 from voile.evaluate.frontier.point import Point
 from voile.evaluate.frontier.portfolio import GRIDS, candidates, frontier_methods
-from voile.terminal.frontier import frontier_view
+from voile.terminal.evaluation import frontier_view
 
 
 def point(p_loss: float, u_loss: float, method: str = "mondrian", **asked: Any) -> Point:

@@ -13,8 +13,7 @@ import pytest
 
 from voile.engines.encode import ARROW
 from voile.errors import TableError, UsageError
-from voile.mining.binning import UNKNOWN, Binning, binning
-from voile.mining.wording import class_in_words
+from voile.mining.binning import UNKNOWN, Binning, binning, class_in_words
 from voile.schema import Attribute, Bins, Interval, Range, Values
 
 DAY = dt.date(2024, 2, 27)

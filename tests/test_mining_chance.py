@@ -15,12 +15,10 @@ from tests.perturbed import PerturbedCounts, perturbed
 from tests.sampling import proportion_at_least
 from voile.errors import UsageError
 from voile.mining import ExactCounts, Limits, grow
-from voile.mining.assess import Accuracy
 from voile.mining.binning import binning
-from voile.mining.chance import Fourfold, deviations, without_skew
 from voile.mining.growing import class_binning
-from voile.mining.growth_notes import growth_notes
-from voile.mining.node_counts import NodeCounts
+from voile.mining.report import Accuracy, growth_notes
+from voile.mining.splits import Fourfold, NodeCounts, deviations, without_skew
 from voile.mining.tree import Ended, Proof, Split
 from voile.reconstruct import Axis
 from voile.schema import Attribute, Range, Schema, Values

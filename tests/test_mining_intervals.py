@@ -17,9 +17,14 @@ from tests.sampling import proportion_at_least
 from voile.answering.local.axes import AxisNoise
 from voile.answering.local.joint import JointCounts, joint_counts
 from voile.mining import ExactCounts, RuleLimits, find_rules
-from voile.mining.associations import AssociationRule
-from voile.mining.intervals import bounded, quotients, ratios, shares
-from voile.mining.rules import possible_intervals
+from voile.mining.rules import (
+    AssociationRule,
+    bounded,
+    possible_intervals,
+    quotients,
+    ratios,
+    shares,
+)
 from voile.schema import Attribute, Schema, Values
 
 LOSS = 0.02

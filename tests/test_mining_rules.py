@@ -12,7 +12,7 @@ from tests.perturbed import perturbed
 from tests.sampling import proportion_at_least
 from voile.errors import UsageError
 from voile.mining import ExactCounts, RuleLimits, find_rules
-from voile.mining.associations import AssociationRule
+from voile.mining.rules import AssociationRule
 from voile.schema import Attribute, Range, Schema, Values
 
 SCHEMA = Schema(

@@ -17,7 +17,7 @@ from tests.perturbed import perturbed
 from voile.engines import connect
 from voile.errors import TableError, UsageError
 from voile.mining import ExactCounts, Limits, grow
-from voile.mining.assess import Rows, beside
+from voile.mining.report import Rows, beside
 from voile.mining.splits import best_cut, gain, gini
 from voile.mining.tree import Node, Tree
 from voile.schema import Attribute, Range, Schema, Values

@@ -21,8 +21,7 @@ from voile.cli import app
 from voile.errors import PromiseError, TableError, UsageError, VoileError
 from voile.evaluate.planning import local_plot
 from voile.evaluate.planning.local import plan_local
-from voile.evaluate.planning.local_choice import shortened
-from voile.evaluate.planning.local_error import (
+from voile.evaluate.planning.local_choice import (
     Condition,
     clients_needed,
     conjunction_variance,
@@ -33,6 +32,7 @@ from voile.evaluate.planning.local_error import (
     retention_needed,
     rows_by_hoeffding,
     rows_if_normal,
+    shortened,
     worst_joint_variance,
     worst_variance,
 )

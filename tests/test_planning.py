@@ -23,13 +23,14 @@ from voile.arrays import Floats
 from voile.cli import app
 from voile.errors import PromiseError, TableError, UsageError, VoileError
 from voile.evaluate.planning import foresight
-from voile.evaluate.planning.absolute_error import (
+from voile.evaluate.planning.expected import (
     EXACT_BELOW,
     MEAN_OF_ABSOLUTE,
+    Selections,
+    affordable_order,
     expected_errors,
     normal_errors,
 )
-from voile.evaluate.planning.expected import Selections, affordable_order
 from voile.evaluate.planning.foresight import plan_table
 from voile.evaluate.planning.strongest import Search, halved, round_off
 from voile.mechanisms import AlphaBeta
@@ -642,8 +643,8 @@ def test_what_a_steward_sees(people: str) -> None:
 
 def test_pictures(people: str, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
-    from voile.evaluate.planning import boundary_plot, plot
-    from voile.evaluate.planning.boundary import boundary_of
+    from voile.evaluate.planning import plot
+    from voile.evaluate.planning.boundary import boundary_of, write
 
     path = tmp_path / "plan.svg"
     sql = "select town, count(*), avg(age) from p group by town"
@@ -655,7 +656,7 @@ def test_pictures(people: str, tmp_path: Path) -> None:
     assert "requested: 50" in picture
     with pytest.raises(UsageError, match="exists already"):
         plot.write(found, path, overwrite=False)
-    boundary_plot.write(boundary_of(people), tmp_path / "boundary.html", overwrite=False)
+    write(boundary_of(people), tmp_path / "boundary.html", overwrite=False)
     page = (tmp_path / "boundary.html").read_text()
     assert "excluded: d ≥ γ" in page or "excluded: d \\u2265" in page
     assert 'src="http' not in page

@@ -18,17 +18,18 @@ from typer.testing import CliRunner
 from tests.sampling import FALSE_ALARM
 from voile.cli import app
 from voile.errors import PromiseError, QueryError, TableError, UsageError
-from voile.evaluate.reconstruction.ceiling import ceiling, distance_squared, normal_ceiling
 from voile.evaluate.reconstruction.command import attack, read_noises, read_questions
 from voile.evaluate.reconstruction.fitting import (
     NormalEquations,
+    ceiling,
+    distance_squared,
     least_squares,
     linear_program,
+    normal_ceiling,
     signs_of,
 )
-from voile.evaluate.reconstruction.server import Truth, attack_server
+from voile.evaluate.reconstruction.server import Truth, attack_server, known_truth
 from voile.evaluate.reconstruction.simulating import Attempt, Noise, simulate, spread_of
-from voile.evaluate.reconstruction.truth import known_truth
 from voile.noise.keyed import members, row_hashes
 from voile.schema import Attribute, Schema, Values
 

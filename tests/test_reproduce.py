@@ -25,10 +25,9 @@ from tests import figures
 from voile.cli import app
 from voile.errors import UsageError
 from voile.reproduce import FIGURES, Claim, Figure, Number, Part, Run, Sample, find, reproduce
-from voile.reproduce.gallery import article
 from voile.reproduce.running import KEPT
 from voile.reproduce.verdict import sign
-from voile.reproduce.writing import as_json
+from voile.reproduce.writing import article, as_json
 
 RUNNER = CliRunner()
 

@@ -18,13 +18,11 @@ from voile.kinds.blocks import Points
 from voile.privacy.requirements import K
 from voile.reproduce.figure import Finding, Run
 from voile.reproduce.kdd09 import FIGURES, frontier, interpretation, study, table1
-from voile.reproduce.kdd09.answers import FIG3A
-from voile.reproduce.kdd09.asking import asked, errors, regions
+from voile.reproduce.kdd09.answers import FIG3A, asked, errors, regions
 from voile.reproduce.kdd09.frontier import FRONTIER
 from voile.reproduce.kdd09.interpretation import INTERPRETATION
-from voile.reproduce.kdd09.losses import FIG2A
+from voile.reproduce.kdd09.losses import FIG2A, grouped, readings
 from voile.reproduce.kdd09.query_size import DIMENSIONS, FIG3B, FIG3C, literal
-from voile.reproduce.kdd09.readings import grouped, readings
 from voile.reproduce.kdd09.showing import FIG2B
 from voile.reproduce.kdd09.study import BUCKETIZED, GENERALIZED, REQUIREMENTS, SMALL_T
 from voile.reproduce.verdict import Check

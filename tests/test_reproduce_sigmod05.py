@@ -17,29 +17,30 @@ from tests.sampling import assert_fits, fits
 from voile.reproduce.figure import Figure, Finding, Run
 from voile.reproduce.sigmod05 import (
     FIGURES,
-    adult,
     columns,
     condition,
     conjunctions,
     retentions,
-    simulating,
+    study,
     theorems,
     tree,
     widths,
     zipf,
     zipf_columns,
-    zipf_rows,
 )
-from voile.reproduce.sigmod05.series import Series, growth, only, rises
-from voile.reproduce.sigmod05.simulating import (
+from voile.reproduce.sigmod05.study import (
     CONVERGED,
     INVERSION,
     METHODS,
     PLAUSIBLE,
     RANDOMIZED,
     STOPPED,
+    Series,
     conditions,
+    growth,
+    only,
     perturbed,
+    rises,
 )
 from voile.reproduce.verdict import Check, Number
 
@@ -92,8 +93,8 @@ def test_columns_of_a_row_are_perturbed_independently_of_each_other() -> None:
 
 
 def test_nothing_perturbed_is_no_error() -> None:
-    true = adult.true_counts(3)
-    found = simulating.errors(
+    true = study.true_counts(3)
+    found = study.errors(
         true, conditions(1.0, [0.2, 0.3, 0.4]), np.random.default_rng(1), 1, METHODS
     )
     assert found == pytest.approx(dict.fromkeys(METHODS, 0.0), abs=1e-12)
@@ -105,9 +106,9 @@ def test_nothing_perturbed_is_no_error() -> None:
 @pytest.mark.parametrize("k", [1, 2, 3, 4])
 def test_true_counts_are_the_oracles(k: int) -> None:
     assert (
-        adult.true_counts(k).reshape(-1).tolist() == ORACLE[f"adult.true_states.k{k}"]["expected"]
+        study.true_counts(k).reshape(-1).tolist() == ORACLE[f"adult.true_states.k{k}"]["expected"]
     )
-    assert [column.chance for column in adult.COLUMNS] == pytest.approx(
+    assert [column.chance for column in study.COLUMNS] == pytest.approx(
         ORACLE["adult.basic"]["expected"]["b"]
     )
 
@@ -117,9 +118,9 @@ def test_true_counts_are_the_oracles(k: int) -> None:
 )
 def test_the_mean_error_of_inversion_is_the_oracles(key: str) -> None:
     asked = ORACLE[key]["inputs"]
-    found = adult.expected_inversion(asked["k"], asked["p"])
+    found = study.expected_inversion(asked["k"], asked["p"])
     assert found == pytest.approx(ORACLE[key]["expected"], rel=1e-9)
-    wrong = adult.expected_inversion(asked["k"], asked["p"] * 0.97)
+    wrong = study.expected_inversion(asked["k"], asked["p"] * 0.97)
     assert abs(wrong - ORACLE[key]["expected"]) > 0.02 * ORACLE[key]["expected"]
 
 
@@ -254,10 +255,10 @@ def test_conjunctions_notice_a_wrong_error() -> None:
     points = {
         (p, method): known[p]
         for method, known in conjunctions.ITERATIVE_THREE.items()
-        for p in adult.RETENTIONS
+        for p in study.RETENTIONS
     }
-    points |= {(p, INVERSION): adult.expected_inversion(3, p) for p in adult.RETENTIONS}
-    points |= {(p, RANDOMIZED): 1.05 - p for p in adult.RETENTIONS}
+    points |= {(p, INVERSION): study.expected_inversion(3, p) for p in study.RETENTIONS}
+    points |= {(p, RANDOMIZED): 1.05 - p for p in study.RETENTIONS}
 
     def checks(*place: Any, value: float = 0.0) -> list[Check]:
         found = points | ({place: value} if place else {})
@@ -286,18 +287,18 @@ def test_columns_notice_errors_that_do_not_grow() -> None:
         grown = p**-k / 300
         return grown if method == INVERSION else grown / (1 + grown / (0.5 if p < 0.5 else 9))
 
-    series = synthetic(error, columns.ALL, adult.RETENTIONS, METHODS)
+    series = synthetic(error, columns.ALL, study.RETENTIONS, METHODS)
     claims = [columns.grows(series, QUICK, INVERSION), columns.alike(series)]
     claims += [columns.iterative_wins(series), columns.flattens(series), columns.bounded(series)]
     assert [claim.sound for claim in claims] == [True] * 5
-    flat = synthetic(lambda _k, p, _m: 0.1 / p, columns.ALL, adult.RETENTIONS, METHODS)
+    flat = synthetic(lambda _k, p, _m: 0.1 / p, columns.ALL, study.RETENTIONS, METHODS)
     assert not columns.grows(flat, QUICK, INVERSION).sound
     assert not columns.iterative_wins(flat).sound
     assert not columns.flattens(flat).sound
     assert not columns.bounded(flat).sound
     worse = synthetic(
         lambda k, p, m: error(k, p, m) * (1.5 if m == STOPPED else 1),
-        columns.ALL, adult.RETENTIONS, METHODS,
+        columns.ALL, study.RETENTIONS, METHODS,
     )  # fmt: skip
     assert not columns.alike(worse).sound
 
@@ -306,15 +307,15 @@ def test_more_rows_must_help_by_their_root() -> None:
     def at(power: float) -> Series:
         return synthetic(
             lambda rows, p, _m: 15 * rows**power * (1 - p) / p,
-            zipf_rows.SIZES, zipf_rows.RETENTIONS, METHODS,
+            zipf.SIZES, zipf.RETENTIONS, METHODS,
         )  # fmt: skip
 
-    assert zipf_rows.root(at(-0.5)).sound
-    assert not zipf_rows.root(at(-0.4)).sound
-    assert zipf_rows.falls(at(-0.5)).sound
-    assert not zipf_rows.falls(at(0.1)).sound
-    assert zipf_rows.reaches(at(-0.5)).sound
-    assert not zipf_rows.reaches(at(0.0)).sound
+    assert zipf.root(at(-0.5)).sound
+    assert not zipf.root(at(-0.4)).sound
+    assert zipf.falls(at(-0.5)).sound
+    assert not zipf.falls(at(0.1)).sound
+    assert zipf.reaches(at(-0.5)).sound
+    assert not zipf.reaches(at(0.0)).sound
 
 
 def test_zipfian_columns_notice_that_reconstruction_would_be_worth_it() -> None:
@@ -353,8 +354,8 @@ def known_numbers() -> list[tuple[str, Callable[[float], list[Check]]]]:
     """The numbers of figures with coins, of series that are as known times a factor."""
 
     def rows(factor: float) -> list[Check]:
-        points = {point: factor * right for point, (right, _) in zipf_rows.KNOWN.items()}
-        return zipf_rows.numbers(Series.of("abc", points.items()))
+        points = {point: factor * right for point, (right, _) in zipf.KNOWN.items()}
+        return zipf.numbers(Series.of("abc", points.items()))
 
     def by_columns(factor: float) -> list[Check]:
         points = {

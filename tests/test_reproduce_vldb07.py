@@ -12,17 +12,7 @@ from scipy.stats import norm
 
 from voile.reproduce import Run
 from voile.reproduce.verdict import Check
-from voile.reproduce.vldb07 import (
-    adult,
-    example41,
-    example42,
-    fig2,
-    fig3,
-    table1,
-    table2,
-    table3,
-    toy,
-)
+from voile.reproduce.vldb07 import adult, example41, example42, fig2, fig3, table1, table2, table3
 
 Oracle = dict[str, dict[str, Any]]
 QUICK = Run(quick=True)
@@ -114,7 +104,7 @@ def test_figure_2_fails_where_both_are_alike() -> None:
 
 def test_table_1_classes_are_the_printed_ones() -> None:
     found = table1.classes()
-    assert sorted(map(tuple, found["rows"])) == sorted(toy.PRINTED_CLASSES)
+    assert sorted(map(tuple, found["rows"])) == sorted(table1.PRINTED_CLASSES)
     assert found["measured"] == [3.0, 2.0]
     assert found["certain"] == [0.0, 6.0]
 
@@ -122,7 +112,7 @@ def test_table_1_classes_are_the_printed_ones() -> None:
 def test_table_1_views_have_the_law_of_the_parameters() -> None:
     """Means of 300 views, within five standard deviations: a false alarm in two million."""
     found, count = table1.views(seed=5, count=300), 300
-    keep, insert = float(toy.ALPHA + toy.BETA), float(toy.BETA)
+    keep, insert = float(table1.ALPHA + table1.BETA), float(table1.BETA)
     for name, tuples, chance in (("kept", 6, keep), ("inserted", 1194, insert)):
         spread = math.sqrt(tuples * chance * (1 - chance) / count)
         assert abs(np.mean(found[name]) - tuples * chance) < 5 * spread
@@ -130,11 +120,11 @@ def test_table_1_views_have_the_law_of_the_parameters() -> None:
 
 
 def test_table_1_fails_where_classes_or_counts_are_others() -> None:
-    rows = [list(row) for row in toy.PRINTED_CLASSES]
+    rows = [list(row) for row in table1.PRINTED_CLASSES]
     grouped = {"rows": rows, "measured": [3.0, 2.0], "certain": [0.0, 6.0]}
-    shown = {"rows": [list(row) for row in toy.PRINTED_ALPHABETA], "kept": [4, 4, 4, 5],
+    shown = {"rows": [list(row) for row in table1.PRINTED_ALPHABETA], "kept": [4, 4, 4, 5],
              "inserted": [8, 7, 8, 9]}  # fmt: skip
-    kept = [{"rows": [list(row) for row in toy.PRINTED_FRAPP], "kept": n} for n in (2, 2, 1, 3)]
+    kept = [{"rows": [list(row) for row in table1.PRINTED_FRAPP], "kept": n} for n in (2, 2, 1, 3)]
     assert failing(table1.conclude(QUICK, [grouped, shown, *kept]).checks) == []
     other = {**grouped, "rows": rows[:5], "measured": [2.0, 2.0]}
     wrong = failing(table1.conclude(QUICK, [other, shown, *kept]).checks)

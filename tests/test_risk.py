@@ -24,18 +24,18 @@ from typer.testing import CliRunner
 from voile.cli import app
 from voile.errors import TableError, UsageError, VoileError
 from voile.evaluate.risk import Risk, risk
+from voile.evaluate.risk.disclosure import LARGEST_KEY, keys_of
 from voile.evaluate.risk.found import percent
-from voile.evaluate.risk.plot import chances, class_sizes
-from voile.evaluate.risk.reading import LARGEST_KEY, keys_of
-from voile.evaluate.risk.unique_sets import feasible, set_weight
+from voile.evaluate.risk.page import chances, class_sizes, facts, meaning
 from voile.evaluate.risk.uniqueness import (
     expected_unique,
+    feasible,
     fitted,
     log_likelihood,
     pitman_unique,
+    set_weight,
     zayatz_unique,
 )
-from voile.evaluate.risk.wording import facts, meaning
 
 QI = ("a", "b", "c", "d")
 Row = tuple[Any, ...]

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 from tests.sampling import FALSE_ALARM
 from voile.cli import app
 from voile.errors import UsageError
-from voile.evaluate.reconstruction.truth import read_ids
+from voile.evaluate.reconstruction.server import read_ids
 from voile.noise.keyed import members, row_hashes
 from voile.privacy.interactive.laws import NoiseLaw, noise_law
 from voile.privacy.interactive.promise import needed

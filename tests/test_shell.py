@@ -28,7 +28,7 @@ from rich.console import Console
 import voile
 from tests.running import voile as run
 from voile.estimate import Answer, Estimate
-from voile.evaluate import answer_drawing, answer_plot
+from voile.evaluate import answer_plot
 from voile.release import Release, ViewRelease
 from voile.schema import Attribute, Range, Schema, Values
 from voile.shell import prompt
@@ -492,8 +492,8 @@ def test_bars_keep_control_characters_from_the_terminal() -> None:
 
 def test_rows_stand_in_the_order_asked_for_and_else_by_size() -> None:
     answer = towns(*((f"a long name {i}", float(i), i - 1.0, i + 1.0) for i in range(12)))
-    free = answer_drawing.drawing(answer, "select town, count(*) from t group by town")
-    asked = answer_drawing.drawing(answer, "select town, count(*) from t group by 1 ORDER  BY 1")
+    free = answer_plot.drawing(answer, "select town, count(*) from t group by town")
+    asked = answer_plot.drawing(answer, "select town, count(*) from t group by 1 ORDER  BY 1")
     assert asked.names == [f"a long name {i}" for i in range(12)]
     assert free.names == asked.names[::-1]
 
@@ -626,10 +626,10 @@ def test_a_picture_draws_no_interval_that_it_does_not_know() -> None:
 def test_a_picture_of_many_groups_says_that_it_is_cut() -> None:
     many = towns(*((f"group number {i}", 5.0, 4.0, 6.0) for i in range(500)))
     spec = spec_of(many)
-    assert len(rows_of(spec)) == answer_drawing.MOST_BARS
+    assert len(rows_of(spec)) == answer_plot.MOST_BARS
     assert "the first 60 of 500 rows" in " ".join(spec["title"]["text"]).lower()
 
 
 def test_an_answer_without_rows_is_refused() -> None:
     with pytest.raises(voile.VoileError, match="nothing to draw"):
-        answer_drawing.drawing(Answer((), 0.95, COVERS), "select …")
+        answer_plot.drawing(Answer((), 0.95, COVERS), "select …")

@@ -148,7 +148,7 @@ def test_the_command_says_which_noise_keeps_the_promise() -> None:
 @pytest.mark.parametrize("delta", [0.05, 0.3, 3.0])
 def test_limits_are_named_outside_of_what_is_drawn(delta: float) -> None:
     """To the right of the last panel, and apart from each other however near the limits are."""
-    from voile.evaluate.sulq.sulq_plot import SIDE, draw
+    from voile.evaluate.sulq.plot import SIDE, draw
 
     found = simulate(Setup(queries=8, delta=delta, noise="geometric", walkers=50), seed=1)
     marks = [layer for layer in layers_of(draw(found).to_dict()) if "text" in layer["mark"]]

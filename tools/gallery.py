@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from voile.reproduce.catalogue import FIGURES
-from voile.reproduce.gallery import measured, printed, tally, verdicts
 from voile.reproduce.verdict import sign
+from voile.reproduce.writing import measured, printed, tally, verdicts
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 HEAD = """\

@@ -1,7 +1,8 @@
-"""Amounts as people write them."""
+"""Amounts as people write and read them."""
 
 from __future__ import annotations
 
+import math
 import re
 
 from voile.errors import UsageError
@@ -19,6 +20,11 @@ def byte_count(amount: str | int) -> int:
         raise UsageError(
             f"{amount!r} is not an amount of memory", hint="write 500MB or 4GB"
         ) from None
+
+
+def rounded(value: float) -> str:
+    """Four digits that count, or ∞."""
+    return "∞" if value == math.inf else f"{value:.4g}"
 
 
 SINGULAR = {"are": "is", "were": "was", "repeat": "repeats"}

@@ -62,7 +62,7 @@ def attack(
     from voile.evaluate.attack.population_fit import is_release
     from voile.files import write_whole
     from voile.kinds.views.release import ViewRelease
-    from voile.terminal.attacks import attack_view
+    from voile.terminal.evaluation import attack_view
 
     opened = ViewRelease.open(release)
     if output:
@@ -145,7 +145,7 @@ def reconstruct(
     """Rebuild a secret column from noisy counts of random subsets: Dinur and Nissim's attack."""
     from voile.evaluate.reconstruction import command
     from voile.evaluate.reconstruction.simulating import simulate
-    from voile.terminal.reconstruction import guesses_view, reconstruction_view
+    from voile.terminal.simulations import guesses_view, reconstruction_view
 
     command.check_options(
         simulation={"--rows": rows, "--noise": noise, "--variance": variance,
@@ -226,8 +226,8 @@ def audit(
     as_json: JsonOpt = False,
 ) -> None:
     """Run a mechanism many times on neighbouring tables and see whether it keeps its promise."""
-    from voile.evaluate.audit.choosing import audited
-    from voile.terminal.attacks import audit_view
+    from voile.evaluate.audit.method import audited
+    from voile.terminal.evaluation import audit_view
 
     found = audited(
         method,

@@ -17,7 +17,7 @@ from voile.cli.common import (
     split_names,
 )
 from voile.terminal import say, show
-from voile.terminal.frontier import frontier_view, points_bar
+from voile.terminal.evaluation import frontier_view, points_bar
 
 
 @commands.command()

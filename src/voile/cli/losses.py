@@ -42,7 +42,7 @@ def loss(
     from voile.evaluate.losses.measure import losses
     from voile.evaluate.planning.foresight import FOR_THE_STEWARD
     from voile.hierarchies import hierarchy_options
-    from voile.terminal.losses import loss_view
+    from voile.terminal.evaluation import loss_view
 
     found = losses(
         table,

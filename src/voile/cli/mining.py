@@ -46,7 +46,7 @@ def tree(
     """Grow a decision tree from counts that are reconstructed from perturbed rows."""
     import voile
     from voile.cli.common import check_output
-    from voile.evaluate.planning.pictures import check_picture
+    from voile.evaluate.drawing import check_picture
     from voile.mining import Limits, tree_plot
     from voile.mining.counts import checked_counts
     from voile.mining.report import report

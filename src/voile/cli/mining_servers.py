@@ -11,7 +11,7 @@ import typer
 
 from voile.cli.common import KEPT, JsonOpt, commands
 from voile.terminal import show
-from voile.terminal.mining_servers import mined_view, plan_view, say_plan, tested_view
+from voile.terminal.mining import mined_view, plan_view, say_plan, tested_view
 from voile.terminal.progress import fitting_progress
 
 

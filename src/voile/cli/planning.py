@@ -14,8 +14,7 @@ from voile.kinds.options import DomainOptions
 from voile.kinds.views.options import ViewOptions
 from voile.options.planning import LocalPlanOptions
 from voile.terminal import say, show
-from voile.terminal.local_planning import show_local_plan
-from voile.terminal.planning import boundary_view, show_plan
+from voile.terminal.planning import boundary_view, show_local_plan, show_plan
 
 PictureOpt = Annotated[
     Path | None,
@@ -87,12 +86,13 @@ def plan(
     as_json: JsonOpt = False,
 ) -> None:
     """Foresee a release before publishing: parameters, size, errors, or what an error allows."""
-    from voile.evaluate.planning import pictures, plot
+    from voile.evaluate import drawing
+    from voile.evaluate.planning import plot
     from voile.evaluate.planning.foresight import plan_table
 
     check_mode(context, local=local)
     if output:
-        pictures.check_picture(output, overwrite=overwrite)
+        drawing.check_picture(output, overwrite=overwrite)
     texts = tuple(null_text or ())
     if local:
         asked = {**given.values, "rows": how_many(rows), "null_text": texts}
@@ -177,14 +177,14 @@ def boundary(
     as_json: JsonOpt = False,
 ) -> None:
     """Show which promises are possible, impossible or open for a table of this size."""
-    from voile.evaluate.planning import boundary_plot, pictures
-    from voile.evaluate.planning.boundary import boundary_of
+    from voile.evaluate import drawing
+    from voile.evaluate.planning.boundary import boundary_of, write
 
     if output:
-        pictures.check_picture(output, overwrite=overwrite)
+        drawing.check_picture(output, overwrite=overwrite)
     found = boundary_of(table, null_text=tuple(null_text or ()), **given.values)
     if output:
-        say(f"wrote {boundary_plot.write(found, output, overwrite=overwrite)}")
+        say(f"wrote {write(found, output, overwrite=overwrite)}")
     if not as_json:
         tell(found.notes)
     show(found.to_dict() if as_json else None, lambda: boundary_view(found))

@@ -34,7 +34,7 @@ def reproduce(
     from voile.errors import UsageError
     from voile.reproduce import FIGURES, Run, find
     from voile.reproduce import reproduce as run
-    from voile.terminal.frontier import points_bar
+    from voile.terminal.evaluation import points_bar
     from voile.terminal.reproducing import list_view, reproduced_view
 
     if listed:

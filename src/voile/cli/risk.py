@@ -46,11 +46,11 @@ def risk(
 ) -> None:
     """Measure how well the rows of any table can be told apart, and what their classes tell."""
     from voile.errors import UsageError
-    from voile.evaluate.planning.pictures import check_picture, save
+    from voile.evaluate.drawing import check_picture, save
     from voile.evaluate.risk import risk as find_out
-    from voile.evaluate.risk.released import shown_rows
+    from voile.evaluate.risk.assess import shown_rows
     from voile.files import write_whole
-    from voile.terminal.risk import risk_view
+    from voile.terminal.evaluation import risk_view
 
     if page and page.suffix.lower() != ".html":
         raise UsageError(f"{str(page)!r} is no page", hint="name it .html")
@@ -77,7 +77,7 @@ def risk(
         write_whole(page, written(found), overwrite=overwrite)
         say(f"wrote {page}: true counts of the private table stand on it")
     if plot:
-        from voile.evaluate.risk.plot import draw
+        from voile.evaluate.risk.page import draw
 
         save(lambda: draw(found), plot, overwrite=overwrite)
         say(f"wrote {plot}")

@@ -44,9 +44,9 @@ def simulate(
     as_json: JsonOpt = False,
 ) -> None:
     """Watch the confidence of someone who knows every other row, answer by answer."""
-    from voile.evaluate.planning.pictures import check_picture, save
+    from voile.evaluate.drawing import check_picture, save
     from voile.evaluate.sulq import Setup, simulate
-    from voile.terminal.sulq import simulation_view
+    from voile.terminal.simulations import simulation_view
 
     setup = Setup(
         queries=queries, delta=delta, eta=eta, noise=noise, variance=variance, prior=prior,
@@ -56,7 +56,7 @@ def simulate(
         check_picture(output, overwrite=overwrite)
     found = simulate(setup, seed=simulate_seed)
     if output:
-        from voile.evaluate.sulq.sulq_plot import draw
+        from voile.evaluate.sulq.plot import draw
 
         save(lambda: draw(found), output, overwrite=overwrite)
         say(f"wrote {output}")

@@ -15,9 +15,9 @@ from voile.engines import connect
 from voile.engines.table import Table
 from voile.estimate import Answer, Estimate, number
 from voile.evaluate import answer_plot, plots
+from voile.evaluate.drawing import load_altair
 from voile.evaluate.frontier import Frontier, find_frontier
 from voile.evaluate.frontier.files import write_frontier
-from voile.evaluate.look import load_altair
 from voile.evaluate.selecting import selection_estimates, true_selections
 from voile.evaluate.workload import Selections, cumulative_error
 from voile.kinds.perturbed.perturbing import perturb_table

@@ -26,6 +26,7 @@ from voile.kinds.perturbed.release import LocalRelease
 from voile.mechanisms.retention import ColumnNoise
 from voile.privacy.guarantees import Breach
 from voile.privacy.local import cell_beliefs, worst_breach
+from voile.records import Record
 
 MOST_VALUES = 2000
 """Columns with more values are not measured value by value."""
@@ -51,7 +52,7 @@ class PerturbedCut(Cut):
 
 
 @dataclass(frozen=True)
-class SeenValue:
+class SeenValue(Record):
     """The value of a column that tells most where it is seen: P[X=y | Y=y]."""
 
     column: str
@@ -59,17 +60,9 @@ class SeenValue:
     before: float
     after: float
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "column": self.column,
-            "value": self.value,
-            "before": self.before,
-            "after": self.after,
-        }
-
 
 @dataclass(frozen=True)
-class Exposure:
+class Exposure(Record):
     """What is measured, over cells of up to three columns and over single values."""
 
     release: str
@@ -78,15 +71,6 @@ class Exposure:
     values: tuple[SeenValue, ...]
     left_out: tuple[str, ...]
     """Columns without a promise: public ones, and those that keep their own values."""
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "release": self.release,
-            "rho1": self.rho1,
-            "sets": [one.to_dict() for one in self.sets],
-            "values": [one.to_dict() for one in self.values],
-            "left_out": list(self.left_out),
-        }
 
 
 def exposure(release: LocalRelease, breach: Breach | None = None) -> Exposure:

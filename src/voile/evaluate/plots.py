@@ -16,34 +16,32 @@ import numpy.typing as npt
 
 from voile.arrays import Floats
 from voile.errors import UsageError
-from voile.evaluate.look import (
+from voile.evaluate.drawing import (
+    AIR,
     BAND,
     BAND_INK,
     BLUE,
+    COUNT_TURN,
     DENSITY,
     INK,
     METHOD_COLOURS,
     METHOD_DASHES,
     OWN_SCALES,
     VERMILION,
-    load_altair,
-    render,
-    theme,
-    write,
-)
-from voile.evaluate.plot_parts import (
-    AIR,
-    COUNT_TURN,
     Rows,
     axis_of,
     count_axis,
+    load_altair,
     note_text,
     plain_scale,
+    render,
     symlog_scale,
     symlog_steps,
+    theme,
     ticks_of,
     title_of,
     tooltips_of,
+    write,
 )
 from voile.evaluate.workload import cumulative_error
 

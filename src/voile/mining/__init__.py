@@ -1,9 +1,8 @@
 """Models of a table from counts alone: decision trees and association rules."""
 
-from voile.mining.associations import RuleLimits
 from voile.mining.counts import Counts, ExactCounts
 from voile.mining.estimator import ReleaseTree
 from voile.mining.growing import Limits, grow
-from voile.mining.rules import find_rules
+from voile.mining.rules import RuleLimits, find_rules
 
 __all__ = ["Counts", "ExactCounts", "Limits", "ReleaseTree", "RuleLimits", "find_rules", "grow"]

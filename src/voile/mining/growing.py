@@ -16,10 +16,16 @@ import numpy as np
 from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.mining.binning import Binning, binning
-from voile.mining.chance import deviations
 from voile.mining.counts import Counts, checked_method, chosen_columns
-from voile.mining.node_counts import NodeCounts, inside_of
-from voile.mining.splits import LEAST_GAIN, SURE, best_cut, most_unlike
+from voile.mining.splits import (
+    LEAST_GAIN,
+    SURE,
+    NodeCounts,
+    best_cut,
+    deviations,
+    inside_of,
+    most_unlike,
+)
 from voile.mining.tree import Ended, Node, Path, Proof, Split, Tree, narrowed
 from voile.schema import Attribute, Schema
 

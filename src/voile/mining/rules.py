@@ -1,23 +1,197 @@
-"""Association rules: conditions that come together more often than each by itself.
-
-An item is a bin of a column: a value, or an interval of numbers. The support of a set of items is
-the share of rows that have all of them. A rule A → b says that rows with A often have b.
-"""
+"""Intervals of shares and of ratios of estimates, many at once."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from voile.answering.columns import edge
+from voile.answering.local.estimator import deviation
 from voile.answering.local.joint import JointCounts
+from voile.arrays import Floats
 from voile.errors import UsageError
-from voile.mining.associations import AssociationRule, Found, RuleLimits
 from voile.mining.binning import Binning, binning
-from voile.mining.counts import Counts, chosen_columns
-from voile.mining.intervals import Bounded, bounded, quotients, ratios, shares
+from voile.mining.counts import Counts, checked_method, chosen_columns
+from voile.records import Record
+
+Ends = tuple[Floats, Floats]
+"""The lower and the upper ends of intervals."""
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """An estimate, and the ends of an interval for the truth."""
+
+    estimate: float
+    low: float
+    high: float
+
+    def to_dict(self) -> dict[str, float | None]:
+        """Plain data for JSON, which has no infinity: no upper end is null."""
+        high = self.high if math.isfinite(self.high) else None
+        return {"estimate": self.estimate, "low": self.low, "high": high}
+
+
+def bounded(estimates: Floats, ends: Ends) -> list[Bounded]:
+    """Estimates with their intervals; one that inversion did not make may lie outside of its."""
+    low, high = np.fmin(ends[0], estimates), np.fmax(ends[1], estimates)
+    return [Bounded(*map(float, row)) for row in zip(estimates, low, high, strict=True)]
+
+
+def shares(counts: JointCounts, rows: int, miss: float) -> Ends:
+    """Counts as shares of all rows; shares are from 0 to 1, and so are the intervals."""
+    off = counts.deviation(miss)
+    low, high = (counts.unbiased - off) / rows, (counts.unbiased + off) / rows
+    return np.clip(low, 0.0, 1.0), np.clip(high, 0.0, 1.0)
+
+
+@np.errstate(all="ignore")
+def ratios(part: JointCounts, rest: JointCounts, whole: JointCounts, miss: float) -> Ends:
+    """part/whole after Fieller, within [0, 1]; the rest is the whole less the part.
+
+    θ is believable if (1−θ)·part − θ·rest, of which the truth is then 0, may be so far off. Where
+    the whole may be 0, all ratios are believable.
+    """
+    variance, squares = (
+        (of_part, of_rest, (of_whole - of_part - of_rest) / 2)
+        for of_part, of_rest, of_whole in (
+            (part.variance, rest.variance, whole.variance),
+            (part.squares, rest.squares, whole.squares),
+        )
+    )
+
+    def form(theta: Floats, of: tuple[Floats, Floats, Floats]) -> Floats:
+        return (1 - theta) ** 2 * of[0] + theta**2 * of[1] - 2 * theta * (1 - theta) * of[2]
+
+    def outside(theta: Floats) -> npt.NDArray[np.bool_]:
+        most, widest = (
+            np.abs(1 - theta) * of_part + np.abs(theta) * of_rest
+            for of_part, of_rest in ((part.part, rest.part), (part.widest, rest.widest))
+        )
+        second = np.maximum(form(theta, squares), 0.0)
+        off = deviation(form(theta, variance), second, most, widest, miss)
+        return np.asarray(np.abs(part.unbiased - theta * whole.unbiased) > off)
+
+    middle = part.unbiased / whole.unbiased
+    step = np.abs(middle) * 1e-3 + 1e-9
+    low, high = -edge(outside, -middle, step, -1.0), edge(outside, middle, step, 1.0)
+    anything = whole.unbiased <= whole.deviation(miss)
+    return (
+        np.where(anything, 0.0, np.clip(low, 0.0, 1.0)),
+        np.where(anything, 1.0, np.clip(high, 0.0, 1.0)),
+    )
+
+
+@np.errstate(all="ignore")
+def quotients(top: Ends, bottom: Ends) -> Ends:
+    """Of what lies in one interval and what lies in another; ∞ where the bottom may be 0."""
+    low = np.where(bottom[1] > 0, top[0] / bottom[1], 0.0)
+    return low, np.where(bottom[0] > 0, top[1] / bottom[0], math.inf)
+
+
+# ------------ which association rules are looked for, and what is told about those that were found
+
+
+LONGEST = 6
+
+
+@dataclass(frozen=True)
+class RuleLimits:
+    """Which rules are looked for."""
+
+    support: float = 0.05
+    confidence: float = 0.6
+    longest: int = 3
+    bins: int = 5
+    method: str = "inversion"
+    level: float = 0.95
+    simultaneous: bool = False
+
+    def __post_init__(self) -> None:
+        checked_method(self.method)
+        if not 0 < self.support <= 1:
+            raise UsageError(
+                f"a support of {self.support:g} is no share of the rows",
+                hint="choose one above 0, such as 0.05; at most 1",
+            )
+        if not 0 <= self.confidence <= 1:
+            raise UsageError(
+                f"a confidence of {self.confidence:g} is no share", hint="choose from 0 to 1"
+            )
+        if not 2 <= self.longest <= LONGEST:
+            raise UsageError(
+                f"rules of {self.longest} items are not looked for",
+                hint=f"choose from 2 to {LONGEST}",
+            )
+        if not 2 <= self.bins <= 1000:
+            raise UsageError(f"{self.bins} bins are not possible", hint="choose from 2 to 1000")
+        if not 0 < self.level < 1:
+            raise UsageError(
+                f"intervals cannot hold with a chance of {self.level:g}",
+                hint="choose a level between 0 and 1, such as 0.95",
+            )
+
+
+@dataclass(frozen=True)
+class AssociationRule(Record):
+    """Rows that meet `conditions` meet `consequent`, with this confidence."""
+
+    conditions: tuple[str, ...]
+    consequent: str
+    text: str
+    """The rule for people."""
+    support: Bounded
+    confidence: Bounded
+    lift: Bounded
+
+
+@dataclass(frozen=True)
+class Found:
+    """The rules, the best lift first, and how many were looked at to find them."""
+
+    rules: tuple[AssociationRule, ...]
+    frequent: int
+    tested: int
+    intervals: int
+    """How many intervals the columns can make, whatever the rows are."""
+    limits: RuleLimits
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "rules": [rule.to_dict() for rule in self.rules],
+            "frequent": self.frequent,
+            "tested": self.tested,
+            "intervals": self.intervals,
+            **asdict(self.limits),
+            "notes": list(self.notes),
+        }
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        if not self.tested:
+            return ()
+        if self.limits.simultaneous:
+            return (
+                f"all intervals hold together with a chance of {self.limits.level:g}: the chance "
+                f"to err is shared by the {self.intervals:,} intervals that these columns can "
+                "make, shown or not",
+            )
+        return (
+            f"{self.tested:,} rules were compared and the best are shown: each interval holds "
+            f"with a chance of {self.limits.level:g} by itself, but the best of many look better "
+            "than they are, and theirs hold less often; --simultaneous makes all intervals hold "
+            "together",
+        )
+
+
+# ----------------- association rules: conditions that come together more often than each by itself
+
 
 Whole = npt.NDArray[np.int64]
 Item = tuple[str, int]

@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from voile.arrays import Floats
 from voile.errors import TableError, did_you_mean
-from voile.mining.binning import UNKNOWN, Binning
-from voile.mining.wording import value_in_words
+from voile.mining.binning import UNKNOWN, Binning, value_in_words
 from voile.schema import Attribute, Value
 from voile.schema.attribute import plain
 

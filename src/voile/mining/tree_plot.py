@@ -10,11 +10,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from voile.evaluate.look import INK, METHOD_COLOURS, SOFT, load_altair, render, theme
-from voile.evaluate.planning import pictures
+from voile.evaluate import drawing
+from voile.evaluate.drawing import INK, METHOD_COLOURS, SOFT, load_altair, render, theme
 from voile.files import write_whole
+from voile.mining.binning import class_in_words, value_in_words
 from voile.mining.tree import Node, Tree, narrowed
-from voile.mining.wording import class_in_words, value_in_words
 
 if TYPE_CHECKING:
     import altair as alt
@@ -58,7 +58,7 @@ class Box:
 
 def write(tree: Tree, path: Path, *, subtitle: Sequence[str], overwrite: bool) -> Path:
     """Draw the tree into a file of the kind that its name says."""
-    kind = pictures.kind_of(path)
+    kind = drawing.kind_of(path)
     content = render(draw(tree, subtitle=subtitle), kind)
     page = content.replace(b"<head>", SCALED, 1) if kind == "html" else content
     return write_whole(path, page, overwrite=overwrite)

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from voile.reproduce.catalogue import FIGURES, find
 from voile.reproduce.figure import Figure, Finding, Part, Run
-from voile.reproduce.result import Reproduced
 from voile.reproduce.running import reproduce
-from voile.reproduce.verdict import Check, Claim, Number, Sample
+from voile.reproduce.verdict import Check, Claim, Number, Reproduced, Sample
 
 __all__ = [
     "FIGURES", "Check", "Claim", "Figure", "Finding", "Number", "Part", "Reproduced", "Run",

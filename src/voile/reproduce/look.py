@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from voile.evaluate.look import (
+from voile.evaluate.drawing import (
     BLUE,
     DENSITY,
     GRID,
@@ -16,7 +16,7 @@ from voile.evaluate.look import (
     SOFT,
     VERMILION,
 )
-from voile.evaluate.look import load_altair as altair
+from voile.evaluate.drawing import load_altair as altair
 from voile.reproduce.figure import Columns
 
 __all__ = [

@@ -19,9 +19,8 @@ from voile.evaluate.frontier.running import check_jobs
 from voile.journal import Journal, OtherJournalError
 from voile.progress import Progress, Silent
 from voile.reproduce.figure import Figure, Part, Run
-from voile.reproduce.gallery import write_gallery
-from voile.reproduce.result import Reproduced
-from voile.reproduce.writing import as_json, check_folder, write_finding
+from voile.reproduce.verdict import Reproduced
+from voile.reproduce.writing import as_json, check_folder, write_finding, write_gallery
 
 KEPT = ".parts.jsonl"
 

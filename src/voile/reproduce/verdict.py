@@ -10,6 +10,8 @@ from typing import Any
 
 from scipy.special import stdtrit
 
+from voile.records import Record
+
 FALSE_ALARM = 0.001
 """How often a right number is rejected; a run of everything judges about a hundred by chance."""
 
@@ -62,7 +64,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Number:
+class Number(Record):
     """A number of the paper and ours.
 
     `reading` is how exactly the print can be read: half of its last digit, or what an eye can tell
@@ -79,6 +81,11 @@ class Number:
     why: str = ""
     average: bool = False
 
+    json_keys = (
+        "mean=measured.mean", "sd=measured.sd", "runs=measured.runs", "right", "agrees",
+        "sound", "why",
+    )  # fmt: skip
+
     @property
     def agrees(self) -> bool | None:
         """With the print; None where the paper prints no number."""
@@ -94,20 +101,9 @@ class Number:
         expected = self.printed if self.right is None else self.right
         return expected is None or self.measured.near(expected, self.reading)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "mean": self.measured.mean,
-            "sd": self.measured.sd,
-            "runs": self.measured.runs,
-            "right": self.right,
-            "agrees": self.agrees,
-            "sound": self.sound,
-            "why": self.why,
-        }
-
 
 @dataclass(frozen=True)
-class Claim:
+class Claim(Record):
     """A sentence of the paper, what we saw of it in words, and whether it holds.
 
     `expected` is False where the print is known to be wrong, as `why` says.
@@ -120,17 +116,11 @@ class Claim:
     expected: bool = True
     why: str = ""
 
+    json_keys = ("seen=measured", "agrees", "sound", "why")
+
     @property
     def sound(self) -> bool:
         return self.agrees == self.expected
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "seen": self.measured,
-            "agrees": self.agrees,
-            "sound": self.sound,
-            "why": self.why,
-        }
 
 
 Check = Number | Claim
@@ -142,3 +132,44 @@ def sign(agrees: bool | None, sound: bool) -> str:
     if not sound:
         return "fails"
     return "differs" if agrees is False else "agrees"
+
+
+# ------------------------------ A figure that was reproduced: the verdict, and where its files are
+
+
+@dataclass(frozen=True)
+class Reproduced:
+    """`files` are the CSV, the pictures and this verdict as JSON."""
+
+    name: str
+    paper: str
+    what: str
+    title: str
+    checks: tuple[Check, ...]
+    files: tuple[str, ...]
+
+    @property
+    def agrees(self) -> bool:
+        """Whether all that the paper says of it is as printed."""
+        return all(check.agrees is not False for check in self.checks)
+
+    @property
+    def sound(self) -> bool:
+        """Whether all is as it should be: as printed, or as it is right where the print is not."""
+        return all(check.sound for check in self.checks)
+
+    @property
+    def why(self) -> str:
+        """What does not agree with the print, and why."""
+        differs = [check for check in self.checks if check.agrees is False]
+        return "; ".join(f"{c.what}: {c.why or 'not explained'}" for c in differs)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "printed": {check.what: check.printed for check in self.checks},
+            "measured": {check.what: check.to_dict() for check in self.checks},
+            "agrees": self.agrees,
+            "why": self.why,
+            "files": list(self.files),
+        }

@@ -1,20 +1,146 @@
-"""The files of a finding: data, pictures, verdict."""
+"""A page of all that was reproduced in a folder: pictures, verdicts, data."""
 
 from __future__ import annotations
 
 import csv
 import io
 import json
+from collections.abc import Iterable, Mapping, Sequence
+from html import escape
 from pathlib import Path
 from typing import Any
 
 from voile import __version__
 from voile.errors import UsageError
-from voile.evaluate.look import load_altair, render, theme
+from voile.evaluate.drawing import load_altair, render, theme
 from voile.files import write_whole
 from voile.kinds.staging import check_outside
+from voile.reproduce.catalogue import FIGURES
 from voile.reproduce.figure import Columns, Figure, Finding, Run
-from voile.reproduce.result import Reproduced
+from voile.reproduce.verdict import Reproduced, sign
+
+PAGE = "index.html"
+SIGNS = {"agrees": "agrees with the print", "differs": "differs, as the print is wrong or unclear",
+         "fails": "does not agree, and should"}  # fmt: skip
+
+STYLE = """
+:root { --ink: #1F2933; --soft: #5F6C7B; --line: #E8ECF0; --agrees: #00795c; --differs: #8A5A00;
+        --fails: #b3261e; color-scheme: light }
+body { font: 16px/1.5 Inter, "Helvetica Neue", Helvetica, Arial, sans-serif; color: var(--ink);
+       max-width: 68rem; margin: 3rem auto; padding: 0 1.5rem }
+h1 { font-size: 2rem; margin-bottom: .2rem } h2 { margin-top: 4rem; font-size: 1.25rem }
+p.lead { color: var(--soft); margin-top: 0 }
+article { border-top: 1px solid var(--line); padding: 1.5rem 0 2rem }
+article h3 { margin: 0 } article img { max-width: 100%; display: block; margin: 1rem 0 }
+.sign { font-size: .85rem; font-weight: 600 }
+.agrees { color: var(--agrees) } .differs { color: var(--differs) } .fails { color: var(--fails) }
+table { border-collapse: collapse; width: 100%; font-size: .9rem }
+th, td { text-align: left; vertical-align: top; padding: .35rem .75rem .35rem 0;
+         border-bottom: 1px solid var(--line) }
+th { color: var(--soft); font-weight: 600 }
+summary { cursor: pointer; color: var(--soft) } a { color: #0072B2 }
+code { font-size: .9em }
+"""
+
+
+def write_gallery(folder: Path) -> Path:
+    """Show everything that the folder has a verdict of, in the order of the papers."""
+    return write_whole(folder / PAGE, page(verdicts(folder)).encode())
+
+
+def verdicts(folder: Path) -> list[dict[str, Any]]:
+    """What was written beside each picture; figures that are not there are left out."""
+    files = (folder / f"{figure.name}.json" for figure in FIGURES)
+    return [json.loads(file.read_text(encoding="utf-8")) for file in files if file.is_file()]
+
+
+def page(found: Iterable[Mapping[str, Any]]) -> str:
+    papers: dict[str, list[Mapping[str, Any]]] = {}
+    for told in found:
+        papers.setdefault(told["paper"], []).append(told)
+    sections = "\n".join(
+        f"<h2>{escape(paper)}</h2>\n" + "\n".join(map(article, several))
+        for paper, several in papers.items()
+    )
+    count = tally([told for several in papers.values() for told in several])
+    return (
+        '<!doctype html>\n<html lang="en"><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width">'
+        f"<title>The papers, reproduced</title><style>{STYLE}</style>\n"
+        f'<h1>The papers, reproduced</h1>\n<p class="lead">{count}</p>\n{sections}\n</html>\n'
+    )
+
+
+def tally(found: Sequence[Mapping[str, Any]]) -> str:
+    """How much of it is as printed, in a sentence."""
+    if not found:
+        return "Nothing yet."
+    signs = [sign(told["agrees"], told["sound"]) for told in found]
+    checks = [check["agrees"] for told in found for check in told["measured"].values()]
+    fails = f", {signs.count('fails')} do not agree and should" if "fails" in signs else ""
+    return (
+        f"{len(signs)} figures and tables: {signs.count('agrees')} are as printed in all that was "
+        f"compared, {signs.count('differs')} differ somewhere because the print is wrong or unclear"
+        f"{fails}. Of {len(checks) - checks.count(None)} numbers and sentences of the papers "
+        f"{checks.count(True)} hold."
+    )
+
+
+def article(told: Mapping[str, Any]) -> str:
+    name, verdict = escape(told["name"]), sign(told["agrees"], told["sound"])
+    rows = "\n".join(check_row(what, told) for what in told["measured"])
+    files = ", ".join(link(Path(file).name) for file in told["files"])
+    return (
+        f'<article id="{name}"><h3>{escape(told["what"])}</h3>\n'
+        f"<code>{name}</code>{' · a quick run' * told['quick']}{made_by(told)} · "
+        f'<span class="sign {verdict}">{SIGNS[verdict]}</span>\n'
+        f'<img src="{name}.svg" alt="{escape(told["title"])}" loading="lazy">\n'
+        "<details open><summary>Print and measurement</summary><table>\n"
+        "<tr><th></th><th>the paper</th><th>measured</th><th></th></tr>\n"
+        f"{rows}\n</table></details>\n<p>{files}</p></article>"
+    )
+
+
+def made_by(told: Mapping[str, Any]) -> str:
+    """A folder may hold figures of several versions: those of others than this one say so."""
+    version = told.get("voile", "of an older version")
+    return "" if version == __version__ else f" · made by Voile {escape(version)}"
+
+
+def link(file: str) -> str:
+    return f'<a href="{escape(file)}">{escape(file)}</a>'
+
+
+def check_row(what: str, told: Mapping[str, Any]) -> str:
+    check = told["measured"][what]
+    verdict = sign(check["agrees"], check["sound"])
+    shown = "–" if check["agrees"] is None and check["sound"] else verdict
+    why = f"<br>{escape(check['why'])}" if check["why"] else ""
+    return (
+        f"<tr><td>{escape(what)}</td><td>{escape(printed(told['printed'][what]))}</td>"
+        f"<td>{escape(measured(check))}</td>"
+        f'<td><span class="sign {verdict}">{shown}</span>{why}</td>'
+        "</tr>"
+    )
+
+
+def printed(value: Any) -> str:
+    if value is None:
+        return "–"
+    return value if isinstance(value, str) else f"{value:.4g}"
+
+
+def measured(check: Mapping[str, Any]) -> str:
+    """Mean and spread, or what was seen; and what is right where the print is not."""
+    if "seen" in check:
+        return str(check["seen"])
+    spread = f" ± {check['sd']:.2g} ({check['runs']} runs)" if check["runs"] > 1 else ""
+    right = f", right: {check['right']:.4g}" if check["right"] is not None else ""
+    return f"{check['mean']:.4g}{spread}{right}"
+
+
+# ------------------------------------------------- the files of a finding: data, pictures, verdict
+
 
 PICTURES = ("png", "svg")
 

@@ -22,8 +22,8 @@ from scipy.stats import chi2
 
 from voile.answering.totals import row_codes
 from voile.arrays import Floats, Ints
-from voile.evaluate.reconstruction.ceiling import distance_squared
-from voile.evaluate.reconstruction.truth import read_ids
+from voile.evaluate.reconstruction.fitting import distance_squared
+from voile.evaluate.reconstruction.server import read_ids
 from voile.noise.keyed import Hashes, members, row_hashes
 from voile.query.rows import RowSums
 from voile.records import Record

@@ -23,8 +23,8 @@ from voile.engines.rows import check_table_name
 from voile.errors import UsageError, VoileError, did_you_mean
 from voile.estimate import Answer, checked_confidence, number, shown
 from voile.evaluate import answer_plot
-from voile.evaluate.answer_drawing import BETWEEN, Bar, Panel, drawing
-from voile.evaluate.look import FORMATS, load_altair
+from voile.evaluate.answer_plot import BETWEEN, Bar, Panel, drawing
+from voile.evaluate.drawing import FORMATS, load_altair
 from voile.files import write_whole
 from voile.schema import Attribute, Bins, Interval, Range
 from voile.schema.schema import summary

@@ -120,8 +120,8 @@ def exposure_view(found: Exposure) -> Any:
     from rich.markup import escape
 
     from voile.terminal import table_of
-    from voile.terminal.local_planning import set_row
     from voile.terminal.narrow import whole_numbers
+    from voile.terminal.planning import set_row
 
     judged = any(one.exact_retention is not None for one in found.sets)
     headings = ["columns", "largest\ns", "median\ns", "cell", "before", "after"]

@@ -64,8 +64,8 @@ def figure_view(found: Reproduced) -> Any:
     from rich.console import Group
     from rich.text import Text
 
-    from voile.reproduce.gallery import measured, printed
     from voile.reproduce.verdict import sign
+    from voile.reproduce.writing import measured, printed
 
     view = table_of(["", "the paper", "measured", "verdict"], [])
     for check in found.checks:

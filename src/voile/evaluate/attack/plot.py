@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from voile.evaluate.attack.attacked import Attack
 from voile.evaluate.attack.beliefs import Belief
-from voile.evaluate.look import BAND_INK, BLUE, INK, SOFT, VERMILION, load_altair, render, theme
+from voile.evaluate.drawing import BAND_INK, BLUE, INK, SOFT, VERMILION, load_altair, render, theme
 
 if TYPE_CHECKING:
     import altair as alt

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from voile.errors import UsageError
+from voile.evaluate.drawing import load_altair, render
 from voile.evaluate.frontier.frontier_plot import draw
 from voile.evaluate.frontier.page import page
 from voile.evaluate.frontier.result import Frontier
 from voile.evaluate.frontier.running import KEPT
-from voile.evaluate.look import load_altair, render
 from voile.files import write_whole
 from voile.kinds.staging import check_outside
 

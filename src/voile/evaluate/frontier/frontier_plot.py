@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from voile.evaluate.drawing import INK, METHOD_COLOURS, SOFT, VERMILION, load_altair, theme
 from voile.evaluate.frontier.plane import Plane
 from voile.evaluate.frontier.portfolio import frontier_methods
 from voile.evaluate.frontier.result import Frontier, shown_by
-from voile.evaluate.look import INK, METHOD_COLOURS, SOFT, VERMILION, load_altair, theme
 
 if TYPE_CHECKING:
     import altair as alt

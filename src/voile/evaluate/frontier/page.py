@@ -6,9 +6,9 @@ import html
 import json
 from typing import Any
 
+from voile.evaluate.drawing import ScriptSafe, javascript
 from voile.evaluate.frontier.frontier_plot import draw, family
 from voile.evaluate.frontier.result import RULE, Frontier, shown_by
-from voile.evaluate.look import ScriptSafe, javascript
 
 STYLE = """
 body { font: 16px/1.5 Inter, 'Helvetica Neue', Helvetica, Arial, sans-serif; color: #1F2933;

@@ -1,7 +1,7 @@
 """What a release would be like, and what is possible, before anything is published."""
 
 from voile.evaluate.planning.boundary import Plane, boundary_of
-from voile.evaluate.planning.boundary_plot import draw as draw_boundary
+from voile.evaluate.planning.boundary import draw as draw_boundary
 from voile.evaluate.planning.foresight import Foresight, plan_table
 from voile.evaluate.planning.plot import draw as draw_plan
 

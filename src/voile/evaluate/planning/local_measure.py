@@ -24,6 +24,7 @@ from voile.privacy.local import (
     relative_priors,
     worst_breach,
 )
+from voile.records import Record
 from voile.schema import Attribute, Keys, Schema, TupleIndex
 from voile.schema.index import Codes
 
@@ -68,7 +69,7 @@ class Cut:
 
 
 @dataclass(frozen=True)
-class MeasuredSet:
+class MeasuredSet(Record):
     """One, two or three columns: how uneven they are, and what of them can be found out."""
 
     columns: tuple[str, ...]
@@ -84,22 +85,9 @@ class MeasuredSet:
     exact_retention: float | None
     """The largest retention, alike for these columns, that prevents the requested breach here."""
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "columns": list(self.columns),
-            "cells": self.cells,
-            "largest_relative": self.largest_relative,
-            "median_relative": self.median_relative,
-            "cell": list(self.cell),
-            "before": self.before,
-            "after": self.after,
-            "breached": self.breached,
-            "exact_retention": self.exact_retention,
-        }
-
 
 @dataclass(frozen=True)
-class ValueBelief:
+class ValueBelief(Record):
     """P[X=y | Y=y] of the table's own values: what is believed on seeing the value itself."""
 
     columns: tuple[str, ...]
@@ -107,25 +95,15 @@ class ValueBelief:
     mean: float
     """Over the rows of the table."""
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"columns": list(self.columns), "largest": self.largest, "mean": self.mean}
-
 
 @dataclass(frozen=True)
-class Measured:
+class Measured(Record):
     """All that is measured on the table."""
 
     rho1: float
     sets: tuple[MeasuredSet, ...]
     values: tuple[ValueBelief, ...]
     """Of every column, and last of whole rows where that could be afforded."""
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "rho1": self.rho1,
-            "sets": [measured.to_dict() for measured in self.sets],
-            "values": [belief.to_dict() for belief in self.values],
-        }
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voile.evaluate.look import (
+from voile.evaluate.drawing import (
     INK,
     METHOD_COLOURS,
     METHOD_DASHES,
@@ -16,12 +16,11 @@ from voile.evaluate.look import (
     SOFT,
     VERMILION,
     load_altair,
+    save,
     theme,
 )
-from voile.evaluate.planning.local_choice import in_words
-from voile.evaluate.planning.local_error import deviations
-from voile.evaluate.planning.local_plan import LocalPlan
-from voile.evaluate.planning.pictures import save
+from voile.evaluate.planning.local import LocalPlan
+from voile.evaluate.planning.local_choice import deviations, in_words
 from voile.evaluate.planning.plot import logarithmic
 from voile.privacy.local import amplification, belief_after
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
-from voile.evaluate.look import (
+from voile.evaluate.drawing import (
     INK,
     METHOD_COLOURS,
     METHOD_DASHES,
@@ -15,11 +15,11 @@ from voile.evaluate.look import (
     SOFT,
     VERMILION,
     load_altair,
+    save,
     theme,
 )
 from voile.evaluate.planning.expected import ExpectedError
 from voile.evaluate.planning.foresight import CurvePoint, Foresight
-from voile.evaluate.planning.pictures import save
 
 if TYPE_CHECKING:
     import altair as alt

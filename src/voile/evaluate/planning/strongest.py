@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Any
 
 from voile.errors import PromiseError, UsageError, spelled
 from voile.evaluate.planning.expected import Workload
@@ -23,6 +22,7 @@ from voile.kinds.views.steps import Prepared
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma, plan
 from voile.privacy.boundary import Boundary, Limit, limit_on_error, limit_on_linking
+from voile.records import Record
 
 WEAKEST_POSTERIOR = 0.999
 """A promise with a larger γ promises nothing worth the name."""
@@ -66,7 +66,7 @@ class Ground:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Candidate(Record):
     """A promise, as it would be asked for, with what it costs."""
 
     options: ViewOptions
@@ -75,15 +75,10 @@ class Candidate:
     expected_error: float
     prior_factor: float
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "prior": self.promise.prior,
-            "prior_factor": self.prior_factor,
-            "posterior": self.promise.posterior,
-            "retention": self.mechanism.retention,
-            "noise": self.mechanism.noise,
-            "expected_error": self.expected_error,
-        }
+    json_keys = (
+        "prior=promise.prior", "prior_factor", "posterior=promise.posterior",
+        "retention=mechanism.retention", "noise=mechanism.noise", "expected_error",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from voile.errors import UsageError
-from voile.evaluate.planning.pictures import check_picture
-from voile.evaluate.reconstruction.server import Answerer, Guesses, Progress, attack_server
+from voile.evaluate.drawing import check_picture
+from voile.evaluate.reconstruction.server import (
+    Answerer,
+    Guesses,
+    Progress,
+    attack_server,
+    known_truth,
+)
 from voile.evaluate.reconstruction.simulating import Noise, Reconstruction
-from voile.evaluate.reconstruction.truth import known_truth
 
 __all__ = ["attack", "check_options", "check_picture", "draw", "read_noises", "read_questions"]
 
@@ -73,7 +78,7 @@ def attack(
 
 
 def draw(found: Reconstruction, path: Path, *, overwrite: bool) -> None:
-    from voile.evaluate.reconstruction.reconstruction_plot import write  # noqa: PLC0415  (an extra)
+    from voile.evaluate.reconstruction.plot import write  # noqa: PLC0415  (an extra)
 
     write(found, path, overwrite=overwrite)
 

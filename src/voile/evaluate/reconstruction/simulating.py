@@ -5,21 +5,22 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from voile.errors import UsageError
-from voile.evaluate.reconstruction.ceiling import LAWS, ceiling
 from voile.evaluate.reconstruction.fitting import (
+    LAWS,
     NormalEquations,
+    ceiling,
     check_size,
     linear_program,
     signs_of,
 )
 from voile.noise import Key
 from voile.privacy.interactive.confidence import variance_needed
+from voile.records import Record
 
 BLOCK = 2_048
 """Questions whose subsets are held at once."""
@@ -52,7 +53,7 @@ class Noise:
 
 
 @dataclass(frozen=True)
-class Attempt:
+class Attempt(Record):
     """What came back for one size of the noise and one number of questions."""
 
     noise: str
@@ -67,6 +68,11 @@ class Attempt:
     ceiling: float
     """What nobody is above on average."""
 
+    json_keys = (
+        "noise", "questions", "size", "size_in_root_rows=roots", "variance", "recovered",
+        "stderr", "ceiling",
+    )  # fmt: skip
+
     @property
     def roots(self) -> float:
         return self.size / math.sqrt(self.rows)
@@ -75,16 +81,9 @@ class Attempt:
     def variance(self) -> float:
         return self.size**2 / (3 if self.law == "uniform" else 1)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "noise": self.noise, "questions": self.questions, "size": self.size,
-            "size_in_root_rows": self.roots, "variance": self.variance,
-            "recovered": self.recovered, "stderr": self.stderr, "ceiling": self.ceiling,
-        }  # fmt: skip
-
 
 @dataclass(frozen=True)
-class Reconstruction:
+class Reconstruction(Record):
     """A column attacked in simulation, at every size and number of questions that was asked for."""
 
     rows: int
@@ -95,18 +94,13 @@ class Reconstruction:
     seed: int | None
     attempts: tuple[Attempt, ...]
 
+    json_keys = ("rows", "share", "law", "method", "runs", "seed", "guess", "attempts")
+
     @property
     def guess(self) -> float:
         """What guessing the commoner value gets right."""
         ones = round(self.share * self.rows)
         return max(ones, self.rows - ones) / self.rows
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "rows": self.rows, "share": self.share, "law": self.law, "method": self.method,
-            "runs": self.runs, "seed": self.seed, "guess": self.guess,
-            "attempts": [attempt.to_dict() for attempt in self.attempts],
-        }  # fmt: skip
 
 
 def simulate(

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from voile.engines import connect
 from voile.engines.table import Table
 from voile.errors import UsageError, did_you_mean
-from voile.evaluate.risk.disclosure import disclosures
+from voile.evaluate.risk.disclosure import (
+    Cells,
+    Read,
+    cells_of,
+    disclosures,
+    journalist,
+    presence,
+    prosecutor,
+    read,
+)
 from voile.evaluate.risk.found import Risk
-from voile.evaluate.risk.reading import Cells, Read, cells_of, read
-from voile.evaluate.risk.reidentification import journalist, presence, prosecutor
-from voile.evaluate.risk.unique_sets import feasible, unique_sets
-from voile.evaluate.risk.uniqueness import uniqueness
+from voile.evaluate.risk.uniqueness import feasible, unique_sets, uniqueness
+from voile.kinds.manifest import MANIFEST
 from voile.privacy.guarantee import NumberRange
+from voile.release import ClassRelease
 from voile.units import counted
 
 SUPPRESSED_ROWS = ("count", "leave-out")
@@ -147,3 +157,21 @@ def _notes(
             f"sets of more than {counted(looked, 'column')} were not looked at: there are too many"
         )
     return found
+
+
+# ---------------------------- the rows that a release shows, as a table whose risk can be measured
+
+
+def shown_rows(
+    source: Any, qi: Sequence[str] | None, sensitive: Sequence[str]
+) -> tuple[Any, Sequence[str] | None, Sequence[str]]:
+    """The table and its columns; of a release of classes what it shows, and says they are."""
+    if not isinstance(source, str | Path) or not (Path(source) / MANIFEST).is_file():
+        return source, qi, sensitive
+    release = ClassRelease.open(source)
+    if release.hidden is not None:
+        raise UsageError(
+            f"{str(source)!r} is bucketized: everybody's quasi-identifiers are shown as they are",
+            hint="`voile verify` measures its buckets; `voile loss` what they tell",
+        )
+    return release.to_arrow(), qi or release.qi, sensitive or release.sensitive

@@ -1,16 +1,243 @@
-"""What classes tell about sensitive values: ℓ, t and δ of the worst class."""
+"""A table as risk sees it: its different combinations of values, each with how many rows."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from voile.evaluate.risk.reading import Cells
+from voile.arrays import Floats
+from voile.engines.table import Table
+from voile.errors import TableError, UsageError
 from voile.privacy.requirements import Histograms, L, Requirement, Semantic, T
-from voile.recoding.units import Units
+from voile.recoding.units import Codes, Counts, Units
+from voile.records import Record
+
+LARGEST_KEY = 2**62
+
+
+@dataclass(frozen=True, eq=False)
+class Read:
+    """The rows in numbers, and where cells are suppressed."""
+
+    units: Units
+    suppressed: npt.NDArray[np.bool_]
+    """(quasi-identifiers, units): whether the cell is suppressed."""
+
+    @property
+    def suppressed_cells(self) -> int:
+        return int((self.suppressed * self.units.weights).sum())
+
+    @property
+    def suppressed_rows(self) -> int:
+        """Rows of which no quasi-identifier is shown."""
+        return int(self.units.weights[self.suppressed.all(axis=0)].sum())
+
+    def without_suppressed_rows(self) -> Read:
+        """The rows of which something is shown."""
+        kept = ~self.suppressed.all(axis=0)
+        units = self.units
+        if not units.weights[kept].any():
+            raise TableError(
+                "every row is suppressed", hint="count suppressed rows, or choose other columns"
+            )
+        left = Units(
+            units.codes[:, kept],
+            units.sizes,
+            units.sensitive[:, kept],
+            units.sensitive_sizes,
+            units.weights[kept],
+            None if units.population is None else units.population[kept],
+        )
+        return Read(left, self.suppressed[:, kept])
+
+
+def read(
+    table: Table,
+    qi: Sequence[str],
+    sensitive: Sequence[str],
+    population: Table | None,
+    suppressed: Sequence[str],
+) -> Read:
+    """The table's rows, and those of a population that has the same quasi-identifiers."""
+    found = combined(table, [*qi, *sensitive])
+    if found.num_rows == 0:
+        raise TableError(f"table {table.name!r} has no rows", hint="there is nothing to measure")
+    others = None if population is None else combined(population, population.check_columns(qi))
+    parts = [found] if others is None else [found, others]
+    coded = [_coded([part.column(i) for part in parts]) for i in range(len(qi))]
+    own = [_coded([found.column(len(qi) + i)]) for i in range(len(sensitive))]
+    weights = _count(found)
+    people = None
+    if others is not None:
+        people = np.concatenate([np.zeros_like(weights), _count(others)])
+        weights = np.concatenate([weights, np.zeros(others.num_rows, dtype=np.int64)])
+    units = Units(
+        np.stack([codes for codes, _ in coded]),
+        tuple(len(values) for _, values in coded),
+        _padded([codes for codes, _ in own], len(weights)),
+        tuple(len(values) for _, values in own),
+        weights,
+        people,
+    )
+    stars = [
+        np.array([value in suppressed for value in values.to_pylist()])[codes]
+        for codes, values in coded
+    ]
+    return Read(units, np.stack(stars))
+
+
+def combined(table: Table, names: Sequence[str]) -> pa.Table:
+    """All different combinations of values: the quasi-identifiers are compared with each other."""
+    return pa.Table.from_batches(table.combinations(names))
+
+
+def _coded(parts: list[pa.ChunkedArray]) -> tuple[Codes, pa.Array]:
+    """A number for each different text, NULL among them, and the texts in their order."""
+    chunks = [chunk for part in parts for chunk in part.chunks]
+    whole = pa.chunked_array(chunks, pa.string()).combine_chunks()
+    encoded = pc.dictionary_encode(whole, null_encoding="encode")
+    order = pc.sort_indices(encoded.dictionary).to_numpy()  # sums must not depend on the scan
+    place = np.empty(len(order), dtype=np.int32)
+    place[order] = np.arange(len(order), dtype=np.int32)
+    codes: Codes = place[encoded.indices.to_numpy(zero_copy_only=False)]
+    return codes, encoded.dictionary.take(pa.array(order))
+
+
+def _count(found: pa.Table) -> Counts:
+    counts: Counts = found.column(found.num_columns - 1).to_numpy().astype(np.int64)
+    return counts
+
+
+def _padded(own: list[Codes], length: int) -> Codes:
+    """Sensitive values, with any value where only the population has rows: those weigh nothing."""
+    padded = np.zeros((len(own), length), dtype=np.int32)
+    for row, codes in zip(padded, own, strict=True):
+        row[: len(codes)] = codes
+    return padded
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """The classes: different combinations of quasi-identifiers, each with its rows."""
+
+    classes: npt.NDArray[np.int64]
+    """(units,): the class of each unit."""
+    codes: Codes
+    """(quasi-identifiers, classes)"""
+    sizes: tuple[int, ...]
+    rows: Counts
+    """(classes,): rows of the table; 0 where only the population has rows."""
+    population: Counts | None
+
+
+def cells_of(units: Units) -> Cells:
+    """Units that are alike in all quasi-identifiers together."""
+    keys = keys_of(units.codes, units.sizes)
+    _, first, classes = np.unique(keys, return_index=True, return_inverse=True)
+    rows = np.bincount(classes, units.weights).astype(np.int64)
+    population = None
+    if units.population is not None:
+        population = np.bincount(classes, units.population).astype(np.int64)
+    return Cells(classes, units.codes[:, first], units.sizes, rows, population)
+
+
+def keys_of(codes: Codes, sizes: Sequence[int]) -> npt.NDArray[np.int64]:
+    """One number for each combination of codes, ranked anew where numbers would grow too large."""
+    if not len(sizes):
+        raise UsageError("no columns were chosen", hint="name at least one")
+    keys: npt.NDArray[np.int64] = codes[0].astype(np.int64)
+    largest = sizes[0]
+    for column, size in zip(codes[1:], sizes[1:], strict=True):
+        if largest * size > LARGEST_KEY:
+            known, keys = np.unique(keys, return_inverse=True)
+            largest = len(known)
+        keys = keys * size + column
+        largest *= size
+    return keys
+
+
+# ----- how likely a row is found again: by someone who knows that a person is in the table, or not
+
+
+@dataclass(frozen=True, eq=False)
+class Reidentification(Record):
+    """The chance of each class's rows to be told apart, and what it comes to.
+
+    With `among` as the class sizes of the table itself this is the prosecutor, who knows that the
+    person is in the table; with those of the population the journalist, who does not.
+    """
+
+    chances: Floats
+    """(classes,): 1 divided by the people that a row of the class may be."""
+    rows: Counts
+    threshold: float
+
+    json_keys = ("largest", "average", "above_threshold=above")
+
+    @property
+    def largest(self) -> float:
+        return float(self.chances.max())
+
+    @property
+    def average(self) -> float:
+        """The share of rows that are found again if each is guessed once: the marketer's."""
+        return float((self.chances * self.rows).sum() / self.rows.sum())
+
+    @property
+    def above(self) -> float:
+        """The share of rows whose chance is above the threshold."""
+        return self.share_above(self.threshold)
+
+    def share_above(self, threshold: float) -> float:
+        risky = self.rows[self.chances > threshold * (1 + 1e-12)]
+        return float(risky.sum() / self.rows.sum())
+
+    def steps(self) -> list[tuple[float, float]]:
+        """Each chance that occurs, with the share of rows that have it or more."""
+        chances, place = np.unique(self.chances, return_inverse=True)
+        rows = np.bincount(place, self.rows)
+        shares = rows[::-1].cumsum()[::-1] / rows.sum()
+        return [(float(c), float(s)) for c, s in zip(chances, shares, strict=True)]
+
+
+def prosecutor(cells: Cells, threshold: float) -> Reidentification:
+    """Someone who knows that the person is in the table."""
+    there = cells.rows > 0
+    return Reidentification(1 / cells.rows[there], cells.rows[there], threshold)
+
+
+def journalist(cells: Cells, threshold: float) -> Reidentification | None:
+    """Someone who knows only that the person is in the population."""
+    if cells.population is None:
+        return None
+    there = cells.rows > 0
+    people = np.maximum(cells.population, cells.rows)[there]
+    return Reidentification(1 / people, cells.rows[there], threshold)
+
+
+@dataclass(frozen=True)
+class Presence(Record):
+    """The least and the largest share of the population's people of a class that are in ours."""
+
+    low: float
+    high: float
+
+
+def presence(cells: Cells) -> Presence | None:
+    if cells.population is None:
+        return None
+    shares = cells.rows / np.maximum(cells.population, cells.rows)
+    return Presence(float(shares.min()), float(shares.max()))
+
+
+# ------------------------- what classes tell about sensitive values: ℓ, t and δ of the worst class
+
 
 PART = 2**22
 """Counts of classes by values that are held at a time."""

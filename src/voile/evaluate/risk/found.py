@@ -8,10 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from voile.evaluate.risk.disclosure import MEASURES, Disclosure, over_all
-from voile.evaluate.risk.reidentification import Presence, Reidentification
-from voile.evaluate.risk.unique_sets import UniqueSets
-from voile.evaluate.risk.uniqueness import Uniqueness
+from voile.evaluate.risk.disclosure import (
+    MEASURES,
+    Disclosure,
+    Presence,
+    Reidentification,
+    over_all,
+)
+from voile.evaluate.risk.uniqueness import Uniqueness, UniqueSets
 from voile.recoding.units import Counts
 from voile.units import counted
 

@@ -11,9 +11,8 @@ from voile.evaluate.frontier import certify
 from voile.reproduce import look
 from voile.reproduce.figure import Figure, Finding, Part, Run
 from voile.reproduce.kdd09 import study
-from voile.reproduce.kdd09.drawing import P_TITLE, U_TITLE, as_columns
-from voile.reproduce.kdd09.paper import PAPER
-from voile.reproduce.kdd09.study import BUCKETIZED, CLOSENESS, Points
+from voile.reproduce.kdd09.study import BUCKETIZED, CLOSENESS, P_TITLE, U_TITLE, Points, as_columns
+from voile.reproduce.papers import KDD09
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 
 PLACES = (0.03, 0.05, 0.075, 0.1)
@@ -209,7 +208,7 @@ def words(alt: Any, x: Any, y: Any) -> Any:
 
 FRONTIER = Figure(
     name="kdd09-frontier",
-    paper=PAPER,
+    paper=KDD09,
     what="Figure 2(a)'s axes with better partitions, noise and the optimum",
     parts=parts,
     conclude=conclude,

@@ -13,9 +13,9 @@ from voile.hierarchies import multiples
 from voile.reproduce import look
 from voile.reproduce.figure import Figure, Finding, Part, Run
 from voile.reproduce.kdd09 import study
-from voile.reproduce.kdd09.paper import PAPER
-from voile.reproduce.kdd09.readings import readings
+from voile.reproduce.kdd09.losses import readings
 from voile.reproduce.kdd09.study import BUCKETIZED, GENERALIZED, IGNORING, L_DIVERSITY, Points
+from voile.reproduce.papers import KDD09
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 
 PRINTED = {
@@ -271,7 +271,7 @@ def level(alt: Any, y: Any, at: float, text: str) -> Any:
 
 INTERPRETATION = Figure(
     name="kdd09-interpretation",
-    paper=PAPER,
+    paper=KDD09,
     what="Section 5.1: what privacy loss and utility loss mean on Adult",
     parts=parts,
     conclude=conclude,

@@ -9,12 +9,24 @@ from statistics import fmean
 from typing import Any
 
 from voile.reproduce.figure import Figure, Finding, Part, Run
-from voile.reproduce.kdd09 import asking, study
-from voile.reproduce.kdd09.answers import E_TITLE
-from voile.reproduce.kdd09.asking import DIMENSION, SELECTIVITY
-from voile.reproduce.kdd09.drawing import as_columns, curves_chart
-from voile.reproduce.kdd09.paper import PAPER
-from voile.reproduce.kdd09.study import BUCKETIZED, CLOSENESS, REQUIREMENTS, Points
+from voile.reproduce.kdd09 import study
+from voile.reproduce.kdd09.answers import (
+    DIMENSION,
+    E_TITLE,
+    SELECTIVITY,
+    part,
+    regions,
+    with_errors,
+)
+from voile.reproduce.kdd09.study import (
+    BUCKETIZED,
+    CLOSENESS,
+    REQUIREMENTS,
+    Points,
+    as_columns,
+    curves_chart,
+)
+from voile.reproduce.papers import KDD09
 from voile.reproduce.verdict import Check, Claim
 
 SELECTIVITIES = (0.02, 0.05, 0.1, 0.2)
@@ -54,11 +66,11 @@ def parts(varied: Callable[[Run], list[Asked]], run: Run) -> list[Part]:
     seeds = run.seeds(4, 2)
     return [
         Part(study.losses, {"method": "mondrian", "asked": list(releases(run))}),
-        *(asking.part(run, releases(run), seed, *of, recodes=[BUCKETIZED])
+        *(part(run, releases(run), seed, *of, recodes=[BUCKETIZED])
           for of in asked for seed in seeds),
-        *(asking.part(run, [LITERALLY], seed, *literal(of), recodes=[BUCKETIZED])
+        *(part(run, [LITERALLY], seed, *literal(of), recodes=[BUCKETIZED])
           for of in asked for seed in seeds),
-        Part(asking.regions, {"dimensions": list(DIMENSIONS)}),
+        Part(regions, {"dimensions": list(DIMENSIONS)}),
     ]  # fmt: skip
 
 
@@ -69,7 +81,7 @@ def gathered(
     points = study.shown_as(results[0], BUCKETIZED)
     asked, several = varied(run), len(run.seeds(4, 2))
     groups = [results[1 + i * several : 1 + (i + 1) * several] for i in range(2 * len(asked))]
-    curves = [asking.with_errors(points, of, BUCKETIZED) for of in groups[: len(asked)]]
+    curves = [with_errors(points, of, BUCKETIZED) for of in groups[: len(asked)]]
     told = [
         {"error": fmean(r["errors"][0][BUCKETIZED] for r in of),
          "rows": fmean(r["rows"] for r in of), "queries": sum(r["queries"] for r in of)}
@@ -183,14 +195,14 @@ def as_the_text_says(by: str, sizes: Sequence[float], told: Sequence[dict[str, f
 
 FIG3B = Figure(
     name="kdd09-fig3b",
-    paper=PAPER,
+    paper=KDD09,
     what="Relative error of counts by their selectivity",
     parts=partial(parts, by_selectivity),
     conclude=partial(conclude, by_selectivity, "b"),
 )
 FIG3C = Figure(
     name="kdd09-fig3c",
-    paper=PAPER,
+    paper=KDD09,
     what="Relative error of counts by their dimension",
     parts=partial(parts, by_dimension),
     conclude=partial(conclude, by_dimension, "c"),

@@ -8,15 +8,17 @@ from typing import Any
 
 from voile.reproduce.figure import Figure, Finding, Part, Run
 from voile.reproduce.kdd09 import study
-from voile.reproduce.kdd09.drawing import U_TITLE, as_columns, curves_chart
-from voile.reproduce.kdd09.paper import PAPER
 from voile.reproduce.kdd09.study import (
     BUCKETIZED,
     CLOSENESS,
     GENERALIZED,
     L_DIVERSITY,
+    U_TITLE,
     Points,
+    as_columns,
+    curves_chart,
 )
+from voile.reproduce.papers import KDD09
 from voile.reproduce.verdict import Check, Claim
 
 SUBSTANTIAL = 0.75
@@ -84,7 +86,7 @@ def substantially(
 
 FIG2B = Figure(
     name="kdd09-fig2b",
-    paper=PAPER,
+    paper=KDD09,
     what="Generalization and bucketization under ℓ and t",
     parts=parts,
     conclude=conclude,

@@ -8,8 +8,8 @@ from typing import Any
 import voile
 from voile.reproduce import look
 from voile.reproduce.figure import Figure, Finding, Part, Run
-from voile.reproduce.kdd09.paper import PAPER
 from voile.reproduce.kdd09.study import QI, SENSITIVE, TABLE
+from voile.reproduce.papers import KDD09
 from voile.reproduce.verdict import Number, Sample
 
 ROWS = 45222
@@ -81,7 +81,7 @@ def drawn(sizes: dict[str, int]) -> Any:
 
 TABLE1 = Figure(
     name="kdd09-table1",
-    paper=PAPER,
+    paper=KDD09,
     what="Adult as it is used, 45,222 rows and seven attributes",
     parts=parts,
     conclude=conclude,

@@ -7,10 +7,21 @@ from typing import Any
 
 from voile.reproduce.figure import Figure, Finding, Part, Run
 from voile.reproduce.look import lines
-from voile.reproduce.sigmod05.adult import COLUMNS, adult_parts, expected_inversion, retentions_of
-from voile.reproduce.sigmod05.paper import PAPER
-from voile.reproduce.sigmod05.series import Series, growth, only, rises
-from voile.reproduce.sigmod05.simulating import CONVERGED, INVERSION, RANDOMIZED, STOPPED
+from voile.reproduce.papers import SIGMOD05
+from voile.reproduce.sigmod05.study import (
+    COLUMNS,
+    CONVERGED,
+    INVERSION,
+    RANDOMIZED,
+    STOPPED,
+    Series,
+    adult_parts,
+    expected_inversion,
+    growth,
+    only,
+    retentions_of,
+    rises,
+)
 from voile.reproduce.verdict import Check, Claim, Number
 
 ALL = tuple(range(1, len(COLUMNS) + 1))
@@ -173,7 +184,7 @@ def picture(table: dict[str, list[Any]], method: str) -> Any:
 def figure(number: int, words: str, conclude: Any) -> Figure:
     return Figure(
         name=f"sigmod05-fig{number}",
-        paper=PAPER,
+        paper=SIGMOD05,
         what=f"Errors by columns and retention on Adult, {words}",
         parts=parts,
         conclude=conclude,

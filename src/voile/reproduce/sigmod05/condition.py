@@ -11,10 +11,8 @@ import numpy as np
 from voile.reconstruct import condition_number, expectation, unbiased
 from voile.reproduce.figure import Figure, Finding, Part, Run
 from voile.reproduce.look import lines
-from voile.reproduce.sigmod05.adult import COLUMNS
-from voile.reproduce.sigmod05.paper import PAPER
-from voile.reproduce.sigmod05.series import rises
-from voile.reproduce.sigmod05.simulating import conditions
+from voile.reproduce.papers import SIGMOD05
+from voile.reproduce.sigmod05.study import COLUMNS, conditions, rises
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 
 RETENTIONS = (0.1, 0.2, 0.3, 0.5, 0.7, 0.9)
@@ -141,7 +139,7 @@ def picture(table: dict[str, list[Any]]) -> Any:
 
 FIGURE_6 = Figure(
     name="sigmod05-fig6",
-    paper=PAPER,
+    paper=SIGMOD05,
     what="Condition number of the transition matrix, by columns",
     parts=parts,
     conclude=conclude,

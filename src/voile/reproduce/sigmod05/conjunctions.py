@@ -8,20 +8,18 @@ from typing import Any
 
 from voile.reproduce.figure import Figure, Finding, Run
 from voile.reproduce.look import INK, altair, lines
-from voile.reproduce.sigmod05.adult import (
-    adult_parts,
-    expected_inversion,
-    retentions_of,
-    true_counts,
-)
-from voile.reproduce.sigmod05.paper import PAPER
-from voile.reproduce.sigmod05.series import Series
-from voile.reproduce.sigmod05.simulating import (
+from voile.reproduce.papers import SIGMOD05
+from voile.reproduce.sigmod05.study import (
     CONVERGED,
     INVERSION,
     METHODS,
     RANDOMIZED,
     STOPPED,
+    Series,
+    adult_parts,
+    expected_inversion,
+    retentions_of,
+    true_counts,
 )
 from voile.reproduce.verdict import Check, Claim, Number
 
@@ -198,7 +196,7 @@ def picture(table: Mapping[str, Sequence[Any]]) -> Any:
 def figure(number: int, columns: int, words: str) -> Figure:
     return Figure(
         name=f"sigmod05-fig{number}",
-        paper=PAPER,
+        paper=SIGMOD05,
         what=f"Reconstruction errors by retention, {words} ranges on Adult",
         parts=partial(adult_parts, columns=columns),
         conclude=partial(conclude, columns=columns),

@@ -18,9 +18,8 @@ from voile.privacy.local import (
 )
 from voile.reproduce.figure import Figure, Finding, Part, Run
 from voile.reproduce.look import INK, altair, lines
-from voile.reproduce.sigmod05.adult import COLUMNS, INTERVALS, cells
-from voile.reproduce.sigmod05.paper import PAPER
-from voile.reproduce.sigmod05.series import rises
+from voile.reproduce.papers import SIGMOD05
+from voile.reproduce.sigmod05.study import COLUMNS, INTERVALS, cells, rises
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 
 RHO2 = 0.95
@@ -228,7 +227,7 @@ def picture(table: Mapping[str, Sequence[Any]]) -> Any:
 def figure(number: int, columns: int, words: str) -> Figure:
     return Figure(
         name=f"sigmod05-fig{number}",
-        paper=PAPER,
+        paper=SIGMOD05,
         what=f"Largest retention without a breach, {words} columns of Adult",
         parts=partial(parts, columns=columns),
         conclude=partial(conclude, columns=columns),

@@ -21,8 +21,8 @@ from voile.privacy.local import (
 )
 from voile.reproduce.figure import Figure, Finding, Part, Run
 from voile.reproduce.look import INK, altair, beside, lines
-from voile.reproduce.sigmod05.adult import COLUMNS, SOURCE
-from voile.reproduce.sigmod05.paper import PAPER
+from voile.reproduce.papers import SIGMOD05
+from voile.reproduce.sigmod05.study import COLUMNS, SOURCE
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 
 RHO1, RHO2 = 0.1, 0.95
@@ -282,14 +282,14 @@ def parts_5(run: Run) -> list[Part]:  # noqa: ARG001
 
 THEOREM_4 = Figure(
     name="sigmod05-thm4",
-    paper=PAPER,
+    paper=SIGMOD05,
     what="One column, s = 68 at p = 0.2",
     parts=parts_4,
     conclude=conclude_4,
 )
 THEOREM_5 = Figure(
     name="sigmod05-thm5",
-    paper=PAPER,
+    paper=SIGMOD05,
     what="Two columns, s = 273 at p = 0.2",
     parts=parts_5,
     conclude=conclude_5,

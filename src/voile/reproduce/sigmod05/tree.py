@@ -10,8 +10,8 @@ import voile
 from voile.mining import ReleaseTree
 from voile.reproduce.figure import Figure, Finding, Part, Run
 from voile.reproduce.look import INK, altair, lines
-from voile.reproduce.sigmod05.paper import PAPER
-from voile.reproduce.sigmod05.series import Series
+from voile.reproduce.papers import SIGMOD05
+from voile.reproduce.sigmod05.study import Series
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 from voile.schema import Attribute, Range, Schema, Values
 
@@ -145,7 +145,7 @@ def picture(table: dict[str, list[Any]]) -> Any:
 
 TREE = Figure(
     name="sigmod05-tree",
-    paper=PAPER,
+    paper=SIGMOD05,
     what="A decision tree on Adult from perturbed rows, by retention",
     parts=parts,
     conclude=conclude,

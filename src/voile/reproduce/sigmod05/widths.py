@@ -9,8 +9,8 @@ from typing import Any
 
 from voile.reproduce.figure import Figure, Finding, Part, Run
 from voile.reproduce.look import lines
-from voile.reproduce.sigmod05.paper import PAPER
-from voile.reproduce.sigmod05.series import Series, rises
+from voile.reproduce.papers import SIGMOD05
+from voile.reproduce.sigmod05.study import Series, rises
 from voile.reproduce.sigmod05.zipf import width_errors
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 
@@ -167,7 +167,7 @@ def picture(table: dict[str, list[Any]], kind: str) -> Any:
 def figure(number: int, kind: str) -> Figure:
     return Figure(
         name=f"sigmod05-fig{number}",
-        paper=PAPER,
+        paper=SIGMOD05,
         what=f"{kind.capitalize()} error by width of the range, Zipfian column, p = 0.2",
         parts=parts,
         conclude=partial(conclude, kind=kind),

@@ -7,14 +7,15 @@ from typing import Any
 
 from voile.reproduce.figure import Figure, Finding, Part, Run
 from voile.reproduce.look import beside, lines
-from voile.reproduce.sigmod05.paper import PAPER
-from voile.reproduce.sigmod05.series import Series, only
-from voile.reproduce.sigmod05.simulating import (
+from voile.reproduce.papers import SIGMOD05
+from voile.reproduce.sigmod05.study import (
     CONVERGED,
     INVERSION,
     PLAUSIBLE,
     RANDOMIZED,
     STOPPED,
+    Series,
+    only,
 )
 from voile.reproduce.sigmod05.zipf import TOGETHER, together_errors, zipf_errors
 from voile.reproduce.verdict import Check, Claim, Number
@@ -208,7 +209,7 @@ def panel(columns: Mapping[str, Sequence[Any]], by: str, title: str) -> Any:
 
 FIGURE_9 = Figure(
     name="sigmod05-fig9",
-    paper=PAPER,
+    paper=SIGMOD05,
     what="Errors by columns on Zipfian data, and on correlated columns",
     parts=parts,
     conclude=conclude,

@@ -4,8 +4,5 @@ from __future__ import annotations
 
 from voile.reproduce.figure import Figure
 from voile.reproduce.tr07 import fig1, fig2, thm41, thm42
-from voile.reproduce.tr07.paper import PAPER
-
-__all__ = ["FIGURES", "PAPER"]
 
 FIGURES: tuple[Figure, ...] = (fig1.FIGURE, fig2.FIGURE, thm41.FIGURE, thm42.FIGURE)

@@ -15,12 +15,10 @@ from voile.noise import Key
 from voile.privacy import plan
 from voile.reproduce.figure import Columns, Figure, Finding, Part, Run
 from voile.reproduce.look import INK, altair, lines
-from voile.reproduce.tr07.paper import PAPER
+from voile.reproduce.papers import TR07
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 from voile.reproduce.vldb07.adult import TABLE, adult, promise
 from voile.schema import TupleIndex
-
-__all__ = ["FIGURE", "expected", "sizes"]
 
 FACTOR = 5
 """k."""
@@ -168,4 +166,4 @@ def drawn(columns: Columns) -> Any:
     return alt.layer(curves, points)
 
 
-FIGURE = Figure("tr07-fig1", PAPER, "Size of the view against γ, at k = 5", parts, conclude)
+FIGURE = Figure("tr07-fig1", TR07, "Size of the view against γ, at k = 5", parts, conclude)

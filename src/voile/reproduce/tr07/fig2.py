@@ -8,12 +8,10 @@ from typing import Any
 from voile.privacy import DGamma, plan
 from voile.reproduce.figure import Figure, Finding, Part, Run
 from voile.reproduce.look import altair
-from voile.reproduce.tr07.paper import PAPER
+from voile.reproduce.papers import TR07
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 from voile.reproduce.vldb07.adult import BAND, REPORT, REPORT_BETA, adult, measured, promise
 from voile.reproduce.vldb07.fig2 import LARGEST, cells_of, cloud
-
-__all__ = ["FIGURE", "case_study"]
 
 FAR = 10
 MISPRINT = "n/m is 4.65·10⁻⁵: the exponent is a misprint"
@@ -102,5 +100,5 @@ def drawn(columns: Any, found: Any) -> Any:
 
 
 FIGURE = Figure(
-    "tr07-fig2", PAPER, "Estimates against true counts of all selections", parts, conclude
+    "tr07-fig2", TR07, "Estimates against true counts of all selections", parts, conclude
 )

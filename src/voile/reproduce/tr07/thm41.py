@@ -13,10 +13,8 @@ from typing import Any
 from voile.privacy.meaning import alphabeta_law
 from voile.reproduce.figure import Columns, Figure, Finding, Part, Run
 from voile.reproduce.look import BLUE, INK, VERMILION, altair, beside
-from voile.reproduce.tr07.paper import PAPER
+from voile.reproduce.papers import TR07
 from voile.reproduce.verdict import Check, Claim, Number, Sample
-
-__all__ = ["FIGURE", "extremes"]
 
 PRIOR, POSTERIOR = Fraction(1, 20), Fraction(3, 10)
 TUPLES = 3
@@ -212,4 +210,4 @@ def flags(across: Any, ends: dict[str, float]) -> list[Any]:
     return found
 
 
-FIGURE = Figure("tr07-thm41", PAPER, "Which α and β keep (d, γ), by enumeration", parts, conclude)
+FIGURE = Figure("tr07-thm41", TR07, "Which α and β keep (d, γ), by enumeration", parts, conclude)

@@ -16,10 +16,8 @@ from scipy.stats import binom
 from voile.mechanisms import AlphaBeta
 from voile.reproduce.figure import Columns, Figure, Finding, Part, Run
 from voile.reproduce.look import INK, altair, lines
-from voile.reproduce.tr07.paper import PAPER
+from voile.reproduce.papers import TR07
 from voile.reproduce.verdict import Check, Claim
-
-__all__ = ["FIGURE", "miss", "right", "worst"]
 
 KEPT = 0.5
 EPSILON = 0.05
@@ -150,6 +148,4 @@ def drawn(columns: Columns) -> Any:
     return alt.layer(curves, rule, word)
 
 
-FIGURE = Figure(
-    "tr07-thm42", PAPER, "How often an estimate is off by ρ√n, exactly", parts, conclude
-)
+FIGURE = Figure("tr07-thm42", TR07, "How often an estimate is off by ρ√n, exactly", parts, conclude)

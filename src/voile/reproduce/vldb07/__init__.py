@@ -12,9 +12,6 @@ from voile.reproduce.vldb07 import (
     table2,
     table3,
 )
-from voile.reproduce.vldb07.paper import PAPER
-
-__all__ = ["FIGURES", "PAPER"]
 
 FIGURES: tuple[Figure, ...] = (
     table1.FIGURE,

@@ -21,32 +21,14 @@ from voile.mechanisms import AlphaBeta
 from voile.noise import Key
 from voile.privacy import DGamma, plan
 from voile.privacy.local import retention_for_ratio
-from voile.reproduce.vldb07.paper import POSTERIOR, PRIOR_FACTOR
 from voile.schema import Schema, TupleIndex
-
-__all__ = [
-    "BAND",
-    "BETTER",
-    "CELL",
-    "FRAPP",
-    "LOOSE",
-    "MULTISET",
-    "REFINED",
-    "REPORT",
-    "REPORT_BETA",
-    "TABLE",
-    "THRESHOLDS",
-    "TIGHT",
-    "adult",
-    "alphabeta",
-    "frapp_retention",
-    "measured",
-    "promise",
-    "truth",
-]  # fmt: skip
 
 Floats = npt.NDArray[np.float64]
 
+PRIOR_FACTOR, POSTERIOR = 10, 0.2
+"""k and γ of the experiments."""
+MISS = 0.05
+"""ε of (ρ, ε)-usefulness: the paper names none; 95 % is usual."""
 TABLE = "dataset:adult/boundary"
 FRAPP, LOOSE, TIGHT = "FRAPP", "αβ, loose β = d/γ", "αβ, tight β"
 BETTER, MULTISET = "αβ, largest retention", "ours: multiset"

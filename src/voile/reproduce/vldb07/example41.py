@@ -14,9 +14,9 @@ import voile
 from voile.noise import Key
 from voile.reproduce.figure import Figure, Finding, Part, Run
 from voile.reproduce.look import GRID, INK, SOFT, VERMILION, altair
+from voile.reproduce.papers import VLDB07
 from voile.reproduce.verdict import Check, Number, Sample
-from voile.reproduce.vldb07.paper import PAPER
-from voile.reproduce.vldb07.toy import (
+from voile.reproduce.vldb07.table1 import (
     ALPHA,
     BETA,
     DOMAIN,
@@ -27,8 +27,6 @@ from voile.reproduce.vldb07.toy import (
     published,
 )
 from voile.schema import TupleIndex
-
-__all__ = ["FIGURE", "asked", "enumerated", "views"]
 
 LEAST_AGE, LEAST_SCORE = 20, 81
 RIGHT_DOMAIN = 549
@@ -165,6 +163,6 @@ def drawn(listed: Any, estimates: Sequence[float]) -> Any:
 
 
 FIGURE = Figure(
-    "vldb07-example41", PAPER, "A count estimated by hand from the view of Table 1(d)",
+    "vldb07-example41", VLDB07, "A count estimated by hand from the view of Table 1(d)",
     parts, conclude,
 )  # fmt: skip

@@ -15,11 +15,9 @@ import pyarrow as pa
 import voile
 from voile.reproduce.figure import Figure, Finding, Part, Run
 from voile.reproduce.look import VERMILION, table
+from voile.reproduce.papers import VLDB07
 from voile.reproduce.verdict import Check, Claim, Number, Sample
-from voile.reproduce.vldb07.paper import PAPER
 from voile.schema import Attribute, Range, Schema
-
-__all__ = ["FIGURE", "computed", "nested", "queried"]
 
 SIZES = (6, 5, 4, 7)
 SQL = "select count(*) from t where a1*a1 + a2*a2 >= 20 and a2*a3 < 9 and a3 + a4 > 5"
@@ -158,5 +156,5 @@ def drawn(rows: Sequence[Sequence[Any]], share: float) -> Any:
 
 
 FIGURE = Figure(
-    "vldb07-example42", PAPER, "How much of the domain meets three predicates", parts, conclude
+    "vldb07-example42", VLDB07, "How much of the domain meets three predicates", parts, conclude
 )

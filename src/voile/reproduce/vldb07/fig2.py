@@ -7,11 +7,9 @@ from typing import Any
 
 from voile.reproduce.figure import Columns, Figure, Finding, Part, Run
 from voile.reproduce.look import DENSITY, VERMILION, altair, beside, records
+from voile.reproduce.papers import VLDB07
 from voile.reproduce.verdict import Check, Claim
 from voile.reproduce.vldb07.adult import BETTER, CELL, FRAPP, REFINED, TIGHT, measured
-from voile.reproduce.vldb07.paper import PAPER
-
-__all__ = ["FIGURE", "LARGEST", "cells_of", "cloud"]
 
 PAPERS = (FRAPP, TIGHT)
 SIDE = 460
@@ -128,7 +126,7 @@ def axes(estimates: Sequence[float]) -> dict[str, Any]:
 
 FIGURE = Figure(
     "vldb07-fig2",
-    PAPER,
+    VLDB07,
     "Estimates against true counts of all selections, FRAPP and αβ",
     parts,
     conclude,

@@ -9,20 +9,20 @@ from typing import Any
 
 from voile.reproduce.figure import Columns, Figure, Finding, Part, Run
 from voile.reproduce.look import INK, altair, lines
+from voile.reproduce.papers import VLDB07
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 from voile.reproduce.vldb07.adult import (
     BETTER,
     FRAPP,
     LOOSE,
     MULTISET,
+    POSTERIOR,
+    PRIOR_FACTOR,
     REFINED,
     THRESHOLDS,
     TIGHT,
     measured,
 )
-from voile.reproduce.vldb07.paper import PAPER, POSTERIOR, PRIOR_FACTOR
-
-__all__ = ["FIGURE"]
 
 READ_AT = 500
 """120 and 520 are what the curves show where Q(I) is 500 to 600."""
@@ -187,7 +187,7 @@ def drawn(columns: Columns) -> Any:
 
 FIGURE = Figure(
     "vldb07-fig3",
-    PAPER,
+    VLDB07,
     "Mean error of the queries that count x or more, FRAPP and αβ",
     parts,
     conclude,

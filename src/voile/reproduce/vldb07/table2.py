@@ -7,11 +7,17 @@ from typing import Any
 
 from voile.reproduce.figure import Figure, Finding, Part, Run
 from voile.reproduce.look import table
+from voile.reproduce.papers import VLDB07
 from voile.reproduce.verdict import Check, Claim, Number, Sample
-from voile.reproduce.vldb07.adult import TIGHT, adult, alphabeta, promise
-from voile.reproduce.vldb07.paper import MISS, PAPER, POSTERIOR, PRIOR_FACTOR
-
-__all__ = ["FIGURE", "symbols"]
+from voile.reproduce.vldb07.adult import (
+    MISS,
+    POSTERIOR,
+    PRIOR_FACTOR,
+    TIGHT,
+    adult,
+    alphabeta,
+    promise,
+)
 
 
 def symbols() -> dict[str, Any]:
@@ -85,4 +91,4 @@ def checks(found: dict[str, Any]) -> tuple[Check, ...]:
     )
 
 
-FIGURE = Figure("vldb07-table2", PAPER, "Symbols, and their values on Adult", parts, conclude)
+FIGURE = Figure("vldb07-table2", VLDB07, "Symbols, and their values on Adult", parts, conclude)

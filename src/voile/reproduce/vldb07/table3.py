@@ -22,10 +22,14 @@ from voile.privacy.interactive.laws import noise_law
 from voile.privacy.local import retention_for_ratio
 from voile.reproduce.figure import Figure, Finding, Part, Run
 from voile.reproduce.look import table
+from voile.reproduce.papers import VLDB07
 from voile.reproduce.verdict import FALSE_ALARM, Check, Claim, Number, Sample
 from voile.reproduce.vldb07.adult import (
     FRAPP,
     LOOSE,
+    MISS,
+    POSTERIOR,
+    PRIOR_FACTOR,
     TABLE,
     TIGHT,
     adult,
@@ -33,10 +37,7 @@ from voile.reproduce.vldb07.adult import (
     measured,
     promise,
 )
-from voile.reproduce.vldb07.paper import MISS, PAPER, POSTERIOR, PRIOR_FACTOR
 from voile.serve import simulated
-
-__all__ = ["FIGURE", "answered", "exact", "server", "worst_alphabeta", "worst_frapp"]
 
 ETA = 1e-6
 """The chance with which a server's answers may take a belief above γ."""
@@ -226,5 +227,5 @@ def drawn(rows: Sequence[Sequence[str]]) -> Any:
 
 
 FIGURE = Figure(
-    "vldb07-table3", PAPER, "The error ρ that three places of privacy allow", parts, conclude
+    "vldb07-table3", VLDB07, "The error ρ that three places of privacy allow", parts, conclude
 )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import norm
 
-from voile.evaluate.look import BLUE, INK, SOFT, VERMILION, load_altair, theme
+from voile.evaluate.drawing import BLUE, INK, SOFT, VERMILION, load_altair, theme
 from voile.evaluate.sulq.simulation import Outcome, Simulation, expected_walk
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from voile.evaluate.look import INK, METHOD_COLOURS, SOFT, VERMILION, load_altair, theme
-from voile.evaluate.planning.pictures import save
+from voile.evaluate.drawing import INK, METHOD_COLOURS, SOFT, VERMILION, load_altair, save, theme
 from voile.evaluate.reconstruction.simulating import Attempt, Reconstruction
 
 if TYPE_CHECKING:
