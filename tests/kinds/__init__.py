@@ -1,0 +1,1 @@
+"""Kinds of releases, Voile's own and those of others."""
