@@ -20,9 +20,9 @@ import voile
 from tests.sampling import proportion_at_least
 from tests.test_series import histories
 from voile.errors import PromiseError, ReleaseError, SchemaError, UsageError
+from voile.kinds import publishing
 from voile.kinds.manifest import MANIFEST, file_entry
 from voile.kinds.staging import Staging
-from voile.kinds.views import series
 from voile.kinds.views.ledger import Ledger, opened
 from voile.kinds.views.manifest import ViewManifest
 from voile.kinds.views.series import differences
@@ -407,7 +407,7 @@ def test_who_comes_second_is_refused(tmp_path: Path) -> None:
     assert view(table(101), tmp_path / "2.voile").series is not None
 
 
-OWNERS: dict[str, Any] = {"series": series, "Ledger": Ledger, "Path": Path}
+OWNERS: dict[str, Any] = {"publishing": publishing, "Ledger": Ledger, "Path": Path}
 
 
 def die_at(folder: str, owner: str, name: str, after: str) -> None:
@@ -438,7 +438,7 @@ def killed(folder: Path, owner: str, name: str, *, after: bool) -> None:
 @pytest.mark.parametrize(
     ("owner", "name", "after", "spent", "in_place"),
     [
-        ("series", "write_descriptions", False, 1, False),
+        ("publishing", "write_descriptions", False, 1, False),
         ("Ledger", "plan", True, 2, False),
         ("Path", "rename", True, 2, True),
     ],
