@@ -20,7 +20,7 @@ from bench.adult import adult_schema, first_ages
 from bench.stages import profiled
 from voile.arrays import Words
 from voile.kinds import parquet
-from voile.kinds.views.view import FILE_RANGES, RANGE_ROWS, ViewWriter
+from voile.kinds.views.publishing import FILE_RANGES, RANGE_ROWS, ViewWriter
 from voile.mechanisms import AlphaBeta
 from voile.noise import Key
 from voile.progress import Silent

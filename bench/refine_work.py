@@ -16,10 +16,10 @@ from voile.arrays import Floats
 from voile.engines import connect
 from voile.engines.encode import codes
 from voile.evaluate.workload import selection_counts
+from voile.kinds.views.refinement.fit import Refinement, refine
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma, plan
 from voile.publishing import publish
-from voile.refine import Refinement, refine
 from voile.schema import TupleIndex
 
 SIZES = (5, 5, 10, 30, 2, 2, 16, 30, 3, 3, 16, 4, 3, 16, 3, 4, 7, 5, 2, 2)

@@ -10,7 +10,7 @@ import numpy as np
 
 import voile
 from voile.mining import ExactCounts, Limits, grow
-from voile.mining.report import Rows
+from voile.mining.report import ReportRows
 from voile.schema import Attribute, Range, Schema, Values
 
 SCHEMA = Schema(
@@ -29,7 +29,7 @@ def accuracies(
     *, retention: float, clear: bool, seeds: Sequence[int], methods: Sequence[str]
 ) -> dict[str, Any]:
     """Means over the seeds, beside the tree of the rows, and the most frequent class."""
-    rows = Rows.of_table("dataset:adult/test", SCHEMA, TARGET)
+    rows = ReportRows.of_table("dataset:adult/test", SCHEMA, TARGET)
     raw = rows.accuracy(
         grow(ExactCounts.of_table("dataset:adult/train", SCHEMA), TARGET, limits=Limits())
     )

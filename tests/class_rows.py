@@ -14,12 +14,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from voile.answering.classes.evidence import answer_classes
-from voile.answering.classes.source import ClassBox, ClassSource, Hidden, Method
 from voile.engines import open_domain
 from voile.engines.encode import values_at
 from voile.engines.rows import PublicDomain
 from voile.estimate import Answer
+from voile.kinds.classes.answering import answer_classes
+from voile.kinds.classes.cells import ClassBox, ClassSource, Hidden, Method
 from voile.query import DomainSums, parse
 from voile.schema import Schema
 

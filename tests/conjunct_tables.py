@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.answering.axes import ClassAxis
-from voile.answering.conjuncts.joints import TableCells
-from voile.answering.conjuncts.source import ConjunctSource, Tables
 from voile.engines import open_domain
+from voile.kinds.counts.joints import ConjunctSource, TableCells, Tables
 from voile.query import DomainSums
 from voile.schema import Schema
 

@@ -15,23 +15,16 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from voile.answering.local.axes import AxisNoise
-from voile.answering.local.evidence import LocalEvidence, answer_local
-from voile.answering.local.source import LocalSource, Method
 from voile.arrays import Floats
 from voile.engines import open_rows
-from voile.engines.duckdb.rendering import (
-    condition_sql,
-    guarded,
-    key_sql,
-    product_sql,
-    sum_sql,
-)
+from voile.engines.duckdb.sql import condition_sql, guarded, key_sql, product_sql, sum_sql
 from voile.engines.encode import values_at
 from voile.estimate import Answer
 from voile.kinds.parquet import write_part
+from voile.kinds.perturbed.answering import LocalEvidence, answer_local
+from voile.kinds.perturbed.axes import AxisNoise, LocalSource, Method
 from voile.query import DomainSums, parse
-from voile.query.formula import Total
+from voile.query.aggregate import Total
 from voile.query.predicate import ROW, Expression, Predicate
 from voile.query.rows import Key, RowSums, Shifted, WeightedTerm
 from voile.schema import Schema, TupleIndex

@@ -9,8 +9,8 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from voile.answering.local.axes import AxisNoise
-from voile.answering.local.joint import JointCounts, joint_counts
+from voile.kinds.perturbed.axes import AxisNoise
+from voile.kinds.perturbed.joint import JointCounts, joint_counts
 from voile.mining.counts import ExactCounts
 from voile.schema import Schema
 

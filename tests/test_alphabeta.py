@@ -13,16 +13,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tests.sampling import assert_fits, fits, proportion_at_least
-from voile.errors import TableError
-from voile.mechanisms import AlphaBeta
-from voile.mechanisms.alphabeta import as_set
-from voile.mechanisms.deviation import (
+from voile.answering.count_law import (
     Binomial,
     NegativeBinomial,
     first_true,
     probabilities,
     saddle_point,
 )
+from voile.errors import TableError
+from voile.kinds.views.alphabeta import as_set
+from voile.mechanisms import AlphaBeta
 from voile.noise import Key
 from voile.privacy import DGamma, Form, plan
 from voile.schema import TupleIndex
@@ -118,7 +118,7 @@ def test_members_in_chunks_are_merged_as_if_at_once(monkeypatch: pytest.MonkeyPa
     key = Key.from_seed(3)
     noise = mechanism.noise_rows(index, key, 0, 0, 1000)
     for chunk in (7, 1000):
-        monkeypatch.setattr("voile.mechanisms.alphabeta.CHUNK", chunk)
+        monkeypatch.setattr("voile.kinds.views.alphabeta.CHUNK", chunk)
         rows = np.concatenate(list(mechanism.view(np.sort(members), noise, key, 0)))
         assert (np.sort(rows) == rows).all()
         counts = np.bincount(rows.astype(int), minlength=1000)

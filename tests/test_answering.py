@@ -18,12 +18,12 @@ from voile.answering.arithmetic import Affine, AffineRatio, as_ratio, evaluate
 from voile.answering.columns import APPROXIMATE, edge
 from voile.answering.quantiles import increasing, point, woodruff
 from voile.answering.totals import ListedGroups, Totals, product, with_products
-from voile.answering.views.estimator import ViewEstimator
-from voile.answering.views.quantiles import ViewDistribution, cumulated
 from voile.arrays import Floats
+from voile.kinds.views.answering import ViewDistribution, cumulated
+from voile.kinds.views.deviation import geometric_scale
+from voile.kinds.views.estimator import ViewEstimator
 from voile.mechanisms import AlphaBeta
-from voile.mechanisms.deviation import geometric_scale
-from voile.query.formula import Call, Formula, Number, Quantile, Total, covariance, square_root
+from voile.query.aggregate import Call, Formula, Number, Quantile, Total, covariance, square_root
 from voile.query.predicate import Term
 
 VALUE = expression_of('"x"', ("x",))

@@ -14,7 +14,7 @@ from tests.sampling import proportion_at_least
 from tests.test_answering import CELLS, COUNT, SUM, estimator, truth_of, views
 from voile.estimate import Estimate
 from voile.mechanisms import AlphaBeta
-from voile.query.formula import Call, Total
+from voile.query.aggregate import Call, Total
 from voile.release import Release
 from voile.schema import Attribute, Range, Schema, Values
 

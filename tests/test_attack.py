@@ -19,14 +19,13 @@ from typer.testing import CliRunner
 import voile
 from voile.cli import app
 from voile.errors import ReleaseError, UsageError
-from voile.evaluate.attack.carry_out import attack
-from voile.evaluate.attack.exposure import reason
-from voile.evaluate.attack.joint import read_groups
+from voile.evaluate.attack.beliefs import reason
+from voile.evaluate.attack.carry_out import attack, read_groups
 from voile.evaluate.attack.page import page, percent
 from voile.evaluate.attack.priors import choose_prior, uniform
 from voile.evaluate.attack.targets import UNKNOWN, read_targets, tuples_of
+from voile.kinds.views.series import Series
 from voile.mechanisms import AlphaBeta
-from voile.mechanisms.series import Series
 from voile.privacy import DGamma
 from voile.publishing import publish_table
 from voile.release import ViewRelease

@@ -192,9 +192,9 @@ def test_the_whole_pipeline_keeps_its_promise(monkeypatch: pytest.MonkeyPatch) -
     assert sound.high.bound > 0.7 * float(promise.ratio_high)
 
     monkeypatch.setattr(
-        "voile.mechanisms.alphabeta.Gaps", lambda p, form, bits: Gaps(0.7 * p, form, bits)
+        "voile.kinds.views.alphabeta.Gaps", lambda p, form, bits: Gaps(0.7 * p, form, bits)
     )
-    monkeypatch.setattr("voile.kinds.views.view.check_noise", lambda *_: None)
+    monkeypatch.setattr("voile.kinds.views.publishing.check_noise", lambda *_: None)
     weak = compare(*pipeline(tables, 20_000), promised=promised, failure=FALSE_ALARM)
     assert weak.broken
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from tests.class_rows import Grouped, Truth, mean_and_variance
-from voile.answering.classes import pairing
-from voile.answering.classes.evidence import answer_classes
 from voile.estimate import Estimate
+from voile.kinds.classes import pairing
+from voile.kinds.classes.answering import answer_classes
 from voile.query import parse
 from voile.schema import Attribute, Range, Schema, Values
 

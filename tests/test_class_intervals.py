@@ -14,13 +14,12 @@ import pytest
 
 from tests.class_rows import Grouped, Truth
 from tests.grouped import QI, SENSITIVE, adult
-from voile.answering.classes import pairing
-from voile.answering.classes.entropy import fitted_boxes, fitted_buckets
-from voile.answering.classes.evidence import answer_classes
-from voile.answering.classes.explain import explain_classes
 from voile.arrays import Floats
 from voile.engines import connect
 from voile.errors import QueryError
+from voile.kinds.classes import pairing
+from voile.kinds.classes.answering import answer_classes, fitted_boxes, fitted_buckets
+from voile.kinds.classes.explanation import explain_classes
 from voile.privacy.requirements import K
 from voile.query import parse
 from voile.recoding.mondrian import mondrian

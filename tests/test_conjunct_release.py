@@ -22,11 +22,15 @@ from tests.sampling import FALSE_ALARM, assert_fits, fits
 from voile.cli import app
 from voile.errors import PromiseError, QueryError, ReleaseError, TableError, UsageError
 from voile.files import sha256
-from voile.kinds.counts.counting import counted
-from voile.kinds.counts.manifest import ConjunctManifest, ConjunctParameters
+from voile.kinds.counts.manifest import (
+    CHANGE,
+    ConjunctManifest,
+    ConjunctParameters,
+    promise_for_delta,
+    promise_for_rho,
+)
+from voile.kinds.counts.publishing import check_sizes, count_table, counted
 from voile.kinds.counts.release import file_schema
-from voile.kinds.counts.steps import check_sizes, count_table
-from voile.kinds.counts.terms import CHANGE, promise_for_delta, promise_for_rho
 from voile.kinds.manifest import File
 from voile.noise import Key
 from voile.noise.keyed import first_side
@@ -128,7 +132,7 @@ def test_counting_in_pieces_is_counting_at_once(monkeypatch: pytest.MonkeyPatch)
     codes = [rng.integers(0, size, 50) for size in sizes]
     sets = list(combinations(range(3), 2))
     whole = list(counted(codes, sizes, sets, 3, Key.from_seed(1), Silent()))
-    monkeypatch.setattr("voile.kinds.counts.counting.MEMORY", 1)
+    monkeypatch.setattr("voile.kinds.counts.publishing.MEMORY", 1)
     parts = list(counted(codes, sizes, sets, 3, Key.from_seed(1), Silent()))
     for a, b in zip(whole, parts, strict=True):
         np.testing.assert_array_equal(a, b)

@@ -23,19 +23,19 @@ from tests.conjunct_tables import (
     tables_of,
 )
 from tests.sampling import proportion_at_least
-from voile.answering.conjuncts.evidence import answer_conjuncts
-from voile.answering.conjuncts.expected import (
-    Published,
-    best_halves,
-    break_even,
-    compared,
-    figures,
-)
-from voile.answering.conjuncts.joints import Average, Forms, JointMargins, TableCells, averaged
-from voile.answering.conjuncts.margins import Spread, margin_of
-from voile.answering.conjuncts.planning import Direct, Planner, splits
-from voile.answering.conjuncts.source import Tables
 from voile.errors import QueryError
+from voile.kinds.counts.answering import Direct, Planner, answer_conjuncts, splits
+from voile.kinds.counts.expected import Published, best_halves, break_even, compared, figures
+from voile.kinds.counts.joints import (
+    Average,
+    Forms,
+    JointMargins,
+    Spread,
+    TableCells,
+    Tables,
+    averaged,
+    margin_of,
+)
 from voile.query import parse
 from voile.schema import Schema
 

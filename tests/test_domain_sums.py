@@ -24,10 +24,11 @@ from hypothesis import strategies as st
 
 from tests.trees import atom_of, expression_of
 from voile.engines.duckdb.domain import Domain
-from voile.engines.duckdb.rendering import as_double, condition_sql, guarded
+from voile.engines.duckdb.sql import as_double, condition_sql, guarded
 from voile.engines.encode import ARROW
 from voile.errors import QueryError
-from voile.query.domain import DomainSums, Weights, component_sum, intervals
+from voile.query.domain import DomainSums, Weights, component_sum
+from voile.query.domain import prepare as intervals
 from voile.query.predicate import And, Atom, Expression, Or, Predicate, Term
 from voile.schema import Attribute, Bins, Range, Schema, Values
 

@@ -16,7 +16,7 @@ from tests.random_units import (
     meets_all,
     random_units,
 )
-from voile.evaluate.losses.utility_loss import u_loss
+from voile.evaluate.losses.queries import u_loss
 from voile.privacy.divergence import jensen_shannon
 from voile.privacy.requirements import K, T
 from voile.recoding.free_shape import Questions, Scoring, free_shape, paired, values_and_pairs

@@ -17,7 +17,7 @@ from voile.cli import app
 from voile.errors import PromiseError, UsageError
 from voile.evaluate.frontier import find_frontier
 from voile.evaluate.frontier.frontier_plot import draw, records
-from voile.evaluate.frontier.noisy import SEED
+from voile.evaluate.frontier.measuring import SEED
 from voile.evaluate.frontier.page import NOISE, page
 from voile.evaluate.frontier.portfolio import check_methods
 from voile.evaluate.frontier.result import Frontier

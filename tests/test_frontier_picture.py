@@ -9,13 +9,19 @@ import pytest
 from rich.console import Console
 
 from voile.evaluate.frontier import CertifiedFrontier, Frontier
-from voile.evaluate.frontier.frontier_plot import REGION, caption, curves, draw, family
-from voile.evaluate.frontier.mixture import Bound
-from voile.evaluate.frontier.optimum import Certified
+from voile.evaluate.frontier.frontier_plot import (
+    AROUND,
+    MARGIN,
+    REGION,
+    LossPlane,
+    caption,
+    curves,
+    draw,
+    family,
+)
+from voile.evaluate.frontier.mixture import Certified, LossBound
 from voile.evaluate.frontier.page import page
-from voile.evaluate.frontier.plane import AROUND, MARGIN, Plane
-from voile.evaluate.frontier.point import Point
-from voile.evaluate.frontier.portfolio import GRIDS, candidates, frontier_methods
+from voile.evaluate.frontier.portfolio import GRIDS, Point, candidates, frontier_methods
 from voile.terminal.evaluation import frontier_view
 
 
@@ -27,7 +33,7 @@ def point(p_loss: float, u_loss: float, method: str = "mondrian", **asked: Any) 
 
 def frontier(*points: Point, steep: float = 1.0) -> Frontier:
     """Nothing is below the line from the trivial loss, 0.04, to 0 at a P_loss of 0.1/steep."""
-    line = Certified(0.05, 0.03, Bound(0.04, 0.4 * steep), 1, 0.1)
+    line = Certified(0.05, 0.03, LossBound(0.04, 0.4 * steep), 1, 0.1)
     certified = CertifiedFrontier((line,), 0.04)
     return Frontier(
         "people", 100, ("age",), "ill", 0.05, 10, (0.2, 0.4), 0.5, points, (), certified
@@ -41,14 +47,14 @@ def texts(found: Frontier) -> list[Any]:
 
 
 def test_pixels_are_those_of_the_scales() -> None:
-    plane = Plane(0.5, 0.04, 800, 500)
+    plane = LossPlane(0.5, 0.04, 800, 500)
     assert plane.at(0.5, 0) == pytest.approx((800, 500))
     assert plane.at(plane.left, 0.04) == pytest.approx((0, 0))
     assert plane.at(0, 0.01)[1] == pytest.approx(250)  # a quarter of the top, at half the height
 
 
 def test_a_region_is_as_wide_as_its_border_says() -> None:
-    plane = Plane(0.5, 0.04, 800, 500)
+    plane = LossPlane(0.5, 0.04, 800, 500)
     width = plane.region_width(lambda p: 0.04 if p <= 0.25 else 0.0, 40)
     assert width == pytest.approx(800 * 0.25 / (0.5 - plane.left), abs=2)
     assert plane.region_width(lambda _: 0.0, 40) == 0
@@ -63,7 +69,7 @@ def test_what_is_forbidden_is_said_in_its_region_only_where_that_has_room() -> N
 
 def test_the_word_about_a_point_covers_as_little_as_can_be() -> None:
     generator = np.random.default_rng(5)
-    plane, covered = Plane(0.5, 0.04, 800, 500), 0
+    plane, covered = LossPlane(0.5, 0.04, 800, 500), 0
     for _ in range(200):
         about = (float(generator.uniform(0, 800)), float(generator.uniform(0, 500)))
         others = [(float(x), float(y)) for x, y in generator.uniform(0, (800, 500), (60, 2))]

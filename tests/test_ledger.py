@@ -23,9 +23,9 @@ from voile.errors import PromiseError, ReleaseError, SchemaError, UsageError
 from voile.kinds import publishing
 from voile.kinds.manifest import MANIFEST, file_entry
 from voile.kinds.staging import Staging
-from voile.kinds.views.ledger import Ledger, opened
 from voile.kinds.views.manifest import ViewManifest
-from voile.kinds.views.series import differences
+from voile.kinds.views.series_ledger import SeriesLedger, opened
+from voile.kinds.views.series_publishing import differences
 from voile.mechanisms import Series
 from voile.publishing import Publication, publish_table
 from voile.schema import Schema, TupleIndex
@@ -363,12 +363,12 @@ def test_nobody_else_looks_into_a_view_before_it_is_in_the_ledger(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rights: list[int] = []
-    true_plan, true_rename = Ledger.plan, Path.rename
+    true_plan, true_rename = SeriesLedger.plan, Path.rename
 
     def staged() -> list[int]:
         return [stat.S_IMODE(p.stat().st_mode) for p in tmp_path.glob(".*.partial-*")]
 
-    def plan(self: Ledger, *args: Any) -> None:
+    def plan(self: SeriesLedger, *args: Any) -> None:
         rights.extend(staged())
         true_plan(self, *args)
 
@@ -376,7 +376,7 @@ def test_nobody_else_looks_into_a_view_before_it_is_in_the_ledger(
         rights.extend(staged())
         return true_rename(self, target)
 
-    monkeypatch.setattr(Ledger, "plan", plan)
+    monkeypatch.setattr(SeriesLedger, "plan", plan)
     monkeypatch.setattr(Path, "rename", rename)
     wishes: list[dict[str, Any]] = [{}, {"overwrite": True}, {"series": None}]
     for number, options in enumerate(wishes):
@@ -407,7 +407,7 @@ def test_who_comes_second_is_refused(tmp_path: Path) -> None:
     assert view(table(101), tmp_path / "2.voile").series is not None
 
 
-OWNERS: dict[str, Any] = {"publishing": publishing, "Ledger": Ledger, "Path": Path}
+OWNERS: dict[str, Any] = {"publishing": publishing, "Ledger": SeriesLedger, "Path": Path}
 
 
 def die_at(folder: str, owner: str, name: str, after: str) -> None:

@@ -30,16 +30,15 @@ from tests.test_sql import (
     plain,
     told,
 )
-from voile.answering.local import asked as module
-from voile.answering.local.axes import AxisNoise
-from voile.answering.local.evidence import LocalEvidence, answer_local
-from voile.answering.local.pure import is_pure
-from voile.answering.local.source import LocalSource
 from voile.errors import QueryError, ReleaseError, VoileError
-from voile.kinds.perturbed.perturbing import write
-from voile.mechanisms.retention import ColumnNoise, Retention
+from voile.kinds.perturbed import answering as module
+from voile.kinds.perturbed.answering import LocalEvidence, answer_local
+from voile.kinds.perturbed.axes import AxisNoise, LocalSource
+from voile.kinds.perturbed.covariances import is_pure
+from voile.kinds.perturbed.publishing import write
+from voile.kinds.perturbed.retention import ColumnNoise, Retention
 from voile.query import parse
-from voile.query.formula import Total
+from voile.query.aggregate import Total
 from voile.release import LocalRelease
 from voile.schema import Attribute, Interval, Range, Schema, Values
 

@@ -24,13 +24,12 @@ from scipy import stats
 import voile
 from tests.local_rows import Column, InMemory, Study
 from tests.sampling import proportion_at_least
-from voile.answering.local.estimator import COVERS, LAW_COVERS, deviation, exact
-from voile.answering.local.evidence import LocalEvidence
-from voile.answering.local.group_errors import GroupTensors
-from voile.answering.local.totals import CountLaw
 from voile.arrays import Floats
 from voile.engines.encode import codes as codes_of
 from voile.estimate import Answer, Estimate
+from voile.kinds.perturbed.answering import LocalEvidence
+from voile.kinds.perturbed.covariances import GroupTensors
+from voile.kinds.perturbed.estimator import COVERS, LAW_COVERS, CountLaw, deviation, exact
 from voile.query import parse
 from voile.query.predicate import Term
 from voile.schema import Attribute, Interval, Range, Schema, Values

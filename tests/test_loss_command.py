@@ -16,14 +16,14 @@ from tests.running import voile
 from voile.engines import connect
 from voile.errors import VoileError
 from voile.evaluate.losses.measure import losses
-from voile.evaluate.losses.utility_loss import estimated
+from voile.evaluate.losses.queries import estimated
 from voile.hierarchies import default_levels
-from voile.kinds.classes.grouping import group_table
+from voile.kinds.classes.publishing import group_table
+from voile.kinds.evaluation import revealed, worst_divergence
 from voile.kinds.perturbed.losses import told_by_rows
-from voile.kinds.perturbed.perturbing import perturb
-from voile.kinds.posteriors import revealed, worst_divergence
+from voile.kinds.perturbed.publishing import perturb
 from voile.kinds.views.losses import told_by_view
-from voile.kinds.views.steps import publish_table
+from voile.kinds.views.publishing import publish_table
 from voile.privacy import LikelihoodRatio
 from voile.privacy.divergence import jensen_shannon
 from voile.recoding.populations import Populations, populations

@@ -21,22 +21,26 @@ from voile.evaluate.losses import (
     told_by,
     u_loss,
 )
-from voile.evaluate.losses.accuracy import (
-    class_majority_accuracy,
-    majority_accuracy,
-    naive_bayes_accuracy,
-)
-from voile.evaluate.losses.class_measures import (
+from voile.evaluate.losses.measured import (
     average_class_size,
+    class_majority_accuracy,
     discernibility,
     gen_iloss,
+    joint_divergence,
+    majority_accuracy,
+    naive_bayes_accuracy,
     non_uniform_entropy,
     normalised_class_size,
     precision,
 )
-from voile.evaluate.losses.joint import joint_divergence
-from voile.evaluate.losses.queries import answers, draw_queries, relative_error, workload
-from voile.evaluate.losses.utility_loss import estimated, population_losses
+from voile.evaluate.losses.queries import (
+    answers,
+    draw_queries,
+    estimated,
+    population_losses,
+    relative_error,
+    workload,
+)
 from voile.kinds.blocks import Boxes, Points, Products, Undone
 from voile.noise import Key
 from voile.privacy.requirements import K, L, Requirement, Semantic, T

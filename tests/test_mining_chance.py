@@ -17,7 +17,7 @@ from voile.errors import UsageError
 from voile.mining import ExactCounts, Limits, grow
 from voile.mining.binning import binning
 from voile.mining.growing import class_binning
-from voile.mining.report import Accuracy, growth_notes
+from voile.mining.report import TreeAccuracy, growth_notes
 from voile.mining.splits import Fourfold, NodeCounts, deviations, without_skew
 from voile.mining.tree import Ended, Proof, Split
 from voile.reconstruct import Axis
@@ -235,7 +235,7 @@ def test_known_rows_have_shares_without_error() -> None:
 
 @pytest.mark.parametrize(("rows", "right"), [(3, 3), (3, 0), (40, 31), (16281, 12885)])
 def test_accuracies_have_wilsons_interval(rows: int, right: int) -> None:
-    found = Accuracy(rows, right / rows, 0.5)
+    found = TreeAccuracy(rows, right / rows, 0.5)
     low, high = found.interval
     wilson = stats.binomtest(right, rows).proportion_ci(method="wilson")
     assert (low, high) == pytest.approx((wilson.low, wilson.high), abs=1e-12)

@@ -14,8 +14,8 @@ import pytest
 
 from tests.perturbed import PerturbedCounts, perturbed
 from tests.sampling import proportion_at_least
-from voile.answering.local.axes import AxisNoise
-from voile.answering.local.joint import JointCounts, joint_counts
+from voile.kinds.perturbed.axes import AxisNoise
+from voile.kinds.perturbed.joint import JointCounts, joint_counts
 from voile.mining import ExactCounts, RuleLimits, find_rules
 from voile.mining.rules import (
     AssociationRule,

@@ -17,7 +17,7 @@ from tests.perturbed import perturbed
 from voile.engines import connect
 from voile.errors import TableError, UsageError
 from voile.mining import ExactCounts, Limits, grow
-from voile.mining.report import Rows, beside
+from voile.mining.report import ReportRows, beside
 from voile.mining.splits import best_cut, gain, gini
 from voile.mining.tree import Node, Tree
 from voile.schema import Attribute, Range, Schema, Values
@@ -43,8 +43,8 @@ def adult() -> ExactCounts:
 
 
 @pytest.fixture(scope="module")
-def others() -> Rows:
-    return Rows.of_table("dataset:adult/test", ADULT, "salary")
+def others() -> ReportRows:
+    return ReportRows.of_table("dataset:adult/test", ADULT, "salary")
 
 
 @pytest.fixture(scope="module")
@@ -199,7 +199,7 @@ def test_rows_that_nobody_perturbed_give_the_exact_tree(method: str) -> None:
     assert as_lists(changed.root) != as_lists(exact.root)
 
 
-def test_scikit_learn_grows_the_same_tree_on_adult(adult: ExactCounts, others: Rows) -> None:
+def test_scikit_learn_grows_the_same_tree_on_adult(adult: ExactCounts, others: ReportRows) -> None:
     tree_module = pytest.importorskip("sklearn.tree")
     tree = grow(adult, "salary", NUMBERS[:1] + NUMBERS[2:])
     columns = [tree.binnings[name] for name in tree.binnings]
@@ -285,7 +285,9 @@ def test_impossible_trees_are_refused(
 # ---------------------------------------------------------------------- the oracle's accuracies
 
 
-def mean_accuracy(adult: ExactCounts, others: Rows, p: float, method: str, **kept: float) -> float:
+def mean_accuracy(
+    adult: ExactCounts, others: ReportRows, p: float, method: str, **kept: float
+) -> float:
     retention = dict.fromkeys(adult.schema.names, p) | kept
     trees = [
         grow(perturbed(adult, retention, seed), "salary", limits=Limits(method=method))
@@ -295,7 +297,7 @@ def mean_accuracy(adult: ExactCounts, others: Rows, p: float, method: str, **kep
 
 
 def test_raw_trees_are_as_right_as_the_oracles(
-    adult: ExactCounts, others: Rows, expected: dict[str, Any]
+    adult: ExactCounts, others: ReportRows, expected: dict[str, Any]
 ) -> None:
     three = others.accuracy(grow(adult, "salary"))
     five = others.accuracy(grow(adult, "salary", limits=Limits(depth=5)))
@@ -308,7 +310,7 @@ def test_raw_trees_are_as_right_as_the_oracles(
 
 @pytest.mark.parametrize("p", [0.2, 0.3, 0.5])
 def test_stopped_em_is_as_right_as_the_oracles_em(
-    adult: ExactCounts, others: Rows, expected: dict[str, Any], p: float
+    adult: ExactCounts, others: ReportRows, expected: dict[str, Any], p: float
 ) -> None:
     """A class that nobody perturbs. Six seeds; their mean has an error below 0.004."""
     (accuracy, _) = expected[f"tree.class_clear_p{p}_d3"]["em"]
@@ -318,7 +320,7 @@ def test_stopped_em_is_as_right_as_the_oracles_em(
 
 @pytest.mark.parametrize("p", [0.3, 0.5])
 def test_inversion_is_as_right_as_the_oracles(
-    adult: ExactCounts, others: Rows, expected: dict[str, Any], p: float
+    adult: ExactCounts, others: ReportRows, expected: dict[str, Any], p: float
 ) -> None:
     """At p = 0.2 single trees are off by 0.04, and six seeds would prove nothing."""
     (accuracy, _) = expected[f"tree.class_clear_p{p}_d3"]["inv"]
@@ -328,13 +330,13 @@ def test_inversion_is_as_right_as_the_oracles(
 
 @pytest.mark.parametrize(("p", "accuracy"), [(0.3, 0.785), (0.5, 0.791), (0.8, 0.792)])
 def test_a_perturbed_class_costs_little(
-    adult: ExactCounts, others: Rows, p: float, accuracy: float
+    adult: ExactCounts, others: ReportRows, p: float, accuracy: float
 ) -> None:
     assert mean_accuracy(adult, others, p, "stopped") == pytest.approx(accuracy, abs=TOLERANCE)
 
 
 def test_rows_taken_as_they_are_seen_predict_the_most_frequent_class_only(
-    adult: ExactCounts, others: Rows, expected: dict[str, Any]
+    adult: ExactCounts, others: ReportRows, expected: dict[str, Any]
 ) -> None:
     """Without reconstruction nothing is learnt: the oracle's 'naive'."""
     for p in (0.2, 0.3, 0.5):
@@ -344,7 +346,7 @@ def test_rows_taken_as_they_are_seen_predict_the_most_frequent_class_only(
         assert others.accuracy(tree).accuracy == pytest.approx(accuracy, abs=1e-12)
 
 
-def test_beside_is_the_tree_of_the_table_itself(adult: ExactCounts, others: Rows) -> None:
+def test_beside_is_the_tree_of_the_table_itself(adult: ExactCounts, others: ReportRows) -> None:
     release = perturbed(adult, dict.fromkeys(NUMBERS, 0.5) | {"salary": 1.0}, 1)
     limits = Limits()
     tree = grow(release, "salary", limits=limits)

@@ -21,7 +21,7 @@ from tests.random_units import (
     reference,
 )
 from voile.errors import PromiseError, UsageError
-from voile.kinds.posteriors import p_loss
+from voile.kinds.evaluation import p_loss
 from voile.privacy.requirements import K, L, Presence, Requirement, Semantic, T
 from voile.recoding.free_shape import free_shape
 from voile.recoding.grouping import shown

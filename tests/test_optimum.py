@@ -14,7 +14,7 @@ from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.evaluate.frontier import certify
 from voile.evaluate.frontier.kernels import least_in_ball, least_in_balls
-from voile.evaluate.frontier.mixture import Mixture, Problem
+from voile.evaluate.frontier.mixture import MixtureProblem, RecodingMixture
 from voile.evaluate.frontier.subject import read_subject
 from voile.evaluate.losses import Populations, jensen_shannon, populations
 from voile.schema.hierarchy import Levels
@@ -173,8 +173,8 @@ def test_no_bucketization_is_below_and_every_line_holds_at_every_p_loss() -> Non
 
 def test_what_is_reached_is_in_the_ball_and_has_the_loss_that_is_told() -> None:
     _, found = some_table(3)
-    problem = Problem(found)
-    mixture = Mixture(problem, problem.shrunk(0.01))
+    problem = MixtureProblem(found)
+    mixture = RecodingMixture(problem, problem.shrunk(0.01))
     for _ in range(10):
         line, corner = mixture.bound(0.01)
         mixture.add(corner)

@@ -18,8 +18,7 @@ from tools import options_reference
 
 import voile
 from tests.running import voile as run
-from voile.cli.listing import HOMES, SUMMARIES
-from voile.cli.program import built
+from voile.cli.program import HOMES, SUMMARIES, built
 from voile.errors import UsageError, VoileError, in_shell, spelled
 from voile.kinds.classes.options import ClassOptions
 from voile.kinds.counts.options import CountOptions

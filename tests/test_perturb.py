@@ -29,8 +29,9 @@ from voile.evaluate.workload import cumulative_error, selection_counts
 from voile.kinds.manifest import MANIFEST
 from voile.kinds.perturbed.combining import combine
 from voile.kinds.perturbed.manifest import LocalManifest
-from voile.kinds.perturbed.perturbing import perturb_table, write, write_collected
+from voile.kinds.perturbed.publishing import perturb_table, write, write_collected
 from voile.kinds.perturbed.rare import without_rare
+from voile.kinds.perturbed.retention import ColumnNoise, Retention, WholeRows
 from voile.kinds.perturbed.specs import (
     check_releasable,
     make_spec,
@@ -38,7 +39,6 @@ from voile.kinds.perturbed.specs import (
     schema_of,
     spec_of,
 )
-from voile.mechanisms.retention import ColumnNoise, Retention, WholeRows
 from voile.privacy.guarantees import Breach
 from voile.release import LocalRelease, Release, ViewRelease, verify
 from voile.schema import Attribute, Bins, Interval, Range, Schema, TupleIndex, Values
@@ -638,7 +638,7 @@ def test_the_local_epsilons_of_the_oracle() -> None:
 
 def test_writing_fails_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is released when verification fails."""
-    monkeypatch.setattr("voile.kinds.perturbed.perturbing.local_guarantee",
+    monkeypatch.setattr("voile.kinds.perturbed.publishing.local_guarantee",
                         wrong)  # fmt: skip
     with pytest.raises(ReleaseError, match="does not follow"):
         write([np.zeros(3, np.int64)], Schema((SMALL["sex"],)), Retention((ColumnNoise(2, 0.5),)),

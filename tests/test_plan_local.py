@@ -36,7 +36,7 @@ from voile.evaluate.planning.local_choice import (
     worst_joint_variance,
     worst_variance,
 )
-from voile.evaluate.planning.local_measure import Cut, Sample, measure, tuple_beliefs
+from voile.evaluate.planning.local_measure import BinCut, RowSample, measure, tuple_beliefs
 from voile.options import two_numbers
 from voile.options.planning import LocalPlanOptions
 from voile.privacy.guarantees import Breach, SBreach
@@ -316,13 +316,13 @@ def test_beliefs_in_tuples_are_bayes_rule_by_enumeration(sizes: tuple[int, ...])
 
 
 def test_cuts_are_equal_intervals_values_and_null() -> None:
-    age = Cut(SMALL["age"])
+    age = BinCut(SMALL["age"])
     assert len(age.masses) == 10
     assert age.masses.sum() == pytest.approx(1)
     assert set(np.diff(age.edges)) == {7, 8}
     assert age.name(0) == "17 … 23"
     assert age.cells(np.array([0, 6, 7, 73])).tolist() == [0, 0, 1, 9]
-    town = Cut(Attribute("town", "categorical", Values(tuple("abc")), null=True, ordered=False))
+    town = BinCut(Attribute("town", "categorical", Values(tuple("abc")), null=True, ordered=False))
     assert [town.name(i) for i in range(4)] == ["a", "b", "c", "None"]
     assert town.masses.tolist() == [0.25] * 4
 
@@ -331,7 +331,7 @@ def test_what_is_measured_is_what_enumeration_gives() -> None:
     """A table of two columns that hang together, its worst cell found by hand."""
     schema = SMALL.select(["sex", "town"])
     keys = np.array([0] * 50 + [1] * 30 + [7] * 5 + [9] * 15, dtype=np.uint64)
-    measured = measure(Sample.of(keys, schema), [0.5, 0.5], Breach(0.1, 0.3))
+    measured = measure(RowSample.of(keys, schema), [0.5, 0.5], Breach(0.1, 0.3))
     pair = next(one for one in measured.sets if len(one.columns) == 2)
     assert pair.cell == ("M", "c")
     assert [pair.before, pair.largest_relative] == pytest.approx([0.05, 5.0])

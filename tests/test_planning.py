@@ -26,13 +26,13 @@ from voile.evaluate.planning import foresight
 from voile.evaluate.planning.expected import (
     EXACT_BELOW,
     MEAN_OF_ABSOLUTE,
-    Selections,
+    PlannedSelections,
     affordable_order,
     expected_errors,
     normal_errors,
 )
 from voile.evaluate.planning.foresight import plan_table
-from voile.evaluate.planning.strongest import Search, halved, round_off
+from voile.evaluate.planning.strongest import PromiseSearch, halved, round_off
 from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma, plan
 from voile.publishing import publish_table
@@ -234,7 +234,7 @@ def test_what_a_search_finds_was_tried_itself() -> None:
         tried[number] = 10 - number + 0.4 * math.sin(60 * number)
         return SimpleNamespace(expected_error=tried[number])
 
-    search = Search(lambda x: round(x, 2), made, 9.0)
+    search = PromiseSearch(lambda x: round(x, 2), made, 9.0)
     for wished in np.linspace(1.5, 9.0, 40):
         found = search.strongest(0.0, wished)
         assert found is not None
@@ -256,7 +256,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
 def by_size(found: foresight.Foresight, errors: Floats) -> list[float]:
     """Means over the selections that count 0, 100 and 1000 or more."""
     work = found.ground.workload
-    assert isinstance(work, Selections)
+    assert isinstance(work, PlannedSelections)
     rows = [work.truth >= least for least in (0, 100, 1000)]
     return [float(np.average(errors[row], weights=work.often[row])) for row in rows]
 
@@ -277,7 +277,7 @@ def test_errors_of_all_selections_are_the_oracles(
         options = options | {"prior": oracle["params.adult"]["expected"]["d"]}
     found = plan_table(ADULT, retention=0.5, **options)
     work = found.ground.workload
-    assert isinstance(work, Selections)
+    assert isinstance(work, PlannedSelections)
     normal = normal_errors(found.mechanism, work.truth, work.domain)
     assert by_size(found, normal) == pytest.approx(theory, rel=1e-9)
     means = [line.mean or 0 for line in found.errors]
@@ -290,7 +290,7 @@ def test_errors_of_all_selections_are_the_oracles(
 def test_the_oracles_short_table(oracle: dict[str, dict[str, Any]]) -> None:
     found = plan_table(ADULT, prior_factor=10, posterior=0.2, retention=0.5)
     work = found.ground.workload
-    assert isinstance(work, Selections)
+    assert isinstance(work, PlannedSelections)
     normal = by_size(found, normal_errors(found.mechanism, work.truth, work.domain))
     short = oracle["fig3.theory_multiset"]["expected"]
     wanted = [short[least][0] for least in ("0", "100", "1000")]
@@ -348,7 +348,7 @@ def test_errors_of_small_cells_come_true(sparse: tuple[str, dict[str, Any]]) -> 
     observed = float(np.concatenate(errors).mean())
     assert found.expected_error == pytest.approx(observed, rel=0.02)
     work = found.ground.workload
-    assert isinstance(work, Selections)
+    assert isinstance(work, PlannedSelections)
     normal = normal_errors(found.mechanism, work.truth, work.domain)
     assert np.average(normal, weights=work.often) > 1.6 * observed
 

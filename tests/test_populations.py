@@ -13,7 +13,7 @@ import pytest
 from tests.grouped import QI, adult, frontier_oracle, levels_of
 from voile.errors import UsageError
 from voile.evaluate.losses import Populations, jensen_shannon, populations
-from voile.evaluate.losses.utility_loss import mean_divergence
+from voile.evaluate.losses.queries import mean_divergence
 from voile.schema.hierarchy import Levels
 
 

@@ -37,7 +37,7 @@ from voile.errors import (
 )
 from voile.kinds import parquet
 from voile.kinds.registry import manifest_schema
-from voile.kinds.views.view import check_noise
+from voile.kinds.views.publishing import check_noise
 from voile.mechanisms import AlphaBeta
 from voile.noise import Gaps
 from voile.publishing import publish_table
@@ -203,7 +203,7 @@ def test_secret_keys_differ_and_simulations_are_marked() -> None:
 
 def test_many_ranges_and_files_have_the_same_law(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = voile.publish(ADULT, simulate_seed=1)
-    monkeypatch.setattr("voile.kinds.views.view.RANGE_ROWS", 2**15)
+    monkeypatch.setattr("voile.kinds.views.publishing.RANGE_ROWS", 2**15)
     monkeypatch.setattr("voile.kinds.parquet.ROW_GROUP", 1000)
     cut = voile.publish(ADULT, simulate_seed=1)
     assert len([f for f in cut.manifest.files if f.rows is not None]) > 5
@@ -218,7 +218,7 @@ def test_many_ranges_and_files_have_the_same_law(monkeypatch: pytest.MonkeyPatch
 def test_row_groups_are_cut_by_count_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where a batch of private rows ends must not show in the file."""
     monkeypatch.setattr(parquet, "ROW_GROUP", 500)
-    monkeypatch.setattr("voile.mechanisms.alphabeta.CHUNK", 37)
+    monkeypatch.setattr("voile.kinds.views.alphabeta.CHUNK", 37)
     release = voile.publish(people(), columns=["age", "born"], simulate_seed=1, **WIDE)
     for part in release.path.glob("data/*.parquet"):
         metadata = pq.read_metadata(part)
@@ -274,7 +274,7 @@ def test_no_noise_answers_equal_sql_on_the_table(monkeypatch: pytest.MonkeyPatch
     """The whole pipeline with the coins removed is exact."""
     from voile.privacy import DGamma, Plan
 
-    monkeypatch.setattr("voile.kinds.views.steps.plan", lambda *_, **__: Plan(1.0, 0.0, 1.0))
+    monkeypatch.setattr("voile.kinds.views.publishing.plan", lambda *_, **__: Plan(1.0, 0.0, 1.0))
     monkeypatch.setattr(DGamma, "kept_by", lambda *_: True)
     table = people()
     release = voile.publish(table, columns=["age", 'wei"rd näme', "smoker", "born"], prior=0.01)

@@ -28,7 +28,7 @@ from voile.evaluate.reconstruction.fitting import (
     normal_ceiling,
     signs_of,
 )
-from voile.evaluate.reconstruction.server import Truth, attack_server, known_truth
+from voile.evaluate.reconstruction.server import ServerTruth, attack_server, known_truth
 from voile.evaluate.reconstruction.simulating import Attempt, Noise, simulate, spread_of
 from voile.noise.keyed import members, row_hashes
 from voile.schema import Attribute, Schema, Values
@@ -251,8 +251,8 @@ def pretended(rows: int = 60, budget: int = 200, sd: float = 0.0) -> Pretended:
     return Pretended({f"p{i}": bool(coin) for i, coin in enumerate(coins)}, budget, sd)
 
 
-def truth_of(server: Pretended) -> Truth:
-    return Truth(tuple(server.holds), np.array(list(server.holds.values())))
+def truth_of(server: Pretended) -> ServerTruth:
+    return ServerTruth(tuple(server.holds), np.array(list(server.holds.values())))
 
 
 @pytest.mark.parametrize("method", ["lsq", "lp"])
@@ -288,7 +288,7 @@ def test_never_more_is_asked_than_the_budget_and_the_number_of_questions_allow()
 
 def test_without_the_truth_guesses_are_not_judged() -> None:
     server = pretended()
-    found = attack_server(server, "state = 'ill'", Truth(tuple(server.holds)), questions=150)
+    found = attack_server(server, "state = 'ill'", ServerTruth(tuple(server.holds)), questions=150)
     assert (found.recovered, found.guess, found.ceiling) == (None, None, None)
     assert ((found.values > 0.5) == list(server.holds.values())).all()
 

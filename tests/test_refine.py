@@ -18,10 +18,20 @@ import pytest
 from voile.arrays import Floats
 from voile.errors import ReleaseError, UsageError
 from voile.evaluate.workload import Selections, selection_counts
-from voile.refine import ErrorModel, Mixture, Refinement, em, fit, load, refine, save
-from voile.refine.em import LARGEST, PSEUDO, Fitter, KnownNoise, PackedLayout, PackedRows, shares
-from voile.refine.examine import ProbeNoise, batches, non_negative
-from voile.refine.mixture import average
+from voile.kinds.views.refinement import em, fit
+from voile.kinds.views.refinement.em import (
+    LARGEST,
+    PSEUDO,
+    Fitter,
+    KnownNoise,
+    PackedLayout,
+    PackedRows,
+    shares,
+)
+from voile.kinds.views.refinement.examine import ProbeNoise, batches, non_negative
+from voile.kinds.views.refinement.fit import Refinement, refine
+from voile.kinds.views.refinement.mixture import ErrorModel, Mixture, average
+from voile.kinds.views.refinement.storage import load, save
 
 Codes = list[npt.NDArray[np.int64]]
 

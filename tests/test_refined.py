@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import voile
-from voile.answering.views.refined import adding_up
 from voile.engines import read_all
+from voile.kinds.views.estimator import adding_up
 from voile.query import DomainSums, parse
 from voile.query.predicate import Term
 from voile.release import ViewRelease

@@ -35,7 +35,7 @@ from voile.reproduce.sigmod05.study import (
     PLAUSIBLE,
     RANDOMIZED,
     STOPPED,
-    Series,
+    StudySeries,
     conditions,
     growth,
     only,
@@ -262,7 +262,7 @@ def test_conjunctions_notice_a_wrong_error() -> None:
 
     def checks(*place: Any, value: float = 0.0) -> list[Check]:
         found = points | ({place: value} if place else {})
-        series = Series.of(("retention", "method"), found.items())
+        series = StudySeries.of(("retention", "method"), found.items())
         return [*conjunctions.claims(series, 3), *conjunctions.numbers(series, 3)]
 
     assert all(check.sound for check in checks())
@@ -277,9 +277,9 @@ def test_conjunctions_notice_a_wrong_error() -> None:
     assert not checks(0.3, CONVERGED, value=0.6)[3].sound
 
 
-def synthetic(error: Callable[..., float], *places: Sequence[Any]) -> Series:
+def synthetic(error: Callable[..., float], *places: Sequence[Any]) -> StudySeries:
     names = [str(place) for place in range(len(places))]
-    return Series.of(names, ((point, error(*point)) for point in product(*places)))
+    return StudySeries.of(names, ((point, error(*point)) for point in product(*places)))
 
 
 def test_columns_notice_errors_that_do_not_grow() -> None:
@@ -304,7 +304,7 @@ def test_columns_notice_errors_that_do_not_grow() -> None:
 
 
 def test_more_rows_must_help_by_their_root() -> None:
-    def at(power: float) -> Series:
+    def at(power: float) -> StudySeries:
         return synthetic(
             lambda rows, p, _m: 15 * rows**power * (1 - p) / p,
             zipf.SIZES, zipf.RETENTIONS, METHODS,
@@ -338,7 +338,7 @@ def test_zipfian_columns_notice_that_reconstruction_would_be_worth_it() -> None:
 
 
 def test_widths_notice_another_law() -> None:
-    def of(error: Callable[[int, float], float]) -> Series:
+    def of(error: Callable[[int, float], float]) -> StudySeries:
         return synthetic(error, widths.SIZES, widths.WIDTHS)
 
     absolute = of(lambda rows, width: (0.2 * width + 0.8) * rows**-0.5)
@@ -355,22 +355,22 @@ def known_numbers() -> list[tuple[str, Callable[[float], list[Check]]]]:
 
     def rows(factor: float) -> list[Check]:
         points = {point: factor * right for point, (right, _) in zipf.KNOWN.items()}
-        return zipf.numbers(Series.of("abc", points.items()))
+        return zipf.numbers(StudySeries.of("abc", points.items()))
 
     def by_columns(factor: float) -> list[Check]:
         points = {
             (zipf_columns.ZIPF, *point): factor * right
             for point, (right, _) in zipf_columns.KNOWN.items()
         }
-        return zipf_columns.numbers(Series.of("abcd", points.items()))
+        return zipf_columns.numbers(StudySeries.of("abcd", points.items()))
 
     def by_width(factor: float) -> list[Check]:
         points = {point: factor * right for point, (_, right) in widths.KNOWN.items()}
-        return widths.numbers(Series.of("ab", points.items()), widths.RELATIVE)
+        return widths.numbers(StudySeries.of("ab", points.items()), widths.RELATIVE)
 
     def trees(factor: float) -> list[Check]:
         points = {(p, tree.WORDS[tree.STOPPED]): factor * right for p, right in tree.KNOWN.items()}
-        return tree.numbers(Run(), Series.of("ab", points.items()))[1:]
+        return tree.numbers(Run(), StudySeries.of("ab", points.items()))[1:]
 
     return [("rows", rows), ("columns", by_columns), ("widths", by_width), ("tree", trees)]
 
@@ -385,9 +385,9 @@ def test_known_numbers_are_sound_and_others_are_not(
 
 
 def test_a_tree_that_is_no_better_than_guessing_is_noticed() -> None:
-    def of(half: float) -> Series:
+    def of(half: float) -> StudySeries:
         word = tree.WORDS[tree.STOPPED]
-        return Series.of("ab", {(0.5, word): half, (1.0, word): 0.793}.items())
+        return StudySeries.of("ab", {(0.5, word): half, (1.0, word): 0.793}.items())
 
     assert tree.usable(of(0.79)).sound
     assert not tree.usable(of(0.77)).sound
@@ -397,7 +397,7 @@ def test_a_tree_that_is_no_better_than_guessing_is_noticed() -> None:
 
 
 def test_series_as_tables() -> None:
-    series = Series.of(("a", "b"), [((1, "x"), 2.0), ((2, "x"), 5.0), ((1, "x"), 4.0)])
+    series = StudySeries.of(("a", "b"), [((1, "x"), 2.0), ((2, "x"), 5.0), ((1, "x"), 4.0)])
     assert series.columns() == {
         "a": [1, 2], "b": ["x", "x"], "error": [3.0, 5.0],
         "sd": [pytest.approx(2**0.5), 0.0], "runs": [2, 1],

@@ -15,7 +15,7 @@ import pytest
 
 from tests.sampling import assert_fits, fits
 from voile.errors import TableError, UsageError, VoileError
-from voile.mechanisms.select_a_size import SelectASize
+from voile.kinds.perturbed.select_a_size import SelectASize
 from voile.noise import Key, Stream, select_a_size
 from voile.noise.kernels import below, perturb_baskets
 from voile.noise.replacement import Replacement, perturb

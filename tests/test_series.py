@@ -18,8 +18,8 @@ import pytest
 
 from tests.sampling import assert_fits, fits, proportion_at_least
 from voile.errors import PromiseError, UsageError
-from voile.mechanisms.series import Scores, Series, SeriesEstimator, SeriesHistory, read_texts
-from voile.mechanisms.series_scores import (
+from voile.kinds.views.series import Scores, Series, SeriesEstimator, SeriesHistory, read_texts
+from voile.kinds.views.series_scores import (
     Chain,
     best_parts,
     best_weights,

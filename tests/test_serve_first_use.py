@@ -28,7 +28,7 @@ from voile.serve.ledger import ExhaustedError, LedgerError, open_ledger, recover
 from voile.serve.opened import opened
 from voile.serve.setting import LEDGER, Setting
 from voile.serve.steward import begun_data, beyond
-from voile.terminal.asking import about_view, price
+from voile.terminal.mining import about_view, price
 from voile.terminal.serving import recovered_lines, state_of
 
 COUNT = "select count(*) from people where age < 30"

@@ -29,7 +29,8 @@ import pytest
 
 from tests.postgres import SECRET
 from voile.engines import connect
-from voile.engines.duckdb.sources import SOURCE, attach
+from voile.engines.duckdb.sources import attach
+from voile.engines.duckdb.sources.common import SOURCE
 from voile.errors import TableError, UsageError
 from voile.query.quoting import quote_identifier, quote_literal
 from voile.schema import Attribute, Schema, Values

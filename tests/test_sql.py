@@ -24,17 +24,17 @@ import pytest
 
 import voile
 from tests.sqlfiles import PEOPLE, TABLES, Case, as_table, cases, people, view_of
-from voile.answering.views.evidence import answer
-from voile.answering.views.source import ViewSource
 from voile.engines import open_rows
 from voile.engines.rows import ReleaseRows
 from voile.errors import QueryError
 from voile.estimate import Answer, Estimate
 from voile.kinds.parquet import write_part
+from voile.kinds.views.answering import answer
+from voile.kinds.views.estimator import ViewSource
 from voile.mechanisms import AlphaBeta
 from voile.query import DomainSums, parse
+from voile.query.aggregate import Total
 from voile.query.bind import Tables
-from voile.query.formula import Total
 from voile.query.query import Query
 from voile.release import Release
 from voile.schema import Schema

@@ -14,7 +14,7 @@ from typing import Any
 import typer
 
 from voile.cli import PANELS, app
-from voile.cli.groups import flat
+from voile.cli.common import flat
 
 REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "reference"
 INDEX = REFERENCE / "cli.md"

@@ -34,10 +34,11 @@ if str(ROOT) not in sys.path:
 from sqlglot.errors import SqlglotError  # noqa: E402
 from tests.sqlfiles import TABLES, TINY, cases, people, view_of  # noqa: E402
 
-from voile.answering import Source, answer  # noqa: E402
 from voile.engines.duckdb.rows import DuckRows  # noqa: E402
 from voile.engines.rows import ReleaseRows  # noqa: E402
 from voile.errors import VoileError  # noqa: E402
+from voile.kinds.views.answering import answer  # noqa: E402
+from voile.kinds.views.estimator import ViewSource as Source  # noqa: E402
 from voile.mechanisms import AlphaBeta  # noqa: E402
 from voile.query import DomainSums, parse  # noqa: E402
 from voile.query.text import Dialect  # noqa: E402

@@ -11,9 +11,9 @@ from typing import Any
 from voile.engines.table import Nulls, Table
 from voile.errors import PromiseError, VoileError
 from voile.kinds.domain import check_domain
+from voile.kinds.views.alphabeta import AlphaBeta
 from voile.kinds.views.options import ViewOptions
 from voile.kinds.views.promise import promise_for
-from voile.mechanisms import AlphaBeta
 from voile.privacy import plan
 from voile.privacy.boundary import Boundary
 from voile.schema.attribute import plain

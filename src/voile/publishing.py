@@ -7,17 +7,17 @@ from pathlib import Path
 from typing import Any, Literal, Unpack, overload
 
 from voile.kinds.classes.generalizing import Generalized, generalize
-from voile.kinds.classes.grouping import Grouped, group_table
 from voile.kinds.classes.options import ClassKeywords
+from voile.kinds.classes.publishing import Grouped, group_table
 from voile.kinds.classes.release import ClassRelease
 from voile.kinds.counts.options import CountKeywords
 from voile.kinds.counts.release import ConjunctRelease
-from voile.kinds.perturbed.perturbing import Perturbation, perturb, perturb_table
+from voile.kinds.perturbed.publishing import Perturbation, perturb, perturb_table
 from voile.kinds.registry import publishing_kind
 from voile.kinds.release import Release
 from voile.kinds.views.options import POSTERIOR, ViewKeywords
+from voile.kinds.views.publishing import Publication, publish_table
 from voile.kinds.views.release import ViewRelease
-from voile.kinds.views.steps import Publication, publish_table
 from voile.options.choices import Form, Method
 from voile.progress import Progress
 

@@ -16,7 +16,7 @@ import pytest
 
 import voile
 from voile.errors import VoileError
-from voile.evaluate.frontier.finding import find_frontier
+from voile.evaluate.frontier.result import find_frontier
 from voile.evaluate.losses.measure import losses
 from voile.kinds import registry
 

@@ -3,40 +3,21 @@
   walk.py          the one path from a query to its answer
   evidence.py      what a kind of release supplies for it
   columns.py       formulas of totals: estimates, standard errors and intervals
-  quantiles.py     quantiles, by inverting a distribution
-  mixed.py, certain.py   arithmetic with quantiles, and certain bounds, from those of parts
+  quantiles.py     quantiles, by inverting a distribution, and arithmetic with them
+  certain.py       certain bounds, from those of parts
+  count_law.py     the exact law of a count, inverted
   explanation.py   how an answer comes about
   axes.py, cells.py      what is asked, as functions of the classes of each column
   totals.py        sums over rows and over the domain
+  noisy_totals.py  answers from a server's totals, whose noise is known and independent
 
-The folders are the kinds: noisy views, classes, perturbed rows, tables of counts, a server's noisy
-totals. None of them imports another.
+What each kind of release supplies stands in its own folder, in kinds/.
 """
 
 from __future__ import annotations
-
-from importlib import import_module
-from typing import Any
 
 from voile.answering.evidence import Evidence
 from voile.answering.explanation import Explanation, explain_from
 from voile.answering.walk import AnswerWalk, answer_from
 
-VIEWS = {
-    "Model": ("source", "ViewModel"),
-    "Shape": ("source", "NoiseShape"),
-    "Source": ("source", "ViewSource"),
-    "answer": ("evidence", "answer"),
-    "explain": ("explain", "explain"),
-}
-"""Names for noisy views, with their modules and names there; loaded when they are asked for."""
-
-__all__ = ["AnswerWalk", "Evidence", "Explanation", "Model", "Shape", "Source", "answer",
-           "answer_from", "explain", "explain_from"]  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    if name in VIEWS:
-        module, there = VIEWS[name]
-        return getattr(import_module(f"voile.answering.views.{module}"), there)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__all__ = ["AnswerWalk", "Evidence", "Explanation", "answer_from", "explain_from"]

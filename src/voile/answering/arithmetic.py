@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from voile.arrays import Floats
-from voile.query.formula import Formula, Number, Quantile, Total
+from voile.query.aggregate import Formula, Number, Quantile, Total
 from voile.query.predicate import Term
 
 

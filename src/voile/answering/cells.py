@@ -13,7 +13,7 @@ from voile.answering.axes import ClassAxis, DomainArrays, QueryParts
 from voile.answering.totals import ALL_GROUPS, ListedGroups
 from voile.arrays import Bools, Floats
 from voile.errors import QueryError
-from voile.query.domain.inputs import all_hold, some_hold
+from voile.query.domain.compare import all_hold, some_hold
 from voile.query.predicate import Atom, Expression, Predicate, Term, atoms, both, folded
 from voile.schema import Schema
 

@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 
 from voile.answering.columns import Certain, EstimatedColumn
-from voile.answering.mixed import bounds
+from voile.answering.quantiles import bounds
 from voile.arrays import Floats
-from voile.query.formula import Call, Formula, Number, Total
+from voile.query.aggregate import Call, Formula, Number, Total
 
 
 def combined(formula: Call, parts: Mapping[Formula, Certain], count: int) -> Certain:

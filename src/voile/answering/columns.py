@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from voile.answering.arithmetic import Affine, AffineRatio, Dual, as_ratio, evaluate, round_to
 from voile.arrays import Floats
-from voile.query.formula import Call, Formula, Number, Quantile, Total, leaves
+from voile.query.aggregate import Call, Formula, Number, Quantile, Total, leaves
 from voile.query.predicate import Term, conjuncts, present
 
 Flags = npt.NDArray[np.bool_]

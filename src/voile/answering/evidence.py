@@ -11,7 +11,7 @@ from voile.answering.totals import ListedGroups, check_lookups
 from voile.arrays import Floats
 from voile.errors import QueryError
 from voile.estimate import Bound
-from voile.query.formula import Formula, Quantile
+from voile.query.aggregate import Formula, Quantile
 from voile.query.predicate import Atom, Expression, Term
 from voile.query.query import Query
 

@@ -15,7 +15,7 @@ from voile.answering.columns import EstimatedColumn
 from voile.answering.source import check
 from voile.answering.walk import AnswerWalk, KindEvidence, KindSource, helped
 from voile.estimate import finite
-from voile.query.formula import Formula
+from voile.query.aggregate import Formula
 from voile.query.predicate import Term, in_words, wording
 from voile.query.query import Query
 from voile.records import Record

@@ -76,14 +76,14 @@ def weight_range(
     """Between which numbers a term's weight lies on the rows that count."""
     low, high = 1.0, 1.0
     for value in term.values:
-        parts = [*parts_of(where), *parts_of(term.predicate)]
+        parts = [*predicate_parts(where), *predicate_parts(term.predicate)]
         smallest, largest = value_range(value, parts, source, sql)
         ends = [a * b for a in (low, high) for b in (smallest, largest)]
         low, high = min(ends), max(ends)
     return low, high
 
 
-def parts_of(predicate: Predicate | None) -> tuple[Predicate, ...]:
+def predicate_parts(predicate: Predicate | None) -> tuple[Predicate, ...]:
     return conjuncts(predicate) if predicate else ()
 
 

@@ -7,6 +7,7 @@ groups at once, what they cover, and notes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,17 +20,101 @@ from voile.answering.arithmetic import CALLS, Dual
 from voile.answering.certain import bounded, combined
 from voile.answering.columns import EstimatedColumn
 from voile.answering.evidence import Evidence
-from voile.answering.mixed import has_quantile, mixed_column
-from voile.answering.notes import at_once, having_notes, plural, query_notes
-from voile.answering.ordering import places_in_order
+from voile.answering.quantiles import has_quantile, mixed_column
 from voile.answering.source import DomainSource, check
 from voile.answering.totals import ListedGroups
 from voile.arrays import Ints
-from voile.errors import QueryError
+from voile.engines.rows import PublicDomain
+from voile.errors import QueryError, VoileError
 from voile.estimate import Answer, Estimate
-from voile.query.aggregate import CONDITIONS
-from voile.query.formula import Call, Formula, Number, Quantile, Total, leaves
+from voile.query.aggregate import CONDITIONS, Call, Formula, Number, Quantile, Total, leaves
+from voile.query.predicate import Expression, wording
 from voile.query.query import Order, Query
+
+# ----------------------------------------------------------------------
+# ORDER BY, as SQL has it: ties keep the order that they had, NULL is first or last
+
+
+def places_in_order(keys: list[Any], order: Order) -> Ints:
+    """Where each key was, in the order asked for; unknown numbers are NULL."""
+    null = [k is None or (isinstance(k, float) and math.isnan(k)) for k in keys]
+    known = [i for i in range(len(keys)) if not null[i]]
+    known.sort(key=lambda i: keys[i], reverse=order.descending)
+    if order.descending:  # keep the earlier order of equal keys
+        known = stable_descending(known, keys)
+    missing = [i for i in range(len(keys)) if null[i]]
+    places = [*missing, *known] if order.nulls_first else [*known, *missing]
+    return np.array(places, dtype=np.int64)
+
+
+def stable_descending(places: list[int], keys: list[Any]) -> list[int]:
+    """Sorting in reverse turns ties around; put each tie back in its order."""
+    result: list[int] = []
+    tie: list[int] = []
+    for place in places:
+        if tie and keys[tie[0]] != keys[place]:
+            result += sorted(tie)
+            tie = []
+        tie.append(place)
+    return [*result, *sorted(tie)]
+
+
+# ----------------------------------------------------------------------
+# what an analyst should know about an answer, whatever it was made from
+
+
+NO_TUPLE = "no tuple of the public domain satisfies the condition"
+NO_COLUMN = "the condition reads no column; names go in double quotes, text in single"
+HAVING = "HAVING compares estimates: a group near the limit may be on its wrong side"
+
+
+def query_notes(query: Query) -> list[str]:
+    """What the query itself gives reason to say."""
+    reads_nothing = query.atoms and not any(atom.attributes for atom in query.atoms)
+    return [*query.remarks, *([NO_COLUMN] if reads_nothing else [])]
+
+
+def having_notes(query: Query) -> list[str]:
+    return [HAVING] if query.having else []
+
+
+def bin_notes(query: Query, engine: PublicDomain) -> list[str]:
+    """Where it matters that numbers are known by the middles of their bins only."""
+
+    def differs(part: Expression) -> bool:
+        try:
+            return engine.cuts_a_bin(part)
+        except VoileError:  # what cannot be computed at the ends of bins: only a note is lost
+            return False
+
+    notes = list[str]()
+    made = [g for g in query.groups if not g.is_column]  # a bin is a fine group
+    read: list[Any] = [*query.conditions, *made]
+    if cut := [wording(e) for e in read if differs(e)]:
+        notes.append(f"{' and '.join(cut)} cuts inside a bin: rows count by the middle of "
+                     "theirs, and the interval does not cover that; cut at the edges of the "
+                     "schema's bins, with >= and <")  # fmt: skip
+    if known := [wording(e) for e in query.values if differs(e)]:
+        notes.append(f"{' and '.join(known)} is computed from the middles of bins, and the "
+                     "interval does not cover that")  # fmt: skip
+    return notes
+
+
+def at_once(covers: str, groups: str) -> str:
+    """What intervals cover that hold for all groups together."""
+    return covers.replace("the statistic", f"all {groups} at once: the statistics", 1)
+
+
+def plural(count: int, what: str) -> str:
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
+# ----------------------------------------------------------------------
+# the one path from a query to its answer, whatever is asked
+# What a kind of release knows about a query is its `Evidence`: totals, quantiles, groups.
+# Everything else happens here: arithmetic with quantiles, HAVING, ORDER BY, LIMIT, intervals that
+# hold for all groups at once, what they cover, and notes.
+
 
 SMALLEST_MISS = 1e-15
 KindEvidence = TypeVar("KindEvidence", bound=Evidence)

@@ -15,10 +15,8 @@ from typing import Annotated
 
 import typer
 
-from voile.cli.common import KEPT, is_released
-from voile.cli.groups import group_of
-from voile.cli.listing import PANELS
-from voile.cli.program import Program
+from voile.cli.common import KEPT, group_of, is_released
+from voile.cli.program import PANELS, Program
 from voile.terminal import complain, say
 
 __all__ = ["PANELS", "app", "main"]

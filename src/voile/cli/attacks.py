@@ -7,9 +7,16 @@ from typing import Annotated
 
 import typer
 
-from voile.cli.asking import CaOpt, InsecureOpt, TokenFileOpt, TokenOpt, server_at
-from voile.cli.common import JsonOpt, NullTextOpt, ReleaseArg, check_output, commands
-from voile.cli.groups import WithDefault, group_of
+from voile.cli.common import (
+    JsonOpt,
+    NullTextOpt,
+    ReleaseArg,
+    WithDefault,
+    check_output,
+    commands,
+    group_of,
+)
+from voile.cli.remote import CaOpt, InsecureOpt, TokenFileOpt, TokenOpt, server_at
 from voile.terminal import say, show
 from voile.terminal.progress import fitting_progress
 
@@ -59,7 +66,7 @@ def attack(
     from voile.errors import UsageError
     from voile.evaluate.attack.carry_out import attack as carry_out
     from voile.evaluate.attack.page import page
-    from voile.evaluate.attack.population_fit import is_release
+    from voile.evaluate.attack.priors import is_release
     from voile.files import write_whole
     from voile.kinds.views.release import ViewRelease
     from voile.terminal.evaluation import attack_view

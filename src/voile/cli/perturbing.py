@@ -19,13 +19,13 @@ from voile.cli.common import (
 from voile.cli.flags import Given, with_flags
 from voile.kinds.perturbed.options import PerturbOptions
 from voile.terminal import say, show
-from voile.terminal.perturbing import (
+from voile.terminal.progress import progress_bar
+from voile.terminal.publications import (
     combination_view,
     exposure_view,
     perturbation_view,
     spec_view,
 )
-from voile.terminal.progress import progress_bar
 
 NameOpt = Annotated[str | None, typer.Option(help="The table's name in SQL.")]
 OverwriteOpt = Annotated[bool, typer.Option("--overwrite", help="Replace what has that name.")]
@@ -54,7 +54,7 @@ def perturb(
 ) -> None:
     """Perturb every row of a table on its own, so that nobody need be trusted with it."""
     import voile
-    from voile.kinds.perturbed.perturbing import perturb_table
+    from voile.kinds.perturbed.publishing import perturb_table
 
     source = voile.read(table, null_text=tuple(null_text or ()))
     target = output or Path(f"{source.name}.voile")
@@ -120,7 +120,7 @@ def combine(
 
 def spec_notes(found: Any) -> list[str]:
     """What those who ask should know before they do."""
-    from voile.kinds.perturbed.perturbing import little_promised
+    from voile.kinds.perturbed.publishing import little_promised
 
     public = ", ".join(found.public)
     told = [f"public, sent as they are: {public}"] if public else []

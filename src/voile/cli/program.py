@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import functools
 import importlib
+import json
 from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -15,8 +18,82 @@ from typer.core import TyperCommand, TyperGroup
 from typer.models import CommandInfo, TyperInfo
 
 from voile.cli.common import commands
-from voile.cli.listing import HOMES, PANEL_OF, summaries
 from voile.errors import in_shell
+
+# ----------------------------------------------------------------------
+# which commands there are, under which heading of --help, and where each lives
+# Nothing is imported to list them: what they say of themselves is in summaries.json, which a test
+# writes from their help (VOILE_WRITE=1 pytest tests/test_options.py -k summaries) and compares.
+
+
+SUMMARIES = Path(__file__).with_name("summaries.json")
+PANELS: dict[str, dict[str, str]] = {
+    "Before publishing": {
+        "inspect": "tables",
+        "schema": "tables",
+        "hierarchy": "hierarchy",
+        "plan": "planning",
+        "boundary": "planning",
+        "frontier": "frontier",
+    },
+    "Releases": {
+        "publish": "publishing",
+        "verify": "releases",
+        "describe": "releases",
+        "generalize": "grouping",
+    },
+    "Local perturbation": {
+        "perturb": "perturbing",
+        "spec": "perturbing",
+        "collect": "collecting",
+        "combine": "perturbing",
+    },
+    "Questions": {
+        "query": "releases",
+        "explain": "releases",
+        "refine": "releases",
+        "shell": "releases",
+    },
+    "Interactive answers": {
+        "serve": "serving",
+        "ask": "asking",
+        "mine": "mining_servers",
+        "sulq": "sulq",
+    },
+    "Mining": {
+        "tree": "mining",
+        "rules": "mining",
+    },
+    "Privacy": {
+        "guarantees": "guarantees",
+        "convert": "guarantees",
+        "risk": "risk",
+        "exposure": "perturbing",
+        "attack": "attacks",
+        "audit": "attacks",
+        "loss": "losses",
+    },
+    "To begin with": {
+        "datasets": "tables",
+        "demo": "tables",
+        "reproduce": "reproducing",
+    },
+}
+"""The module of this folder that has a command, by panel and name."""
+HOMES = {name: home for panel in PANELS.values() for name, home in panel.items()}
+PANEL_OF = {name: title for title, panel in PANELS.items() for name in panel}
+
+
+@cache
+def summaries() -> dict[str, str]:
+    """The first words of each command's help, by its name."""
+    found: dict[str, str] = json.loads(SUMMARIES.read_text(encoding="utf-8"))
+    return found
+
+
+# ----------------------------------------------------------------------
+# the program: it knows every command by name, and imports and builds only the one it is asked for
+# Building all of them takes longer than most commands take to answer.
 
 
 class Program(TyperGroup):

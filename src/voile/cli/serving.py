@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from voile.cli.common import ColumnsOpt, JsonOpt, NullTextOpt, commands, split_names
-from voile.cli.groups import group_of, in_order
+from voile.cli.common import (
+    ColumnsOpt,
+    JsonOpt,
+    NullTextOpt,
+    commands,
+    group_of,
+    in_order,
+    split_names,
+)
 from voile.terminal import say, show, show_lines
 from voile.terminal.progress import progress_bar
 from voile.terminal.serving import (

@@ -9,7 +9,7 @@ from typing import Any
 from voile.client import Spec
 from voile.collect.store import snapshot
 from voile.errors import TableError, UsageError
-from voile.kinds.perturbed.perturbing import warnings, write_collected
+from voile.kinds.perturbed.publishing import warnings, write_collected
 from voile.kinds.perturbed.release import LocalRelease
 
 

@@ -28,7 +28,7 @@ def write_counted(
     `key` names the column that rows are known by; with `per_key` only so many rows of each are
     kept, else each must be there once. Returns how many rows were kept, and how many keys have any.
     """
-    from voile.engines.duckdb import counted  # noqa: PLC0415  (loads DuckDB)
+    from voile.engines.duckdb import table as counted  # noqa: PLC0415  (loads DuckDB)
 
     return counted.write(
         path, table, schema, key=key, per_key=per_key, clamp=clamp, progress=progress
@@ -37,6 +37,6 @@ def write_counted(
 
 def read_counted(path: Path, schema: Schema) -> CodedRows:
     """All rows, in the fewest bytes that their codes need."""
-    from voile.engines.duckdb import counted  # noqa: PLC0415  (loads DuckDB)
+    from voile.engines.duckdb import table as counted  # noqa: PLC0415  (loads DuckDB)
 
     return counted.read(path, schema)

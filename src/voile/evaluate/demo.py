@@ -17,13 +17,13 @@ from voile.estimate import Answer, Estimate, number
 from voile.evaluate import answer_plot, plots
 from voile.evaluate.drawing import load_altair
 from voile.evaluate.frontier import Frontier, find_frontier
-from voile.evaluate.frontier.files import write_frontier
+from voile.evaluate.frontier.page import write_frontier
 from voile.evaluate.selecting import selection_estimates, true_selections
 from voile.evaluate.workload import Selections, cumulative_error
-from voile.kinds.perturbed.perturbing import perturb_table
+from voile.kinds.perturbed.publishing import perturb_table
 from voile.kinds.perturbed.release import LocalRelease
+from voile.kinds.views.publishing import publish_table
 from voile.kinds.views.release import ViewRelease
-from voile.kinds.views.steps import publish_table
 from voile.privacy.local import equal_shares
 from voile.progress import Progress
 from voile.schema.attribute import plain
@@ -65,7 +65,7 @@ class DemoAnswer:
 
 
 @dataclass(frozen=True)
-class Grouped:
+class DemoGroups:
     """A query with groups, and the truth in the same rows and columns."""
 
     sql: str
@@ -107,7 +107,7 @@ def beside(value: Any, truth: Any) -> str:
 class Demonstration:
     release: ViewRelease
     asked: tuple[DemoAnswer, ...]
-    grouped: Grouped
+    grouped: DemoGroups
     mean_errors: dict[str, float]
     files: tuple[Path, ...]
     seconds: float
@@ -207,7 +207,7 @@ def run(output: Path, progress: Progress) -> Demonstration:
     files = plots.save(chart, output / "estimates")
     decades = release.query(DECADES)
     files = [*files, answer_plot.save(decades, DECADES, output / "decades.png")]
-    grouped = Grouped(GROUPED, release.query(GROUPED), tuple(table.run(GROUPED)))
+    grouped = DemoGroups(GROUPED, release.query(GROUPED), tuple(table.run(GROUPED)))
     errors = {
         name: float(cumulative_error(truth.counts, estimate, [500])[0])
         for name, estimate in methods.items()

@@ -18,12 +18,12 @@ from voile.errors import UsageError
 from voile.evaluate.planning.local_measure import (
     LISTED,
     USUAL_PRIOR,
-    Cut,
+    BinCut,
     MeasuredSet,
     measured_set,
 )
 from voile.kinds.perturbed.release import LocalRelease
-from voile.mechanisms.retention import ColumnNoise
+from voile.kinds.perturbed.retention import ColumnNoise
 from voile.privacy.guarantees import Breach
 from voile.privacy.local import cell_beliefs, worst_breach
 from voile.records import Record
@@ -34,7 +34,7 @@ MOST_TOGETHER = 3
 
 
 @dataclass(frozen=True)
-class PerturbedCut(Cut):
+class PerturbedCut(BinCut):
     """A column in cells, with the replacing distribution that it was perturbed by."""
 
     noise: ColumnNoise

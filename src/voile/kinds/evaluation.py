@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -11,11 +12,96 @@ import numpy as np
 
 from voile.arrays import Floats
 from voile.kinds.blocks import Orders, Points, Told, points
-from voile.kinds.posteriors import Posterior
-from voile.privacy.divergence import shares
+from voile.privacy import LikelihoodRatio
+from voile.privacy.divergence import jensen_shannon, shares
 from voile.recoding.grouping import Shown
 from voile.recoding.units import Codes, Counts
 from voile.schema import Schema
+
+# ----------------------------------------------------------------------
+# p_loss: how far a release may move a belief away from what everybody knows
+# How far may what a release tells about one person's sensitive value lie from the whole table's
+# distribution Q, which is what trivial anonymization tells? The adversary knows Q, and everything
+# else that the release has about the person, and applies Bayes' rule to what the mechanism is known
+# to do:
+#
+# classes          the distribution in the person's class.
+# a noisy view     posterior(s) ∝ Q(s) · P(what is shown of the tuple (q, s) | it has one more
+# record)
+#                  / P(the same | it has not). q are all other columns of the release.
+# perturbed rows   posterior(s) ∝ Q(s) · P(s′ | s), for one who knows which row is the person's; s′
+#                  is the value that it shows. With whole rows, for a row that shows the true q.
+#
+# `measured` is the worst over the people of the table, or over the values that are shown.
+# `permitted` is the worst that the mechanism could ever show.
+
+
+ALL_SUBSETS = 16
+"""Up to so many sensitive values every subset of them is tried."""
+STEPS = 10_000
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """How far beliefs about one person come to lie from Q."""
+
+    measured: float
+    permitted: float | None
+    """None where all that there is is shown, as with classes."""
+
+
+def worst_divergence(overall: Floats, ratio: LikelihoodRatio) -> float:
+    """The largest JS(Q, posterior) where each value's likelihood may change by such a ratio.
+
+    JS is convex, so it is largest where each ratio is at one of its ends. With the higher end on
+    values of total share a it depends on a alone. Where there are too many subsets of values, a is
+    taken to be any number: a bound that is not attained.
+    """
+    there = overall[overall > 0]
+    if len(there) < 2:
+        return 0.0
+    if len(there) <= ALL_SUBSETS:
+        masses = np.zeros(1)
+        for share in there:
+            masses = np.concatenate([masses, masses + share])
+        masses = np.sort(masses)[1:-1]  # neither none of the values nor all
+    else:
+        masses = np.linspace(there.min(), 1 - there.min(), STEPS)
+    low = float(ratio.low)
+    if ratio.high is None or low == 0:
+        return float(two_values(masses, np.full(len(masses), 1.0)).max())
+    high = float(ratio.high)
+    return float(two_values(masses, masses * high / (masses * high + (1 - masses) * low)).max())
+
+
+def two_values(before: Floats, after: Floats) -> Floats:
+    """JS between a distribution and one in which a part's share has gone from one to another."""
+    return jensen_shannon(
+        np.stack([before, 1 - before], axis=1), np.stack([after, 1 - after], axis=1)
+    )
+
+
+def revealed(overall: Floats) -> float:
+    """P_loss of the table itself: JS between Q and knowing the rarest value."""
+    there = overall[overall > 0]
+    return float(two_values(np.array([there.min()]), np.ones(1))[0]) if len(there) else math.nan
+
+
+def class_losses(shown: Shown, attribute: int = 0) -> Floats:
+    """(classes,): JS between the whole table's distribution and each class's."""
+    histograms = shown.histograms
+    overall = shares(histograms.overall[attribute])
+    return jensen_shannon(overall, shares(histograms.counts[attribute]))
+
+
+def p_loss(shown: Shown, attribute: int = 0) -> float:
+    """The largest of all classes: the person who is told most about."""
+    rows = shown.histograms.rows
+    return float(class_losses(shown, attribute)[rows > 0].max(initial=0.0))
+
+
+# ----------------------------------------------------------------------
+# what evaluation asks of a release: the truth that it is measured against, and what it tells
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from voile.engines.table import Table
-    from voile.kinds.done import Done
     from voile.kinds.manifest import Manifest
-    from voile.kinds.publishing import Draft
+    from voile.kinds.publishing import Done, Draft
     from voile.kinds.release import Release
     from voile.options import Options
     from voile.progress import Progress
@@ -80,7 +79,7 @@ class Kind(ABC, Generic[M]):
 
     def data_package(self, manifest: M) -> dict[str, Any]:
         """The release as a Frictionless data package."""
-        from voile.kinds.data_package import row_package  # noqa: PLC0415  (kinds are listed often)
+        from voile.kinds.describe import row_package  # noqa: PLC0415  (kinds are listed often)
 
         return row_package(manifest, self.about)
 

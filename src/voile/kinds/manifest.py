@@ -28,13 +28,13 @@ VERSION = 1
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 
 
-class Part(BaseModel):
+class ManifestPart(BaseModel):
     """Strict data: an unknown key is an error, not something to skip."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class File(Part):
+class File(ManifestPart):
     """One file of the release, with what it must hash to."""
 
     path: str
@@ -53,14 +53,14 @@ def file_entry(folder: Path, path: Path, rows: int | None = None) -> File:
     )
 
 
-class Disclosed(Part):
+class Disclosed(ManifestPart):
     """Something about the table that the release tells exactly, outside the promise."""
 
     what: str
     why: str
 
 
-class Manifest(Part):
+class Manifest(ManifestPart):
     """A Voile release: what is written down of every kind of them."""
 
     format: Literal["voile-release"] = "voile-release"
@@ -68,8 +68,8 @@ class Manifest(Part):
     voile: str = Field(description="Version of Voile that wrote the release")
     name: str = Field(pattern="^[^\\x00-\\x1f\\x7f]{1,200}$", description="The table's name")
     method: str
-    parameters: Part
-    guarantee: Part
+    parameters: ManifestPart
+    guarantee: ManifestPart
     simulated: bool = Field(description="True: made from a chosen seed, promises nothing")
     nulls: Literal["error", "drop", "as-value"] = Field(description="What was done with NULLs")
     disclosed: list[Disclosed]

@@ -9,17 +9,58 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from voile.engines import connect
-from voile.kinds.done import Done
 from voile.kinds.kind import Kind
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, Manifest, file_entry
 from voile.kinds.registry import kind_of
 from voile.kinds.release import Release
 from voile.kinds.staging import Staging, place_for, removed_with
 from voile.progress import Progress, Silent
+
+# ----------------------------------------------------------------------
+# what the holder of a table is told when it has left
+
+
+@dataclass(frozen=True)
+class Done:
+    """A release that was made; unlike it, this may hold true counts."""
+
+    release: Release
+    rows_in: int
+    rows_dropped: int
+    notes: tuple[str, ...]
+
+    def facts(self) -> list[tuple[str, str]]:
+        """What the steward is shown of it, by name, besides what every release has."""
+        rows = f"{self.rows_in:,} in, {self.release.manifest.rows:,} out"
+        return [("rows", rows), ("promise", self.release.promise_in_short)]
+
+    def to_dict(self) -> dict[str, Any]:
+        manifest = self.release.manifest
+        return {
+            "release": str(self.release.path),
+            "method": manifest.method,
+            "rows_in": self.rows_in,
+            "rows_dropped": self.rows_dropped,
+            "rows_out": manifest.rows,
+            "domain_size": manifest.domain_size,
+            "parameters": manifest.parameters.model_dump(),
+            "guarantee": manifest.guarantee.model_dump(),
+            "simulated": manifest.simulated,
+            "nulls": manifest.nulls,
+            "disclosed": [d.model_dump() for d in manifest.disclosed],
+            "notes": list(self.notes),
+        }
+
+
+# ----------------------------------------------------------------------
+# from a private table to a release, the same for every kind
+# The table is read and what to publish is planned (a kind's `draft`); the release is written beside
+# its place, described and sealed, verified as a stranger would, and only then renamed into place.
 
 
 class Draft(AbstractContextManager["Draft"], ABC):

@@ -40,7 +40,7 @@ BUILT_IN = (
         "voile.kinds.classes.kind:Classes",
         ("mondrian", "anatomy", "fulldomain", "suppress", "freeshape", "trivial"),
     ),
-    BuiltIn("voile.kinds.counts.kind:Counts", ("conjuncts",)),
+    BuiltIn("voile.kinds.counts.kind:CountTables", ("conjuncts",)),
 )
 HOMES = {method: kind.home for kind in BUILT_IN for method in kind.methods}
 

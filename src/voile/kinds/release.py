@@ -14,6 +14,7 @@ import html
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -27,12 +28,10 @@ from voile.engines import open_rows, read_all
 from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError, VoileError
 from voile.estimate import Answer, checked_confidence
-from voile.kinds.asked import MEMORY, QueryOptions
 from voile.kinds.kind import Kind
 from voile.kinds.manifest import FORMAT, MANIFEST, PARTIAL, VERSION, Manifest
 from voile.kinds.parquet import arrow_schema
 from voile.kinds.registry import KindError, kind_of
-from voile.kinds.roles import Roles
 from voile.query import DomainSums, parse
 from voile.query.bind import Tables
 from voile.query.query import Query
@@ -46,6 +45,51 @@ if TYPE_CHECKING:
     from voile.engines.table import Table
     from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
     from voile.privacy.guarantees.statements import Statement
+
+
+# ----------------------------------------------------------------------
+# how an answer is wanted from a release: all that `query` takes besides the SQL
+
+
+MEMORY = 2**30
+
+
+@dataclass(frozen=True)
+class QueryOptions:
+    """The same for every kind of release; each refuses what means nothing to it."""
+
+    confidence: float = 0.95
+    tables: Mapping[str, object] = field(default_factory=dict)
+    simultaneous: bool = False
+    refine: bool = False
+    method: str | None = None
+    memory: int | str = MEMORY
+    exact: bool = False
+
+
+# ----------------------------------------------------------------------
+# what a release says of its columns
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Which columns of a release may be quasi-identifiers, and which sensitive."""
+
+    qi: Sequence[str]
+    sensitive: Sequence[str]
+    stated: bool = False
+    """Whether the release itself says so."""
+
+
+# ----------------------------------------------------------------------
+# a release: all that leaves the house, in one folder that describes itself
+# NAME.voile/
+#   manifest.json      what it is, what is promised, the public domain, a hash of every file
+#   datapackage.json   the same columns for tools that know Frictionless data packages
+#   README.md          how to read it and to count from it without Voile
+#   data/part-*.parquet
+#   history/part-*.parquet   in a series: every tuple that its views have shown, and how often
+
 
 SMALLEST_MEMORY = 2**24
 

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 
 from voile.engines.encode import ARROW, EPOCH, domain_array, values_at
 from voile.errors import TableError, UsageError
+from voile.query.language import RESERVED
 from voile.query.quoting import literal, quote_identifier
-from voile.query.strict import RESERVED
 from voile.schema import Attribute, Bins, Value, Values
 from voile.schema.attribute import plain
 

@@ -9,9 +9,9 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from voile.answering.local.joint import JointCounts
 from voile.engines import connect
 from voile.errors import UsageError
+from voile.kinds.perturbed.joint import JointCounts
 from voile.schema import Schema, TupleIndex
 
 Whole = npt.NDArray[np.int64]

@@ -22,7 +22,7 @@ from voile.schema import Attribute, Bins, Schema, Values
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class TrainingSample:
     """How the columns of an array are cut, and which classes its rows have."""
 
     schema: Schema
@@ -38,7 +38,7 @@ class Sample:
         names: Sequence[Any] | None,
         target: str | None,
         bins: int,
-    ) -> Sample:
+    ) -> TrainingSample:
         """Cut every column between its smallest and its largest number."""
         known = (
             [f"x{at}" for at in range(rows.shape[1])] if names is None else list(map(str, names))
@@ -149,12 +149,12 @@ class ReleaseTree:
         self.classes_ = np.array(self.tree_.classes)
         self.feature_names_in_ = np.array(names, dtype=object)
         self.n_features_in_ = len(names)
-        self._sample: Sample | None = None
+        self._sample: TrainingSample | None = None
         return self
 
     def _fit_rows(self, X: Any, y: Any) -> ReleaseTree:  # noqa: N803
         rows, classes = validated(self, X, y)
-        self._sample = Sample.of_arrays(
+        self._sample = TrainingSample.of_arrays(
             rows, classes, getattr(self, "feature_names_in_", None), self.target, self.bins
         )
         self.classes_ = self._sample.classes

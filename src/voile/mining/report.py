@@ -24,7 +24,7 @@ Whole = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class Accuracy:
+class TreeAccuracy:
     """The share of rows that a tree puts in their class, and that of one class for everybody.
 
     `unknown` rows have a class that the tree has not; it is wrong about them.
@@ -60,14 +60,14 @@ class Accuracy:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class ReportRows:
     """Rows with their classes, read once and asked by any number of trees."""
 
     table: Any
     classes: Whole
 
     @classmethod
-    def of_table(cls, source: object, schema: Schema, target: str) -> Rows:
+    def of_table(cls, source: object, schema: Schema, target: str) -> ReportRows:
         """A value outside the target's domain is a class that no tree can predict."""
         connect(source).check_columns([target])
         table = read_all(source)
@@ -91,11 +91,11 @@ class Rows:
         """The class of each row, by its place."""
         return tree.predict(self.table)
 
-    def accuracy(self, tree: Tree) -> Accuracy:
+    def accuracy(self, tree: Tree) -> TreeAccuracy:
         right = float((self.predicted(tree) == self.classes).mean())
         always = float((self.classes == tree.root.majority).mean())
         unknown = int((self.classes == UNKNOWN).sum())
-        return Accuracy(len(self.classes), right, always, unknown)
+        return TreeAccuracy(len(self.classes), right, always, unknown)
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +118,7 @@ def beside(
     names = list(tree.binnings) if columns is None else list(columns)
     chosen = schema.select([*names, target])
     own = grow(ExactCounts.of_table(source, chosen), target, names, limits)
-    rows = Rows.of_table(source, schema, target)
+    rows = ReportRows.of_table(source, schema, target)
     agreement = float((rows.predicted(tree) == rows.predicted(own)).mean())
     return Comparison(own, agreement)
 
@@ -191,9 +191,9 @@ class TreeReport:
     rows: int
     tree: Tree
     limits: Limits
-    accuracy: Accuracy | None
+    accuracy: TreeAccuracy | None
     comparison: Comparison | None
-    own_accuracy: Accuracy | None
+    own_accuracy: TreeAccuracy | None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -242,7 +242,7 @@ class TreeReport:
         return {**found, "notes": list(self.notes)}
 
 
-def told_of(tree: Tree, accuracy: Accuracy | None) -> dict[str, Any]:
+def told_of(tree: Tree, accuracy: TreeAccuracy | None) -> dict[str, Any]:
     found = {"rules": [rule.to_dict() for rule in tree.rules()], "tree": tree.to_dict()}
     return found | (accuracy.to_dict() if accuracy else {})
 
@@ -260,7 +260,7 @@ def report(
 ) -> TreeReport:
     """Grow the tree, and try it on a table and beside the tree of another where they are given."""
     # Read first: a table that is not there is told before any work is done.
-    rows = None if test is None else Rows.of_table(test, counts.schema, target)
+    rows = None if test is None else ReportRows.of_table(test, counts.schema, target)
     tree = grow(counts, target, columns, limits, progress)
     accuracy = rows.accuracy(tree) if rows else None
     compared = None if private is None else beside(private, tree, counts.schema, columns, limits)

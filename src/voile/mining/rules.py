@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.answering.columns import edge
-from voile.answering.local.estimator import deviation
-from voile.answering.local.joint import JointCounts
 from voile.arrays import Floats
 from voile.errors import UsageError
+from voile.kinds.perturbed.estimator import deviation
+from voile.kinds.perturbed.joint import JointCounts
 from voile.mining.binning import Binning, binning
 from voile.mining.counts import Counts, checked_method, chosen_columns
 from voile.records import Record
@@ -25,7 +25,7 @@ Ends = tuple[Floats, Floats]
 
 
 @dataclass(frozen=True)
-class Bounded:
+class BoundedSupport:
     """An estimate, and the ends of an interval for the truth."""
 
     estimate: float
@@ -38,10 +38,10 @@ class Bounded:
         return {"estimate": self.estimate, "low": self.low, "high": high}
 
 
-def bounded(estimates: Floats, ends: Ends) -> list[Bounded]:
+def bounded(estimates: Floats, ends: Ends) -> list[BoundedSupport]:
     """Estimates with their intervals; one that inversion did not make may lie outside of its."""
     low, high = np.fmin(ends[0], estimates), np.fmax(ends[1], estimates)
-    return [Bounded(*map(float, row)) for row in zip(estimates, low, high, strict=True)]
+    return [BoundedSupport(*map(float, row)) for row in zip(estimates, low, high, strict=True)]
 
 
 def shares(counts: JointCounts, rows: int, miss: float) -> Ends:
@@ -146,13 +146,13 @@ class AssociationRule(Record):
     consequent: str
     text: str
     """The rule for people."""
-    support: Bounded
-    confidence: Bounded
-    lift: Bounded
+    support: BoundedSupport
+    confidence: BoundedSupport
+    lift: BoundedSupport
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundRules:
     """The rules, the best lift first, and how many were looked at to find them."""
 
     rules: tuple[AssociationRule, ...]
@@ -208,7 +208,7 @@ def find_rules(
     columns: Sequence[str] | None = None,
     limits: RuleLimits | None = None,
     progress: Progress = lambda _step, _done: None,
-) -> Found:
+) -> FoundRules:
     """All rules with one item on the right that reach the support and the confidence."""
     limits = limits or RuleLimits()
     names = chosen_columns(counts.schema, columns)
@@ -278,7 +278,7 @@ class Search:
         self.estimates |= {candidates[i]: found.at((i,)) for i in kept.tolist()}
         return len(kept)
 
-    def found(self, progress: Progress) -> Found:
+    def found(self, progress: Progress) -> FoundRules:
         """The rules of the sets whose estimated support is large enough."""
         least = self.limits.support * self.counts.rows
         frequent = [items for items, of in self.estimates.items() if of.counts >= least]
@@ -288,7 +288,7 @@ class Search:
         intervals = possible_intervals(sizes, self.limits.longest)
         rules = self._rules(good, intervals, progress) if good else []
         rules.sort(key=lambda rule: (-rule.lift.estimate, -rule.confidence.estimate))
-        return Found(tuple(rules), len(frequent), len(sides), intervals, self.limits)
+        return FoundRules(tuple(rules), len(frequent), len(sides), intervals, self.limits)
 
     def _confidence(self, side: Side) -> float:
         both, given, right = (float(self.estimates[items].counts) for items in sets_of(side))
@@ -317,7 +317,7 @@ class Search:
         return [self._rule(side, *numbers) for side, *numbers in zip(sides, *told, strict=True)]
 
     def _rule(
-        self, side: Side, support: Bounded, confidence: Bounded, lift: Bounded
+        self, side: Side, support: BoundedSupport, confidence: BoundedSupport, lift: BoundedSupport
     ) -> AssociationRule:
         items, item = side
         others = without(items, item)

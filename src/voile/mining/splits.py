@@ -15,8 +15,8 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from voile.answering.local.joint import JointCounts
 from voile.arrays import Floats
+from voile.kinds.perturbed.joint import JointCounts
 from voile.mining.binning import Binning
 from voile.mining.counts import Counts
 from voile.mining.tree import Path, Split

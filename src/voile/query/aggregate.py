@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -9,20 +10,84 @@ from sqlglot import exp
 
 from voile.errors import QueryError
 from voile.query.bind import Binder
-from voile.query.formula import (
-    Call,
-    Formula,
-    Number,
-    Quantile,
-    Total,
-    covariance,
-    divided,
-    square_root,
-)
 from voile.query.language import UNSTEADY, why_no_aggregate, why_not
 from voile.query.predicate import Expression, Predicate, Term, both, present
 from voile.query.text import place, refusal, short
 from voile.schema import Attribute, Bins, Interval, Range, Values
+
+# ----------------------------------------------------------------------
+# arithmetic of aggregates: what SELECT, HAVING and ORDER BY compute from sums over rows
+# Every aggregate that can be estimated is built from totals, sums over rows of a term; a mechanism
+# estimates those, and a formula is arithmetic on the estimates. Quantiles stand apart: they invert
+# a distribution.
+
+
+@dataclass(frozen=True)
+class Number:
+    value: float
+
+
+@dataclass(frozen=True)
+class Total:
+    """The sum of a term over the rows that WHERE lets pass."""
+
+    term: Term
+
+
+@dataclass(frozen=True)
+class Quantile:
+    """The value below which a share of the rows lies; between two values, if interpolated."""
+
+    share: float
+    interpolated: bool
+    value: Expression
+    predicate: Predicate | None = None
+
+
+@dataclass(frozen=True)
+class Call:
+    """An operator or a function by its name; `answering` knows what each does."""
+
+    name: str
+    args: tuple[Formula, ...]
+
+
+Formula = Number | Total | Quantile | Call
+
+
+def leaves(formula: Formula) -> Iterator[Total | Quantile]:
+    if isinstance(formula, Total | Quantile):
+        yield formula
+    elif isinstance(formula, Call):
+        for arg in formula.args:
+            yield from leaves(arg)
+
+
+def divided(top: Formula, bottom: Formula) -> Formula:
+    return Call("/", (top, bottom))
+
+
+def minus(left: Formula, right: Formula) -> Formula:
+    return Call("-", (left, right))
+
+
+def times(left: Formula, right: Formula) -> Formula:
+    return Call("*", (left, right))
+
+
+def covariance(xy: Total, x: Total, y: Total, n: Total, *, sample: bool) -> Formula:
+    """The mean product less the product of means; n − 1 in the denominator for a sample's."""
+    excess = minus(xy, divided(times(x, y), n))
+    return divided(excess, minus(n, Number(1)) if sample else n)
+
+
+def square_root(formula: Formula) -> Formula:
+    return Call("sqrt", (formula,))
+
+
+# ----------------------------------------------------------------------
+# aggregates of SQL as formulas of totals and quantiles
+
 
 OPERATORS: dict[type[exp.Expr], str] = {
     exp.Add: "+", exp.Sub: "-", exp.Mul: "*", exp.Div: "/", exp.Pow: "pow",

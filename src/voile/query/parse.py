@@ -11,15 +11,14 @@ from __future__ import annotations
 from sqlglot import exp
 
 from voile.errors import QueryError
-from voile.query import strict
-from voile.query.aggregate import Aggregates, is_aggregate, plain_name
-from voile.query.bind import Tables
-from voile.query.clauses import INSTEAD, only
-from voile.query.formula import Formula
-from voile.query.joins import From
-from voile.query.predicate import both
-from voile.query.query import Column, Order, Query
+from voile.query import language as strict
+from voile.query.aggregate import Aggregates, Formula, is_aggregate, plain_name
+from voile.query.bind import Binder, Partner, Tables, unknown_table
+from voile.query.predicate import Atom, Predicate, both
+from voile.query.query import Order, OutputColumn, Query
 from voile.query.text import (
+    ASK,
+    first_token,
     last_before,
     place,
     refusal,
@@ -28,6 +27,179 @@ from voile.query.text import (
     too_deep,
 )
 from voile.schema import Schema
+
+# ----------------------------------------------------------------------
+# which clauses a SELECT may have, and what to write instead of the others
+
+
+CLAUSES = {
+    "with_": ("WITH", "with"), "laterals": ("LATERAL", "lateral"),
+    "qualify": ("QUALIFY", "qualify"),
+    "windows": ("WINDOW", "window"), "distinct": ("DISTINCT", "distinct"),
+    "locks": ("FOR UPDATE", "for"), "sample": ("a sample", "sample"), "pivots": ("PIVOT", "pivot"),
+    "into": ("INTO", "into"), "columns": ("renaming columns", ""),
+    "rollup": ("ROLLUP", "rollup"), "cube": ("CUBE", "cube"),
+    "grouping_sets": ("GROUPING SETS", "grouping"),
+}  # fmt: skip
+INSTEAD = {
+    "distinct": "GROUP BY the columns instead",
+    "with_": "ask one SELECT; your own tables come with --with name=file.csv",
+    "rollup": "ask once for each grouping", "cube": "ask once for each grouping",
+    "grouping_sets": "ask once for each grouping", "qualify": "use HAVING",
+}  # fmt: skip
+
+
+def only(sql: str, node: exp.Expr, known: set[str]) -> None:
+    """Refuse every clause that is not known: one that is passed over would be answered wrongly."""
+    for key, value in node.args.items():
+        if value and key not in known:
+            called = key.strip("_").replace("_", " ")
+            clause, word = CLAUSES.get(key, (called.upper(), called))
+            nodes = value if isinstance(value, list) else [value]
+            trees = [n for n in nodes if isinstance(n, exp.Expr)]
+            named = first_token(sql, word)
+            raise refusal(
+                sql,
+                f"{clause} is not answered from a release",
+                place(sql, trees) if named is None else named,
+                INSTEAD.get(key, ASK),
+            )
+
+
+# ----------------------------------------------------------------------
+# FROM: the release, and the partners that joined tables give to each of its rows
+
+
+class From:
+    """The tables of one SELECT; `matched` is what joins ask of a row."""
+
+    def __init__(self, sql: str, tree: exp.Select, schema: Schema, tables: Tables) -> None:
+        self.sql, self.tree, self.schema, self.tables = sql, tree, schema, tables
+        self.matched: Predicate | None = None
+        self.binder = self._bound()
+
+    def _bound(self) -> Binder:
+        """The release, and the partners that joined tables give to each of its rows."""
+        source = self.tree.args.get("from_")
+        release = self._table(source.this if source else None)
+        if release.name.lower() in {name.lower() for name in self.tables}:
+            raise refusal(
+                self.sql,
+                f"{release.name} is a table of your own; the release comes first",
+                place(self.sql, [release]),
+                "write from name join your_table on …",
+            )
+        names = {release.name.lower(), release.alias_or_name.lower()}
+        binder = Binder(self.sql, self.schema, names, self.tables)
+        for join in self.tree.args.get("joins") or []:
+            self._join(binder, join)
+        return binder
+
+    def _table(self, table: exp.Expr | None) -> exp.Table:
+        if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
+            raise refusal(
+                self.sql,
+                "FROM must name the release's table",
+                place(self.sql, [table], "from", "select"),
+                "write from name; a release holds one table and any name will do",
+            )
+        only(self.sql, table, {"this", "alias", "db", "catalog"})
+        if alias := table.args.get("alias"):
+            only(self.sql, alias, {"this"})
+        return table
+
+    def _join(self, binder: Binder, join: exp.Join) -> None:
+        table = self._table(join.this)
+        known = next((n for n in self.tables if n.lower() == table.name.lower()), None)
+        if known is None:
+            raise unknown_table(self.sql, table, self.tables)
+        side, kind, method = (
+            (join.args.get(part) or "").upper() for part in ("side", "kind", "method")
+        )
+        only(self.sql, join, {"this", "on", "using", "side", "kind", "method"})
+        if method or side not in ("", "LEFT") or kind not in ("", "INNER", "OUTER", "CROSS"):
+            raise refusal(self.sql, f"{method or side or kind} JOIN is not answered",
+                          place(self.sql, [join]),
+                          "use JOIN or LEFT JOIN with a table of your own")  # fmt: skip
+        alias = table.alias_or_name
+        if alias.lower() in binder.names or alias.lower() in map(str.lower, binder.partners):
+            called = table.args.get("alias") or table
+            raise refusal(self.sql, f"two tables are called {alias}", place(self.sql, [called]),
+                          "give one of them another name: join table as name")  # fmt: skip
+        using = frozenset(c.name.lower() for c in join.args.get("using") or ())
+        partner = Partner(known, self.tables[known], using=using)
+        condition = self._on(binder, join, alias, partner)
+        partner.on, partner.reads = self._bound_on(binder, condition, alias, partner)
+        binder.partners[alias] = partner
+        # Read also where nothing else is: a second partner would make two rows of one.
+        found = partner.found(alias)
+        if side:
+            found = exp.Is(this=found, expression=exp.Not(this=exp.false()))
+        matched = Atom(found, tuple(n for n in self.schema.names if n in partner.reads))
+        self.matched = both(self.matched, matched)
+
+    def _on(self, binder: Binder, join: exp.Join, alias: str, partner: Partner) -> exp.Expr:
+        """What makes a row of the joined table the partner of a row of the release."""
+        if on := join.args.get("on"):
+            given: exp.Expr = on.copy()
+            return given
+        using = join.args.get("using")
+        comma = self.sql[place(self.sql, [join])] == ","
+        if not (using or comma or (join.args.get("kind") or "").upper() == "CROSS"):
+            raise refusal(self.sql, f"JOIN {alias} has no ON", place(self.sql, [join.this]),
+                          f"write join {alias} on name.column = {alias}.column")  # fmt: skip
+        if using:
+            return exp.and_(*(
+                exp.EQ(this=exp.column(c.copy(), self._holder(binder, c)),
+                       expression=exp.column(c.copy(), alias))
+                for c in using
+            ))  # fmt: skip
+        where = self.tree.args.get("where")
+        parts = list(where.this.flatten()) if where and isinstance(where.this, exp.And) else (
+            [where.this] if where else [])  # fmt: skip
+        linking = [p for p in parts if self._mentions(p, alias, partner)]
+        if not linking:
+            raise refusal(self.sql, f"nothing says which row of {alias} belongs to a person",
+                          place(self.sql, [join.this]),
+                          "write join … on name.column = …")  # fmt: skip
+        rest = [p for p in parts if not any(p is q for q in linking)]
+        self.tree.set("where", exp.Where(this=exp.and_(*rest)) if rest else None)
+        return exp.and_(*linking)
+
+    def _holder(self, binder: Binder, column: exp.Expr) -> str:
+        """The table before the join that has a column of USING."""
+        for alias, partner in binder.partners.items():
+            if column.name.lower() in map(str.lower, partner.columns):
+                return alias
+        binder.attribute(exp.column(column.copy()))
+        return min(binder.names)
+
+    def _mentions(self, tree: exp.Expr, alias: str, partner: Partner) -> bool:
+        columns = {c.lower() for c in partner.columns}
+        attributes = {name.lower() for name in self.schema.names}
+        return any(
+            c.table.lower() == alias.lower()
+            or (not c.table and c.name.lower() in columns - attributes)
+            for c in tree.find_all(exp.Column)
+        )
+
+    def _bound_on(
+        self, binder: Binder, condition: exp.Expr, alias: str, partner: Partner
+    ) -> tuple[exp.Expr, set[str]]:
+        """The condition inside the subquery that finds the partner, so that its columns resolve."""
+        inner = Partner(partner.table, partner.columns, condition)
+        tree, reads = binder.bound(inner.found(alias))
+        where = tree.this.args["where"]
+        return where.this, reads
+
+
+# ----------------------------------------------------------------------
+# SQL text to a Query: what to estimate, for which groups, of which rows
+#     SELECT aggregates and group columns FROM name [JOIN own tables]
+#     [WHERE …] [GROUP BY …] [HAVING …] [ORDER BY …] [LIMIT n [OFFSET m]]
+#
+# What is not on the list is refused with its place in the text.
+
 
 SELECT_PARTS = {
     "expressions", "from_", "where", "group", "having", "order", "limit", "offset", "joins",
@@ -119,13 +291,13 @@ class _Reader:
             tree = tree.this
         return tree
 
-    def _columns(self) -> tuple[Column, ...]:
-        columns: list[Column] = []
+    def _columns(self) -> tuple[OutputColumn, ...]:
+        columns: list[OutputColumn] = []
         taken: set[str] = set()
         for item in self.tree.expressions:
             source = self._source(item.unalias())
             name = item.alias or self._name(item)
-            columns.append(Column(_fresh(name, taken, repeat=not item.alias), source))
+            columns.append(OutputColumn(_fresh(name, taken, repeat=not item.alias), source))
             if columns[-1].name in taken:
                 raise refusal(self.sql, f"two columns are called {name}", place(self.sql, [item]),
                               "give one of them another name with AS")  # fmt: skip

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from voile.query.formula import Formula, Total, leaves
+from voile.query.aggregate import Formula, Total, leaves
 from voile.query.predicate import Atom, Expression, Predicate, atoms
 
 
 @dataclass(frozen=True)
-class Column:
+class OutputColumn:
     """A column of the answer: a group's key by its number, or a formula."""
 
     name: str
@@ -30,7 +30,7 @@ class Query:
 
     sql: str
     predicate: Predicate | None
-    columns: tuple[Column, ...]
+    columns: tuple[OutputColumn, ...]
     groups: tuple[Expression, ...] = ()
     having: Formula | None = None
     order: tuple[Order, ...] = ()

@@ -22,7 +22,7 @@ from sqlglot.errors import SqlglotError
 
 from voile.arrays import Bools, Floats
 from voile.errors import QueryError, UsageError, did_you_mean
-from voile.query import strict
+from voile.query import language as strict
 from voile.query.bind import Binder
 from voile.query.predicate import And, Not, Or, Xor
 from voile.query.text import Dialect, UnwrittenError, place, refusal, short, too_deep, written

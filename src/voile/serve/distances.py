@@ -24,7 +24,7 @@ from voile.arrays import Floats, Ints
 from voile.engines import open_domain
 from voile.engines.lookups import half_away
 from voile.evaluate.reconstruction.fitting import distance_squared
-from voile.query.domain.inputs import all_hold, some_hold
+from voile.query.domain.compare import all_hold, some_hold
 from voile.query.predicate import Atom, Expression, Predicate, attributes, folded
 from voile.query.text import read_back
 from voile.schema import Schema

@@ -19,8 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from voile.answering.arithmetic import as_ratio
-from voile.answering.noisy.estimator import NoisyEstimator, NoisyTotal, NoNoise
-from voile.answering.noisy.evidence import answer_noisy
+from voile.answering.noisy_totals import NoisyEstimator, NoisyTotal, NoNoise, answer_noisy
 from voile.arrays import Ints
 from voile.engines.lookups import Summand, Sums
 from voile.estimate import Answer, checked_confidence

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.answering.noisy.evidence import terms_needed
-from voile.answering.notes import bin_notes
+from voile.answering.noisy_totals import terms_needed
 from voile.answering.totals import ListedGroups
+from voile.answering.walk import bin_notes
 from voile.arrays import Floats
 from voile.engines.lookups import Lookup, Summand, Sums, Tree, cells_of, half_away
 from voile.errors import QueryError, UsageError, did_you_mean

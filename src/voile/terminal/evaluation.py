@@ -6,15 +6,14 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from voile.terminal import table_of
-from voile.terminal.narrow import whole_numbers
+from voile.terminal.progress import whole_numbers
 from voile.units import counted, rounded
 
 if TYPE_CHECKING:
-    from voile.evaluate.attack.attacked import Attack
-    from voile.evaluate.attack.beliefs import Belief
+    from voile.evaluate.attack.beliefs import Attack, Belief
     from voile.evaluate.audit.answers import AnswersAudit
     from voile.evaluate.audit.method import MethodAudit
-    from voile.evaluate.frontier.point import Point
+    from voile.evaluate.frontier.portfolio import Point
     from voile.evaluate.frontier.result import Frontier
     from voile.evaluate.losses.measured import Losses
     from voile.evaluate.risk import Risk
@@ -121,7 +120,7 @@ def numbers_view(rows: list[list[str]]) -> Any:
     from rich import box
     from rich.table import Table
 
-    from voile.terminal.narrow import is_narrow
+    from voile.terminal.progress import is_narrow
 
     table = Table(box=box.SIMPLE_HEAD, show_header=False)
     for style in ("", "bold"):

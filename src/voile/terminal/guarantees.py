@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from voile.terminal.narrow import table_or_list
+from voile.terminal.progress import table_or_list
 
 if TYPE_CHECKING:
     from voile.privacy.guarantee import Guarantee

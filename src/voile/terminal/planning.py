@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from voile.terminal import show, show_lines, table_of
-from voile.terminal.narrow import is_narrow, whole_numbers
+from voile.terminal.progress import is_narrow, whole_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from voile.evaluate.planning.expected import ExpectedError
     from voile.evaluate.planning.foresight import CurvePoint, Foresight
     from voile.evaluate.planning.local import Beliefs, ConjunctionError, LocalPlan
-    from voile.evaluate.planning.local_measure import Measured, MeasuredSet
-    from voile.evaluate.planning.strongest import Candidate, Strongest
+    from voile.evaluate.planning.local_measure import MeasuredSet, TableMeasures
+    from voile.evaluate.planning.strongest import PromiseCandidate, Strongest
 
 SHOWN = 7
 """Points of a curve in a terminal."""
@@ -128,7 +128,7 @@ def strongest_view(strongest: Strongest) -> Any:
     return table_of(["", "promise", "error"], rows, title=title)
 
 
-def row(name: str, best: Candidate | None, least: float) -> list[str]:
+def row(name: str, best: PromiseCandidate | None, least: float) -> list[str]:
     if best is None:
         return [name, "none", f"at least {number(least)}"]
     promise = f"k = {best.prior_factor:.4g}, γ = {best.promise.posterior:.4g}"
@@ -288,7 +288,7 @@ def whole(value: int | None) -> str:
     return "–" if value is None else f"{value:,}"
 
 
-def measured_views(measured: Measured) -> list[Any]:
+def measured_views(measured: TableMeasures) -> list[Any]:
     """Sets of values as one hears of them, then values as the server sees them."""
     from rich.markup import escape
 

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from voile.inspection import Inspection
-    from voile.kinds.done import Done
 from voile.terminal import table_of
 from voile.units import counted
+
+if TYPE_CHECKING:
+    from voile.evaluate.exposure import Exposure
+    from voile.inspection import Inspection
+    from voile.kinds.classes.column_hierarchy import ColumnHierarchy
+    from voile.kinds.classes.generalizing import Generalized
+    from voile.kinds.perturbed.combining import Combination
+    from voile.kinds.perturbed.manifest import LocalManifest
+    from voile.kinds.perturbed.publishing import Perturbation
+    from voile.kinds.publishing import Done
 
 
 def inspection_view(found: Inspection) -> Any:
@@ -16,7 +23,7 @@ def inspection_view(found: Inspection) -> Any:
     from rich.markup import escape
 
     from voile.inspection import bars, example
-    from voile.terminal.narrow import is_narrow
+    from voile.terminal.progress import is_narrow
 
     rows = [
         [
@@ -108,3 +115,215 @@ def refinement_view(data: dict[str, Any]) -> Any:
     told = f"{data['components']} components, fitted in {data['seconds']:.0f} s"
     told += f", kept in {data['path']}" if data["path"] else ""
     return Group(table_of(["components", "held-out log density", "gain"], rows), told)
+
+
+# ----------------------------------------------------------------------
+# what a steward is shown of a table with coarser values
+
+
+def generalized_view(done: Generalized, output: str) -> Any:
+    from rich.markup import escape
+
+    rows = [
+        ["table", escape(output)],
+        ["rows", f"{done.rows_in:,} in, {done.table.num_rows:,} out"],
+        ["classes", f"{done.classes:,}"],
+        *[["promise", f"{escape(name)}: the worst class has {value:.4g}"]
+          for name, value in done.requirements.items()],
+        *[["note", escape(note)] for note in done.notes],
+    ]  # fmt: skip
+    return table_of(["", ""], rows, show_header=False)
+
+
+# ----------------------------------------------------------------------
+# what people see of rows that were perturbed one by one
+
+
+MOST_COLUMNS = 30
+
+
+def perturbation_view(done: Perturbation) -> Any:
+    from rich.console import Group
+    from rich.markup import escape
+
+    from voile.terminal import table_of
+
+    manifest = done.release.manifest
+    rows = [
+        ["release", escape(str(done.release.path))],
+        ["rows", f"{manifest.rows:,}"
+                 + (f" ({done.rows_dropped:,} left out)" if done.rows_dropped else "")],
+        ["promise", promise_line(manifest)],
+        *[["disclosed", escape(d.what)] for d in manifest.disclosed],
+        *[["note", escape(note)] for note in done.notes],
+    ]  # fmt: skip
+    if manifest.simulated:
+        rows.append(["[red]simulated[/red]", "made from a chosen seed: protects nobody"])
+    return Group(table_of(["", ""], rows, show_header=False), columns_view(manifest))
+
+
+def promise_line(manifest: LocalManifest) -> str:
+    epsilon = manifest.guarantee.epsilon
+    if epsilon is None:
+        return "no local ε: see voile describe"
+    what = "the perturbed columns of a row" if manifest.mechanism.tells_columns else "a row"
+    return f"local ε = {epsilon:.4g} for {what}"
+
+
+def columns_view(manifest: LocalManifest) -> Any:
+    from rich.markup import escape
+
+    from voile.terminal import table_of
+
+    parts = manifest.parameters.columns
+    if not parts:
+        return f"whole rows are kept with chance {manifest.parameters.joint:g}"
+    shown = [
+        [
+            escape(name),
+            kept_text(part.retention),
+            "" if part.retention == 1 else part.replace,
+            epsilon_text(manifest.guarantee.columns[name], public=part.retention == 1),
+        ]
+        for name, part in list(parts.items())[:MOST_COLUMNS]
+    ]
+    return table_of(["column", "kept", "replaced by", "local ε"], shown)
+
+
+def kept_text(retention: float) -> str:
+    return "public" if retention == 1 else f"{retention:.12g}"
+
+
+def epsilon_text(epsilon: float | None, *, public: bool) -> str:
+    if public:
+        return ""
+    return "none" if epsilon is None else f"{epsilon:.3g}"
+
+
+def spec_view(data: dict[str, Any]) -> Any:
+    from rich.console import Group
+    from rich.markup import escape
+
+    from voile.terminal import table_of
+
+    head = [
+        ["spec", escape(data["spec"])],
+        ["digest", data["digest"]],
+        ["promise", f"local ε = {data['epsilon']:.4g} for a row"],
+        *([["whole rows", f"kept with chance {data['joint']:.12g}"]] if data["joint"] else []),
+    ]
+    if data["joint"]:
+        return table_of(["", ""], head, show_header=False)
+    columns = [
+        [escape(name), kept_text(entry["retention"]),
+         epsilon_text(entry["epsilon"], public=entry["retention"] == 1)]
+        for name, entry in list(data["columns"].items())[:MOST_COLUMNS]
+    ]  # fmt: skip
+    return Group(
+        table_of(["", ""], head, show_header=False),
+        table_of(["column", "kept", "local ε"], columns),
+    )
+
+
+def combination_view(done: Combination) -> Any:
+    from rich.console import Group
+    from rich.markup import escape
+
+    from voile.terminal import table_of
+
+    manifest = done.release.manifest
+    how = f"joined by {done.joined_by}" if done.joined_by else "stacked"
+    rows = [
+        ["release", escape(str(done.release.path))],
+        ["parts", f"{len(done.rows_in)}, {escape(how)}"],
+        ["rows", f"{' + '.join(f'{n:,}' for n in done.rows_in)} in, {manifest.rows:,} out"],
+        ["promise", promise_line(manifest)],
+        *[["note", escape(note)] for note in done.notes],
+    ]
+    return Group(table_of(["", ""], rows, show_header=False), columns_view(manifest))
+
+
+def exposure_view(found: Exposure) -> Any:
+    """What seeing a cell or a value tells, from the release alone."""
+    from rich.console import Group
+    from rich.markup import escape
+
+    from voile.terminal import table_of
+    from voile.terminal.planning import set_row
+    from voile.terminal.progress import whole_numbers
+
+    judged = any(one.exact_retention is not None for one in found.sets)
+    headings = ["columns", "largest\ns", "median\ns", "cell", "before", "after"]
+    headings += ["largest\nretention"] if judged else []
+    sets = [set_row(one)[: len(headings)] for one in found.sets]
+    parts: list[Any] = [whole_numbers(headings, sets, numeric={1, 2, 4, 5, 6})]
+    if found.values:
+        values = [
+            [escape(one.column), escape(one.value), f"{one.before:.3g}", f"{one.after:.3g}"]
+            for one in found.values
+        ]
+        parts.append(table_of(["column", "telling value", "before", "where it is seen"], values))
+    if found.left_out:
+        parts.append(f"[dim]nothing is promised about {escape(', '.join(found.left_out))}[/dim]")
+    return Group(*parts)
+
+
+# ---------------------------------------------------------------------- a hierarchy as a tree
+
+
+MOST_CHILDREN = 60
+"""Of one node; the rest are counted."""
+MOST_LINES = 200
+"""Levels that would make the tree longer are not shown."""
+
+
+def hierarchy_view(found: ColumnHierarchy) -> Any:
+    """The groups from the top down, each with its rows."""
+    from rich.console import Group
+    from rich.text import Text
+    from rich.tree import Tree
+
+    levels = found.levels
+    top = Tree(line(levels.labels[-1][0], int(found.counts.sum()), name=found.attribute.name))
+    add_children(top, found, levels.height, 0, lowest_shown(found))
+    sizes = " → ".join(f"{len(labels):,}" for labels in levels.labels)
+    note = f"{found.way.removeprefix('--')}: {sizes} groups; rows beside each"
+    return Group(top, Text(note, style="dim"))
+
+
+def lowest_shown(found: ColumnHierarchy) -> int:
+    """The finest level that fits the screen with all above it, at least the one under '*'."""
+    sizes = [len(labels) for labels in found.levels.labels]
+    fitting = [level for level in range(len(sizes)) if sum(sizes[level:]) <= MOST_LINES]
+    return min([*fitting, found.levels.height - 1])
+
+
+def add_children(tree: Any, found: ColumnHierarchy, level: int, node: int, lowest: int) -> None:
+    """The nodes of the level below that lie in this node, and what lies in them."""
+    from rich.text import Text
+
+    if level <= lowest:
+        return
+    levels, below = found.levels, level - 1
+    in_order = levels.nodes[below][levels.leaves]
+    inside = in_order[levels.nodes[level][levels.leaves] == node]
+    children = list(dict.fromkeys(inside.tolist()))
+    if [levels.labels[below][child] for child in children] == [levels.labels[level][node]]:
+        add_children(tree, found, below, children[0], lowest)  # said already
+        return
+    rows, values = found.rows(below), found.values(below)
+    for child in children[:MOST_CHILDREN]:
+        hidden = int(values[child]) if below == lowest > 0 else 0
+        here = tree.add(line(levels.labels[below][child], int(rows[child]), hidden=hidden))
+        add_children(here, found, below, child, lowest)
+    if len(children) > MOST_CHILDREN:
+        tree.add(Text(f"… {len(children) - MOST_CHILDREN:,} more", style="dim"))
+
+
+def line(label: str, rows: int, *, name: str = "", hidden: int = 0) -> Any:
+    from rich.text import Text
+
+    text = Text(f"{name} " if name else "", style="bold")
+    text.append(label or "''", style="not bold")
+    values = f" of {hidden:,} values" if hidden > 1 else ""
+    return text.append(f"  {rows:,}{values}", style="dim not bold")

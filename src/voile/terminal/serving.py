@@ -6,8 +6,8 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 from voile.terminal import key_values, table_of
-from voile.terminal.narrow import whole_numbers
-from voile.terminal.perturbing import promise_line
+from voile.terminal.progress import whole_numbers
+from voile.terminal.publications import promise_line
 from voile.units import counted
 
 if TYPE_CHECKING:

@@ -16,27 +16,24 @@ from pydantic import Field
 
 from voile import __version__
 from voile.answering.explanation import Explanation
-from voile.answering.views.evidence import answer
-from voile.answering.views.explain import explain
-from voile.answering.views.source import ViewSource
 from voile.arrays import Floats
 from voile.engines.rows import ReleaseRows
 from voile.engines.table import Table
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer
-from voile.kinds.asked import QueryOptions
 from voile.kinds.blocks import columns_of, points
 from voile.kinds.describe import page
 from voile.kinds.domain import choose_schema
-from voile.kinds.done import Done
-from voile.kinds.evaluation import LossEvidence, Truth
+from voile.kinds.evaluation import LossEvidence, Posterior, Truth, revealed
 from voile.kinds.kind import FrontierMethod, Kind
-from voile.kinds.manifest import File, Manifest, Part, file_entry, read_off_disclosed
+from voile.kinds.manifest import File, Manifest, ManifestPart, file_entry, read_off_disclosed
 from voile.kinds.options import ColumnsOption, NameOption, NullsOption, SchemaOption, SeedOption
 from voile.kinds.parquet import write_part
-from voile.kinds.posteriors import Posterior, revealed
-from voile.kinds.publishing import WrittenDraft
-from voile.kinds.release import Release
+from voile.kinds.publishing import Done, WrittenDraft
+from voile.kinds.release import QueryOptions, Release
+from voile.kinds.views.answering import answer
+from voile.kinds.views.estimator import ViewSource
+from voile.kinds.views.explanation import explain
 from voile.options import Flag, Options
 from voile.privacy.guarantees.statements import Statement, not_kept
 from voile.progress import Progress
@@ -56,13 +53,13 @@ class RoundedOptions(Options):
     simulate_seed: SeedOption = None
 
 
-class RoundedParameters(Part):
+class RoundedParameters(ManifestPart):
     """How counts were rounded."""
 
     base: int = Field(ge=2)
 
 
-class RoundedGuarantee(Part):
+class RoundedGuarantee(ManifestPart):
     """What is promised: next to nothing."""
 
     kind: Literal["rounding"] = "rounding"

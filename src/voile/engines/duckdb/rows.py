@@ -16,15 +16,19 @@ import pyarrow as pa
 
 from voile.arrays import Ints
 from voile.engines.duckdb.domain import Domain
-from voile.engines.duckdb.rendering import (
+from voile.engines.duckdb.sql import (
+    SQL,
     condition_sql,
     expression_sql,
+    first_line,
     guarded,
     key_sql,
+    not_in_domain,
+    off_grid,
     product_sql,
     sum_sql,
+    value_type,
 )
-from voile.engines.duckdb.sql import SQL, first_line, not_in_domain, off_grid, value_type
 from voile.engines.encode import codes, domain_array, values_at
 from voile.engines.rows import ReleaseRows, check_table_name
 from voile.errors import QueryError, ReleaseError

@@ -5,23 +5,283 @@ Needs the release and what the adversary knows, never the private rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import yaml
 
-from voile.arrays import Floats
-from voile.errors import UsageError
-from voile.evaluate.attack.attacked import Attack
-from voile.evaluate.attack.beliefs import KINDS, NOTHING, Belief, Kind, Person
-from voile.evaluate.attack.joint import Group, read_groups
-from voile.evaluate.attack.judging import Case, Judged
-from voile.evaluate.attack.population_fit import is_release
-from voile.evaluate.attack.priors import Prior, choose_prior, row_weights, target_chances
-from voile.evaluate.attack.targets import MOST_CANDIDATES, Targets, read_targets
+from voile.arrays import Bools, Floats, Ints
+from voile.errors import ReleaseError, UsageError, did_you_mean
+from voile.evaluate.attack.beliefs import (
+    KINDS,
+    NOTHING,
+    Attack,
+    Belief,
+    Guess,
+    Kind,
+    Person,
+    Tally,
+    promised,
+)
+from voile.evaluate.attack.priors import (
+    Prior,
+    choose_prior,
+    is_release,
+    row_weights,
+    target_chances,
+)
+from voile.evaluate.attack.targets import (
+    MOST_CANDIDATES,
+    Targets,
+    read_targets,
+    tuples_of,
+    value_words,
+)
 from voile.kinds.views.release import ViewRelease
-from voile.privacy.adversary import Evidence, Exclusive, Independent
+from voile.privacy import DGamma
+from voile.privacy.adversary import Adversary, Evidence, Exclusive, Independent, Joint, Leaks, leaks
+from voile.schema import Schema
+
+# ----------------------------------------------------------------------
+# a belief after the view: posteriors, and what the promise says of them
+
+
+KEPT = 5
+"""Of a person with many candidates: so many of the most believed, and of the most refuted."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """Tuples that one belief is about; `names` has one name for all of them, or one for each."""
+
+    names: tuple[str, ...]
+    kind: Kind
+    codes: tuple[Ints, ...]
+    adversary: Adversary
+
+    def __len__(self) -> int:
+        return len(self.codes[0])
+
+    @property
+    def is_person(self) -> bool:
+        return len(self.names) == 1 and len(self) > 1
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A case after the view: posteriors, and what the promise says of them."""
+
+    case: Case
+    seen: npt.NDArray[Any]
+    evidence: Evidence
+    promise: DGamma
+    schema: Schema
+    protected: Floats
+    """The largest prior that the promise covers, for each tuple."""
+
+    @cached_property
+    def prior(self) -> Floats:
+        return self.case.adversary.priors
+
+    @cached_property
+    def posterior(self) -> Floats:
+        found = self.case.adversary.posteriors(self.evidence)
+        wrong = np.flatnonzero(np.isnan(found) | np.isnan(self.prior))
+        if len(wrong):
+            name = self.case.names[int(wrong[0]) if len(self.case.names) > 1 else 0]
+            raise ReleaseError(
+                f"what the view shows is impossible under what is believed of {name}",
+                hint="the prior excludes what was published, or the release is not sound: "
+                "try `voile verify` on it",
+            )
+        return found
+
+    @cached_property
+    def leaks(self) -> Leaks:
+        return leaks(self.promise, self.prior, self.posterior, self.protected)
+
+    @property
+    def tally(self) -> Tally:
+        found = self.leaks
+        positive, negative = promised(self.promise, self.case.kind)
+        broken = found.positive & positive | found.negative & negative
+        sums = (found.covered, found.above, found.positive, found.negative, broken)
+        return Tally(len(self.case), *(int(which.sum()) for which in sums))
+
+    def kept(self) -> list[Belief]:
+        """All beliefs, or of many candidates the most believed and the most refuted."""
+        if not self.case.is_person:
+            return self.beliefs(np.arange(len(self.case)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            gain = np.where(self.prior > 0, self.posterior / self.prior, 1.0)
+        strongest = np.argsort(-self.posterior, kind="stable")[:KEPT]
+        refuted = np.argsort(gain, kind="stable")[:KEPT]
+        refuted = refuted[self.leaks.negative[refuted]]
+        return self.beliefs(np.unique(np.concatenate([strongest, refuted])))
+
+    @cached_property
+    def guessed(self) -> tuple[str, ...]:
+        """The attributes in which a person's candidates differ."""
+        if not self.case.is_person:
+            return ()
+        columns = zip(self.schema.names, self.case.codes, strict=True)
+        return tuple(name for name, column in columns if (column != column[0]).any())
+
+    def beliefs(self, which: npt.NDArray[Any]) -> list[Belief]:
+        values = tuples_of(self.schema, [column[which] for column in self.case.codes])
+        names = self.case.names
+        found = self.leaks
+        return [
+            Belief(
+                name=names[i] if len(names) > 1 else names[0],
+                adversary=self.case.kind,
+                values=value,
+                seen=self.seen[i].tolist(),
+                prior=float(self.prior[i]),
+                posterior=float(self.posterior[i]),
+                covered=bool(found.covered[i]),
+                positive_leak=bool(found.positive[i]),
+                negative_leak=bool(found.negative[i]),
+                words=self.words(value),
+            )
+            for i, value in zip(which.tolist(), values, strict=True)
+        ]
+
+    def words(self, values: dict[str, Any]) -> str:
+        """A tuple as a line of text: what was guessed of it, or all its values."""
+        texts = {a.name: value_words(a, values[a.name]) for a in self.schema}
+        if self.guessed:
+            return ", ".join(f"{name} {texts[name]}" for name in self.guessed)
+        return ", ".join(texts.values())
+
+    def person(self) -> Person:
+        best = self.beliefs(np.array([int(np.argmax(self.posterior))]))[0]
+        tally = self.tally
+        return Person(
+            name=self.case.names[0],
+            adversary=self.case.kind,
+            candidates=len(self.case),
+            best=best,
+            guesses=self.guesses() if self.case.kind == "exclusive" else (),
+            positive_leaks=tally.positive_leaks,
+            negative_leaks=tally.negative_leaks,
+        )
+
+    def guesses(self) -> tuple[Guess, ...]:
+        """For each unknown attribute, the value that is now believed most."""
+        found = []
+        for attribute, column in zip(self.schema, self.case.codes, strict=True):
+            if attribute.name not in self.guessed:
+                continue
+            values, where = np.unique(column, return_inverse=True)
+            after = np.bincount(where, self.posterior)
+            best = int(np.argmax(after))
+            before = float(np.bincount(where, self.prior)[best])
+            one = Schema((attribute,))
+            value = tuples_of(one, [values[best : best + 1]])[0][attribute.name]
+            text = value_words(attribute, value)
+            found.append(Guess(attribute.name, value, text, before, float(after[best])))
+        return tuple(found)
+
+
+# ----------------------------------------------------------------------
+# beliefs about named people together, read from a small file
+#     brothers:
+#       - {in: [Joe, Jim], chance: 0.0004}
+#       - {in: [Joe], chance: 0.00005}
+#       - {in: [Jim], chance: 0.00005}
+#
+# Each group lists who of it is in the table, with what chance. What is left to 1 is the chance that
+# none of the group is. Groups have nothing to do with one another.
+
+
+SHAPE = "write   brothers: [{in: [Joe, Jim], chance: 0.0004}, {in: [Joe], chance: 0.0001}]"
+
+
+@dataclass(frozen=True)
+class JointGroup:
+    """People whose records hang together; memberships and chances as in Joint."""
+
+    name: str
+    people: tuple[str, ...]
+    memberships: Bools
+    chances: Floats
+
+    def joint(self, places: npt.NDArray[np.int64]) -> Joint:
+        return Joint(self.memberships, self.chances, places)
+
+
+def read_groups(source: object, known: list[str]) -> tuple[JointGroup, ...]:
+    """The groups of a YAML or JSON file, or of the same as a mapping; `known` are the targets."""
+    data = source if isinstance(source, Mapping) else read_yaml(Path(str(source)))
+    if not isinstance(data, Mapping) or not data:
+        raise UsageError("the joint beliefs are not groups by name", hint=SHAPE)
+    groups = tuple(read_group(str(name), entries, known) for name, entries in data.items())
+    listed = [person for group in groups for person in group.people]
+    if len(set(listed)) < len(listed):
+        twice = next(p for p in listed if listed.count(p) > 1)
+        raise UsageError(f"{twice!r} is in two groups", hint="make one group of the two")
+    return groups
+
+
+def read_yaml(path: Path) -> Any:
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"cannot read {str(path)!r}: {error.strerror}", hint=SHAPE) from None
+    except (yaml.YAMLError, UnicodeDecodeError):
+        raise UsageError(f"{str(path)!r} is neither YAML nor JSON", hint=SHAPE) from None
+
+
+def read_group(name: str, entries: Any, known: list[str]) -> JointGroup:
+    if not isinstance(entries, list) or not entries:
+        raise UsageError(f"group {name!r} is not a list of beliefs", hint=SHAPE)
+    outcomes: dict[frozenset[str], float] = {}
+    for entry in entries:
+        members, chance = read_entry(name, entry, known)
+        if members in outcomes:
+            who = ", ".join(sorted(members)) or "nobody"
+            raise UsageError(f"group {name!r} gives two chances for {who}", hint="add them up")
+        outcomes[members] = chance
+    total = sum(outcomes.values())
+    if total > 1 + 1e-9:
+        raise UsageError(f"the chances of group {name!r} add up to {total:g}", hint="at most to 1")
+    nobody = frozenset[str]()
+    outcomes[nobody] = outcomes.get(nobody, 0.0) + max(0.0, 1 - total)
+    people = tuple(p for p in known if any(p in members for members in outcomes))
+    rows = [[person in members for person in people] for members in outcomes]
+    return JointGroup(name, people, np.array(rows, np.bool_), np.array(list(outcomes.values())))
+
+
+def read_entry(group: str, entry: Any, known: list[str]) -> tuple[frozenset[str], float]:
+    if not isinstance(entry, Mapping) or set(entry) != {"in", "chance"}:
+        raise UsageError(f"group {group!r}: {entry!r} has not the keys in and chance", hint=SHAPE)
+    members, chance = entry["in"], entry["chance"]
+    if not isinstance(members, list):
+        raise UsageError(f"group {group!r}: in is {members!r}, not a list of names", hint=SHAPE)
+    for person in map(str, members):
+        if person not in known:
+            raise UsageError(
+                f"group {group!r} names {person!r}, who is not among the targets",
+                hint=did_you_mean(person, known),
+            )
+    is_number = isinstance(chance, int | float) and not isinstance(chance, bool)
+    if not is_number or not 0 <= chance <= 1:
+        raise UsageError(
+            f"group {group!r}: chance {chance!r} is no probability",
+            hint="write it as a number from 0 to 1, such as 0.0004 or 4.0e-4",
+        )
+    return frozenset(map(str, members)), float(chance)
+
+
+# ----------------------------------------------------------------------
+# an attack on a release: what someone who is after certain people learns about them
+# Needs the release and what the adversary knows, never the private rows.
 
 
 def attack(
@@ -125,7 +385,7 @@ def check_words(adversary: str | None, joint: object | None, others: int) -> Non
 
 
 def cases(
-    targets: Targets, prior: Prior, kind: str | None, groups: Sequence[Group], others: int
+    targets: Targets, prior: Prior, kind: str | None, groups: Sequence[JointGroup], others: int
 ) -> Iterator[Case]:
     """Everyone by the belief that is held of them."""
     grouped = {person for group in groups for person in group.people}
@@ -148,7 +408,7 @@ def cases(
         yield Case(tuple(targets.names[i] for i in alone), "independent", asked, known)
 
 
-def correlated_case(targets: Targets, group: Group, complete: npt.NDArray[np.bool_]) -> Case:
+def correlated_case(targets: Targets, group: JointGroup, complete: npt.NDArray[np.bool_]) -> Case:
     rows = [targets.names.index(person) for person in group.people]
     for person, row in zip(group.people, rows, strict=True):
         if not complete[row] or targets.names.count(person) > 1:

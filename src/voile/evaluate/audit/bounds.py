@@ -31,7 +31,7 @@ FEWEST_RUNS, MOST_RUNS = 20, 20_000_000
 
 
 @dataclass(frozen=True)
-class Bound:
+class AuditBound:
     """What the runs show for certain about one side of the likelihood ratio."""
 
     side: Literal["at least", "at most"]
@@ -67,8 +67,8 @@ class Bound:
 class Audit:
     """Bounds of the largest and of the smallest likelihood ratio, and the verdict."""
 
-    high: Bound
-    low: Bound
+    high: AuditBound
+    low: AuditBound
     runs: int
     failure: float
 
@@ -149,13 +149,13 @@ def compare(
     chosen, judged = (counts[0], counts[2]), (counts[1], counts[3])
     each = failure / 4
 
-    def bound(top: int, bottom: int, side: Literal["at least", "at most"]) -> Bound:
+    def bound(top: int, bottom: int, side: Literal["at least", "at most"]) -> AuditBound:
         worst = worst_event(chosen[top], chosen[bottom], each)
         seen = [int(judged[i][worst].sum()) for i in (0, 1)]
         trials = int(judged[0].sum())
         ratio = certain_ratio(seen[top], seen[bottom], trials, each)
         limit = promised.high if side == "at least" else promised.low
-        return Bound(
+        return AuditBound(
             side=side,
             bound=ratio if side == "at least" else (1 / ratio if ratio > 0 else math.inf),
             promised=None if limit is None else float(limit),

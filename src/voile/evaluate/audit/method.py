@@ -16,9 +16,10 @@ import numpy.typing as npt
 
 from voile.errors import UsageError, did_you_mean
 from voile.evaluate.audit.answers import AnswersAudit, audit_answers
-from voile.evaluate.audit.bounds import Audit, Bound, check, compare
-from voile.mechanisms import AlphaBeta, Publishing, Shaped
-from voile.mechanisms.series import Series, SeriesHistory
+from voile.evaluate.audit.bounds import Audit, AuditBound, check, compare
+from voile.kinds.views.alphabeta import AlphaBeta, Publishing
+from voile.kinds.views.series import Series, SeriesHistory
+from voile.kinds.views.shaped import Shaped
 from voile.noise import Key
 from voile.privacy import ADVERSARIES, DGamma, Form, LikelihoodRatio, plan
 from voile.privacy.planner import plan_shaped
@@ -38,7 +39,7 @@ FLOOR = 0.1
 
 
 @dataclass(frozen=True)
-class Subject:
+class AuditedMechanism:
     """A method with its parameters: what it draws, and the likelihood ratio that it states."""
 
     parameters: dict[str, Any]
@@ -66,26 +67,28 @@ def one_view(mechanism: Publishing) -> Draw:
     return draw
 
 
-def alphabeta(mechanism: AlphaBeta, weaken: float) -> Subject:
+def alphabeta(mechanism: AlphaBeta, weaken: float) -> AuditedMechanism:
     parameters = {"rows": mechanism.form, "retention": mechanism.retention,
                   "noise": mechanism.noise}  # fmt: skip
     sampled = replace(mechanism, noise=weaken * mechanism.noise)
-    return Subject(parameters, mechanism.likelihood_ratio(), one_view(sampled))
+    return AuditedMechanism(parameters, mechanism.likelihood_ratio(), one_view(sampled))
 
 
-def planned(promise: DGamma, rows: Form, retention: float | None, weaken: float) -> Subject:
+def planned(
+    promise: DGamma, rows: Form, retention: float | None, weaken: float
+) -> AuditedMechanism:
     found = plan(promise, rows, retention=retention)
     return alphabeta(AlphaBeta(found.retention, found.noise, rows), weaken)
 
 
-def own_parameters(rows: Form, retention: float, noise: float, weaken: float) -> Subject:
+def own_parameters(rows: Form, retention: float, noise: float, weaken: float) -> AuditedMechanism:
     try:
         return alphabeta(AlphaBeta(retention, noise, rows), weaken)
     except ValueError as error:
         raise UsageError(str(error), hint="retention in (0, 1], noise in [0, 1)") from None
 
 
-def shaped(promise: DGamma, retention: float | None, weaken: float) -> Subject:
+def shaped(promise: DGamma, retention: float | None, weaken: float) -> AuditedMechanism:
     """Shaped noise, held to what it states of the record in question, the likeliest tuple."""
     parts = whole_parts(CHANCES)
     found = plan_shaped(
@@ -109,12 +112,12 @@ def shaped(promise: DGamma, retention: float | None, weaken: float) -> Subject:
     stated = [LikelihoodRatio(1 - a, 1 + a / mean) for mean in means]
     parameters = {"retention": found.retention, "noise_floor": found.floor,
                   "noise_strength": found.strength, "noise_cap": found.cap}  # fmt: skip
-    return Subject(parameters, stated[RECORD], draw, other=stated[EXCHANGE])
+    return AuditedMechanism(parameters, stated[RECORD], draw, other=stated[EXCHANGE])
 
 
 def series(
     promise: DGamma, rows: Form, views: int, retention: float | None, weaken: float
-) -> Subject:
+) -> AuditedMechanism:
     """All views of a series of a table that does not change, with noise for one that may."""
     noise = plan_series(promise, rows, views, changing=True, retention=retention)
     sampled = replace(
@@ -122,7 +125,7 @@ def series(
     )
     parameters = {"rows": rows, "views": views, "retention": noise.retention,
                   "noise": list(noise.unseen), "noise_seen": noise.seen}  # fmt: skip
-    return Subject(parameters, noise.likelihood_ratio(), all_views(sampled), views)
+    return AuditedMechanism(parameters, noise.likelihood_ratio(), all_views(sampled), views)
 
 
 def all_views(noise: SeriesNoise) -> Draw:
@@ -172,7 +175,7 @@ class MethodAudit:
         return self.found.broken
 
     @property
-    def bounds(self) -> tuple[Bound, Bound]:
+    def bounds(self) -> tuple[AuditBound, AuditBound]:
         return self.found.high, self.found.low
 
     @property
@@ -266,7 +269,7 @@ def audit_method(
 
 
 def both_tables(
-    subject: Subject, exchange: bool, others: int, runs: int, seed: int | None
+    subject: AuditedMechanism, exchange: bool, others: int, runs: int, seed: int | None
 ) -> list[npt.NDArray[np.int64]]:
     """What is published of the table with the record, and of that without it or with another."""
     bystanders = [BYSTANDER, *[RECORD] * others]
@@ -307,7 +310,7 @@ def check_words(
 
 def chosen(
     method: str, promise: DGamma, rows: Form, views: int, retention: float | None, weaken: float
-) -> Subject:
+) -> AuditedMechanism:
     if method == "shaped":
         return shaped(promise, retention, weaken)
     if method == "series":

@@ -2,23 +2,143 @@
 
 from __future__ import annotations
 
+import atexit
+import shutil
+import tempfile
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from voile.evaluate.frontier.command import publishing_command
-from voile.evaluate.frontier.noisy import measure_noisy
-from voile.evaluate.frontier.point import Point
-from voile.evaluate.frontier.portfolio import Candidate
+from voile.errors import PromiseError, UsageError
+from voile.evaluate.frontier.portfolio import (
+    KINDS,
+    Candidate,
+    Point,
+    kind_for,
+    noisy_command,
+    publishing_command,
+)
 from voile.evaluate.frontier.subject import Subject
 from voile.evaluate.losses import Told, p_loss, told_by, u_loss
+from voile.evaluate.losses.queries import estimated, mean_divergence
 from voile.kinds.classes.finding import find
+from voile.kinds.domain import choose_schema
 from voile.privacy.requirements import Histograms
 from voile.recoding import Recode, Shown, shown
 from voile.recoding.units import Codes
+from voile.schema import Attribute, Schema
+
+# ----------------------------------------------------------------------
+# measuring noisy views and perturbed rows: a release is made, measured, and thrown away
+# The release that is measured has simulated coins, since its own are nobody's business; the one
+# that the command publishes has fresh ones, and losses that differ by chance.
+
+
+SEED = 0
+MOST_COMPARED = 100_000
+"""Values of a column that are compared one by one."""
+TRIES = 50
+"""To remove a folder, in the course of a second."""
+READING = threading.Lock()
+"""A table is read by one thread at a time."""
+
+
+def measure_noisy(subject: Subject, candidate: Candidate) -> list[Point]:
+    """Raises PromiseError where what is asked cannot be promised."""
+    begun = time.perf_counter()
+    refuse_classes(candidate)
+    kind = kind_for(candidate.method)
+    kind.check_frontier(candidate.asked)
+    with scratch() as folder:
+        with READING:
+            release = kind.publish(
+                subject.table,
+                to=folder / "release",
+                simulate_seed=SEED,
+                **candidate.options,
+                **shared(subject),
+            ).release
+        found = release.loss_evidence(subject.truth)
+        u_loss = mean_divergence(subject.populations, estimated(found.told, subject.populations))
+    point = Point(
+        candidate.method, dict(candidate.asked), release.promise_in_short,
+        found.posterior.measured, u_loss, None, release.manifest.rows,
+        time.perf_counter() - begun, noisy_command(subject, kind.command, candidate.options),
+        found.posterior.permitted,
+    )  # fmt: skip
+    return [point]
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A folder for a while. It is also removed if the program ends while a thread writes to it."""
+    folder = Path(tempfile.mkdtemp(prefix="voile-"))
+    at_exit = partial(remove, folder)
+    atexit.register(at_exit)
+    try:
+        yield folder
+    finally:
+        atexit.unregister(at_exit)
+        remove(folder)
+
+
+def remove(folder: Path) -> None:
+    """Again and again: a thread that still writes fails at its next file, and adds no more."""
+    for _ in range(TRIES):
+        shutil.rmtree(folder, ignore_errors=True)
+        if not folder.exists():
+            return
+        time.sleep(0.02)
+
+
+def refuse_classes(candidate: Candidate) -> None:
+    """A requirement on classes that is asked of every release is one that these cannot keep."""
+    if lacking := [kind for kind in KINDS if kind in candidate.asked]:
+        raise PromiseError(
+            f"{candidate.how.about} have no classes, and so no {', '.join(lacking)}",
+            hint="leave the method out",
+        )
+
+
+def shared(subject: Subject) -> dict[str, Any]:
+    """The columns and the domain, which must be the one that populations are counted in."""
+    options = subject.options
+    columns = [*options.qi, *options.sensitive]
+    usual, _ = choose_schema(subject.table, columns, options.schema_, options.nulls)
+    check_domain(usual, subject.prepared.schema)
+    return {"columns": columns, "schema": usual, "nulls": options.nulls}
+
+
+def check_domain(usual: Schema, grouped: Schema) -> None:
+    """Without a codebook, numbers that classes cut finely may be put in bins for noise."""
+    for attribute in usual:
+        if not alike(attribute, grouped[attribute.name]):
+            raise UsageError(
+                f"column {attribute.name!r} would have another domain than it has in classes: "
+                "declare it with --schema",
+                hint="`voile schema` writes a codebook",
+            )
+
+
+def alike(one: Attribute, other: Attribute) -> bool:
+    """Whether both have the same values in the same order."""
+    if one.size != other.size or one.null != other.null:
+        return False
+    if one.domain == other.domain:
+        return True
+    return one.size <= MOST_COMPARED and list(one) == list(other)
+
+
+# ----------------------------------------------------------------------
+# measuring one candidate of the portfolio: its classes found, both losses of each way to show
 
 
 def parameters_of(candidate: Candidate, recode: Recode) -> dict[str, Any]:

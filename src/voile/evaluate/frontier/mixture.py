@@ -7,12 +7,16 @@ the ball: one more corner in each step, the one that falls fastest, and then the
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
 from voile.arrays import Floats
+from voile.errors import UsageError
 from voile.evaluate.frontier.kernels import (
     LN2,
     least_in_balls,
@@ -31,7 +35,7 @@ SWEEPS, HALVINGS = 300, 40
 
 
 @dataclass(frozen=True, eq=False)
-class Problem:
+class MixtureProblem:
     """Which distributions of the atoms give which estimates, and how wrong those are."""
 
     populations: Populations
@@ -115,7 +119,7 @@ class Problem:
 
 
 @dataclass(frozen=True)
-class Bound:
+class LossBound:
     """No bucketization is below intercept − slope·τ, whatever its P_loss τ."""
 
     intercept: float
@@ -125,10 +129,10 @@ class Bound:
         return self.intercept - self.slope * p_loss
 
 
-class Mixture:
+class RecodingMixture:
     """Each part's distributions: weights of its corners. Corners of a ball are in larger ones."""
 
-    def __init__(self, problem: Problem, start: Floats) -> None:
+    def __init__(self, problem: MixtureProblem, start: Floats) -> None:
         self.problem = problem
         self.corners = np.repeat(start[None], CORNERS, axis=0)
         self.images = np.repeat(problem.images(start)[:, None], CORNERS, axis=1)
@@ -147,7 +151,7 @@ class Mixture:
         found: Floats = np.einsum("ac,cas->as", self.weights[self.problem.part], self.corners)
         return found
 
-    def bound(self, radius: float) -> tuple[Bound, Floats]:
+    def bound(self, radius: float) -> tuple[LossBound, Floats]:
         """A line below U_loss, and the corner that makes it: where U_loss falls fastest.
 
         U_loss is convex, so it is above its tangent at the estimates z: U(z) + ⟨∇U, z' − z⟩. The
@@ -158,7 +162,7 @@ class Mixture:
         corner = np.empty(problem.trivial.shape)
         least, price = least_in_balls(problem.atom_slopes(slopes), problem.overall, radius, corner)
         tangent = problem.loss(z) - float(slopes.ravel() @ z)
-        return Bound(tangent + least + price * radius, price), corner
+        return LossBound(tangent + least + price * radius, price), corner
 
     def add(self, corner: Floats) -> None:
         """One more corner for each part, with no weight yet, in the place of the two lightest."""
@@ -196,3 +200,113 @@ class Mixture:
             if problem.inside(there) and problem.loss(there) <= before + 0.1 * share * falls:
                 self.weights = self.weights + share * step
                 break
+
+
+# ----------------------------------------------------------------------
+# the certified frontier: the least U_loss that any bucketization can have at each P_loss
+# A bucketization tells of each person one distribution p, that of their class, and P_loss ≤ τ says
+# that each is in the ball JS(Q, p) ≤ τ. Estimates about populations are averages of these p. So no
+# bucketization has a lower U_loss than the best choice of one p in the ball for each combination of
+# quasi-identifiers, whether or not there are rows that would make it. Finding it is a convex
+# problem, and its dual gives a bound that holds wherever the search stops. It is a yardstick, not
+# a release.
+
+
+ROUNDING = 1e-12
+"""By which a bound is lowered; sums of floats are off by far less."""
+ENOUGH = 1e-3
+"""Of the trivial U_loss: a gap that nobody sees is not closed further."""
+
+
+@dataclass(frozen=True)
+class Certified:
+    """One τ of the frontier: what was reached, and the line that nothing is below."""
+
+    p_loss: float
+    u_loss: float
+    """The optimum is not above what the search reached …"""
+    bound: LossBound
+    """… and not below this line."""
+    steps: int
+    seconds: float
+
+    @property
+    def lower(self) -> float:
+        """No bucketization with this P_loss has a U_loss below it."""
+        return max(0.0, self.bound.at(self.p_loss))
+
+
+@dataclass(frozen=True)
+class CertifiedFrontier:
+    """The frontier at some τ, in ascending order, and through its lines at all others."""
+
+    points: tuple[Certified, ...]
+    trivial: float
+    """U_loss where only the whole table's distribution is told, and P_loss is 0."""
+
+    def lower(self, p_loss: float) -> float:
+        """What no bucketization with at most this P_loss is below."""
+        if p_loss <= 0:
+            return self.trivial
+        return max([0.0, *(point.bound.at(p_loss) for point in self.points)])
+
+    def upper(self, p_loss: float) -> float:
+        """What the optimum is not above: it is convex in τ, so that chords lie above it."""
+        ends = [(0.0, self.trivial), *((p.p_loss, p.u_loss) for p in self.points)]
+        for (left, high), (right, low) in pairwise(ends):
+            if p_loss <= right:
+                return high + (low - high) * (p_loss - left) / (right - left)
+        return ends[-1][1]
+
+
+def certify(
+    populations: Populations,
+    p_losses: Sequence[float],
+    *,
+    gap: float = 0.02,
+    steps: int = 60,
+    told: Callable[[Certified], None] = lambda _: None,
+) -> CertifiedFrontier:
+    """The frontier at these P_losses.
+
+    Each until the bound is within `gap` of what is reached, or within a thousandth of the trivial
+    U_loss, or so many steps were made. Each τ starts from what the one before it found, since that
+    is in every larger ball. `told` is called with each as it is ready.
+    """
+    for p_loss in p_losses:
+        if not p_loss > 0:
+            raise UsageError(
+                f"the frontier cannot be certified at P_loss {p_loss:g}",
+                hint="choose numbers above 0; at 0 it is that of trivial anonymization",
+            )
+    problem = MixtureProblem(populations)
+    if not populations.number:
+        return CertifiedFrontier((), 0.0)
+    trivial = problem.loss(problem.images(problem.trivial).sum(axis=0))
+    found: list[Certified] = []
+    mixture: RecodingMixture | None = None
+    for p_loss in sorted(p_losses):
+        mixture = mixture or RecodingMixture(problem, problem.shrunk(min(p_loss, LN2)))
+        found.append(certified(mixture, p_loss, gap=gap, enough=ENOUGH * trivial, steps=steps))
+        told(found[-1])
+    return CertifiedFrontier(tuple(found), trivial)
+
+
+def certified(
+    mixture: RecodingMixture, p_loss: float, *, gap: float, enough: float, steps: int
+) -> Certified:
+    """One τ: corners are added until the best line is near enough to what is reached."""
+    begun, problem = time.perf_counter(), mixture.problem
+    mixture.add(problem.shrunk(min(p_loss, LN2)))
+    mixture.improve()
+    reached, best, made = problem.loss(mixture.estimates), LossBound(0.0, 0.0), 0
+    for made in range(1, steps + 1):  # noqa: B007  (how many is told)
+        line, corner = mixture.bound(p_loss)
+        if line.at(p_loss) > best.at(p_loss):
+            best = LossBound(line.intercept - ROUNDING, line.slope)
+        if reached - best.at(p_loss) <= max(gap * reached, enough):
+            break
+        mixture.add(corner)
+        mixture.improve()
+        reached = problem.loss(mixture.estimates)
+    return Certified(p_loss, reached, best, made, time.perf_counter() - begun)

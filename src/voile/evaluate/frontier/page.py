@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import html
 import json
+from pathlib import Path
 from typing import Any
 
-from voile.evaluate.drawing import ScriptSafe, javascript
+from voile.errors import UsageError
+from voile.evaluate.drawing import ScriptSafe, javascript, load_altair, render
 from voile.evaluate.frontier.frontier_plot import draw, family
 from voile.evaluate.frontier.result import RULE, Frontier, shown_by
+from voile.evaluate.frontier.running import KEPT
+from voile.files import write_whole
+from voile.kinds.staging import check_outside
 
 STYLE = """
 body { font: 16px/1.5 Inter, 'Helvetica Neue', Helvetica, Arial, sans-serif; color: #1F2933;
@@ -115,3 +120,36 @@ def row_of(found: Frontier, point: Any) -> str:
     chosen = ' class="best"' if point is found.recommended else ""
     command = f"<details><summary>show</summary><code>{html.escape(point.command)}</code></details>"
     return f"<tr{chosen}>{cells}<td>{command}</td></tr>"
+
+
+# ----------------------------------------------------------------------
+# the folder of a frontier: points, a picture, a page
+
+
+POINTS, PICTURE, PAGE = "points.csv", "frontier.png", "frontier.html"
+
+
+def check_folder(folder: Path, *, overwrite: bool) -> None:
+    """Refuse before any work is done. A folder that holds points may be gone on with."""
+    load_altair()
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{str(folder)!r} is a file", hint="name a folder")
+    check_outside(folder / POINTS)
+    if overwrite or (folder / KEPT).exists():
+        return
+    for name in (POINTS, PICTURE, PAGE):
+        if (folder / name).exists():
+            raise UsageError(
+                f"{str(folder / name)!r} exists already",
+                hint="choose another folder, or pass --overwrite",
+            )
+
+
+def write_frontier(found: Frontier, folder: Path) -> list[Path]:
+    """Each file whole or not there."""
+    chart = draw(found)
+    return [
+        write_whole(folder / POINTS, found.csv()),
+        write_whole(folder / PICTURE, render(chart, "png")),
+        write_whole(folder / PAGE, page(found)),
+    ]

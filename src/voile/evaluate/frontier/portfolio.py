@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import itertools
 import math
+import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from voile.errors import UsageError, did_you_mean
+from voile.kinds.domain import columns_option
 from voile.kinds.kind import FrontierMethod, Kind
 from voile.kinds.registry import kinds
 from voile.privacy.guarantee import LOG_RATIO, PROBABILITY, NumberRange
+
+if TYPE_CHECKING:
+    from voile.evaluate.frontier.subject import Subject
 
 KINDS = ("k", "l", "t", "semantic")
 """The requirements on classes that a grid has values of."""
@@ -192,3 +198,97 @@ def number(kind: str, text: Any) -> float:
             f"the grid has {kind} = {str(text).strip()!r}, which is not a number",
             hint="separate values by commas and requirements by semicolons: 'k=10,50;t=0.1,0.2'",
         ) from None
+
+
+# ----------------------------------------------------------------------
+# the command that publishes a point of the frontier
+
+
+RELEASE = "R.voile"
+
+
+def publishing_command(subject: Subject, options: Mapping[str, Any]) -> str:
+    """`voile publish …` of classes, with everything that the point was measured with."""
+    shared = subject.options
+    words = ["voile", "publish", subject.source, "-o", RELEASE, "--method", options["method"]]
+    for name, columns in (
+        ("--qi", shared.qi),
+        ("--sensitive", shared.sensitive),
+        ("--identifiers", shared.identifiers),
+    ):
+        if columns:
+            words += [name, unquoted(columns_option(list(columns)))]
+    words += [word for name, value in options.items() for word in option(name, value)]
+    for column, file in (shared.hierarchies or {}).items():
+        if isinstance(file, str | Path):
+            words += ["--hierarchy", f"{column}={file}"]
+    return shlex.join([*words, *domain(subject)])
+
+
+def noisy_command(subject: Subject, command: str, options: Mapping[str, Any]) -> str:
+    """`voile publish …` or `voile perturb …` of a release that is not made of classes."""
+    method = ["--method", options["method"]] if "method" in options else []
+    words = ["voile", command, subject.source, "-o", RELEASE, *method]
+    return shlex.join([*words, *noise(subject, options)])
+
+
+def noise(subject: Subject, options: Mapping[str, Any]) -> list[str]:
+    """Quasi-identifiers and the sensitive column are columns like any other."""
+    columns = [*subject.options.qi, *subject.options.sensitive]
+    asked = [word for name, value in options.items() for word in option(name, value)]
+    return ["--columns", unquoted(columns_option(columns)), *asked, *domain(subject)]
+
+
+def option(name: str, value: object) -> list[str]:
+    """The method is named first."""
+    return [] if name == "method" else [f"--{name.replace('_', '-')}", spelt(value)]
+
+
+def domain(subject: Subject) -> list[str]:
+    """How the table's values are read."""
+    options = subject.options
+    words = ["--schema", str(options.schema_)] if isinstance(options.schema_, str | Path) else []
+    words += [] if options.nulls == "error" else ["--nulls", options.nulls]
+    return [*words, *(word for text in subject.null_text for word in ("--null-text", text))]
+
+
+def unquoted(option: str) -> str:
+    """As the program sees it: quotes of the shell are put around it again at the end."""
+    return " ".join(shlex.split(option))
+
+
+def spelt(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+# ----------------------------------------------------------------------
+# a point of the frontier: a release that could be published, and what it loses
+
+
+@dataclass(frozen=True)
+class Point:
+    """A release that could be published, on the two axes."""
+
+    method: str
+    parameters: Mapping[str, Any]
+    """The options of publishing that make it: what is required, how it is shown."""
+    requirement: str
+    """What it promises, in words."""
+    p_loss: float
+    u_loss: float
+    classes: int | None
+    """None where rows are not grouped."""
+    rows: int
+    """That are shown; some methods leave rows out, and noise adds some."""
+    seconds: float
+    command: str
+    p_loss_permitted: float | None = None
+    """The worst that noise could ever show; None for classes, which are all shown."""
+
+    @property
+    def recode(self) -> str | None:
+        """How classes are shown; None where there are none."""
+        return self.parameters.get("recode")
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)

@@ -13,10 +13,8 @@ from typing import Any, Protocol
 
 from voile.errors import PromiseError, UsageError
 from voile.evaluate.frontier.measuring import measure
-from voile.evaluate.frontier.mixture import Bound
-from voile.evaluate.frontier.optimum import Certified, CertifiedFrontier, certify
-from voile.evaluate.frontier.point import Point
-from voile.evaluate.frontier.portfolio import Candidate
+from voile.evaluate.frontier.mixture import Certified, CertifiedFrontier, LossBound, certify
+from voile.evaluate.frontier.portfolio import Candidate, Point
 from voile.evaluate.frontier.subject import Subject
 from voile.progress import Progress
 
@@ -48,7 +46,7 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Measured:
+class FrontierMeasurements:
     points: tuple[Point, ...]
     refused: tuple[Refused, ...]
     certified: CertifiedFrontier
@@ -62,7 +60,7 @@ def run(
     *,
     jobs: int | None = None,
     p_losses: Sequence[float] = P_LOSSES,
-) -> Measured:
+) -> FrontierMeasurements:
     """Measure what is not known yet. What is finished is kept, also if the run is interrupted."""
     number = check_jobs(jobs)
     stop = threading.Event()
@@ -144,7 +142,7 @@ def measured_or_refused(subject: Subject, candidate: Candidate) -> Any:
 
 def collected(
     subject: Subject, candidates: Sequence[Candidate], p_losses: Sequence[float], keeper: Keeper
-) -> Measured:
+) -> FrontierMeasurements:
     """What was asked for, from all that is known."""
     points: list[Point] = []
     refused: list[Refused] = []
@@ -159,9 +157,9 @@ def collected(
             f"nothing that the grid asks for can be: {refused[0].why}", hint="ask for less"
         )
     lines = [keeper.known[certified_key(p)] for p in sorted(p_losses)]
-    certified = [Certified(**{**line, "bound": Bound(**line["bound"])}) for line in lines]
+    certified = [Certified(**{**line, "bound": LossBound(**line["bound"])}) for line in lines]
     trivial = CertifiedFrontier(tuple(certified), certify(subject.populations, []).trivial)
-    return Measured(tuple(points), tuple(refused), trivial)
+    return FrontierMeasurements(tuple(points), tuple(refused), trivial)
 
 
 def key_of(candidate: Candidate) -> str:

@@ -20,7 +20,7 @@ from voile.hierarchies import default_levels
 from voile.kinds.blocks import Points
 from voile.kinds.classes.finding import units_for
 from voile.kinds.classes.options import ClassOptions
-from voile.kinds.classes.reading import Prepared, orders_for, prepare
+from voile.kinds.classes.reading import ClassInput, orders_for, prepare
 from voile.kinds.evaluation import Truth
 from voile.privacy.divergence import shares
 from voile.privacy.requirements import requirements_of
@@ -42,7 +42,7 @@ class Subject:
     """To be read again for releases that are not made of classes."""
     options: ClassOptions
     """Everything but how rows are grouped."""
-    prepared: Prepared
+    prepared: ClassInput
     levels: dict[str, Levels]
     """Of every quasi-identifier: what is given or shipped, else the usual ones."""
     units: Units
@@ -106,7 +106,7 @@ class Subject:
     def options_with(self, changes: Mapping[str, Any]) -> ClassOptions:
         return self.options.but(**changes)
 
-    def prepared_for(self, options: ClassOptions) -> Prepared:
+    def prepared_for(self, options: ClassOptions) -> ClassInput:
         """The same rows in the order, and with the requirements, of these options."""
         schema = self.prepared.schema
         levels = {**self.prepared.levels, **(self.levels if options.method == "fulldomain" else {})}

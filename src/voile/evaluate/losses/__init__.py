@@ -5,10 +5,9 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from voile.evaluate.losses.queries import Queries, relative_error, workload
-from voile.evaluate.losses.utility_loss import estimated, u_loss
+from voile.evaluate.losses.queries import Queries, estimated, relative_error, u_loss, workload
 from voile.kinds.blocks import Told, told_by
-from voile.kinds.posteriors import class_losses, p_loss
+from voile.kinds.evaluation import class_losses, p_loss
 from voile.privacy.divergence import jensen_shannon, kullback_leibler
 from voile.recoding.populations import Populations, populations
 

@@ -18,9 +18,9 @@ from voile.errors import PromiseError, TableError, spelled
 from voile.evaluate.drawing import BLUE, INK, SOFT, VERMILION, load_altair, save, theme
 from voile.evaluate.planning.strongest import halved
 from voile.kinds.domain import check_domain, check_nulls, choose_schema
+from voile.kinds.views.alphabeta import AlphaBeta
 from voile.kinds.views.options import ViewOptions
 from voile.kinds.views.promise import PRIOR_FACTOR
-from voile.mechanisms import AlphaBeta
 from voile.privacy import DGamma, plan
 from voile.privacy.boundary import Boundary
 from voile.schema.schema import large

@@ -13,17 +13,17 @@ from typing import Any, ClassVar, Protocol, TypeGuard
 
 import numpy as np
 
-from voile.answering.views.evidence import ViewEvidence, answer
-from voile.answering.views.source import ViewSource
 from voile.answering.walk import AnswerWalk
 from voile.arrays import Floats
 from voile.engines import open_rows
 from voile.errors import UsageError
 from voile.evaluate.workload import selection_counts
 from voile.kinds.parquet import write_part
-from voile.mechanisms import AlphaBeta
+from voile.kinds.views.alphabeta import AlphaBeta
+from voile.kinds.views.answering import ViewEvidence, answer
+from voile.kinds.views.estimator import ViewSource
 from voile.query import DomainSums, parse
-from voile.query.formula import Formula, Total
+from voile.query.aggregate import Formula, Total
 from voile.query.query import Query
 from voile.schema import Keys, Schema, TupleIndex
 
@@ -187,7 +187,7 @@ class Workload(Protocol):
 
 
 @dataclass(frozen=True)
-class Selections:
+class PlannedSelections:
     """Every selection of up to three attributes, each cell of every small marginal."""
 
     order: int
@@ -198,7 +198,7 @@ class Selections:
     counts: ClassVar[bool] = True
 
     @classmethod
-    def of(cls, members: Keys, sizes: Sequence[int]) -> Selections:
+    def of(cls, members: Keys, sizes: Sequence[int]) -> PlannedSelections:
         order = affordable_order(sizes)
         found = selection_counts(TupleIndex(sizes).decode(members), sizes, order)
         sizes_of_queries, which = np.unique(found.domain, return_inverse=True)
@@ -287,7 +287,7 @@ class Foreseen:
         return self.mechanism.excess * table + self.mechanism.noise_mean * domain
 
 
-class Questions:
+class PlannedQuestions:
     """Queries in SQL, answered from the private table itself."""
 
     measure = "largest of the numbers that the queries ask for"

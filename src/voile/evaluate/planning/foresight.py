@@ -14,10 +14,16 @@ import numpy as np
 
 from voile.engines import connect
 from voile.errors import PromiseError, UsageError, spelled
-from voile.evaluate.planning.expected import ExpectedError, Questions, Selections, Workload, finite
+from voile.evaluate.planning.expected import (
+    ExpectedError,
+    PlannedQuestions,
+    PlannedSelections,
+    Workload,
+    finite,
+)
 from voile.evaluate.planning.strongest import (
-    Candidate,
     Ground,
+    PromiseCandidate,
     Strongest,
     factor_of,
     limits,
@@ -25,10 +31,10 @@ from voile.evaluate.planning.strongest import (
 )
 from voile.kinds.domain import columns_option
 from voile.kinds.parquet import ROW_GROUP, write_part
+from voile.kinds.views.alphabeta import AlphaBeta
 from voile.kinds.views.options import ViewOptions
 from voile.kinds.views.promise import PRIOR_FACTOR, weak_prior
-from voile.kinds.views.steps import prepare
-from voile.mechanisms import AlphaBeta
+from voile.kinds.views.publishing import prepare
 from voile.noise import Key
 from voile.privacy import DGamma
 from voile.privacy.boundary import ARBITRARY, Limit
@@ -201,7 +207,7 @@ class Foresight:
             "least_error": {"posterior": finite(by_posterior), "prior": finite(by_prior)},
         }
 
-    def _candidate(self, found: Candidate | None) -> dict[str, Any] | None:
+    def _candidate(self, found: PromiseCandidate | None) -> dict[str, Any] | None:
         return found.to_dict() | {"command": self.command(found.options)} if found else None
 
 
@@ -236,9 +242,9 @@ def plan_table(
     prepared = prepare(private, asked, Silent())
     told = len(prepared.members) if asked.tells_rows else None
     workload: Workload = (
-        Questions(on, prepared.members, prepared.schema, told)
+        PlannedQuestions(on, prepared.members, prepared.schema, told)
         if on
-        else Selections.of(prepared.members, prepared.schema.sizes)
+        else PlannedSelections.of(prepared.members, prepared.schema.sizes)
     )
     ground = Ground(prepared, asked, workload)
     mechanism = ground.mechanism(prepared.promise)

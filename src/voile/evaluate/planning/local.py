@@ -34,7 +34,7 @@ from voile.evaluate.planning.local_choice import (
     shortened,
     worst_joint_variance,
 )
-from voile.evaluate.planning.local_measure import Measured, Sample, measure
+from voile.evaluate.planning.local_measure import RowSample, TableMeasures, measure
 from voile.kinds.domain import check_nulls, choose_schema, columns_option, read_schema
 from voile.kinds.options import DomainOptions
 from voile.options.planning import LocalPlanOptions
@@ -190,7 +190,7 @@ class LocalPlan:
     retentions: tuple[float, ...]
     notes: tuple[str, ...]
     alone: tuple[float, ...] | None = None
-    measured: Measured | None = None
+    measured: TableMeasures | None = None
     command: str | None = None
     """The line that would carry it out; None where the domain has no file."""
 
@@ -367,7 +367,7 @@ def of_table(
         rows=rows,
         retentions=retentions,
         notes=(FOR_THE_STEWARD, *notes),
-        measured=measure(Sample.of(keys, schema), retentions, breach_of(asked)),
+        measured=measure(RowSample.of(keys, schema), retentions, breach_of(asked)),
     )
     source = table if isinstance(table, str) else private.name
     return replace(found, command=perturb_command(source, found, domain, null_text))

@@ -41,7 +41,7 @@ MOST_WORK = 3 * 10**7
 
 
 @dataclass(frozen=True)
-class Cut:
+class BinCut:
     """A column cut into cells: equal intervals of its order, or single values."""
 
     attribute: Attribute
@@ -97,7 +97,7 @@ class ValueBelief(Record):
 
 
 @dataclass(frozen=True)
-class Measured(Record):
+class TableMeasures(Record):
     """All that is measured on the table."""
 
     rho1: float
@@ -107,7 +107,7 @@ class Measured(Record):
 
 
 @dataclass(frozen=True)
-class Sample:
+class RowSample:
     """A table's different rows, as codes, with the share of the table that each makes up."""
 
     schema: Schema
@@ -115,29 +115,29 @@ class Sample:
     shares: Floats
 
     @classmethod
-    def of(cls, keys: Keys, schema: Schema) -> Sample:
+    def of(cls, keys: Keys, schema: Schema) -> RowSample:
         different, counts = np.unique(keys, return_counts=True)
         codes = TupleIndex(schema.sizes).decode(different)
         return cls(schema, tuple(codes), counts / counts.sum())
 
 
-def measure(sample: Sample, retentions: Sequence[float], breach: Breach | None) -> Measured:
+def measure(sample: RowSample, retentions: Sequence[float], breach: Breach | None) -> TableMeasures:
     """What these retentions leave, over cells of up to three columns, and over values."""
     sets = tuple(measured_sets(sample, retentions, breach))
     values = [value_belief(sample, (j,), retentions) for j in range(len(sample.codes))]
     if len(sample.codes) > 1 and len(sample.shares) << len(sample.codes) <= MOST_WORK:
         values.append(value_belief(sample, tuple(range(len(sample.codes))), retentions))
-    return Measured(breach.rho1 if breach else USUAL_PRIOR, sets, tuple(values))
+    return TableMeasures(breach.rho1 if breach else USUAL_PRIOR, sets, tuple(values))
 
 
 # ---------------------------------------------------------------------- cells
 
 
 def measured_sets(
-    sample: Sample, retentions: Sequence[float], breach: Breach | None
+    sample: RowSample, retentions: Sequence[float], breach: Breach | None
 ) -> Iterator[MeasuredSet]:
     """Every column; then the pairs and the triples with the highest beliefs."""
-    cuts = [Cut(attribute) for attribute in sample.schema]
+    cuts = [BinCut(attribute) for attribute in sample.schema]
     cells = [cut.cells(codes) for cut, codes in zip(cuts, sample.codes, strict=True)]
     rho1 = breach.rho1 if breach else USUAL_PRIOR
     for size in (1, 2, 3):
@@ -153,7 +153,7 @@ def measured_sets(
         yield from (measured_set(*one, breach) for one in ranked)
 
 
-def histogram(cells: Sequence[Codes], cuts: Sequence[Cut], shares: Floats) -> Floats:
+def histogram(cells: Sequence[Codes], cuts: Sequence[BinCut], shares: Floats) -> Floats:
     """The share of the table in every cell."""
     shape = tuple(len(cut.masses) for cut in cuts)
     place = np.ravel_multi_index(tuple(cells), shape)
@@ -162,7 +162,7 @@ def histogram(cells: Sequence[Codes], cuts: Sequence[Cut], shares: Floats) -> Fl
 
 
 def measured_set(
-    prior: Floats, cuts: Sequence[Cut], worst: WorstBreach | None, breach: Breach | None
+    prior: Floats, cuts: Sequence[BinCut], worst: WorstBreach | None, breach: Breach | None
 ) -> MeasuredSet:
     masses = [cut.masses for cut in cuts]
     relative = relative_priors(prior, masses)
@@ -185,7 +185,7 @@ def measured_set(
 
 
 def value_belief(
-    sample: Sample, places: tuple[int, ...], retentions: Sequence[float]
+    sample: RowSample, places: tuple[int, ...], retentions: Sequence[float]
 ) -> ValueBelief:
     """Of some columns of every row."""
     ordered = sorted(places, key=lambda j: -sample.schema.sizes[j])

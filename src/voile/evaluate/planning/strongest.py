@@ -16,10 +16,10 @@ from functools import cache
 
 from voile.errors import PromiseError, UsageError, spelled
 from voile.evaluate.planning.expected import Workload
+from voile.kinds.views.alphabeta import AlphaBeta
 from voile.kinds.views.options import ViewOptions
 from voile.kinds.views.promise import check_size, promise_for
-from voile.kinds.views.steps import Prepared
-from voile.mechanisms import AlphaBeta
+from voile.kinds.views.publishing import ViewInput
 from voile.privacy import DGamma, plan
 from voile.privacy.boundary import Boundary, Limit, limit_on_error, limit_on_linking
 from voile.records import Record
@@ -34,7 +34,7 @@ DIGITS = 4
 class Ground:
     """A table that has been read, what was asked for it, and the questions that matter."""
 
-    prepared: Prepared
+    prepared: ViewInput
     options: ViewOptions
     workload: Workload
 
@@ -66,7 +66,7 @@ class Ground:
 
 
 @dataclass(frozen=True)
-class Candidate(Record):
+class PromiseCandidate(Record):
     """A promise, as it would be asked for, with what it costs."""
 
     options: ViewOptions
@@ -86,8 +86,8 @@ class Strongest:
     """The two strongest promises that allow an error; None where there is no such."""
 
     max_error: float
-    smallest_posterior: Candidate | None
-    largest_prior: Candidate | None
+    smallest_posterior: PromiseCandidate | None
+    largest_prior: PromiseCandidate | None
     least_errors: tuple[float, float]
     """The least error at any posterior, and at any prior, with the other one as it was asked."""
 
@@ -97,12 +97,12 @@ def strongest(ground: Ground, max_error: float) -> Strongest:
     prior, posterior = ground.prepared.promise.prior, ground.prepared.promise.posterior
     smallest_prior = float(Fraction(1, ground.boundary.domain_size))
     unit = 1.0 if ground.options.prior is not None else float(ground.boundary.density)
-    by_posterior = Search(
+    by_posterior = PromiseSearch(
         told=lambda gamma: round_off(gamma, math.ceil),
         made=lambda gamma: candidate(ground, ground.options.but(posterior=gamma)),
         weakest=WEAKEST_POSTERIOR,
     )
-    by_prior = Search(
+    by_prior = PromiseSearch(
         told=lambda log_prior: round_off(math.exp(log_prior) / unit, math.floor),
         made=lambda number: candidate(ground, with_prior(ground.options, number)),
         weakest=math.log(smallest_prior),
@@ -130,13 +130,13 @@ def with_prior(options: ViewOptions, number: float) -> ViewOptions:
     return options.but(prior_factor=number)
 
 
-class Search:
+class PromiseSearch:
     """Promises along one line, from one that is too strong to the weakest."""
 
     def __init__(
         self,
         told: Callable[[float], float],
-        made: Callable[[float], Candidate | None],
+        made: Callable[[float], PromiseCandidate | None],
         weakest: float,
     ) -> None:
         """`told` rounds a place on the line to the number that is asked for; `made` tries that."""
@@ -147,7 +147,7 @@ class Search:
         found = self._at(self._weakest)
         return found.expected_error if found else math.inf
 
-    def strongest(self, too_strong: float, max_error: float) -> Candidate | None:
+    def strongest(self, too_strong: float, max_error: float) -> PromiseCandidate | None:
         """The strongest promise that allows the error, its own error computed."""
 
         def allowed(place: float) -> bool:
@@ -158,11 +158,11 @@ class Search:
             return None
         return self._at(halved(too_strong, self._weakest, allowed))
 
-    def _at(self, place: float) -> Candidate | None:
+    def _at(self, place: float) -> PromiseCandidate | None:
         return self._made(self._told(place))
 
 
-def candidate(ground: Ground, options: ViewOptions) -> Candidate | None:
+def candidate(ground: Ground, options: ViewOptions) -> PromiseCandidate | None:
     """Options taken through the steps of publishing, with its error; None if it cannot be kept."""
     density = ground.boundary.density
     try:
@@ -171,7 +171,9 @@ def candidate(ground: Ground, options: ViewOptions) -> Candidate | None:
     except PromiseError:
         return None
     error = ground.workload.overall(ground.workload.errors(mechanism))
-    return Candidate(options, promise, mechanism, error, factor_of(promise, options, density))
+    return PromiseCandidate(
+        options, promise, mechanism, error, factor_of(promise, options, density)
+    )
 
 
 def factor_of(promise: DGamma, options: ViewOptions, density: Fraction) -> float:

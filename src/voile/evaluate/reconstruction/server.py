@@ -29,7 +29,7 @@ from voile.evaluate.reconstruction.fitting import (
 )
 from voile.noise.keyed import Hashes, members, row_hashes
 from voile.query import parse
-from voile.query.domain.inputs import all_hold, some_hold, truths
+from voile.query.domain.compare import all_hold, some_hold, truths
 from voile.query.predicate import Atom, Predicate, folded
 from voile.schema import Schema
 from voile.units import counted
@@ -60,7 +60,7 @@ class Answerer(Protocol):
 
 
 @dataclass(frozen=True)
-class Truth:
+class ServerTruth:
     """What the steward knows: whose rows there are, and for whom the condition holds."""
 
     ids: tuple[str, ...]
@@ -106,7 +106,7 @@ class Guesses:
 def attack_server(
     server: Answerer,
     condition: str,
-    truth: Truth,
+    truth: ServerTruth,
     *,
     questions: int,
     method: str = "lsq",
@@ -141,7 +141,7 @@ def attack_server(
     )  # fmt: skip
 
 
-def check(about: Mapping[str, Any], truth: Truth, method: str, questions: int) -> None:
+def check(about: Mapping[str, Any], truth: ServerTruth, method: str, questions: int) -> None:
     """Refuse before anything is asked and spent."""
     check_method(method)
     rows, people = int(about["rows"]), len(truth.ids)
@@ -218,7 +218,7 @@ def known_truth(
     table: str | None = None,
     ids: Path | None = None,
     null_text: Sequence[str] = (),
-) -> Truth:
+) -> ServerTruth:
     """The ids of the server's rows; with its table also for which of them the condition holds."""
     schema = Schema.from_dict(about["schema"])
     where = condition_on(schema, condition)
@@ -228,9 +228,9 @@ def known_truth(
             raise UsageError("--truth and --ids exclude each other", hint="the table has the ids")
         return truth_of(connect(table, null_text=null_text), schema, where, column)
     if ids is not None:
-        return Truth(read_ids(ids))
+        return ServerTruth(read_ids(ids))
     if column is None:
-        return Truth(tuple(str(number) for number in range(int(about["rows"]))))
+        return ServerTruth(tuple(str(number) for number in range(int(about["rows"]))))
     raise UsageError(
         f"the server draws halves by the column {column!r}, and nobody said what is in it",
         hint="give the ids, one a line, with --ids FILE, or the table with --truth TABLE",
@@ -244,7 +244,7 @@ def condition_on(schema: Schema, condition: str) -> Predicate:
     return query.predicate
 
 
-def truth_of(table: Table, schema: Schema, where: Predicate, column: str | None) -> Truth:
+def truth_of(table: Table, schema: Schema, where: Predicate, column: str | None) -> ServerTruth:
     """Rows as the server took them in: known by a column, or by their number."""
     needed = [*schema.names, *([column] if column is not None else [])]
     table.check_columns(list(dict.fromkeys(needed)))
@@ -257,7 +257,7 @@ def truth_of(table: Table, schema: Schema, where: Predicate, column: str | None)
         raise TableError(f"table {table.name!r} has no rows", hint="give the server's table")
     first = {one: place for place, one in reversed(list(enumerate(ids)))}  # the row that was kept
     kept = sorted(first.values())
-    return Truth(tuple(ids[place] for place in kept), np.concatenate(holds)[kept])
+    return ServerTruth(tuple(ids[place] for place in kept), np.concatenate(holds)[kept])
 
 
 def known_by(column: str | None, keys: Any, before: int, count: int) -> list[str]:

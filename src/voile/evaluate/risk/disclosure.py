@@ -222,18 +222,18 @@ def journalist(cells: Cells, threshold: float) -> Reidentification | None:
 
 
 @dataclass(frozen=True)
-class Presence(Record):
+class PresenceRisk(Record):
     """The least and the largest share of the population's people of a class that are in ours."""
 
     low: float
     high: float
 
 
-def presence(cells: Cells) -> Presence | None:
+def presence(cells: Cells) -> PresenceRisk | None:
     if cells.population is None:
         return None
     shares = cells.rows / np.maximum(cells.population, cells.rows)
-    return Presence(float(shares.min()), float(shares.max()))
+    return PresenceRisk(float(shares.min()), float(shares.max()))
 
 
 # ------------------------- what classes tell about sensitive values: ℓ, t and δ of the worst class

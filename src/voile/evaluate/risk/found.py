@@ -11,7 +11,7 @@ import numpy as np
 from voile.evaluate.risk.disclosure import (
     MEASURES,
     Disclosure,
-    Presence,
+    PresenceRisk,
     Reidentification,
     over_all,
 )
@@ -38,7 +38,7 @@ class Risk:
     disclosures: tuple[Disclosure, ...]
     prosecutor: Reidentification
     journalist: Reidentification | None
-    presence: Presence | None
+    presence: PresenceRisk | None
     uniqueness: Uniqueness
     unique_sets: UniqueSets
     population: int | None

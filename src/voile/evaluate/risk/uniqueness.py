@@ -203,7 +203,7 @@ def unique_sets(cells: Cells, names: Sequence[str], largest: int) -> UniqueSets:
     there = cells.rows > 0
     codes, rows = cells.codes[:, there], cells.rows[there]
     alone = np.flatnonzero(rows == 1)
-    tally = Tally(names, largest, len(alone))
+    tally = UniqueTally(names, largest, len(alone))
     before: dict[tuple[int, ...], Bits] = {}
     for size in range(1, largest + 1):
         now: dict[tuple[int, ...], Bits] = {}
@@ -236,7 +236,7 @@ def _any(packed: list[Bits], length: int) -> Truths:
     return np.unpackbits(np.bitwise_or.reduce(packed), count=length).astype(np.bool_)
 
 
-class Tally:
+class UniqueTally:
     """What has been found so far, set by set."""
 
     def __init__(self, names: Sequence[str], largest: int, alone: int) -> None:

@@ -163,7 +163,7 @@ class Setup:
 
 
 @dataclass(frozen=True)
-class Measured:
+class WalkMeasures:
     """How many walkers were above δ, with a 95 % interval for the chance of it."""
 
     end: float
@@ -199,7 +199,7 @@ class Outcome:
     variance: float
     law: NoiseLaw
     walks: Walks
-    measured: Measured
+    measured: WalkMeasures
     rare_end: Rare
     rare_anytime: Rare
     bounds: Bounds
@@ -283,9 +283,9 @@ def _outcome(setup: Setup, variance: float, key: Key) -> Outcome:
                    _bounds(setup, variance, total))  # fmt: skip
 
 
-def _measured(walks: Walks, delta: float) -> Measured:
+def _measured(walks: Walks, delta: float) -> WalkMeasures:
     ends, ever = int((walks.ends > delta + TOUCHING).sum()), int(walks.ever.sum())
-    return Measured(*_share(ends, len(walks.ends)), *_share(ever, len(walks.ends)))
+    return WalkMeasures(*_share(ends, len(walks.ends)), *_share(ever, len(walks.ends)))
 
 
 def _share(seen: int, walkers: int) -> tuple[float, float, float]:

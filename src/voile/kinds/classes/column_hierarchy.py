@@ -25,7 +25,7 @@ from voile.hierarchies import (
     suggested,
     write_hierarchy,
 )
-from voile.kinds.classes.hierarchy_options import HierarchyOptions
+from voile.kinds.classes.options import HierarchyOptions
 from voile.schema import Attribute, Schema
 from voile.schema.hierarchy import Hierarchy, Levels
 

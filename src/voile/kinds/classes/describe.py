@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from voile.kinds.classes.manifest import ClassManifest
-from voile.kinds.data_package import package, resource, slug_of
-from voile.kinds.describe import page
+from voile.kinds.describe import package, page, resource, slug_of
 from voile.units import counted
 
 METHODS = {

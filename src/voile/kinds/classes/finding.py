@@ -13,8 +13,7 @@ import numpy.typing as npt
 from voile.errors import PromiseError, UsageError, spelled
 from voile.hierarchies import default_levels
 from voile.kinds.classes.options import ClassOptions
-from voile.kinds.classes.reading import Prepared
-from voile.kinds.classes.schema import as_table
+from voile.kinds.classes.reading import ClassInput, as_table
 from voile.noise import Key
 from voile.privacy.requirements import L
 from voile.recoding import Grouping, Units
@@ -34,7 +33,7 @@ LARGE = 0.05
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class FoundGrouping:
     """Classes of rows."""
 
     units: Units
@@ -54,9 +53,9 @@ class Found:
         return self.grouping.classes[self.of_row]
 
 
-def find(prepared: Prepared, options: ClassOptions) -> Found:
+def find(prepared: ClassInput, options: ClassOptions) -> FoundGrouping:
     """Classes that meet every requirement, by the method that was asked for."""
-    methods: dict[str, Callable[[Prepared, ClassOptions], Found]] = {
+    methods: dict[str, Callable[[ClassInput, ClassOptions], FoundGrouping]] = {
         "mondrian": by_cuts,
         "anatomy": by_dealing,
         "fulldomain": by_levels,
@@ -68,7 +67,7 @@ def find(prepared: Prepared, options: ClassOptions) -> Found:
     return methods[options.method](prepared, options)
 
 
-def check_mixture(prepared: Prepared, options: ClassOptions) -> None:
+def check_mixture(prepared: ClassInput, options: ClassOptions) -> None:
     """People with equal quasi-identifiers may lie in several buckets: theirs is the mixture."""
     divided = options.relaxed or options.method in ("anatomy", "freeshape")
     open_ = [r.spelling for r in prepared.requirements if not r.monotone]
@@ -81,7 +80,7 @@ def check_mixture(prepared: Prepared, options: ClassOptions) -> None:
         )
 
 
-def by_cuts(prepared: Prepared, options: ClassOptions) -> Found:
+def by_cuts(prepared: ClassInput, options: ClassOptions) -> FoundGrouping:
     units, of_row = units_for(
         prepared, options, each=options.relaxed or too_many(prepared, options)
     )
@@ -94,23 +93,23 @@ def by_cuts(prepared: Prepared, options: ClassOptions) -> Found:
     if options.relaxed and options.recoded == "generalize":
         together = alike_as_one(cut.grouping)
         check_classes(units, together, prepared.requirements)
-        return Found(units, of_row, together, partition=cut)
+        return FoundGrouping(units, of_row, together, partition=cut)
     if options.presence is None:
-        return Found(units, of_row, cut.grouping, partition=cut)
+        return FoundGrouping(units, of_row, cut.grouping, partition=cut)
     # Whoever has the public table counts its rows in the range that is shown: it must be the whole
     # region, in which they were counted here, and not the smallest range around the rows.
     regions = cut.regions
     shown = Grouping(cut.grouping.classes, regions.low, regions.high)
-    return Found(units, of_row, shown, partition=cut)
+    return FoundGrouping(units, of_row, shown, partition=cut)
 
 
-def too_many(prepared: Prepared, options: ClassOptions) -> bool:
+def too_many(prepared: ClassInput, options: ClassOptions) -> bool:
     """Whether finding rows that are alike would take longer than cutting them one by one."""
     names = [*options.qi, *options.sensitive]
     return math.prod(prepared.schema[name].size for name in names) > DENSE
 
 
-def by_dealing(prepared: Prepared, options: ClassOptions) -> Found:
+def by_dealing(prepared: ClassInput, options: ClassOptions) -> FoundGrouping:
     """Anatomy's buckets, for the strictest ℓ-diversity by frequency that was asked for."""
     asked = [r for r in prepared.requirements if isinstance(r, L) and r.measure == "frequency"]
     if not asked:
@@ -127,16 +126,18 @@ def by_dealing(prepared: Prepared, options: ClassOptions) -> Found:
         requirements=prepared.requirements,
         labels=value_words(sensitive),
     )
-    return Found(units, of_row, buckets)
+    return FoundGrouping(units, of_row, buckets)
 
 
-def by_shape(prepared: Prepared, options: ClassOptions) -> Found:
+def by_shape(prepared: ClassInput, options: ClassOptions) -> FoundGrouping:
     """Buckets that tell as much as they can about the large populations of the table."""
     units, of_row = units_for(prepared, options, each=True)
-    return Found(units, of_row, free_shape(units, prepared.requirements, large(prepared, options)))
+    return FoundGrouping(
+        units, of_row, free_shape(units, prepared.requirements, large(prepared, options))
+    )
 
 
-def large(prepared: Prepared, options: ClassOptions) -> Questions:
+def large(prepared: ClassInput, options: ClassOptions) -> Questions:
     """What `voile loss` asks of a release: populations of a twentieth of the rows or more."""
     schema = prepared.schema
     levels = [prepared.levels.get(name) or default_levels(schema[name]) for name in options.qi]
@@ -150,7 +151,7 @@ def one_value(codes: Codes) -> npt.NDArray[np.int64]:
     return np.ones((codes.shape[1], 1), dtype=np.int64)
 
 
-def by_levels(prepared: Prepared, options: ClassOptions) -> Found:
+def by_levels(prepared: ClassInput, options: ClassOptions) -> FoundGrouping:
     """Every column at one level of its hierarchy; rows that would fail are left out."""
     units, of_row = units_for(replace(prepared, orders={}), options)
     if options.presence is not None:
@@ -165,15 +166,15 @@ def by_levels(prepared: Prepared, options: ClassOptions) -> Found:
     )
     shown = None if best.shown.all() else best.shown
     chosen = dict(zip(options.qi, map(int, best.levels), strict=True))
-    return Found(best.units, of_row, best.grouping, chosen=chosen, shown=shown)
+    return FoundGrouping(best.units, of_row, best.grouping, chosen=chosen, shown=shown)
 
 
-def in_one(prepared: Prepared, options: ClassOptions) -> Found:
+def in_one(prepared: ClassInput, options: ClassOptions) -> FoundGrouping:
     """All rows as one class, whose quasi-identifiers tell nothing."""
     units, of_row = units_for(prepared, options)
     if options.presence is not None:
         units = with_population(units, prepared.schema, prepared.orders, options)
-    return Found(units, of_row, trivial(units, prepared.requirements))
+    return FoundGrouping(units, of_row, trivial(units, prepared.requirements))
 
 
 def places(order: Codes | None, codes: Codes) -> Codes:
@@ -186,7 +187,7 @@ def places(order: Codes | None, codes: Codes) -> Codes:
 
 
 def units_for(
-    prepared: Prepared, options: ClassOptions, *, each: bool = False
+    prepared: ClassInput, options: ClassOptions, *, each: bool = False
 ) -> tuple[Units, Codes]:
     """The rows as units, `each` on its own or those that are alike as one; and which is whose."""
     schema, codes = prepared.schema, prepared.codes

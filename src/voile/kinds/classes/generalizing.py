@@ -19,11 +19,11 @@ from voile.engines import connect
 from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError, spelled
 from voile.files import write_whole
-from voile.kinds.classes.finding import Found, find, units_for
+from voile.kinds.classes.finding import FoundGrouping, find, units_for
 from voile.kinds.classes.options import ClassOptions, GeneralizeKeywords
-from voile.kinds.classes.reading import Prepared, check_roles, prepare, prepared_with
+from voile.kinds.classes.publishing import showing
+from voile.kinds.classes.reading import ClassInput, check_roles, prepare, prepared_with
 from voile.kinds.classes.recoding_file import Recoding, Texts, read_recoding, recoding_of
-from voile.kinds.classes.writing import showing
 from voile.kinds.staging import check_outside
 from voile.privacy.requirements import Histograms, Requirement
 from voile.progress import Progress, Silent
@@ -205,7 +205,7 @@ def applied(source: Table, recoding: Recoding, given: Mapping[str, Any]) -> Made
 
 
 def without_failing(
-    prepared: Prepared, classes: Codes, options: ClassOptions, most: float
+    prepared: ClassInput, classes: Codes, options: ClassOptions, most: float
 ) -> tuple[npt.NDArray[np.bool_], Histograms]:
     """Which rows may be shown: again and again without the classes that fail, as those count."""
     units, _ = units_for(prepared, options, each=True)
@@ -253,7 +253,9 @@ def measured(
     return found
 
 
-def texts_of(table: Table, prepared: Prepared, found: Found, options: ClassOptions) -> Texts:
+def texts_of(
+    table: Table, prepared: ClassInput, found: FoundGrouping, options: ClassOptions
+) -> Texts:
     """What each class shows of quasi-identifiers, but for those that are shown as they are.
 
     A column is, where no class has a range of it and its values were not rounded or cut before: a
@@ -274,7 +276,7 @@ def texts_of(table: Table, prepared: Prepared, found: Found, options: ClassOptio
     return texts
 
 
-def as_measured(table: Table, prepared: Prepared, options: ClassOptions) -> Texts:
+def as_measured(table: Table, prepared: ClassInput, options: ClassOptions) -> Texts:
     """Sensitive attributes that something is asked of, where coarser values were measured."""
     asked = {r.attribute for r in prepared.requirements if r.attribute is not None}
     texts = {}

@@ -53,7 +53,7 @@ class Classes(Kind["ClassManifest"]):
         progress: Progress,
     ) -> AbstractContextManager[Draft]:
         from voile.kinds.classes.finding import find
-        from voile.kinds.classes.grouping import ClassDraft
+        from voile.kinds.classes.publishing import ClassDraft
         from voile.kinds.classes.reading import prepare
 
         prepared = prepare(table, options, progress)

@@ -9,8 +9,7 @@ import numpy as np
 from voile.errors import TableError
 from voile.kinds.blocks import told_by
 from voile.kinds.classes.release import ClassRelease
-from voile.kinds.evaluation import LossEvidence, ShownClasses, Truth
-from voile.kinds.posteriors import Posterior, p_loss
+from voile.kinds.evaluation import LossEvidence, Posterior, ShownClasses, Truth, p_loss
 from voile.recoding.grouping import Shown
 from voile.recoding.units import Codes, Counts
 

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from voile.kinds.manifest import Disclosed, Manifest, Part, free_name, read_off_disclosed
+from voile.kinds.manifest import Disclosed, Manifest, ManifestPart, free_name, read_off_disclosed
 from voile.privacy.requirements import Requirement, requirement_from_dict
 from voile.recoding import Recode
 from voile.schema import Range, Schema
@@ -18,7 +18,7 @@ CLASS_FILES, SENSITIVE_FILES = "classes/", "sensitive/"
 ROWS, POPULATION = "rows", "population"
 
 
-class ClassParameters(Part):
+class ClassParameters(ManifestPart):
     """How rows were grouped, and what is shown of each class."""
 
     recode: Recode = Field(
@@ -52,7 +52,7 @@ class ClassParameters(Part):
     removed: int = Field(ge=0, description="Rows that were left out, for no class could hold them")
 
 
-class Required(Part):
+class Required(ManifestPart):
     """One requirement, and what the classes have."""
 
     requirement: dict[str, Any] = Field(
@@ -62,7 +62,7 @@ class Required(Part):
     measured: float = Field(description="The worst class's size, share or distance")
 
 
-class ClassGuarantee(Part):
+class ClassGuarantee(ManifestPart):
     """What every class of rows has."""
 
     kind: Literal["classes"] = "classes"

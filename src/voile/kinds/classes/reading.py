@@ -2,30 +2,152 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from voile.engines import connect
 from voile.engines.table import Table
 from voile.errors import TableError, UsageError, spelled
 from voile.hierarchies import default_levels, read_hierarchies
 from voile.hierarchies.stacking import stacked
 from voile.kinds.classes.options import ClassOptions
-from voile.kinds.classes.schema import grouping_schema
-from voile.kinds.domain import check_name, check_nulls
+from voile.kinds.domain import (
+    Narrowed,
+    check_name,
+    check_nulls,
+    choose_schema,
+    dropped_times,
+    narrowed,
+)
 from voile.privacy.requirements import Requirement, requirements_of
 from voile.progress import Progress
-from voile.schema import Schema
+from voile.schema import Attribute, Range, Schema, Values
+from voile.schema.attribute import interval, ordinal, value_words
 from voile.schema.hierarchy import Levels
+from voile.schema.infer import ColumnProfile, infer_attribute
+
+# ----------------------------------------------------------------------
+# the domain of a table that is to be grouped: fine where values are cut, lists where counted
+
+
+LARGEST_QI = 2**31 - 1
+MOST_SENSITIVE = 10_000
+FINE = 4
+"""Decimal digits of a column's range that are kept where numbers are cut."""
+
+
+def grouping_schema(table: Table, options: ClassOptions) -> tuple[Schema, list[str]]:
+    """The declared domain, or one that suits what each column is for."""
+    names = table.check_columns(options.listed)
+    if options.schema_ is not None:
+        schema, notes = choose_schema(table, names, options.schema_, options.nulls)
+    else:
+        drop = options.nulls == "drop"
+        if drop and not table.complete_rows(names):
+            raise TableError(
+                "no row is without NULLs",
+                hint=f"use {spelled('nulls', 'as-value')}, or leave columns out",
+            )
+        null = options.nulls == "as-value"
+        profiles = {p.name: p for p in table.profiles(names, drop_nulls=drop)}
+        if options.population is not None:  # a public table: its domain tells nothing
+            public = as_table(options.population)
+            public.check_columns(list(options.qi))
+            profiles |= {p.name: p for p in public.profiles(list(options.qi), drop_nulls=drop)}
+        schema = Schema(tuple(attribute_for(profiles[n], options, null=null) for n in names))
+        notes = dropped_times(table, names)
+        if not any(profiles[name].nulls for name in names):
+            check_sizes(schema, options)
+            return schema, notes
+    check_nulls(table, schema, options.nulls)
+    check_sizes(schema, options)
+    return schema, notes
+
+
+def attribute_for(profile: ColumnProfile, options: ClassOptions, *, null: bool) -> Attribute:
+    name = profile.name
+    if name in options.qi and profile.kind == "categorical" and profile.looks_like_identifier:
+        raise TableError(
+            f"quasi-identifier {name!r} looks like an identifier ({profile.distinct:,} different "
+            f"values in {profile.rows:,} rows): the release would list them all",
+            hint=f"{spelled('identifiers', [name])} leaves it out; or declare its domain "
+            f"with {spelled('schema')}",
+        )
+    try:
+        found = infer_attribute(profile, null=null)
+    except TableError as error:
+        raise TableError(
+            error.message, hint=f"{spelled('identifiers', [name])} leaves it out"
+        ) from None
+    if name in (options.hierarchies or {}) and profile.values is not None:
+        return replace(found, domain=Values(profile.values))  # the hierarchy says what lies between
+    if name in options.qi:
+        return cuttable(found, profile)
+    many = not isinstance(found.domain, Values)
+    if name in options.insensitive and found.kind == "numeric" and many:
+        if profile.values is None:
+            raise TableError(
+                f"column {profile.name!r} has too many different numbers to be shown as they are",
+                hint=f"round them, or declare bins or an interval for it with {spelled('schema')}",
+            )
+        return replace(found, domain=Values(profile.values))
+    return found
+
+
+def cuttable(attribute: Attribute, profile: ColumnProfile) -> Attribute:
+    """An ordered column with every number between its ends, so that ranges mean what they say."""
+    low, high = profile.low, profile.high
+    if low is None or high is None or profile.kind not in ("integer", "date", "numeric"):
+        return attribute
+    if profile.kind == "numeric":
+        if isinstance(attribute.domain, Values):
+            return attribute
+        assert isinstance(low, float) and isinstance(high, float)  # noqa: S101
+        step = Decimal(10) ** (math.ceil(math.log10(high - low)) - FINE)
+        first = float(Decimal(repr(low)) // step * step - (step if low < 0 else 0))
+        last = float(-(-Decimal(repr(high)) // step) * step + (step if high > 0 else 0))
+        return replace(attribute, domain=interval(attribute.name, first, last, float(step)))
+    assert not isinstance(low, str | float) and not isinstance(high, str | float)  # noqa: S101
+    if ordinal(high) - ordinal(low) >= LARGEST_QI:
+        return attribute
+    return replace(attribute, domain=Range(low, high))
+
+
+def as_table(given: Any) -> Table:
+    return connect(given)
+
+
+def check_sizes(schema: Schema, options: ClassOptions) -> None:
+    for name in options.qi:
+        if schema[name].size > LARGEST_QI:
+            raise TableError(
+                f"column {name!r} has {schema[name].size:,} possible values, too many to be cut",
+                hint=f"declare bins or a smaller range for it with {spelled('schema')}",
+            )
+    for name in options.sensitive:
+        if schema[name].size > MOST_SENSITIVE:
+            raise TableError(
+                f"sensitive column {name!r} has {schema[name].size:,} possible values: each would "
+                "be rare in every class",
+                hint=f"group its values, or declare bins for it with {spelled('schema')}",
+            )
+
+
+# ----------------------------------------------------------------------
+# reading a table that is to be grouped: columns as codes, and what classes must have
+
 
 Codes = npt.NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Prepared:
+class ClassInput:
     """A table that has been read: its columns as codes, and what its classes must have."""
 
     name: str
@@ -44,7 +166,7 @@ class Prepared:
         return len(next(iter(self.codes.values())))
 
 
-def prepare(table: Table, options: ClassOptions, progress: Progress) -> Prepared:
+def prepare(table: Table, options: ClassOptions, progress: Progress) -> ClassInput:
     """Read and check the table."""
     rows = len(table)
     if not rows:
@@ -67,7 +189,7 @@ def prepare(table: Table, options: ClassOptions, progress: Progress) -> Prepared
     progress.start("reading", rows)
     coded, _ = table.columns_of_codes(schema, drop_nulls=options.nulls == "drop", progress=progress)
     codes = dict(zip(schema.names, coded, strict=True))
-    return Prepared(
+    return ClassInput(
         name, rows, schema, codes, levels, orders_for(schema, levels, options, codes),
         requirements,
         (*notes, *derived(levels)),
@@ -102,7 +224,7 @@ def check_ordered(schema: Schema, options: ClassOptions) -> None:
 
 def prepared_with(
     table: Table, schema: Schema, requirements: list[Requirement], options: ClassOptions
-) -> Prepared:
+) -> ClassInput:
     """A table read by a domain that is known, for requirements that are."""
     if not len(table):
         raise TableError("the table has no rows", hint="see `voile inspect TABLE`")
@@ -110,7 +232,7 @@ def prepared_with(
     check_nulls(table, schema, options.nulls)
     coded, _ = table.columns_of_codes(schema, drop_nulls=options.nulls == "drop")
     codes = dict(zip(schema.names, coded, strict=True))
-    return Prepared(table.name, len(table), schema, codes, {}, {}, requirements, ())
+    return ClassInput(table.name, len(table), schema, codes, {}, {}, requirements, ())
 
 
 def levels_for(table: Table, schema: Schema, options: ClassOptions) -> dict[str, Levels]:
@@ -156,3 +278,52 @@ def orders_for(
 def by_frequency(schema: Schema, levels: Mapping[str, Levels], options: ClassOptions) -> list[str]:
     """The quasi-identifiers whose values have no order of their own."""
     return [name for name in options.qi if name not in levels and not schema[name].ordered]
+
+
+# ----------------------------------------------------------------------
+# classes in the domain of the rows that are shown
+
+
+def without_removed(
+    prepared: ClassInput, shown: npt.NDArray[np.bool_]
+) -> tuple[ClassInput, dict[str, Narrowed]]:
+    """The table of the shown rows alone, in the domain that they have."""
+    codes = {name: code[shown] for name, code in prepared.codes.items()}
+    found = {a.name: narrowed(a, codes[a.name]) for a in prepared.schema}
+    moved = {
+        name: code if found[name].kept.all() else found[name].places[code]
+        for name, code in codes.items()
+    }
+    orders = {}
+    for name, order in prepared.orders.items():
+        of = found[name]
+        left = order[of.kept[order]] if len(of.kept) > 1 else order
+        orders[name] = of.places[left].astype(np.int32) if not of.kept.all() else left
+    schema = Schema(tuple(of.attribute for of in found.values()))
+    kept = {name: order for name, order in orders.items() if (np.diff(order) != 1).any()}
+    levels = {name: cut_levels(of, found[name]) for name, of in prepared.levels.items()}
+    less = replace(prepared, schema=schema, codes=moved, orders=kept, levels=levels)
+    return less, found
+
+
+def cut_levels(levels: Levels, of: Narrowed) -> Levels:
+    """A hierarchy of the codes that are left; its names stay."""
+    if of.kept.all():
+        return levels
+    codes = np.arange(of.attribute.size, dtype=np.int32)
+    leaves = levels.leaves[of.kept[levels.leaves]]
+    return replace(
+        levels,
+        nodes=(codes, *(nodes[of.kept] for nodes in levels.nodes[1:])),
+        labels=(value_words(of.attribute), *levels.labels[1:]),
+        leaves=of.places[leaves].astype(np.int32),
+    )
+
+
+def moved_box(of: Narrowed, order: Codes | None, low: Codes, high: Codes) -> tuple[Codes, Codes]:
+    """Ranges of places in the old domain's order as ranges in the new one's."""
+    if of.kept.all():
+        return low, high
+    kept = of.kept if order is None else of.kept[order]
+    before = np.concatenate([[0], np.cumsum(kept)])
+    return before[low].astype(np.int32), (before[high + 1] - 1).astype(np.int32)

@@ -14,9 +14,9 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from voile import __version__
 from voile.errors import UsageError, spelled
-from voile.kinds.classes.finding import Found, places
+from voile.kinds.classes.finding import FoundGrouping, places
 from voile.kinds.classes.options import ClassOptions
-from voile.kinds.classes.reading import Prepared
+from voile.kinds.classes.reading import ClassInput
 from voile.privacy.requirements import Requirement, requirement_from_dict
 from voile.recoding.growing import CutTree
 from voile.recoding.labels import labels
@@ -138,7 +138,7 @@ def read_recoding(path: str | Path) -> Recoding:
     return found
 
 
-def recoding_of(prepared: Prepared, found: Found, options: ClassOptions) -> Recoding:
+def recoding_of(prepared: ClassInput, found: FoundGrouping, options: ClassOptions) -> Recoding:
     """What was found, in a form that new rows can be given to."""
     if options.relaxed or (found.partition is None and found.chosen is None):
         how = "relaxed cuts" if options.relaxed else f"{spelled('method', options.method)}"
@@ -175,7 +175,7 @@ def cuts_of(tree: CutTree) -> Cuts:
     return Cuts(**{name: getattr(tree, name).tolist() for name in CutTree._fields})
 
 
-def cells_of(prepared: Prepared, found: Found, options: ClassOptions) -> dict[str, Cell]:
+def cells_of(prepared: ClassInput, found: FoundGrouping, options: ClassOptions) -> dict[str, Cell]:
     """By the regions between cuts, which every row of the domain lies in; or by hierarchy."""
     if found.partition is None:
         assert found.chosen is not None  # noqa: S101
@@ -194,6 +194,6 @@ def cells_of(prepared: Prepared, found: Found, options: ClassOptions) -> dict[st
     return cells
 
 
-def level_cell(prepared: Prepared, name: str, level: int) -> Cell:
+def level_cell(prepared: ClassInput, name: str, level: int) -> Cell:
     levels = prepared.levels[name]
     return Cell(texts=list(levels.labels[level]), shows=levels.nodes[level].tolist())

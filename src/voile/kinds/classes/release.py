@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, get_args
@@ -11,7 +13,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from voile.answering.classes.source import ClassBox, ClassSource, Hidden, Method
 from voile.answering.explanation import Explanation
 from voile.engines import open_rows
 from voile.engines.encode import codes as codes_of
@@ -19,26 +20,69 @@ from voile.engines.rows import ReleaseRows
 from voile.engines.table import Table
 from voile.errors import ReleaseError, UsageError, spelled
 from voile.estimate import Answer
-from voile.kinds.asked import QueryOptions
-from voile.kinds.classes.files import Ranges, class_columns, shown_schema
+from voile.kinds.classes.cells import ClassBox, ClassSource, Hidden, Method
 from voile.kinds.classes.manifest import (
     CLASS_FILES,
     SENSITIVE_FILES,
     ClassManifest,
+    grouped_disclosed,
 )
 from voile.kinds.evaluation import LossEvidence, Truth
 from voile.kinds.parquet import arrow_schema
-from voile.kinds.release import Release
-from voile.kinds.roles import Roles
+from voile.kinds.release import QueryOptions, Release, Roles
 from voile.privacy.guarantees.statements import Statement
 from voile.privacy.requirements import Histograms, Requirement
 from voile.privacy.requirements.requirement import class_statements, classes_not_promised
 from voile.query.query import Query
 from voile.recoding import Shown
 from voile.recoding.grouping import cells_by_class
-from voile.schema import Schema
+from voile.recoding.labels import agrees
+from voile.schema import Attribute, Schema, Values
+
+# ----------------------------------------------------------------------
+# the files of a release of classes: which columns each has
+
 
 Codes = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Ranges:
+    """What one generalized column shows of each class."""
+
+    texts: tuple[str, ...]
+    text: Codes
+    """(classes,): the number of the class's text."""
+    low: Codes
+    high: Codes
+
+
+def class_columns(manifest: ClassManifest) -> Any:
+    """The columns of classes/."""
+    fields = [pa.field(manifest.rows_column, pa.int64(), nullable=False)]
+    if manifest.parameters.population:
+        fields.append(pa.field(manifest.population_column, pa.int64(), nullable=False))
+    for name in manifest.generalized:
+        fields.append(pa.field(name, pa.string(), nullable=False))
+        fields += [pa.field(end, pa.int32(), nullable=False) for end in manifest.end_columns(name)]
+    return pa.schema([*arrow_schema(Schema((manifest.class_attribute,))), *fields])
+
+
+def shown_schema(manifest: ClassManifest, texts: Mapping[str, tuple[str, ...]]) -> Schema:
+    """The columns that data/ has: ranges are texts."""
+    schema, p = manifest.schema_, manifest.parameters
+    names = [*p.qi, *p.insensitive, *(p.sensitive if p.recode == "generalize" else ())]
+    shown = [
+        Attribute(name, "categorical", Values(texts[name])) if name in texts else schema[name]
+        for name in names
+    ]
+    return Schema((manifest.class_attribute, *shown))
+
+
+# ----------------------------------------------------------------------
+# rows that were grouped into classes, and what can be counted from them
+
+
 METHODS: tuple[str, ...] = get_args(Method)
 
 
@@ -94,7 +138,7 @@ class ClassRelease(Release):
 
     def domain_behind(self, table: Table) -> Schema:
         from voile.kinds.classes.options import ClassOptions  # noqa: PLC0415
-        from voile.kinds.classes.schema import grouping_schema  # noqa: PLC0415  (for measuring)
+        from voile.kinds.classes.reading import grouping_schema  # noqa: PLC0415  (for measuring)
 
         p = self.manifest.parameters
         if not p.removed:
@@ -276,7 +320,6 @@ class ClassRelease(Release):
         return open_rows(self._parts, self.shown_schema).outside()
 
     def check_terms(self) -> None:
-        from voile.kinds.classes.checks import check_grouped  # noqa: PLC0415  (of this class)
 
         check_grouped(self)
 
@@ -291,14 +334,14 @@ class ClassRelease(Release):
         checked_method(asked.method)
 
     def _answer(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Answer:
-        from voile.answering.classes.evidence import answer_classes  # noqa: PLC0415
+        from voile.kinds.classes.answering import answer_classes  # noqa: PLC0415
 
         return answer_classes(
             query, self._source(view, asked), asked.confidence, simultaneous=asked.simultaneous
         )
 
     def _explain(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Explanation:
-        from voile.answering.classes.explain import explain_classes  # noqa: PLC0415
+        from voile.kinds.classes.explanation import explain_classes  # noqa: PLC0415
 
         return explain_classes(query, self._source(view, asked))
 
@@ -357,3 +400,81 @@ def checked_method(method: str | None) -> Method:
     if method is None:
         return "uniform"
     raise UsageError(f"method {method!r} is not known", hint=f"use {' or '.join(METHODS)}")
+
+
+# ----------------------------------------------------------------------
+# checking classes of rows: on what is shown, as whoever opens the files sees it
+
+
+TOLERANCE = 1e-9
+"""By which what is measured again may differ: sums of floats in another order."""
+
+
+def check_grouped(release: ClassRelease) -> None:
+    """Everything that is promised, measured again."""
+    manifest = release.manifest
+    check_order(release)
+    for name, ranges in release.ranges.items():
+        check_ranges(release, name, ranges)
+    check_rows(release)
+    check_requirements(release)
+    if manifest.disclosed != grouped_disclosed(release.schema, manifest.parameters, manifest.nulls):
+        raise ReleaseError("manifest.json does not say all that the release discloses")
+    if manifest.public_rows != manifest.rows:
+        raise ReleaseError("manifest.json: every row that is shown is one of the table's")
+
+
+def check_requirements(release: ClassRelease) -> None:
+    """Every class meets every requirement, and the worst has what is stated."""
+    found = release.histograms
+    entries = release.manifest.guarantee.requirements
+    for entry, requirement in zip(entries, release.requirements, strict=True):
+        if not requirement.met(found).all():
+            worst = int(np.flatnonzero(~requirement.met(found))[0])
+            raise ReleaseError(f"class {worst} does not meet {requirement.spelling}")
+        measured = requirement.worst(requirement.measured(found))
+        if abs(measured - entry.measured) > TOLERANCE:
+            raise ReleaseError(
+                f"manifest.json: {requirement.spelling}: the classes have {measured:.6g}, not "
+                f"{entry.measured:.6g}"
+            )
+
+
+def check_order(release: ClassRelease) -> None:
+    """Classes are in order, all there, and look different."""
+    if (np.diff(release.of_row) < 0).any() or not release.histograms.rows.all():
+        raise ReleaseError("data/ is not in the order of the classes, or leaves one out")
+    p = release.manifest.parameters
+    if p.recode == "generalize":
+        boxes = np.unique(np.hstack(release.boxes()), axis=0)
+        if len(boxes) < p.classes:
+            raise ReleaseError("two classes show the same ranges, and so are one")
+
+
+def check_ranges(release: ClassRelease, name: str, ranges: Ranges) -> None:
+    """A class shows one range of the column, and every text says which one that is."""
+    if not np.array_equal(ranges.text[release.of_row], release.shown_codes[name]):
+        raise ReleaseError(f"data/: {name!r} does not show what classes/ says")
+    attribute, p = release.schema[name], release.manifest.parameters
+    inside = (ranges.low >= 0) & (ranges.low <= ranges.high) & (ranges.high < attribute.size)
+    if not inside.all():
+        raise ReleaseError(f"classes/: a range of {name!r} is not one of its domain")
+    pairs = np.unique(np.stack([ranges.text, ranges.low, ranges.high]), axis=1)
+    if pairs.shape[1] != len(ranges.texts):
+        raise ReleaseError(f"classes/: a text of {name!r} stands for several ranges")
+    order = release.order(name) if name in p.orders else None
+    for number, low, high in pairs.T.tolist():
+        text = ranges.texts[number]
+        if not agrees(text, (low, high), attribute, order, p.groups.get(name, {})):
+            raise ReleaseError(f"classes/: {text!r} of {name!r} is not the range {low} … {high}")
+
+
+def check_rows(release: ClassRelease) -> None:
+    """What stands beside the rows counts as many of them."""
+    p, rows, hidden = release.manifest.parameters, release.histograms.rows, release.hidden
+    if p.recode == "generalize" and not np.array_equal(release.stated_rows, rows):
+        raise ReleaseError("classes/ does not agree with the rows in data/")
+    if hidden is not None:
+        told = np.bincount(hidden.of_class, hidden.rows, p.classes)
+        if len(told) != p.classes or not np.array_equal(told, rows):
+            raise ReleaseError("sensitive/ does not agree with the rows in data/")

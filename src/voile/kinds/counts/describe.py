@@ -6,8 +6,7 @@ import math
 from typing import Any
 
 from voile.kinds.counts.manifest import ConjunctManifest
-from voile.kinds.data_package import package, resource, slug_of
-from voile.kinds.describe import page
+from voile.kinds.describe import package, page, resource, slug_of
 from voile.schema.schema import large
 
 NOT_PROMISED = """\

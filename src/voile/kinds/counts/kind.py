@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from voile.progress import Progress
 
 
-class Counts(Kind["ConjunctManifest"]):
+class CountTables(Kind["ConjunctManifest"]):
     """Noisy tables of counts."""
 
     name = "counts"
@@ -51,7 +51,7 @@ class Counts(Kind["ConjunctManifest"]):
         target: Path,  # noqa: ARG002
         progress: Progress,
     ) -> AbstractContextManager[Draft]:
-        from voile.kinds.counts.steps import CountDraft, prepare
+        from voile.kinds.counts.publishing import CountDraft, prepare
 
         return CountDraft(prepare(table, options, progress), options)
 

@@ -3,21 +3,125 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
 from itertools import combinations
 from typing import Literal
 
 from pydantic import Field
 
-from voile.answering.conjuncts.expected import Published, TableComparison, compared
-from voile.kinds.counts.terms import CHANGE
-from voile.kinds.manifest import Disclosed, Finite, Manifest, Part, free_name, read_off_disclosed
-from voile.privacy.interactive.laws import NoiseLaw, noise_law
+from voile.errors import PromiseError, spelled
+from voile.kinds.counts.expected import Published, TableComparison, compared
+from voile.kinds.manifest import (
+    Disclosed,
+    Finite,
+    Manifest,
+    ManifestPart,
+    free_name,
+    read_off_disclosed,
+)
+from voile.privacy.guarantees.statements import Statement, not_kept, void
+from voile.privacy.interactive.laws import Change, NoiseLaw, noise_law
+from voile.privacy.interactive.promise import account, breaches, needed
 from voile.schema import Schema
+
+# ----------------------------------------------------------------------
+# what tables of counts promise: (δ,T)-privacy, and the same in other words
+
+
+CHANGE = Change(l1=2, l2_squared=2)
+"""A row that is replaced leaves one cell of a table and enters another, on the same side of a
+half, whatever side that is: the tables of both sides are one histogram."""
+AT = 1e-6
+"""δ of the (ε, δ) that is told."""
+UNIT = "one row, replaced by any other; a person with c rows has c² times the ρ"
+CLOSE, MOST = 5e-4, 8.0
+"""Of the factor by which exact laws need more than the normal one, or keep a larger δ."""
+
+
+@dataclass(frozen=True)
+class CountPromise:
+    """The noise, and all that is said of it."""
+
+    unit_variance: float
+    delta: float
+    eta: float
+    breach: float
+    rho: float
+    rho_holds: bool
+    epsilon: float | None
+    epsilon_delta: float
+    unit: str = UNIT
+
+
+def promise_for_delta(kind: str, delta: float, eta: float, tables: int) -> CountPromise:
+    """The least noise that keeps (δ,T)-privacy over all tables."""
+    least = needed(kind, delta, eta, tables).variance
+
+    def kept(more: float) -> bool:
+        return breaches(kind, least * more, tables, delta, CHANGE).end <= eta
+
+    return promised(kind, least * raised(kept), delta, eta, tables)
+
+
+def promise_for_rho(kind: str, rho: float, eta: float, tables: int) -> CountPromise:
+    """Noise that amounts to ρ over all tables, and the δ that it keeps."""
+    from scipy.special import ndtri  # noqa: PLC0415  (slow to import)
+
+    variance = tables / (2 * rho)
+    least = rho - float(ndtri(eta)) * math.sqrt(2 * rho)
+
+    def kept(more: float) -> bool:
+        return breaches(kind, variance, tables, least * more, CHANGE).end <= eta
+
+    if not kept(MOST):
+        raise PromiseError(
+            f"{kind} noise of ρ = {rho:g} over {tables:,} tables is so little that it excludes "
+            f"what is not true with a chance above η = {eta:g}",
+            hint=f"ask for a smaller {spelled('rho')}, a larger {spelled('eta')}, or "
+            f"{spelled('noise', 'gaussian')}",
+        )
+    return promised(kind, variance, least * raised(kept), eta, tables)
+
+
+def raised(kept: Callable[[float], bool]) -> float:
+    """The least factor, 1 or a little more, with which a promise is kept."""
+    if kept(1.0):
+        return 1.0
+    low, high = 1.0, 1.0 + CLOSE
+    while not kept(high) and high < MOST:
+        low, high = high, 1.0 + 2 * (high - 1.0)
+    while high - low > CLOSE:
+        middle = (low + high) / 2
+        low, high = (low, middle) if kept(middle) else (middle, high)
+    return high
+
+
+@lru_cache(maxsize=64)
+def promised(kind: str, variance: float, delta: float, eta: float, tables: int) -> CountPromise:
+    """All that is said of noise of that variance."""
+    spent = account(kind, variance, tables, at=AT, change=CHANGE)
+    return CountPromise(
+        unit_variance=variance,
+        delta=delta,
+        eta=eta,
+        breach=breaches(kind, variance, tables, delta, CHANGE).end,
+        rho=spent.rho,
+        rho_holds=spent.rho_holds,
+        epsilon=spent.epsilon if math.isfinite(spent.epsilon) else None,
+        epsilon_delta=AT,
+    )
+
+
+# ----------------------------------------------------------------------
+# what a release of tables of counts says about itself
+
 
 HALF, SIDE, COUNT = "half", "side", "count"
 
 
-class ConjunctParameters(Part):
+class ConjunctParameters(ManifestPart):
     """Which tables there are, and their noise."""
 
     arity: int = Field(ge=1, description="d: there is a table for every set of so many columns")
@@ -41,7 +145,7 @@ class ConjunctParameters(Part):
     )
 
 
-class ConjunctGuarantee(Part):
+class ConjunctGuarantee(ManifestPart):
     """(δ,T)-privacy, and what it amounts to in other words."""
 
     kind: Literal["delta-T"] = "delta-T"
@@ -110,3 +214,51 @@ def conjunct_disclosed(schema: Schema, nulls: str) -> list[Disclosed]:
     what = "the number of rows" + (" in which nothing is missing" if nulls == "drop" else "")
     found = [Disclosed(what=what, why="what is promised is about which rows, not about how many")]
     return found + read_off_disclosed(schema)
+
+
+# ----------------------------------------------------------------------
+# what tables of counts promise, as statements that any release can be asked for
+
+
+ANYONE = "anyone, even who knows every other row"
+DEFINED = "(δ,T)-privacy: the law of the sum of all losses"
+
+
+def conjunct_statements(manifest: ConjunctManifest) -> list[Statement]:
+    """(δ,T)-privacy, ρ-zCDP where it holds, and (ε, δ)."""
+    g, tables = manifest.guarantee, manifest.parameters.tables
+    found = [
+        Statement(
+            {"kind": "delta-T", "delta": g.delta, "T": tables, "eta": g.eta},
+            "exclusive", ANYONE, DEFINED,
+            f"Over all {tables:,} tables the log-odds of the truth about a row rise by more than "
+            f"{g.delta:.4g} with a chance of at most {g.eta:g}.",
+        ),
+    ]  # fmt: skip
+    if g.rho_holds:
+        found.append(Statement(
+            {"kind": "zcdp", "rho": g.rho}, "exclusive", ANYONE,
+            "ρ of each table adds up",
+            f"Zero-concentrated differential privacy with ρ = {g.rho:.4g}, for replacing a row.",
+        ))  # fmt: skip
+    if g.epsilon is not None:
+        found.append(Statement(
+            {"kind": "approximate-dp", "epsilon": g.epsilon, "delta": g.epsilon_delta},
+            "exclusive", ANYONE, DEFINED,
+            f"(ε, δ)-differential privacy with ε = {g.epsilon:.4g} and δ = {g.epsilon_delta:g}, "
+            "for replacing a row.",
+        ))  # fmt: skip
+    return [void(one) for one in found] if manifest.simulated else found
+
+
+def conjuncts_not_promised() -> list[Statement]:
+    """What tables of counts must not be taken to promise."""
+    return [
+        not_kept(
+            {"kind": "dp", "unit": unit}, "exclusive", "anyone", "does not follow",
+            "With a small chance noise is so far out that it excludes a possibility, or nearly: "
+            "no ε holds with δ = 0." if unit == "swap" else
+            "The number of rows is told: tables with a row more or less can be told apart.",
+        )
+        for unit in ("swap", "add-remove")
+    ]  # fmt: skip

@@ -18,10 +18,10 @@ import pyarrow.parquet as pq
 from voile.engines.table import Nulls
 from voile.errors import ReleaseError, UsageError, spelled
 from voile.kinds.domain import check_name
-from voile.kinds.perturbed.perturbing import Codes, write
+from voile.kinds.perturbed.publishing import Codes, write
 from voile.kinds.perturbed.release import LocalRelease
+from voile.kinds.perturbed.retention import Local, Retention, WholeRows
 from voile.kinds.staging import check_target
-from voile.mechanisms.retention import Local, Retention, WholeRows
 from voile.schema import Schema
 
 FEWEST = 2

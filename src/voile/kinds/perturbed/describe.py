@@ -6,7 +6,7 @@ import math
 
 from voile.kinds.describe import page
 from voile.kinds.perturbed.manifest import LocalManifest
-from voile.mechanisms.retention import OWN_VALUES, Local, WholeRows
+from voile.kinds.perturbed.retention import OWN_VALUES, Local, WholeRows
 from voile.privacy.guarantee import NEARLY_SURE, after, chance
 from voile.schema import Interval
 

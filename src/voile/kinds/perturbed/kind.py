@@ -53,7 +53,7 @@ class PerturbedRows(Kind["LocalManifest"]):
         target: Path,  # noqa: ARG002
         progress: Progress,
     ) -> AbstractContextManager[Draft]:
-        from voile.kinds.perturbed.perturbing import perturbed
+        from voile.kinds.perturbed.publishing import perturbed
 
         return perturbed(table, options, progress)
 

@@ -9,10 +9,9 @@ import numpy.typing as npt
 
 from voile.arrays import Floats
 from voile.kinds.blocks import Points, Told, Undone, columns_of, evenly, points
-from voile.kinds.evaluation import LossEvidence, Truth
+from voile.kinds.evaluation import LossEvidence, Posterior, Truth
 from voile.kinds.perturbed.release import LocalRelease
-from voile.kinds.posteriors import Posterior
-from voile.mechanisms.retention import ColumnNoise, WholeRows
+from voile.kinds.perturbed.retention import ColumnNoise, WholeRows
 from voile.privacy.divergence import jensen_shannon
 from voile.recoding.units import Codes
 

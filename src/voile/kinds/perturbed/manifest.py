@@ -7,12 +7,12 @@ from typing import Literal
 
 from pydantic import Field
 
-from voile.kinds.manifest import Disclosed, Manifest, Part, read_off_disclosed
-from voile.mechanisms.retention import ColumnNoise, Local, Replace, Retention, WholeRows
+from voile.kinds.manifest import Disclosed, Manifest, ManifestPart, read_off_disclosed
+from voile.kinds.perturbed.retention import ColumnNoise, Local, Replace, Retention, WholeRows
 from voile.schema import Schema
 
 
-class ColumnPart(Part):
+class ColumnPart(ManifestPart):
     """How one column was perturbed."""
 
     retention: float = Field(gt=0, le=1, description="Chance that a value is kept")
@@ -27,7 +27,7 @@ class ColumnPart(Part):
     )
 
 
-class LocalParameters(Part):
+class LocalParameters(ManifestPart):
     """How rows were perturbed."""
 
     columns: dict[str, ColumnPart] = Field(description="Of every column; none with `joint`")
@@ -51,7 +51,7 @@ class LocalParameters(Part):
     )
 
 
-class LocalGuarantee(Part):
+class LocalGuarantee(ManifestPart):
     """What is promised about one row."""
 
     kind: Literal["local"] = "local"

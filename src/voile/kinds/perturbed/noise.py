@@ -8,7 +8,7 @@ from typing import get_args
 from voile.errors import PromiseError, UsageError, did_you_mean, spelled
 from voile.kinds.chances import from_mapping, read_mapping
 from voile.kinds.perturbed.options import WORDS, PerturbOptions
-from voile.mechanisms.retention import ColumnNoise, Local, Replace, Retention, WholeRows
+from voile.kinds.perturbed.retention import ColumnNoise, Local, Replace, Retention, WholeRows
 from voile.schema import Attribute, Schema
 from voile.schema.index import Product
 

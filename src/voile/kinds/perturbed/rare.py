@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from voile.engines.encode import values_at
 from voile.errors import TableError, UsageError, spelled
-from voile.mechanisms.retention import ColumnNoise, Local, Retention, WholeRows
+from voile.kinds.perturbed.retention import ColumnNoise, Local, Retention, WholeRows
 from voile.privacy.local import rare_values
 from voile.schema import Attribute, Range, Schema, Values
 

@@ -13,24 +13,22 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from voile.answering.explanation import Explanation
-from voile.answering.local.axes import AxisNoise
-from voile.answering.local.evidence import answer_local
-from voile.answering.local.joint import JointCounts, joint_counts
-from voile.answering.local.source import LocalSource, Method
 from voile.arrays import Floats
 from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError, spelled
 from voile.estimate import Answer
-from voile.kinds.asked import QueryOptions
 from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
+from voile.kinds.perturbed.answering import answer_local
+from voile.kinds.perturbed.axes import AxisNoise, LocalSource, Method
+from voile.kinds.perturbed.joint import JointCounts, joint_counts
 from voile.kinds.perturbed.manifest import (
     LocalManifest,
     columns_of,
     local_guarantee,
     locally_disclosed,
 )
-from voile.kinds.release import Release
-from voile.mechanisms.retention import OWN_VALUES, ColumnNoise, Local, WholeRows
+from voile.kinds.perturbed.retention import OWN_VALUES, ColumnNoise, Local, WholeRows
+from voile.kinds.release import QueryOptions, Release
 from voile.privacy.guarantees.statements import Statement
 from voile.privacy.local import local_statements, locally_not_promised
 from voile.query.query import Query
@@ -143,7 +141,7 @@ class LocalRelease(Release):
         )
 
     def _explain(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Explanation:
-        from voile.answering.local.explain import explain_local  # noqa: PLC0415
+        from voile.kinds.perturbed.explanation import explain_local  # noqa: PLC0415
 
         return explain_local(query, self._source(view, asked))
 

@@ -13,7 +13,7 @@ from voile.errors import UsageError, spelled
 from voile.kinds.domain import read_schema
 from voile.kinds.perturbed.noise import check_epsilon, noise_for
 from voile.kinds.perturbed.options import PerturbOptions
-from voile.mechanisms.retention import ColumnNoise, Local, Retention, WholeRows
+from voile.kinds.perturbed.retention import ColumnNoise, Local, Retention, WholeRows
 from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
 from voile.schema.attribute import plain
 

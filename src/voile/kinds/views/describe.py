@@ -5,12 +5,12 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any
 
-from voile.kinds.data_package import fields, package, resource, slug_of
-from voile.kinds.describe import page
-from voile.kinds.views.manifest import HISTORY_FILES, ViewManifest
-from voile.kinds.views.terms import reached
-from voile.mechanisms import AlphaBeta, Series, Shaped
-from voile.mechanisms.series_scores import single
+from voile.kinds.describe import fields, package, page, resource, slug_of
+from voile.kinds.views.alphabeta import AlphaBeta
+from voile.kinds.views.manifest import HISTORY_FILES, ViewManifest, reached
+from voile.kinds.views.series import Series
+from voile.kinds.views.series_scores import single
+from voile.kinds.views.shaped import Shaped
 from voile.query.rows import HISTORY
 from voile.units import counted
 

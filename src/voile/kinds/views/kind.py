@@ -13,8 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from voile.engines.table import Table
-    from voile.kinds.done import Done
-    from voile.kinds.publishing import Draft
+    from voile.kinds.publishing import Done, Draft
     from voile.kinds.views.manifest import ViewManifest
     from voile.kinds.views.options import ViewOptions
     from voile.kinds.views.release import ViewRelease
@@ -67,8 +66,8 @@ class Views(Kind["ViewManifest"]):
     def draft(
         self, table: Table, options: Any, target: Path, progress: Progress
     ) -> AbstractContextManager[Draft]:
-        from voile.kinds.views.series import series_draft
-        from voile.kinds.views.steps import view_draft
+        from voile.kinds.views.publishing import view_draft
+        from voile.kinds.views.series_publishing import series_draft
 
         if options.series is not None:
             return series_draft(table, options, target, progress)

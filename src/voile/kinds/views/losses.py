@@ -8,10 +8,10 @@ import numpy as np
 
 from voile.arrays import Floats
 from voile.kinds.blocks import Products, Told, columns_of, evenly, points
-from voile.kinds.evaluation import LossEvidence, Truth
-from voile.kinds.posteriors import Posterior, worst_divergence
+from voile.kinds.evaluation import LossEvidence, Posterior, Truth, worst_divergence
+from voile.kinds.views.alphabeta import AlphaBeta
 from voile.kinds.views.release import ViewRelease
-from voile.mechanisms import AlphaBeta, Shaped
+from voile.kinds.views.shaped import Shaped
 from voile.privacy.divergence import jensen_shannon, shares
 from voile.recoding.units import Codes
 from voile.schema import Schema, TupleIndex

@@ -5,8 +5,9 @@ from __future__ import annotations
 from fractions import Fraction
 
 from voile.errors import PromiseError, spelled
+from voile.kinds.views.alphabeta import Publishing
 from voile.kinds.views.options import ViewOptions
-from voile.mechanisms import Publishing, Shaped
+from voile.kinds.views.shaped import Shaped
 from voile.privacy import DGamma, LikelihoodRatio
 
 PRIOR_FACTOR = 10.0

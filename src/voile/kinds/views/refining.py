@@ -6,13 +6,15 @@ import math
 from collections.abc import Callable
 from pathlib import Path
 
-from voile.answering.views.source import ViewModel
 from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError, spelled
-from voile.mechanisms import AlphaBeta, Series, Shaped
+from voile.kinds.views.alphabeta import AlphaBeta
+from voile.kinds.views.estimator import ViewModel
+from voile.kinds.views.refinement import storage as refinement_file
+from voile.kinds.views.refinement.fit import Refinement, refine
+from voile.kinds.views.series import Series
+from voile.kinds.views.shaped import Shaped
 from voile.query.domain import Weights
-from voile.refine import Refinement, refine
-from voile.refine import storage as refinement_file
 from voile.schema import Schema
 
 Progress = Callable[[str, float], None]

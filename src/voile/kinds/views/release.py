@@ -17,34 +17,36 @@ import pyarrow as pa
 
 from voile.answering.explanation import Explanation
 from voile.answering.totals import NoiseShape
-from voile.answering.views.evidence import answer
-from voile.answering.views.explain import explain
-from voile.answering.views.source import ViewModel, ViewSource
 from voile.arrays import Floats
 from voile.engines import open_rows
 from voile.engines.encode import codes as codes_of
 from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError
 from voile.estimate import Answer, Bound
-from voile.kinds.asked import QueryOptions
 from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
 from voile.kinds.manifest import MANIFEST, Manifest
 from voile.kinds.parquet import tuples
-from voile.kinds.release import Release
+from voile.kinds.release import QueryOptions, Release
 from voile.kinds.views import refining
-from voile.kinds.views.histories import Histories, Name
-from voile.kinds.views.history_files import history_schema
-from voile.kinds.views.manifest import HISTORY_FILES, ViewManifest
-from voile.kinds.views.terms import (
+from voile.kinds.views.alphabeta import AlphaBeta, distinct
+from voile.kinds.views.answering import answer
+from voile.kinds.views.estimator import ViewModel, ViewSource
+from voile.kinds.views.explanation import explain
+from voile.kinds.views.histories import Histories, Name, history_schema
+from voile.kinds.views.manifest import (
+    HISTORY_FILES,
     MARGINALS,
     ROWS,
+    ViewManifest,
     disclosed,
     guarantee,
     parameters_of,
     series_part,
 )
-from voile.mechanisms import AlphaBeta, Series, Shaped
-from voile.mechanisms.series import SeriesEstimator
+from voile.kinds.views.refinement import storage as refinement_file
+from voile.kinds.views.refinement.fit import Refinement
+from voile.kinds.views.series import Series, SeriesEstimator
+from voile.kinds.views.shaped import Shaped
 from voile.privacy import DGamma, Disclosures, not_promised, statements
 from voile.privacy.adversary import Evidence
 from voile.privacy.guarantees.statements import Statement
@@ -54,8 +56,6 @@ from voile.query.bind import Tables
 from voile.query.predicate import Term
 from voile.query.query import Query
 from voile.query.rows import SCORE, SPREAD
-from voile.refine import Refinement
-from voile.refine import storage as refinement_file
 
 
 class ViewRelease(Release):
@@ -363,7 +363,6 @@ class ViewRelease(Release):
         return not path.startswith(HISTORY_FILES)
 
     def check_contents(self) -> None:
-        from voile.kinds.views.checks import check_histories  # noqa: PLC0415  (of this class)
 
         if self.histories is not None:
             check_histories(self, self.histories)
@@ -381,3 +380,24 @@ def told_exactly(manifest: ViewManifest) -> Disclosures:
         edits=manifest.parameters.series is not None,
         kept=tuple(d.what for d in manifest.disclosed if not d.what.startswith((ROWS, MARGINALS))),
     )
+
+
+# ----------------------------------------------------------------------
+# checking the histories of a series
+
+
+def check_histories(release: ViewRelease, histories: Histories) -> None:
+    """Each tuple stands there once, in the order of D, and the last counts are this view's."""
+    history = histories.history
+    if not np.array_equal(distinct(np.sort(history.keys)), history.keys):
+        raise ReleaseError("history/ is not in the order of the domain, or has a tuple twice")
+    seen = int(history.counts[:, :-1].any(axis=1).sum())
+    series = release.manifest.parameters.series
+    if series is None or seen != series.seen_tuples:
+        raise ReleaseError(f"history/ has {seen:,} tuples that were seen before this view")
+    shown = history.keys[history.counts[:, -1] > 0]
+    if int(history.counts[:, -1].sum(dtype=np.int64)) != release.manifest.rows:
+        raise ReleaseError("history/ does not agree with the rows in data/")
+    rows = np.repeat(shown, history.counts[history.counts[:, -1] > 0, -1])
+    if not np.array_equal(rows, release.keys()):
+        raise ReleaseError("history/ does not agree with the rows in data/")

@@ -1,315 +1,318 @@
-"""One more view of a series: what its ledger allows, drawn after what its views have shown."""
+"""One view of a series: keep records by chance, with more noise where a tuple was shown before.
+
+At view i every record is kept with chance a, by fresh coins. A tuple of D gets noise: geometric
+copies (multiset), or an insertion by chance where it is not in the table (set); with `unseen[i]`
+if no view before showed it, with `seen` otherwise. What was shown is public, and so is all that
+the law of the next view depends on besides the table. Proofs: docs/mathematics, section 19.
+"""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+import math
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+import numpy.typing as npt
 
-from voile.engines import open_rows
-from voile.engines.table import Table
-from voile.errors import PromiseError, UsageError, VoileError, spelled
-from voile.kinds.manifest import MANIFEST, PARTIAL, File, file_entry
-from voile.kinds.publishing import Draft, WrittenDraft
-from voile.kinds.release import Release
-from voile.kinds.staging import Staging, enclosing_release
-from voile.kinds.views.history_files import write_history
-from voile.kinds.views.ledger import Entry, Ledger, Terms, opened
-from voile.kinds.views.manifest import HISTORY_FILES, SeriesPart, ViewManifest
-from voile.kinds.views.options import ViewOptions
-from voile.kinds.views.promise import check_size
-from voile.kinds.views.release import ViewRelease
-from voile.kinds.views.series_terms import begin, resume
-from voile.kinds.views.steps import Prepared, Publication, key_of, manifest_of, told
-from voile.kinds.views.terms import parameters_of, series_part
-from voile.kinds.views.view import ViewWriter
-from voile.mechanisms import Series
-from voile.mechanisms.alphabeta import distinct, merged
-from voile.mechanisms.series import SeriesHistory
-from voile.progress import Progress
-from voile.schema import Keys, Schema, TupleIndex
-from voile.units import counted
+from voile.arrays import Floats
+from voile.estimate import Bound
+from voile.kinds.views.alphabeta import AlphaBeta, contains, deviation_bound, distinct, merged
+from voile.kinds.views.deviation import (
+    SPENT_ON_VARIANCE,
+    CoinMoments,
+    bernstein_bound,
+    normal_bound,
+)
+from voile.noise import Gaps, Key
+from voile.privacy import Form, LikelihoodRatio
+from voile.privacy.series import SeriesNoise, noise_variance
+from voile.schema import Keys, TupleIndex
+from voile.schema.index import Codes
+
+Counts = npt.NDArray[np.uint32]
+COUNTS = "(0|[1-9][0-9]{0,9})(,(0|[1-9][0-9]{0,9}))*"
+MOST_COPIES = 2**32 - 1
+"""Of a tuple in a view, as they are kept."""
 
 
-@contextmanager
-def series_draft(
-    table: Table, options: ViewOptions, target: Path, progress: Progress
-) -> Iterator[Draft]:
-    """The next view of a series, or the last one again if the table has not changed.
+@dataclass(frozen=True)
+class SeriesHistory:
+    """Every tuple that a series has shown, in the order of D, and how often in each view."""
 
-    The ledger is held until the view is in its place.
+    keys: Keys
+    counts: Counts
+    """A row for each tuple, a column for each view."""
+
+    @classmethod
+    def empty(cls, index: TupleIndex) -> SeriesHistory:
+        return cls(np.empty(0, index.key_type), np.empty((0, 0), np.uint32))
+
+    @property
+    def views(self) -> int:
+        return int(self.counts.shape[1])
+
+    def with_view(self, rows: Keys) -> SeriesHistory:
+        """The history after one more view, given by the sorted keys of its rows."""
+        shown = distinct(rows)
+        keys = distinct(merged(self.keys, shown))
+        counts = np.zeros((len(keys), self.views + 1), np.uint32)
+        counts[np.searchsorted(keys, self.keys), :-1] = self.counts
+        starts = np.searchsorted(rows, shown)
+        counts[np.searchsorted(keys, shown), -1] = np.diff(np.append(starts, len(rows)))
+        return SeriesHistory(keys, counts)
+
+    def texts(self) -> tuple[list[str], npt.NDArray[np.int64]]:
+        """The different histories, as '0,2,1', and which of them each tuple has."""
+        code = np.zeros(len(self.keys), np.int64)
+        for column in self.counts.T:
+            wide = code * (int(column.max(initial=0)) + 1) + column
+            code = np.unique(wide, return_inverse=True)[1].astype(np.int64)
+        _, first = np.unique(code, return_index=True)
+        return [",".join(map(str, row)) for row in self.counts[first].tolist()], code
+
+
+def read_texts(texts: list[str], views: int) -> Counts:
+    """The counts behind histories as texts; ValueError where one is none."""
+    for text in texts:
+        if len(text) > 11 * views or not re.fullmatch(COUNTS, text):
+            raise ValueError(f"{text[:40]!r} is not a history, such as 0,2,1")
+    split = [text.split(",") for text in texts]
+    if any(len(counts) != views for counts in split):
+        raise ValueError(f"a history has {views} counts, not all 0")
+    found = np.array(split, np.int64).reshape(-1, views)
+    if not found.any(axis=1).all() or found.max(initial=0) > MOST_COPIES:
+        raise ValueError(f"a history has {views} counts, not all 0, of at most {MOST_COPIES:,}")
+    return found.astype(np.uint32)
+
+
+@dataclass(frozen=True)
+class Series:
+    """View number `view` of a series, drawn after `seen_count` tuples had been shown.
+
+    `seen` are their keys; they are not there in a release that was opened, which draws nothing.
     """
-    path = ledger_path(options, target)
-    # All that can be refused is refused before there is a ledger.
-    begun = None if path.exists() else begin_unless_lost(table, options, target, path, progress)
-    with opened(path) as ledger:
-        settle(ledger)
-        known = ledger.terms
-        if known is None:
-            prepared, terms = begun or begin_unless_lost(table, options, target, path, progress)
-        else:
-            prepared, terms = resume(table, options, known, progress), known
-        last = ledger.last
-        changes = None if last is None else since(ledger, last, prepared)
-        if last is not None and changes == 0 and not options.always_fresh:
-            yield SameView(prepared, terms, last)
-            return
-        number = 1 if last is None else last.number + 1
-        check_allowed(terms, number, changes)
-        if number == 1:
-            prepared = replace(prepared, notes=(*prepared.notes, *of_no_use(terms), begun_at(path)))
-        yield NextView(prepared, options, target, ledger, terms, number)
 
+    noise: SeriesNoise
+    view_number: int
+    seen_count: int
+    seen: Keys | None = None
 
-def of_no_use(terms: Terms) -> list[str]:
-    """A declaration that estimates of multisets cannot use."""
-    if not terms.changes_at_most or terms.noise.form == "set":
-        return []
-    return [
-        f"{spelled('changes_at_most', terms.changes_at_most)} makes no answer better here: views "
-        "of a table "
-        f"that changes are combined only with {spelled('rows', 'set')}"
-    ]
+    def __post_init__(self) -> None:
+        if not 1 <= self.view_number <= self.noise.views:
+            raise ValueError(f"view {self.view_number} of a series of {self.noise.views}")
+        if self.seen_count < 0 or (self.view_number == 1 and self.seen_count):
+            raise ValueError(f"{self.seen_count} tuples seen before view {self.view_number}")
 
+    @property
+    def form(self) -> Form:
+        return self.noise.form
 
-def begun_at(path: Path) -> str:
-    return (
-        f"a series was begun, with its ledger in {str(path)!r}: keep that secret; later views "
-        f"find it beside the release, or by {spelled('ledger')}"
-    )
+    @property
+    def retention(self) -> float:
+        return self.noise.retention
 
+    @cached_property
+    def on_unseen(self) -> AlphaBeta:
+        """What happens to a tuple that was not shown before; keeping is the same for all."""
+        return AlphaBeta(self.retention, self.noise.unseen[self.view_number - 1], self.form)
 
-def account(terms: Terms, number: int, *, identical: bool) -> dict[str, Any]:
-    return {
-        "name": terms.name,
-        "view": number,
-        "views": terms.noise.views,
-        "spent": number,
-        "identical": identical,
-    }
+    @cached_property
+    def on_seen(self) -> AlphaBeta:
+        return AlphaBeta(self.retention, self.noise.seen, self.form)
 
+    def likelihood_ratio(self) -> LikelihoodRatio:
+        """Of all views that the series may have: what is promised holds to its end."""
+        return self.noise.likelihood_ratio()
 
-def ledger_path(options: ViewOptions, target: Path) -> Path:
-    """Where the ledger is: never in a release, which is passed on as it stands."""
-    if options.ledger is None:
-        return target.absolute().parent / f"{options.series}.series"
-    path = Path(options.ledger)
-    outer = enclosing_release(path)
-    if outer is not None or target.resolve() in path.resolve().parents:
-        raise UsageError(
-            f"the ledger {str(path)!r} would be inside the release {str(outer or target)!r}: it "
-            "is secret, and whoever is given the release would be given the table",
-            hint=f"name a place with {spelled('ledger')} that nobody else can read",
-        )
-    return path
+    def log_likelihood(
+        self, counts: Codes, records: int, codes: Sequence[Codes], *, since: int = 1
+    ) -> Floats:
+        """ln P(the histories `counts`, a row for each tuple | so many records from a view on).
 
-
-# ---------------------------------------------------------------------- what is allowed
-
-
-def begin_unless_lost(
-    table: Table, options: ViewOptions, target: Path, ledger: Path, progress: Progress
-) -> tuple[Prepared, Terms]:
-    """Begin a series, unless it has begun and its ledger is lost."""
-    left = None if options.simulate_seed is not None else left_view(options, target, ledger)
-    if left is not None:
-        raise PromiseError(
-            f"{str(left)!r} is a view of the series {options.series!r}, and {str(ledger)!r} knows "
-            "nothing of it: begun anew, the series would tell more than it "
-            "promises",
-            hint=f"name the ledger of the series with {spelled('ledger')}, or restore it; if it "
-            "is lost, the "
-            "series is over: begin another one under another name, which promises separately",
-        )
-    return begin(table, options, progress)
-
-
-def left_view(options: ViewOptions, target: Path, ledger: Path) -> Path | None:
-    """A release beside the ledger, or beside the target or in its place, that is of this series."""
-    homes = dict.fromkeys((ledger.absolute().parent, target.absolute().parent))
-    for manifest in (found for home in homes for found in sorted(home.glob(f"*/{MANIFEST}"))):
-        try:
-            written = json.loads(manifest.read_bytes())
-            name = written["parameters"]["series"]["name"]
-        except (OSError, ValueError, KeyError, TypeError):
-            continue  # not a release, or not one of a series
-        unfinished = PARTIAL in manifest.parent.name  # nobody has seen it
-        if name == options.series and not written.get("simulated") and not unfinished:
-            return manifest.parent
-    return None
-
-
-def settle(ledger: Ledger) -> None:
-    """A planned view whose release is in its place has been released; any other stays spent."""
-    last = ledger.last
-    if last is not None and last.state == "planned" and in_place(last) is not None:
-        ledger.released(last.number)
-
-
-def in_place(entry: Entry) -> ViewRelease | None:
-    """The release of a view, if it is where the ledger says and is the one."""
-    try:
-        release = ViewRelease.open(entry.path)
-    except VoileError:
-        return None
-    return release if release.manifest.digest == entry.digest else None
-
-
-def since(ledger: Ledger, last: Entry, prepared: Prepared) -> int:
-    """How many rows came or went since the last view."""
-    before = ledger.table(last.number, TupleIndex(prepared.schema.sizes))
-    return differences(before, prepared.members)
-
-
-def differences(before: Keys, now: Keys) -> int:
-    """Rows to add and to remove to get from one table to the other; both sorted."""
-    tuples = distinct(merged(before, now))
-    old, new = (
-        np.searchsorted(keys, tuples, "right") - np.searchsorted(keys, tuples)
-        for keys in (before, now)
-    )
-    return int(np.abs(old - new).sum())
-
-
-def check_allowed(terms: Terms, number: int, changes: int | None) -> None:
-    """Nothing may be published beyond what the promise covers."""
-    views, most = terms.noise.views, terms.changes_at_most
-    if number > views:
-        raise PromiseError(
-            f"all {views} views of the series {terms.name!r} are spent: one more would break what "
-            "was promised for them together",
-            hint="begin another series under another name; the two promise separately, and "
-            "someone who has both may learn more than each promises",
-        )
-    if most is not None and changes is not None and changes > most:
-        declared = f"at most {most:,} between two views" if most else "never"
-        raise PromiseError(
-            f"{counted(changes, 'row')} came or went since view {number - 1}, and the table of the "
-            f"series {terms.name!r} was declared to change {declared}",
-            hint="publish a table that changed less, or begin another series; a row that was "
-            "edited counts twice",
-        )
-    if not terms.promise.kept_by(terms.noise.likelihood_ratio(number)):
-        raise PromiseError(
-            f"view {number} of the series {terms.name!r} would break its promise: the ledger's "
-            "parameters do not keep it",
-            hint="restore the ledger as it was written; nothing was released",
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class SameView(Draft):
-    """The last view again, byte for byte, of a table that has not changed."""
-
-    prepared: Prepared
-    terms: Terms
-    last: Entry
-
-    def put(self, target: Path, *, overwrite: bool) -> ViewRelease:
-        release = in_place(self.last)
-        if release is None:
-            raise UsageError(
-                f"the table has not changed since view {self.last.number}, whose release "
-                f"{str(self.last.path)!r} is not there, or is not the one that was written",
-                hint=f"put it back; or pass {spelled('always_fresh', True)}, which spends a view",
+        The records are there at view `since` and all that follow, and at none before.
+        """
+        total = np.zeros(len(counts))
+        seen = np.zeros(len(counts), dtype=np.bool_)
+        for view, (noise, shown) in enumerate(zip(self.noise.unseen, counts.T, strict=False), 1):
+            there = records if view >= since else 0
+            first, again = (
+                AlphaBeta(self.retention, q, self.form).log_likelihood(shown, there, codes)
+                for q in (noise, self.noise.seen)
             )
-        return release.save(target, overwrite=overwrite)
+            total += np.where(seen, again, first)
+            seen |= shown > 0
+        return total
 
-    def done(self, release: ViewRelease) -> Publication:
-        series = account(self.terms, self.last.number, identical=True)
-        return told(self.prepared, release, series)
+    def expected_noise(self, size: int) -> float:
+        fresh, again = self.on_unseen.noise_mean, self.on_seen.noise_mean
+        return fresh * float(size - self.seen_count) + again * self.seen_count
 
+    def noise_deviation(self, size: int) -> float:
+        fresh, again = self.on_unseen.noise_variance, self.on_seen.noise_variance
+        return math.sqrt(fresh * float(size - self.seen_count) + again * self.seen_count)
 
-# ---------------------------------------------------------------------- writing
+    def cuts(self, index: TupleIndex, rows: int) -> list[int]:
+        """Equal ranges of the first word of D, each with about so many rows of noise."""
+        size = index.limbs[0].size
+        expected = self.expected_noise(math.prod(index.sizes))
+        count = min(size, max(1, math.ceil(expected / rows)))
+        return [size * i // count for i in range(count + 1)]
 
+    def noise_rows(self, index: TupleIndex, key: Key, number: int, first: int, last: int) -> Keys:
+        """The noise of one range of D, [first, last) of its first words, in the order of D."""
+        assert self.seen is not None  # noqa: S101
+        fresh = self.on_unseen.noise_rows(index, key, number, first, last)
+        ends = np.concatenate([index.first_key(first), index.first_key(last)])
+        start, stop = np.searchsorted(self.seen, ends)
+        seen = self.seen[start:stop]
+        again = Gaps(self.noise.seen, self.form, [])
+        stream = key.stream("noise on seen tuples", number)
+        places = [words[0] for words in again.walk(stream, 0, len(seen))]
+        drawn = seen[np.concatenate([np.empty(0, np.uint64), *places])]
+        return merged(fresh[~contains(seen, fresh)], drawn)
 
-class NextView(WrittenDraft):
-    """One more view: drawn, verified, entered into the ledger, and only then put in place."""
+    def view(self, members: Keys, noise: Keys, key: Key, number: int) -> Iterator[Keys]:
+        """The published rows of one range, in the order of D, a batch at a time."""
+        return self.on_unseen.view(members, noise, key, number)
 
-    def __init__(
-        self,
-        prepared: Prepared,
-        options: ViewOptions,
-        target: Path,
-        ledger: Ledger,
-        terms: Terms,
-        number: int,
-    ) -> None:
-        self.prepared, self.options, self.target = prepared, options, target
-        self.ledger, self.terms, self.number = ledger, terms, number
-        index = TupleIndex(prepared.schema.sizes)
-        self.history = (
-            SeriesHistory.empty(index) if number == 1 else ledger.history(number - 1, index)
+    # ------------------------------------------------------------------ this view alone
+
+    def utility(self, rows: float, domain_size: int, epsilon: float) -> Bound:
+        """As Theorem 4.4 for every counting query, from this view alone."""
+        a = self.retention
+        fresh, again = (
+            noise_variance(self.form, a, c.noise) for c in (self.on_unseen, self.on_seen)
         )
-        self.mechanism = Series(terms.noise, number, len(self.history.keys), self.history.keys)
-        check_size(self.mechanism, len(prepared.members), prepared.schema.size)
-
-    def write(self, folder: Path) -> ViewManifest:
-        schema, key = self.prepared.schema, key_of(self.options, self.number)
-        writer = ViewWriter(folder, self.mechanism, schema, key, self.prepared.progress)
-        parts = writer.write(self.prepared.members)
-        shown = open_rows([folder / part.path for part in parts], schema).keys()
-        self.history = self.history.with_view(shown)
-        parts.append(written_history(folder, schema, self.history))
-        return described(self.prepared, self.options, self.terms, self.mechanism, parts)
-
-    def commit(self, staging: Staging) -> None:
-        planned = False
-
-        def plan(written: Release) -> None:
-            nonlocal planned
-            digest, members = written.manifest.digest, self.prepared.members
-            self.ledger.plan(self.terms, self.number, self.target, digest, members, self.history)
-            planned = True
-
-        try:
-            staging.commit(plan)
-        except BaseException:
-            if planned and staging.unseen:  # nobody has seen it, and nobody will
-                self.ledger.withdraw(self.number)
-            raise
-        self.ledger.released(self.number)
-
-    def done(self, release: ViewRelease) -> Publication:
-        series = account(self.terms, self.number, identical=False)
-        return told(self.prepared, release, series)
+        spread = fresh * float(domain_size - self.seen_count) + again * self.seen_count
+        lift = min(self.on_unseen.excess, self.on_seen.excess)
+        return deviation_bound(spread, max(1.0, a * (1 - a) / lift**2), rows, epsilon)
 
 
-def written_history(folder: Path, schema: Schema, history: SeriesHistory) -> File:
-    path = folder / HISTORY_FILES / "part-00000.parquet"
-    path.parent.mkdir()
-    rows = write_history(path, schema, history.keys, *history.texts())
-    return file_entry(folder, path, rows)
+# ---------------------------------------------------------------------- scores
+# What an estimator from the histories of a series is made of.
 
 
-def described(
-    prepared: Prepared, options: ViewOptions, terms: Terms, mechanism: Series, parts: list[File]
-) -> ViewManifest:
-    """The manifest of a view. The rows of later tables are not told by the prior."""
-    first = mechanism.view_number == 1
-    part = SeriesPart(
-        name=terms.name,
-        view=mechanism.view_number,
-        views=terms.noise.views,
-        unseen=list(terms.noise.unseen),
-        seen=terms.noise.seen,
-        seen_tuples=mechanism.seen_count,
-        changes_at_most=terms.changes_at_most,
-        always_fresh=options.always_fresh,
-        rows_told=terms.rows_told,
-        posterior=0.0,
-    )
-    parameters = parameters_of(
-        mechanism,
-        prepared.schema,
-        distinct=options.distinct,
-        learnt=False,
-        series=series_part(part, mechanism, terms.promise),
-    )
-    public = terms.rows_told and (first or terms.changes_at_most == 0)
-    return manifest_of(prepared, options, mechanism, parameters, parts, rows_are_public=public)
+Scoring = Callable[[Counts], tuple[Floats, Floats]]
+"""Histories to g, and to by how much the variance of a tuple with this history is above that of
+an unseen one, in units of the latter."""
+
+
+@dataclass(frozen=True)
+class Scores:
+    """An estimator, and what bounds its error: all for one tuple, in units of records."""
+
+    name: str
+    of: Scoring
+    empty: float
+    """g of a tuple that was never shown."""
+    noise_variance: float
+    kept_variance: float
+    """The most by which a record raises the variance, and the least."""
+    least_kept_variance: float
+    scale: float
+    noise_third: float
+    kept_third: float
+    drift: float = 0.0
+    """The most that the coming or going of a record biases the estimate by."""
+    changed_variance: float = 0.0
+    """The most that it raises the variance by, beyond what the record counts for now."""
+
+
+# ---------------------------------------------------------------------- estimates
+# Estimates from the histories of a series, as answering asks for them.
+
+
+@dataclass(frozen=True)
+class SeriesCoins(CoinMoments):
+    """Coins of which some fell for records that were there once and are not now, or the reverse."""
+
+    least_kept_variance: float = 0.0
+    drift: float = 0.0
+    """The most that the estimate of Σ w is off on average, for |w| ≤ 1."""
+    changed: float = 0.0
+    """Records that came or went, at most."""
+    changed_variance: float = 0.0
+
+    def deviation(
+        self, view: Floats, domain: Floats, spread: Floats, largest: Floats, miss: float
+    ) -> Floats:
+        """|estimate − Σ_I w| is more than this with probability at most `miss`."""
+        spent = SPENT_ON_VARIANCE * miss
+        least, most = self._members(view, domain, spread, largest, math.log(2 / spent))
+        square = largest**2
+        least = np.maximum(least - self.drift * square, 0.0)
+        most = most + self.drift * square
+        noise, changed = self.noise_variance * spread, self.changed * square
+        up, down = self.kept_variance, self.least_kept_variance
+        high = noise + up * (most if up > 0 else least) + changed * self.changed_variance
+        low = noise - changed * self.noise_variance + down * (least if down > 0 else most)
+        third = largest * (self.kept_third * (most + changed) + self.noise_third * spread)
+        left = miss - spent
+        found = np.minimum(
+            bernstein_bound(np.maximum(high, 0.0), self.scale * largest, math.log(2 / left)),
+            normal_bound(np.maximum(low, 0.0), np.maximum(high, 0.0), third, left),
+        )
+        return np.where(spread <= 0, 0.0, found + self.drift * largest)
+
+
+@dataclass(frozen=True)
+class SeriesEstimator:
+    """An estimator of a series, where at most `changes` records came or went since its start."""
+
+    scores: Scores
+    retention: float
+    changes: int = 0
+
+    @property
+    def name(self) -> str:
+        return self.scores.name
+
+    @property
+    def drift(self) -> float:
+        """The most that a count is off on average, because of what changed between views."""
+        return self.scores.drift * self.changes
+
+    @cached_property
+    def coins(self) -> SeriesCoins:
+        s = self.scores
+        return SeriesCoins(
+            excess=1.0,
+            noise_mean=-s.empty,
+            kept_variance=s.kept_variance,
+            noise_variance=s.noise_variance,
+            scale=s.scale,
+            kept_third=s.kept_third,
+            noise_third=s.noise_third,
+            least_kept_variance=s.least_kept_variance,
+            drift=self.drift,
+            changed=self.changes,
+            changed_variance=s.changed_variance,
+        )
+
+    def total(self, view: Floats, domain: Floats) -> Floats:
+        """Σ w over the table, from Σ score·w over shown tuples and Σ w over the domain."""
+        return view + self.scores.empty * domain
+
+    def variance(self, members: Floats | float, spread: Floats | float) -> Floats:
+        return self.coins.variance(members, spread)
+
+    def deviation(
+        self, view: Floats, domain: Floats, spread: Floats, largest: Floats, miss: float
+    ) -> Floats:
+        return self.coins.deviation(view, domain, spread, largest, miss)
+
+    def domain_share(self, error: Floats) -> Floats:
+        return abs(self.scores.empty) * error
+
+    def facts(self) -> dict[str, float]:
+        return {"retention": self.retention, "noise_mean": -self.scores.empty, "excess": 1.0}
+
+    def arithmetic(self, view: float, domain: float, *, whole: bool) -> str:
+        d = f"{domain:,.0f}" if whole else f"{domain:,.6g}"
+        return (
+            f"(sum of scores of the histories) - noise_mean * n_domain = {view:,.6g} - "
+            f"{-self.scores.empty:.6g} * {d} = {view + self.scores.empty * domain:,.2f}"
+        )

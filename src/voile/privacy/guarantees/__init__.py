@@ -310,7 +310,7 @@ class ApproximateDp(Guarantee):
 # implies anything about beliefs (docs/mathematics, section 16).
 
 
-class ClassGuarantee(Guarantee):
+class RequirementGuarantee(Guarantee):
     """A requirement that speaks of classes of records and names no adversary."""
 
     @property
@@ -319,7 +319,7 @@ class ClassGuarantee(Guarantee):
 
 
 @dataclass(frozen=True)
-class Anonymity(ClassGuarantee):
+class Anonymity(RequirementGuarantee):
     """k-anonymity: every class has at least k records."""
 
     kind = "k"
@@ -337,7 +337,7 @@ class Anonymity(ClassGuarantee):
 
 
 @dataclass(frozen=True)
-class Diversity(ClassGuarantee):
+class Diversity(RequirementGuarantee):
     """ℓ-diversity, by frequency (at most 1/ℓ), number of distinct values, or entropy (≥ ln ℓ)."""
 
     kind = "l"
@@ -360,7 +360,7 @@ class Diversity(ClassGuarantee):
 
 
 @dataclass(frozen=True)
-class Closeness(ClassGuarantee):
+class Closeness(RequirementGuarantee):
     """t-closeness: every class's sensitive values are distributed as the table's, up to t.
 
     'variational' is half the sum of differences; 'emd' the earth mover's distance, whose ground
@@ -384,7 +384,7 @@ class Closeness(ClassGuarantee):
 
 
 @dataclass(frozen=True)
-class SemanticPrivacy(ClassGuarantee):
+class SemanticPrivacy(RequirementGuarantee):
     """δ-semantic privacy: |ln(share in the class / share in the table)| ≤ δ for every value.
 
     A value that is absent from a class has ln 0. 'forbidden' is the literal reading, in which

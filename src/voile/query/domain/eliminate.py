@@ -20,10 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from voile.arrays import Bools, Floats, Ints
-from voile.query.domain.compare import OPPOSITE, Linear
-from voile.query.domain.inputs import added
-from voile.query.domain.problem import Axis, Factor, Problem
-from voile.query.domain.tensors import linear_sum
+from voile.query.domain.compare import OPPOSITE, Linear, added
+from voile.query.domain.network import linear_sum
+from voile.query.domain.problem import Factor, Problem, ProblemAxis
 from voile.query.predicate import Atom, atoms
 
 CONVOLVED = 4 * 10**9
@@ -79,7 +78,7 @@ def span(numbers: Ints) -> int:
     return int(numbers[-1]) - int(numbers[0]) + 1
 
 
-def distribution(axis: Axis, values: Ints, valid: Bools, *, by_class: bool) -> Distribution:
+def distribution(axis: ProblemAxis, values: Ints, valid: Bools, *, by_class: bool) -> Distribution:
     """How an attribute's weight lies on the values of its term."""
     label, classes = (axis.label, axis.classes) if by_class else (np.zeros_like(axis.label), 1)
     kept = np.flatnonzero(valid)
@@ -260,5 +259,5 @@ def remove(problem: Problem, step: Step) -> None:
         axis = problem.axes[step.classed]
         every = np.arange(axis.classes)
         ones = np.ones((problem.batch, axis.classes))
-        coarse = Axis(axis.name, axis.codes[axis.first], ones, every, every)
+        coarse = ProblemAxis(axis.name, axis.codes[axis.first], ones, every, every)
         problem.reshape(coarse, axis.first)

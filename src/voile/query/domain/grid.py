@@ -11,12 +11,9 @@ from itertools import product
 import numpy as np
 
 from voile.arrays import Floats
-from voile.query.domain.inputs import Array
-from voile.query.domain.network import Network, reduced
-from voile.query.domain.plan import Part
-from voile.query.domain.problem import Axis, Problem
-from voile.query.domain.split import texts
-from voile.query.domain.tensors import atom_truth, value_tensor
+from voile.query.domain.compare import Array
+from voile.query.domain.network import Network, PlanPart, atom_truth, reduced, value_tensor
+from voile.query.domain.problem import Problem, ProblemAxis, texts
 from voile.query.predicate import And, Atom, folded
 
 Window = dict[str, slice]
@@ -70,7 +67,7 @@ def windows(problem: Problem, cells: int) -> Iterator[Window]:
 def windowed(problem: Problem, window: Window) -> Problem:
     """The problem with the axes cut down to a window, for its weights."""
 
-    def part(axis: Axis) -> Axis:
+    def part(axis: ProblemAxis) -> ProblemAxis:
         cut = window[axis.name]
         return replace(
             axis, codes=axis.codes[cut], weight=axis.weight[:, cut], label=axis.label[cut]
@@ -137,9 +134,9 @@ def weight_of(problem: Problem) -> Floats:
     return weight
 
 
-def grid_part(problem: Problem) -> Part:
+def grid_part(problem: Problem) -> PlanPart:
     kept = sum(math.prod(problem.axes[n].size for n in join) for join in problem.joins())
-    return Part(
+    return PlanPart(
         attributes=problem.component.attributes,
         atoms=texts(problem.component),
         method="product" if len(problem.axes) <= 1 else "grid",

@@ -13,19 +13,172 @@ numbers that are not negative, so nothing cancels, and what is below 2⁵³ is e
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
+from typing import Any, Literal
 
 import numpy as np
 import opt_einsum
+import pyarrow as pa
 
-from voile.arrays import Floats
-from voile.query.domain.plan import Part
-from voile.query.domain.problem import Axis, Problem
-from voile.query.domain.split import texts
-from voile.query.domain.tensors import atom_truth, value_tensor
-from voile.query.predicate import And, Atom, Or, Predicate
+from voile.arrays import Bools, Floats, Ints
+from voile.query.domain.compare import Array, Linear, numbers, truths
+from voile.query.domain.problem import Problem, ProblemAxis, texts
+from voile.query.predicate import And, Atom, Expression, Or, Predicate
+
+# ----------------------------------------------------------------------
+# atoms and values on several attributes as arrays over positions
+
+
+CHUNK = 2**20
+"""Combinations of positions that are evaluated at a time."""
+COMPARE: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def atom_truth(problem: Problem, atom: Atom) -> Bools:
+    """Where an atom is true, one axis for each attribute that it reads."""
+    if atom in problem.truth:
+        return problem.truth[atom]
+    if atom not in problem.dense:
+        linear = problem.joint[atom]
+        problem.dense[atom] = (
+            linear_truth(problem, linear, atom.attributes)
+            if linear
+            else truths(on_positions(problem, atom)).reshape(shape(problem, atom.attributes))
+        )
+    result: Bools = problem.dense[atom]
+    return result
+
+
+def value_tensor(problem: Problem, value: Expression) -> Floats:
+    """A value on each combination of positions."""
+    if value not in problem.dense:
+        column = numbers(on_positions(problem, value))
+        problem.dense[value] = column.reshape(shape(problem, value.attributes))
+    result: Floats = problem.dense[value]
+    return result
+
+
+def shape(problem: Problem, names: tuple[str, ...]) -> tuple[int, ...]:
+    return tuple(problem.axes[name].size for name in names)
+
+
+def on_positions(problem: Problem, expression: Expression) -> Any:
+    """An expression on the product of the positions that are left, asking for no more."""
+    names = expression.attributes
+    sizes = shape(problem, names)
+    whole = tuple(problem.schema[name].size for name in names)
+    if sizes == whole:
+        return problem.engine.evaluate([expression])[0]
+    parts = []
+    for start in range(0, math.prod(sizes), CHUNK):
+        places = np.arange(start, min(start + CHUNK, math.prod(sizes)))
+        positions = np.unravel_index(places, sizes)
+        codes = [problem.axes[n].codes[p] for n, p in zip(names, positions, strict=True)]
+        parts += problem.engine.sample(names, [expression], codes)
+    # Where nothing could be computed, a part knows no type.
+    known = next((part.type for part in parts if not pa.types.is_null(part.type)), pa.null())
+    return pa.concat_arrays([part.cast(known) for part in parts])
+
+
+def spread(array: Array, place: int, count: int) -> Array:
+    """A vector as an array of `count` axes, of which it is one."""
+    return array.reshape(*(1,) * place, -1, *(1,) * (count - place - 1))
+
+
+def linear_truth(problem: Problem, linear: Linear, names: tuple[str, ...]) -> Bools:
+    """Σ values op 0 by broadcasting; the last attribute is compared with the sum of the others."""
+    total, valid = linear_sum(problem, linear, names[:-1])
+    last = names[-1]
+    codes = problem.axes[last].codes
+    compare = COMPARE[linear.operator]
+    truth = compare(total[..., None], -linear.values[last][codes])
+    for good in (valid[..., None], linear.valid[last][codes]):
+        if not good.all():
+            truth = truth & good
+    result: Bools = np.broadcast_to(truth, shape(problem, names))
+    return result
+
+
+def linear_sum(problem: Problem, linear: Linear, names: tuple[str, ...]) -> tuple[Ints, Bools]:
+    """Σ values over some of the attributes, and where all of them are valid."""
+    total, valid = np.zeros((1,) * len(names), np.int64), np.ones((1,) * len(names), np.bool_)
+    for place, name in enumerate(names):
+        codes = problem.axes[name].codes
+        total = total + spread(linear.values[name][codes], place, len(names))
+        valid = valid & spread(linear.valid[name][codes], place, len(names))
+    assert math.prod(total.shape) == math.prod(shape(problem, names))  # noqa: S101
+    return total, valid
+
+
+# ----------------------------------------------------------------------
+# how a sum was or would be computed, for people and for programs
+
+
+Method = Literal["product", "grid", "elimination", "contraction", "enumeration", "sampling"]
+
+
+@dataclass(frozen=True)
+class PlanPart:
+    """One component: conditions that share attributes among them and with no other component."""
+
+    attributes: tuple[str, ...]
+    atoms: tuple[str, ...]
+    method: Method
+    steps: tuple[str, ...] = ()
+    """What is summed out in which order, where that was a choice."""
+    width: int = 1
+    """Elements of the largest tensor."""
+    cost: float = 0.0
+    """Multiplications, additions, or tuples looked at."""
+    bytes: int = 0
+    """Memory planned before anything was allocated."""
+
+    def __str__(self) -> str:
+        names = ", ".join(self.attributes) or "no attribute"
+        head = f"{names}: {self.method}"
+        if self.width > 1:
+            head += f", {self.width:,} cells wide, about {self.cost:.2g} operations"
+        inside = [*(f"  where {atom}" for atom in self.atoms), *(f"  {s}" for s in self.steps)]
+        return "\n".join([head, *inside])
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The components, whose sums multiply, and the attributes that nothing reads."""
+
+    parts: tuple[PlanPart, ...]
+    free: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        free = [f"{', '.join(self.free)}: any value"] if self.free else []
+        return "\n".join([*map(str, self.parts), *free])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return asdict(self)
+
+
+# ----------------------------------------------------------------------
+# a sum as a network of small tensors, contracted along a good path
+#   * each atom is a 0/1 tensor over the attributes that *it* reads, and a bit where it is under OR;
+#   * And and Or are gates, tensors over bits, and the bit of each whole condition is pinned to 1;
+#   * weights are vectors, one for each attribute and each part k of the mixture;
+#   * the sum over all indices but those of the groups is what is asked for.
+#
+# Its cost is that of the widest intermediate tensor, whatever the number of clauses (the paper's
+# third idea, without its exponential inclusion and exclusion). Counts are sums of products of whole
+# numbers that are not negative, so nothing cancels, and what is below 2⁵³ is exact.
+
 
 Index = str | int | tuple[str, str]
 """An attribute, a bit, or the classes of an attribute."""
@@ -88,7 +241,7 @@ class Network:
         for factor in self.problem.factors:
             self.add(factor.axes, partial(getattr, factor, "array"), batched=True)
 
-    def plan(self, optimize: str = "auto") -> Part:
+    def plan(self, optimize: str = "auto") -> PlanPart:
         """Find a path from the shapes alone."""
         inputs = ",".join("".join(map(self._symbol, t.indices)) for t in self.tensors)
         self._equation = inputs + "->" + "".join(map(self._symbol, self.output))
@@ -101,7 +254,7 @@ class Network:
             math.prod(shape) * (self.problem.batch if tensor.batched else 1)
             for tensor, shape in zip(self.tensors, shapes, strict=True)
         )
-        return Part(
+        return PlanPart(
             attributes=self.problem.component.attributes,
             atoms=texts(self.problem.component),
             method="contraction",
@@ -206,7 +359,7 @@ def reduced(problem: Problem) -> frozenset[str]:
     return frozenset(axis.name for axis in few)
 
 
-def one_hot(axis: Axis) -> Floats:
+def one_hot(axis: ProblemAxis) -> Floats:
     """(K, positions, classes): the weights, each under its class."""
     table = np.zeros((len(axis.weight), axis.size, axis.classes))
     table[:, np.arange(axis.size), axis.label] = axis.weight

@@ -3,21 +3,106 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from voile.arrays import Bools, Floats, Ints
-from voile.query.domain.compare import Linear
-from voile.query.domain.inputs import DomainEngine, added
-from voile.query.domain.split import Component, reads
-from voile.query.predicate import Atom, Expression, Predicate, atoms
+from voile.query.domain.compare import DomainEngine, Linear, added
+from voile.query.predicate import And, Atom, Expression, Predicate, Term, atoms, attributes
 from voile.schema import Schema
+
+# ----------------------------------------------------------------------
+# conditions, values and groups to components that share no attribute
+# Components are independent, so their sums multiply (VLDB 2007, §4.1).
+
+
+Piece = Predicate | Expression
+
+
+@dataclass(frozen=True)
+class Component:
+    """What reads a set of attributes that nothing else reads."""
+
+    attributes: tuple[str, ...]
+    parts: tuple[Predicate, ...] = ()
+    """Conditions that must all be true."""
+    values: tuple[Expression, ...] = ()
+    groups: tuple[Expression, ...] = ()
+
+
+@dataclass(frozen=True)
+class Placed:
+    """A component, and which of the call's group expressions its groups are."""
+
+    component: Component
+    places: tuple[int, ...]
+
+
+def flat(predicate: Predicate | None) -> Iterator[Predicate]:
+    """The parts of nested ANDs."""
+    if isinstance(predicate, And):
+        for part in predicate.parts:
+            yield from flat(part)
+    elif predicate is not None:
+        yield predicate
+
+
+def reads(piece: Piece) -> set[str]:
+    return set(piece.attributes) if isinstance(piece, Expression) else attributes(piece)
+
+
+def split(term: Term, groups: Sequence[Expression], schema: Schema) -> list[Placed]:
+    """Components of a term, in the schema's order of their first attributes."""
+    parts = list(dict.fromkeys(flat(term.predicate)))
+    pieces: list[Piece] = [*parts, *term.values, *groups]
+    names = [reads(piece) for piece in pieces]
+    root = connected(names)
+    places = {name: i for i, name in enumerate(schema.names)}
+    found = []
+    for number in sorted(set(root), key=lambda r: min((places[n] for n in names[r]), default=-1)):
+        members = [i for i, r in enumerate(root) if r == number]
+        inside = set().union(*(names[i] for i in members))
+        first_group = len(parts) + len(term.values)
+        component = Component(
+            attributes=tuple(n for n in schema.names if n in inside),
+            parts=tuple(parts[i] for i in members if i < len(parts)),
+            values=tuple(
+                term.values[i - len(parts)] for i in members if len(parts) <= i < first_group
+            ),
+            groups=tuple(groups[i - first_group] for i in members if i >= first_group),
+        )
+        mine = tuple(i - first_group for i in members if i >= first_group)
+        found.append(Placed(component, mine))
+    return found
+
+
+def connected(names: Sequence[set[str]]) -> list[int]:
+    """For each set the number of the first one that it is connected to."""
+    root = list(range(len(names)))
+    owner: dict[str, int] = {}
+    for i, inside in enumerate(names):
+        for name in inside:
+            old, new = root[owner.setdefault(name, i)], root[i]
+            if old != new:
+                low, high = min(old, new), max(old, new)
+                root = [low if r == high else r for r in root]
+    return root
+
+
+def texts(component: Component) -> tuple[str, ...]:
+    """The atoms of a component as SQL, each once."""
+    return tuple(dict.fromkeys(a.canonical for part in component.parts for a in atoms(part)))
+
+
+# ----------------------------------------------------------------------
+# what is left to sum over: attributes as axes, and what reads several of them
 
 
 @dataclass(frozen=True, eq=False)
-class Axis:
+class ProblemAxis:
     """An attribute as the sum sees it: positions, each standing for one or more of its values."""
 
     name: str
@@ -38,22 +123,22 @@ class Axis:
     def classes(self) -> int:
         return len(self.first)
 
-    def coarse(self) -> Axis:
+    def coarse(self) -> ProblemAxis:
         """One position for each class."""
         weight = np.stack([added(self.label, w, self.classes) for w in self.weight])
         every = np.arange(self.classes)
-        return Axis(self.name, self.codes[self.first], weight, every, every)
+        return ProblemAxis(self.name, self.codes[self.first], weight, every, every)
 
-    def weighed(self, factor: Floats) -> Axis:
+    def weighed(self, factor: Floats) -> ProblemAxis:
         """Weights times a factor, without the positions where nothing is left."""
         weight = self.weight * factor
         kept = np.flatnonzero((weight != 0).any(axis=0))
         label, first = classed(self.label[kept])
-        return Axis(self.name, self.codes[kept], weight[:, kept], label, first)
+        return ProblemAxis(self.name, self.codes[kept], weight[:, kept], label, first)
 
 
 @dataclass(frozen=True, eq=False)
-class Group:
+class TermGroup:
     """A group expression: the code of its value on each tuple of the attributes that it reads."""
 
     attributes: tuple[str, ...]
@@ -78,8 +163,8 @@ class Problem:
     engine: DomainEngine
     component: Component
     batch: int
-    groups: list[Group]
-    axes: dict[str, Axis] = field(default_factory=dict)
+    groups: list[TermGroup]
+    axes: dict[str, ProblemAxis] = field(default_factory=dict)
     scale: Floats = field(default_factory=lambda: np.ones(1))
     formulas: list[Predicate] = field(default_factory=list)
     truth: dict[Atom, Bools] = field(default_factory=dict)
@@ -143,7 +228,7 @@ class Problem:
             elif name not in together:
                 self.reshape(axis.coarse(), axis.first)
 
-    def reshape(self, axis: Axis, kept: Ints) -> None:
+    def reshape(self, axis: ProblemAxis, kept: Ints) -> None:
         """Put in another axis for an attribute whose positions are some of the old ones."""
         for atom, truth in self.truth.items():
             if atom.attributes == (axis.name,):

@@ -20,14 +20,13 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.arrays import Floats, Ints, Words
-from voile.query.domain.inputs import added
-from voile.query.domain.problem import Axis, Problem
-from voile.query.domain.split import reads
+from voile.query.domain.compare import added
+from voile.query.domain.problem import Problem, ProblemAxis, reads
 from voile.query.predicate import And, Atom, Predicate, atoms
 
 
 @dataclass(frozen=True)
-class Node:
+class StateNode:
     """An And or an Or of the condition."""
 
     number: int
@@ -91,9 +90,9 @@ def walk(problem: Problem, memory: int) -> Walk | None:
     return Walk(by_position(problem, states), tuple(steps), widest, looked, row * widest)
 
 
-def numbered(root: And[Predicate]) -> tuple[list[Node], list[tuple[Atom, int]]]:
+def numbered(root: And[Predicate]) -> tuple[list[StateNode], list[tuple[Atom, int]]]:
     """Nodes with the one above before those below, and the atoms with the node above them."""
-    nodes: list[Node] = []
+    nodes: list[StateNode] = []
     atoms: list[tuple[Atom, int]] = []
 
     def visit(part: Predicate, above: int) -> list[int]:
@@ -101,17 +100,17 @@ def numbered(root: And[Predicate]) -> tuple[list[Node], list[tuple[Atom, int]]]:
             atoms.append((part, above))
             return []
         number = len(nodes)
-        place = Node(number, above, isinstance(part, And), frozenset(reads(part)), ())
+        place = StateNode(number, above, isinstance(part, And), frozenset(reads(part)), ())
         nodes.append(place)
         below = [n for inner in part.parts for n in visit(inner, number)]
-        nodes[number] = Node(number, above, place.is_and, place.reads, tuple(below))
+        nodes[number] = StateNode(number, above, place.is_and, place.reads, tuple(below))
         return [number, *below]
 
     visit(root, -1)
     return nodes, atoms
 
 
-def order(problem: Problem, nodes: list[Node]) -> list[str]:
+def order(problem: Problem, nodes: list[StateNode]) -> list[str]:
     """Attributes such that few nodes are begun and not finished at any time."""
     left = list(problem.axes)
     chosen: list[str] = []
@@ -144,7 +143,11 @@ def mask(numbers: tuple[int, ...], words: int) -> Words:
 
 
 def settled_by(
-    problem: Problem, axis: Axis, atoms: list[tuple[Atom, int]], nodes: list[Node], words: int
+    problem: Problem,
+    axis: ProblemAxis,
+    atoms: list[tuple[Atom, int]],
+    nodes: list[StateNode],
+    words: int,
 ) -> Words:
     """(positions, words): the nodes that each position of an attribute settles by itself."""
     bits = np.zeros((axis.size, words), np.uint64)
@@ -157,11 +160,11 @@ def settled_by(
 
 def step(
     states: States,
-    axis: Axis,
+    axis: ProblemAxis,
     stride: int,
     settles: Words,
-    finished: list[Node],
-    nodes: list[Node],
+    finished: list[StateNode],
+    nodes: list[StateNode],
 ) -> States:
     """Every state with every position of one more attribute; equal states become one."""
     words = settles.shape[-1]

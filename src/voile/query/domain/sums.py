@@ -13,12 +13,11 @@ import pyarrow.compute as pc
 
 from voile.arrays import Floats, Ints
 from voile.errors import QueryError
+from voile.query.domain.compare import Array, DomainEngine, Weights
 from voile.query.domain.component_sum import Summed, Way, choose
-from voile.query.domain.inputs import Array, DomainEngine, Weights
-from voile.query.domain.plan import Plan
+from voile.query.domain.network import Plan
 from voile.query.domain.prepare import Sizes, prepare, requests, sizes_of, unlisted
-from voile.query.domain.problem import Group
-from voile.query.domain.split import Component, Placed, split
+from voile.query.domain.problem import Component, Placed, TermGroup, split
 from voile.query.predicate import Expression, Term
 from voile.schema import Schema
 
@@ -165,7 +164,7 @@ class DomainSums:
         self._exact = exact
         self._kept: OrderedDict[Any, tuple[Summed, Weights | None]] = OrderedDict()
         self._bytes = 0
-        self._groups: dict[Expression, tuple[Group, list[Any]]] = {}
+        self._groups: dict[Expression, tuple[TermGroup, list[Any]]] = {}
 
     def sums(
         self,
@@ -244,7 +243,7 @@ class DomainSums:
         )
         return choose(problem, self._memory, exact=self._exact)
 
-    def _group(self, expression: Expression) -> tuple[Group, list[Any]]:
+    def _group(self, expression: Expression) -> tuple[TermGroup, list[Any]]:
         """A group expression's codes on the domain, and the values that they stand for."""
         if expression not in self._groups:
             shape = tuple(self._schema[name].size for name in expression.attributes)
@@ -258,7 +257,7 @@ class DomainSums:
             if codes.nbytes + sum(g.codes.nbytes for g, _ in self._groups.values()) > KEPT:
                 self._groups.clear()
             self._groups[expression] = (
-                Group(expression.attributes, shape, codes, len(keys)),
+                TermGroup(expression.attributes, shape, codes, len(keys)),
                 keys,
             )
         return self._groups[expression]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 import voile
-from voile.answering.conjuncts import Published, break_even, halves_needed
+from voile.kinds.counts.expected import Published, break_even, halves_needed
 from voile.reproduce.crypto04.adult import PROPERTIES, combinations_counted, properties
 from voile.reproduce.figure import Figure, Finding, Part, Run
 from voile.reproduce.look import BLUE, INK, METHOD_COLOURS, SOFT, VERMILION, altair, beside, records

@@ -14,7 +14,7 @@ from voile.reproduce.sigmod05.study import (
     INVERSION,
     RANDOMIZED,
     STOPPED,
-    Series,
+    StudySeries,
     adult_parts,
     expected_inversion,
     growth,
@@ -33,9 +33,9 @@ def parts(run: Run) -> list[Part]:
     return [part for columns in ALL for part in adult_parts(run, columns)]
 
 
-def measured(run: Run, results: Sequence[Any]) -> Series:
+def measured(run: Run, results: Sequence[Any]) -> StudySeries:
     asked = [part.given["columns"] for part in parts(run)]
-    return Series.of(
+    return StudySeries.of(
         ("columns", "retention", "method"),
         (
             ((columns, retention, method), value)
@@ -49,7 +49,7 @@ def measured(run: Run, results: Sequence[Any]) -> Series:
 # ---------------------------------------------------------------------- claims
 
 
-def grows(series: Series, run: Run, method: str) -> Claim:
+def grows(series: StudySeries, run: Run, method: str) -> Claim:
     """Exponential growth: every column multiplies the error, and so does every step of p down."""
     by_columns = [growth([series.mean(k, p, method) for k in ALL]) for p in retentions_of(run)]
     by_retention = [
@@ -66,7 +66,7 @@ def grows(series: Series, run: Run, method: str) -> Claim:
     )
 
 
-def alike(series: Series) -> Claim:
+def alike(series: StudySeries) -> Claim:
     """'Comparable': within a fifth of each other."""
     ratios = [series.mean(k, p, INVERSION) / series.mean(k, p, STOPPED)
               for k in (1, 2) for p in (0.7, HIGHEST)]  # fmt: skip
@@ -79,7 +79,7 @@ def alike(series: Series) -> Claim:
     )
 
 
-def iterative_wins(series: Series) -> Claim:
+def iterative_wins(series: StudySeries) -> Claim:
     ratios = [series.mean(4, p, INVERSION) / series.mean(4, p, STOPPED) for p in (LOWEST, 0.3)]
     return Claim(
         "many columns and low retention",
@@ -90,7 +90,7 @@ def iterative_wins(series: Series) -> Claim:
     )
 
 
-def flattens(series: Series) -> Claim:
+def flattens(series: StudySeries) -> Claim:
     iterative = growth([series.mean(k, LOWEST, CONVERGED) for k in ALL])
     inversion = growth([series.mean(k, LOWEST, INVERSION) for k in ALL])
     told = [" ".join(f"×{factor:.1f}" for factor in factors) for factors in (iterative, inversion)]
@@ -102,7 +102,7 @@ def flattens(series: Series) -> Claim:
     )
 
 
-def bounded(series: Series) -> Claim:
+def bounded(series: StudySeries) -> Claim:
     largest = max(
         sample.mean for point, sample in series.samples.items() if point[-1] in (STOPPED, CONVERGED)
     )

@@ -15,7 +15,7 @@ from voile.reproduce.sigmod05.study import (
     METHODS,
     RANDOMIZED,
     STOPPED,
-    Series,
+    StudySeries,
     adult_parts,
     expected_inversion,
     retentions_of,
@@ -42,8 +42,8 @@ CHOSEN = 0.3
 """The retention that section 7.3 recommends."""
 
 
-def measured(run: Run, results: Sequence[Any]) -> Series:
-    return Series.of(
+def measured(run: Run, results: Sequence[Any]) -> StudySeries:
+    return StudySeries.of(
         ("retention", "method"),
         (
             ((retention, method), value)
@@ -57,7 +57,7 @@ def measured(run: Run, results: Sequence[Any]) -> Series:
 # ---------------------------------------------------------------------- checks
 
 
-def numbers(series: Series, columns: int) -> list[Check]:
+def numbers(series: StudySeries, columns: int) -> list[Check]:
     """The inversion against its mean by formula, the iterative method against known means."""
     retentions = dict.fromkeys(retention for retention, _ in series.samples)
     found: list[Check] = [
@@ -89,7 +89,7 @@ def numbers(series: Series, columns: int) -> list[Check]:
     return found
 
 
-def claims(series: Series, columns: int) -> list[Check]:
+def claims(series: StudySeries, columns: int) -> list[Check]:
     retentions = list(dict.fromkeys(retention for retention, _ in series.samples))
     low, high = retentions[0], retentions[-1]
     return [
@@ -101,7 +101,7 @@ def claims(series: Series, columns: int) -> list[Check]:
     ]
 
 
-def iterative_is_smaller(series: Series, low: float, high: float) -> Claim:
+def iterative_is_smaller(series: StudySeries, low: float, high: float) -> Claim:
     at_low, at_high = (series.mean(p, INVERSION) / series.mean(p, STOPPED) for p in (low, high))
     return Claim(
         "which method errs less",
@@ -112,7 +112,7 @@ def iterative_is_smaller(series: Series, low: float, high: float) -> Claim:
     )
 
 
-def iterative_is_the_maximum(series: Series, high: float) -> Claim:
+def iterative_is_the_maximum(series: StudySeries, high: float) -> Claim:
     """Where the inversion is never negative, the maximum is the inversion itself."""
     off = abs(series.mean(high, CONVERGED) / series.mean(high, INVERSION) - 1)
     retentions = {retention for retention, _ in series.samples}
@@ -128,7 +128,7 @@ def iterative_is_the_maximum(series: Series, high: float) -> Claim:
     )
 
 
-def iterative_is_bounded(series: Series, low: float) -> Claim:
+def iterative_is_bounded(series: StudySeries, low: float) -> Claim:
     iterative = max(
         sample.mean for (_, method), sample in series.samples.items() if method in ITERATIVE_THREE
     )
@@ -141,7 +141,7 @@ def iterative_is_bounded(series: Series, low: float) -> Claim:
     )
 
 
-def low_at_the_choice(series: Series) -> Claim:
+def low_at_the_choice(series: StudySeries) -> Claim:
     seen = series.mean(CHOSEN, RANDOMIZED)
     found = {method: series.mean(CHOSEN, method) for method in (INVERSION, STOPPED, CONVERGED)}
     words = ", ".join(f"{method} {error:.3f}" for method, error in found.items())

@@ -98,14 +98,14 @@ Point = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Series:
+class StudySeries:
     """What every run gave at every point; a point is, say, (retention, columns, method)."""
 
     names: tuple[str, ...]
     samples: Mapping[Point, Sample]
 
     @classmethod
-    def of(cls, names: Sequence[str], measured: Iterable[tuple[Point, float]]) -> Series:
+    def of(cls, names: Sequence[str], measured: Iterable[tuple[Point, float]]) -> StudySeries:
         found: dict[Point, list[float]] = {}
         for point, value in measured:
             found.setdefault(point, []).append(value)
@@ -158,7 +158,7 @@ RETENTIONS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 @dataclass(frozen=True)
-class Column:
+class StudyColumn:
     """A column's domain and the range that is asked for, as section 7 prints them."""
 
     name: str
@@ -184,10 +184,10 @@ class Column:
 
 
 COLUMNS = (
-    Column("age", 17, 90, 25, 45),
-    Column("fnlwgt", 10_000, 1_500_000, 100_000, 1_000_000),
-    Column("hours_per_week", 1, 100, 30, 60),
-    Column("education_num", 1, 16, 5, 10),
+    StudyColumn("age", 17, 90, 25, 45),
+    StudyColumn("fnlwgt", 10_000, 1_500_000, 100_000, 1_000_000),
+    StudyColumn("hours_per_week", 1, 100, 30, 60),
+    StudyColumn("education_num", 1, 16, 5, 10),
 )
 
 

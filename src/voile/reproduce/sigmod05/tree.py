@@ -11,7 +11,7 @@ from voile.mining import ReleaseTree
 from voile.reproduce.figure import Figure, Finding, Part, Run
 from voile.reproduce.look import INK, altair, lines
 from voile.reproduce.papers import SIGMOD05
-from voile.reproduce.sigmod05.study import Series
+from voile.reproduce.sigmod05.study import StudySeries
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 from voile.schema import Attribute, Range, Schema, Values
 
@@ -69,12 +69,12 @@ def parts(run: Run) -> list[Part]:
     ]
 
 
-def measured(run: Run, results: Sequence[float]) -> Series:
+def measured(run: Run, results: Sequence[float]) -> StudySeries:
     points = [(part.given["retention"], WORDS[part.given["method"]]) for part in parts(run)]
-    return Series.of(("retention", "method"), zip(points, results, strict=True))
+    return StudySeries.of(("retention", "method"), zip(points, results, strict=True))
 
 
-def usable(series: Series) -> Claim:
+def usable(series: StudySeries) -> Claim:
     half, whole = (series.mean(p, WORDS[STOPPED]) for p in (0.5, 1.0))
     return Claim(
         "trees from reconstructed counts",
@@ -85,7 +85,7 @@ def usable(series: Series) -> Claim:
     )
 
 
-def numbers(run: Run, series: Series) -> list[Check]:
+def numbers(run: Run, series: StudySeries) -> list[Check]:
     always = Number(
         "accuracy of the most frequent class for everybody",
         None,

@@ -10,7 +10,7 @@ from typing import Any
 from voile.reproduce.figure import Figure, Finding, Part, Run
 from voile.reproduce.look import lines
 from voile.reproduce.papers import SIGMOD05
-from voile.reproduce.sigmod05.study import Series, rises
+from voile.reproduce.sigmod05.study import StudySeries, rises
 from voile.reproduce.sigmod05.zipf import width_errors
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 
@@ -47,19 +47,19 @@ def parts(run: Run) -> list[Part]:
     ]
 
 
-def measured(run: Run, results: Sequence[Any], kind: str) -> Series:
+def measured(run: Run, results: Sequence[Any], kind: str) -> StudySeries:
     def points() -> Any:
         for part, one in zip(parts(run), results, strict=True):
             for width, value in zip(WIDTHS, one[kind], strict=True):
                 yield (part.given["rows"], width), value
 
-    return Series.of(("rows", "width"), points())
+    return StudySeries.of(("rows", "width"), points())
 
 
 # ---------------------------------------------------------------------- checks
 
 
-def numbers(series: Series, kind: str) -> list[Check]:
+def numbers(series: StudySeries, kind: str) -> list[Check]:
     place = (ABSOLUTE, RELATIVE).index(kind)
     return [
         Number(
@@ -75,7 +75,7 @@ def numbers(series: Series, kind: str) -> list[Check]:
     ]
 
 
-def displacement(series: Series) -> Number:
+def displacement(series: StudySeries) -> Number:
     """Section 7.2: 'the factor 10 displacement between the lines for 10³ and 10⁵ rows'."""
     runs = series[SIZES[0], WIDTHS[0]].runs
     ratios = [
@@ -90,7 +90,7 @@ def displacement(series: Series) -> Number:
     return Number("error at 10³ rows over error at 10⁵ rows", 10, Sample.of(ratios), reading=0.5)
 
 
-def flat(series: Series) -> Claim:
+def flat(series: StudySeries) -> Claim:
     """'Not much': within a factor of two, where ranges are a tenth of the domain or more."""
     wide = [series.mean(SIZES[-1], width) for width in WIDTHS if width >= 0.1]
     narrow = max(wide) / series.mean(SIZES[-1], WIDTHS[0])
@@ -103,7 +103,7 @@ def flat(series: Series) -> Claim:
     )
 
 
-def steep(series: Series) -> Claim:
+def steep(series: StudySeries) -> Claim:
     always = [rises([series.mean(rows, width) for width in reversed(WIDTHS)]) for rows in SIZES]
     first, last = (series.mean(SIZES[-1], width) for width in (WIDTHS[0], WIDTHS[-1]))
     return Claim(
@@ -115,7 +115,7 @@ def steep(series: Series) -> Claim:
     )
 
 
-def falls(series: Series, kind: str) -> Claim:
+def falls(series: StudySeries, kind: str) -> Claim:
     always = [rises([series.mean(rows, width) for rows in reversed(SIZES)]) for width in WIDTHS]
     return Claim(
         "more rows",

@@ -20,7 +20,7 @@ from voile.reproduce.sigmod05.study import (
     RANDOMIZED,
     STOPPED,
     Floats,
-    Series,
+    StudySeries,
     conditions,
     counted,
     errors,
@@ -200,17 +200,17 @@ def parts(run: Run) -> list[Part]:
     ]
 
 
-def measured(run: Run, results: Sequence[Any]) -> Series:
+def measured(run: Run, results: Sequence[Any]) -> StudySeries:
     def points() -> Any:
         for part, one in zip(parts(run), results, strict=True):
             for retention, (found,) in zip(RETENTIONS, one, strict=True):
                 for method, value in found.items():
                     yield (part.given["rows"], retention, method), value
 
-    return Series.of(("rows", "retention", "method"), points())
+    return StudySeries.of(("rows", "retention", "method"), points())
 
 
-def numbers(series: Series) -> list[Check]:
+def numbers(series: StudySeries) -> list[Check]:
     return [
         Number(
             f"{method}, {rows:,} rows, p = {p:g}: mean error",
@@ -225,7 +225,7 @@ def numbers(series: Series) -> list[Check]:
     ]
 
 
-def falls(series: Series) -> Claim:
+def falls(series: StudySeries) -> Claim:
     always = [
         rises([series.mean(rows, p, method) for rows in reversed(SIZES)])
         for p in RETENTIONS
@@ -239,7 +239,7 @@ def falls(series: Series) -> Claim:
     )
 
 
-def root(series: Series) -> Claim:
+def root(series: StudySeries) -> Claim:
     """The exponent of n between the two larger sizes, where the error is far below its bound."""
     first, second, low = (
         math.log10(series.mean(SIZES[-1], p, CONVERGED) / series.mean(SIZES[-2], p, CONVERGED))
@@ -254,7 +254,7 @@ def root(series: Series) -> Claim:
     )
 
 
-def reaches(series: Series) -> Claim:
+def reaches(series: StudySeries) -> Claim:
     least = [
         min((p for p in RETENTIONS if series.mean(rows, p, CONVERGED) < USEFUL), default=1.0)
         for rows in SIZES

@@ -14,7 +14,7 @@ from voile.reproduce.sigmod05.study import (
     PLAUSIBLE,
     RANDOMIZED,
     STOPPED,
-    Series,
+    StudySeries,
     only,
 )
 from voile.reproduce.sigmod05.zipf import TOGETHER, together_errors, zipf_errors
@@ -70,7 +70,7 @@ def parts(run: Run) -> list[Part]:
     ]
 
 
-def measured(run: Run, results: Sequence[Any]) -> Series:
+def measured(run: Run, results: Sequence[Any]) -> StudySeries:
     def points() -> Any:
         for part, one in zip(parts(run), results, strict=True):
             table = ZIPF if "rows" in part.given else ADULT
@@ -79,13 +79,13 @@ def measured(run: Run, results: Sequence[Any]) -> Series:
                     for method, value in errors.items():
                         yield (table, columns, retention, method), value
 
-    return Series.of(("table", "columns", "retention", "method"), points())
+    return StudySeries.of(("table", "columns", "retention", "method"), points())
 
 
 # ---------------------------------------------------------------------- checks
 
 
-def numbers(series: Series) -> list[Check]:
+def numbers(series: StudySeries) -> list[Check]:
     return [
         Number(
             f"{method}, {columns} columns, p = {p:g}: mean error",
@@ -101,7 +101,7 @@ def numbers(series: Series) -> list[Check]:
     ]
 
 
-def flattens(series: Series) -> Claim:
+def flattens(series: StudySeries) -> Claim:
     """Doubling the columns, early and late: 2 → 4 against 4 → 8, until the bound of 2 is near."""
     late, early = (
         max(
@@ -120,7 +120,7 @@ def flattens(series: Series) -> Claim:
     )
 
 
-def beaten(series: Series, table: str, methods: Sequence[str]) -> tuple[int, int]:
+def beaten(series: StudySeries, table: str, methods: Sequence[str]) -> tuple[int, int]:
     """Points of at least 4 columns and p ≤ 0.7 where the raw vector is nearer; and all points."""
     points = [
         point[:3]
@@ -134,7 +134,7 @@ def beaten(series: Series, table: str, methods: Sequence[str]) -> tuple[int, int
     return sum(worse), len(points)
 
 
-def baseline(series: Series) -> list[Check]:
+def baseline(series: StudySeries) -> list[Check]:
     methods = (INVERSION, STOPPED, CONVERGED)
     worse, points = beaten(series, ZIPF, methods)
     kept = series.mean(ZIPF, 8, SHOWN, PLAUSIBLE) / series.mean(ZIPF, 8, SHOWN, RANDOMIZED)

@@ -9,13 +9,14 @@ from voile.engines.duckdb.sources.common import (
     READS,
     SOURCE,
     Connection,
+    attach_dataset,
+    attach_object,
     clear,
     reading,
     short_name,
 )
 from voile.engines.duckdb.sources.databases import attach_postgres
 from voile.engines.duckdb.sources.files import attach_path
-from voile.engines.duckdb.sources.memory import attach_dataset, attach_object
 from voile.errors import UsageError
 
 __all__ = ["SOURCE", "attach"]

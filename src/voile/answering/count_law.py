@@ -1,0 +1,233 @@
+"""The exact law of a published count, and intervals by inverting it.
+
+A count of the view is a sum of independent parts: kept records, Binomial(x, a), where x is the
+true count that is sought, and noise, whose law is known. So the chance of a count as small, or
+as large, as the one seen can be computed for every x. The interval holds the x for which neither
+is below (1 − confidence)/2: it covers the true count with at least the stated confidence, for
+every table and however small the count.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+
+from voile.arrays import Floats
+
+WIDEST = 2**16
+"""Beyond this many points of support the saddle-point formula takes over from the exact sum."""
+
+
+@dataclass(frozen=True)
+class Binomial:
+    trials: float
+    chance: float
+
+    @property
+    def mean(self) -> float:
+        return self.trials * self.chance
+
+    @property
+    def variance(self) -> float:
+        return self.mean * (1 - self.chance)
+
+    @property
+    def largest(self) -> float:
+        return self.trials
+
+    @property
+    def tail(self) -> float:
+        """How much further than its standard deviations the support must be followed."""
+        return 40.0
+
+    def log_steps(self, j: Floats) -> Floats:
+        """ln P(j+1) − ln P(j)."""
+        return np.log((self.trials - j) / (j + 1)) + math.log(self.chance / (1 - self.chance))
+
+    def cumulants(self, s: float) -> tuple[float, float, float]:
+        """K(s) = ln E e^{sN} and its first two derivatives."""
+        shifted = self.chance * math.exp(s)
+        p = shifted / (1 - self.chance + shifted)
+        log_mgf = self.trials * math.log1p(self.chance * math.expm1(s))
+        return log_mgf, self.trials * p, self.trials * p * (1 - p)
+
+
+@dataclass(frozen=True)
+class NegativeBinomial:
+    """The sum of `cells` independent N with P(N = j) = (1 − q) q^j."""
+
+    cells: float
+    q: float
+
+    @property
+    def mean(self) -> float:
+        return self.cells * self.q / (1 - self.q)
+
+    @property
+    def variance(self) -> float:
+        return self.mean / (1 - self.q)
+
+    @property
+    def largest(self) -> float:
+        return math.inf
+
+    @property
+    def tail(self) -> float:
+        return 40.0 - 40.0 / math.log(self.q)
+
+    def log_steps(self, j: Floats) -> Floats:
+        return np.log((self.cells + j) / (j + 1)) + math.log(self.q)
+
+    def cumulants(self, s: float) -> tuple[float, float, float]:
+        shifted = self.q * math.exp(s)
+        if shifted >= 1:
+            return math.inf, math.inf, math.inf
+        odds = shifted / (1 - shifted)
+        # As one logarithm: the difference of two would cancel where s is small.
+        log_mgf = -self.cells * math.log1p(-self.q * math.expm1(s) / (1 - self.q))
+        return log_mgf, self.cells * odds, self.cells * odds * (1 + odds)
+
+
+Part = Binomial | NegativeBinomial
+
+
+def probabilities(part: Part) -> tuple[int, Floats]:
+    """First point and probabilities of the support, all but about 10⁻¹⁷ of it.
+
+    From ratios of neighbours, outwards from the mode, then normalised: no factorials, so that
+    the number of trials may be as large as a float can be.
+    """
+    first, last = support(part)
+    if first == last:
+        return first, np.ones(1)
+    steps = part.log_steps(np.arange(first, last, dtype=np.float64))
+    logs = np.concatenate([[0.0], np.cumsum(steps)])
+    weights = np.exp(logs - logs.max())
+    return first, weights / weights.sum()
+
+
+def support(part: Part) -> tuple[int, int]:
+    if part.variance == 0:
+        return round(part.mean), round(part.mean)
+    reach = 9 * math.sqrt(part.variance) + part.tail
+    last = min(math.ceil(part.mean + reach), part.largest)
+    return max(0, math.floor(part.mean - reach)), int(last)
+
+
+@dataclass(frozen=True)
+class PublishedCount:
+    """What was counted in the view, and the law it follows for each possible true count.
+
+    `parts(x)` are the independent parts whose sum was published if the true count is x;
+    `largest` is the largest true count possible.
+    """
+
+    seen: int
+    parts: Callable[[int], tuple[Part, Part]]
+    guess: float
+    slope: float
+    """Expected published count per record: seen − slope·(x − guess) is near its mean."""
+    largest: float
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        miss = (1 - confidence) / 2
+        at = min(max(0.0, self.guess), self.largest)
+        spread = math.sqrt(sum(p.variance for p in self.parts(round(at)))) / self.slope
+        z = -NormalDist().inv_cdf(miss)
+        low = first_true(
+            lambda x: self.chance(x, "at least") > miss, at - z * spread, 0, self.largest
+        )
+        high = first_true(
+            lambda x: self.chance(x, "at most") <= miss, at + z * spread, low, self.largest + 1
+        )
+        return float(low), float(max(low, high - 1))
+
+    def chance(self, x: int, tail: Literal["at least", "at most"]) -> float:
+        """P(a count at least / at most as large as the one seen) if the true count is x."""
+        kept, noise = self.parts(x)
+        if sum(last - first for first, last in map(support, (kept, noise))) > WIDEST:
+            return saddle_point(kept, noise, self.seen, tail)
+        first, chances = probabilities(kept)
+        start, others = probabilities(noise)
+        cumulative = np.concatenate([[0.0], np.cumsum(others)])
+        below = self.seen - (tail == "at least") - first - np.arange(len(chances)) - start
+        at_most = float(chances @ cumulative[np.clip(below + 1, 0, len(others))])
+        return at_most if tail == "at most" else 1 - at_most
+
+
+def saddle_point(kept: Part, noise: Part, seen: int, tail: Literal["at least", "at most"]) -> float:
+    """Lugannani and Rice's formula for a lattice, for counts too large to sum.
+
+    Its relative error falls with the variance, which is in the millions wherever this is used.
+    """
+    point = seen - 0.5 if tail == "at least" else seen + 0.5
+    mean = kept.mean + noise.mean
+    deviation = math.sqrt(kept.variance + noise.variance)
+    z = (point - mean) / deviation
+    if abs(z) < 1e-3 or abs(z) > 30:
+        upper = normal_tail(z)
+    else:
+        s = solve_saddle(kept, noise, point, z / deviation)
+        log_mgf, _, curvature = totals(kept, noise, s)
+        w = math.copysign(math.sqrt(max(0.0, 2 * (s * point - log_mgf))), s)
+        u = 2 * math.sinh(s / 2) * math.sqrt(curvature)
+        density = math.exp(-w * w / 2) / math.sqrt(2 * math.pi)
+        upper = normal_tail(w) + (density * (1 / u - 1 / w) if w else 0.0)
+        upper = min(max(upper, 0.0), 1.0)
+    return upper if tail == "at least" else 1 - upper
+
+
+def normal_tail(z: float) -> float:
+    return math.erfc(z / math.sqrt(2)) / 2
+
+
+def totals(kept: Part, noise: Part, s: float) -> tuple[float, float, float]:
+    a, b = kept.cumulants(s), noise.cumulants(s)
+    return a[0] + b[0], a[1] + b[1], a[2] + b[2]
+
+
+def solve_saddle(kept: Part, noise: Part, point: float, s: float) -> float:
+    """K′(s) = point, by Newton's method; K′ increases, and s starts next to the root."""
+    for _ in range(50):
+        _, slope, curvature = totals(kept, noise, s)
+        step = (slope - point) / curvature if math.isfinite(slope) else s / 2
+        s -= step
+        if abs(step) <= 1e-14 * max(1.0, abs(s)):
+            break
+    return s
+
+
+def first_true(
+    holds: Callable[[int], bool], guess: float, smallest: int | float, largest: float
+) -> int:
+    """The smallest whole number in [smallest, largest] where a monotone condition holds.
+
+    `largest` if it holds nowhere below. Gallops from the guess, then halves.
+    """
+    at = int(min(max(round(guess), smallest), largest))
+    step = 1
+    if holds(at):
+        low, high = int(smallest) - 1, at
+        while high > smallest:
+            below = max(int(smallest), high - step)
+            if not holds(below):
+                low = below
+                break
+            high, step = below, step * 4
+    else:
+        low, high = at, int(largest) if math.isfinite(largest) else 2**1000
+        while low < high:
+            above = min(low + step, high)
+            if above >= largest or holds(above):
+                high = above
+                break
+            low, step = above, step * 4
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high

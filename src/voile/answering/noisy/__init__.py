@@ -1,1 +1,0 @@
-"""Answers from noisy totals: a server's, whose noise is known and independent."""

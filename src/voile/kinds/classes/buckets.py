@@ -1,0 +1,243 @@
+"""Sums over rows of buckets, in which it is unknown whose each sensitive record is.
+
+In a bucket of n rows, n_x of them with shown cell x and m_s of its records with open cell s, all
+n! ways to hand out the records are alike. So f_xs = n_x·m_s/n rows are expected to have both, and
+(Hoeffding's combinatorial variance) two sums of payoffs v and w have the covariance
+
+  n/(n−1) · [Σ f·v·w − Σ_x V_x·W_x/n_x − Σ_s V_s·W_s/m_s + V·W/n]
+
+with V_x, V_s, V the sums of f·v over a line, a column and the whole bucket. Buckets are
+independent. Under a fitted model f is another table with the same margins (see entropy.py). Then
+the least of several figures is stated that are too large rather than too small: the variance
+Σ f·v·w − Σ_x V_x·W_x/n_x of rows that draw their records independently, the same of records that
+draw their rows, and both of what v and w have besides a part of the row and a part of the record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from voile.arrays import Floats
+from voile.errors import QueryError
+from voile.kinds.classes.cells import (
+    CellQuery,
+    ClassSource,
+    Covariances,
+    Extremes,
+    Moments,
+    OpenSums,
+    Pairs,
+    ratio_ends,
+)
+from voile.kinds.classes.pairing import (
+    DENSE,
+    Chunk,
+    Fitted,
+    Owners,
+    Pairing,
+    owners,
+    pairs_of,
+    units_of,
+)
+
+CHUNK = 2**22
+"""Pairs of shown and open cells at a time."""
+MOST_PAIRS = 2**30
+ROUNDING = 1e-12
+PASSES = 20
+
+
+class Buckets(OpenSums):
+    """See above."""
+
+    def __init__(self, asked: CellQuery, source: ClassSource, fitted: Fitted | None = None) -> None:
+        assert source.hidden is not None  # noqa: S101  (a bucketized release has them)
+        self.asked, self.fitted, self.hidden = asked, fitted, source.hidden
+        self.classes = source.classes
+        number = asked.number.shape
+        self.sizes = np.bincount(source.of_row, minlength=source.classes).astype(np.float64)
+        self.lines = units_of(source.of_row, asked.shown, np.ones(source.rows), number[0],
+                              source.classes)  # fmt: skip
+        self.columns = units_of(source.hidden.of_class, asked.records, source.hidden.rows,
+                                number[1], source.classes)  # fmt: skip
+        self._pairing: Pairing | None = None
+        wide = np.diff(self.lines.starts) * np.diff(self.columns.starts)
+        if wide.sum() > MOST_PAIRS:
+            raise QueryError(
+                f"{wide.sum():,} combinations of rows and records of a bucket are too much",
+                hint="read fewer columns at once, or group by coarser ones, as in floor(age / 10)",
+            )
+        self.per_bucket = wide
+
+    # ------------------------------------------------------------------ mean and variance
+
+    def moments(self, pairs: Pairs) -> Moments:
+        asked = self.asked
+        count = len(asked.groups)
+        means = np.zeros((count, len(asked.payoffs)))
+        zero: list[Covariances] = [{pair: np.zeros(count) for pair in pairs} for _ in range(3)]
+        by_line, by_column, sizes = zero
+        for chunk in self.chunks():
+            group = asked.number[chunk.shown, chunk.open]
+            some = group >= 0
+            group = group[some]
+            expected = chunk.expected[some]
+            payoffs = [w[chunk.shown[some], chunk.open[some]] for w in asked.payoffs]
+            for t, payoff in enumerate(payoffs):
+                means[:, t] += np.bincount(group, expected * payoff, count)
+            if not pairs:
+                continue
+            scale = self._scale(chunk.buckets.rows)
+            lines, columns, buckets = (
+                owners.products(scale, owner[some], group, count)
+                for owners, owner in (
+                    (chunk.lines, chunk.unit),
+                    (chunk.columns, chunk.record),
+                    (chunk.buckets, chunk.bucket),
+                )
+            )
+            scaled = scale[chunk.bucket[some]] * expected
+            for t, u in pairs:
+                v, w = expected * payoffs[t], expected * payoffs[u]
+                whole = np.bincount(group, scaled * payoffs[t] * payoffs[u], count)
+                sizes[t, u] += np.abs(whole)
+                over_lines, over_columns = lines.of(v, w), columns.of(v, w)
+                by_line[t, u] += whole - over_lines
+                by_column[t, u] += whole - over_columns
+                if self.fitted is None:
+                    by_line[t, u] += buckets.of(v, w) - over_columns
+        alternatives = [by_line] if self.fitted is None else [by_line, by_column]
+        if self.fitted is not None and count == 1 and asked.number.size <= DENSE:
+            alternatives += self._curved(pairs)
+        for found in alternatives:
+            for pair, values in found.items():
+                values[np.abs(values) <= ROUNDING * sizes[pair]] = 0.0
+        return Moments(means, tuple(alternatives))
+
+    def _curved(self, pairs: Pairs) -> list[Covariances]:
+        """The same two bounds, of what a payoff has besides a part of rows and a part of records.
+
+        Such parts add up to the same however records are handed out, so they have no variance.
+        """
+        asked, (chunk,) = self.asked, self.chunks()
+        shape = asked.number.shape
+        at = chunk.shown * shape[1] + chunk.open
+        table = np.bincount(at, chunk.expected, shape[0] * shape[1]).astype(np.float64)
+        left = [uneven(np.where(asked.number == 0, w, 0.0), table.reshape(shape)).ravel()[at]
+                for w in asked.payoffs]  # fmt: skip
+        group, scale = np.zeros(len(at), np.int64), np.ones(self.classes)
+        sides = [
+            owners.products(scale, owner, group, 1)
+            for owners, owner in ((chunk.lines, chunk.unit), (chunk.columns, chunk.record))
+        ]
+        found: list[Covariances] = []
+        for side in sides:
+            whole = {(t, u): (chunk.expected * left[t] * left[u]).sum() for t, u in pairs}
+            found.append({
+                (t, u): whole[t, u] - side.of(chunk.expected * left[t], chunk.expected * left[u])
+                for t, u in pairs
+            })  # fmt: skip
+        return found
+
+    def _scale(self, sizes: Floats) -> Floats:
+        """n/(n−1) of every bucket; a bucket of one row is known."""
+        if self.fitted is not None:
+            return np.ones(len(sizes))
+        return np.where(sizes > 1, sizes / np.maximum(sizes - 1, 1.0), 0.0)
+
+    # ------------------------------------------------------------------ pairs
+
+    def chunks(self) -> Iterator[Chunk]:
+        if self.fitted is not None:
+            yield self._fitted_chunk(self.fitted)
+            return
+        ends = np.cumsum(self.per_bucket)
+        first = 0
+        while first < self.classes:
+            before = ends[first - 1] if first else 0
+            last = max(first + 1, int(np.searchsorted(ends, before + CHUNK, side="right")))
+            yield self._chunk(first, last)
+            first = last
+
+    def _chunk(self, first: int, last: int) -> Chunk:
+        lines, columns = self.lines, self.columns
+        bucket, unit, record = pairs_of(lines.starts, columns.starts, first, last)
+        return Chunk(
+            bucket=bucket - first,
+            unit=unit - lines.starts[first],
+            record=record - columns.starts[first],
+            shown=lines.cell[unit],
+            open=columns.cell[record],
+            expected=lines.rows[unit] * columns.rows[record] / self.sizes[bucket],
+            lines=owners(lines, first, last),
+            columns=owners(columns, first, last),
+            buckets=Owners(self.sizes[first:last], np.arange(last - first)),
+        )
+
+    def _fitted_chunk(self, fitted: Fitted) -> Chunk:
+        units, buckets = len(fitted.unit_bucket), self.hidden.of_class.astype(np.int64)
+        shown = np.zeros(units, np.int64)
+        shown[fitted.row_unit] = self.asked.shown
+        rows = np.bincount(fitted.row_unit, minlength=units).astype(np.float64)
+        return Chunk(
+            bucket=buckets[fitted.record],
+            unit=fitted.unit,
+            record=fitted.record,
+            shown=shown[fitted.unit],
+            open=self.asked.records[fitted.record],
+            expected=fitted.rows,
+            lines=Owners(rows, fitted.unit_bucket),
+            columns=Owners(self.hidden.rows.astype(np.float64), buckets),
+            buckets=Owners(self.sizes, np.arange(self.classes)),
+        )
+
+    # ------------------------------------------------------------------ certain bounds
+
+    @property
+    def pairing(self) -> Pairing:
+        if self._pairing is None:
+            asked = len(self.asked.groups) * len(self.asked.payoffs)
+            self._pairing = Pairing(self.lines, self.columns, self.sizes, asked)
+        return self._pairing
+
+    def extremes(self, slope: Floats, *, terms: bool = False) -> Extremes:
+        asked = self.asked
+        ends, totals = np.zeros((2, len(slope))), np.zeros((2, *slope.shape))
+        tight = True
+        for group, factors in enumerate(slope):
+            inside = asked.number == group
+            used = np.arange(len(factors)) if terms else np.flatnonzero(factors)
+            if not len(used) or not inside.any():
+                continue
+            payoffs = [np.where(inside, asked.payoffs[t], 0.0) for t in used]
+            weight = np.sum([factors[t] * w for t, w in zip(used, payoffs, strict=True)], axis=0)
+            found = self.pairing.extremes(weight, payoffs)
+            ends[:, group] = found.ends
+            totals[:, group, used] = found.terms
+            tight &= found.tight
+        return Extremes(ends[0], ends[1], totals[0], totals[1], tight)
+
+    def row_ratios(self, top: Floats, bottom: Floats) -> tuple[Floats, Floats]:
+        asked, count = self.asked, len(self.asked.groups)
+        low, high = np.full(count, np.inf), np.full(count, -np.inf)
+        for chunk in self.chunks():
+            group = asked.number[chunk.shown, chunk.open]
+            some = group >= 0
+            group = group[some]
+            at = chunk.shown[some], chunk.open[some]
+            payoffs = np.stack([w[at] for w in asked.payoffs], axis=1)
+            above, below = ((slope[group] * payoffs).sum(axis=1) for slope in (top, bottom))
+            least, most = ratio_ends(above, below, group, count)
+            low, high = np.minimum(low, least), np.maximum(high, most)
+        return low, high
+
+
+def uneven(payoff: Floats, table: Floats) -> Floats:
+    """What is left of a payoff besides a part of the line and a part of the column."""
+    lines, columns = table.sum(axis=1, keepdims=True), table.sum(axis=0, keepdims=True)
+    for _ in range(PASSES):
+        payoff = payoff - (table * payoff).sum(axis=1, keepdims=True) / lines
+        payoff = payoff - (table * payoff).sum(axis=0, keepdims=True) / columns
+    return payoff

@@ -1,0 +1,393 @@
+"""Formulas of totals that the release leaves open: standard errors, intervals, certain bounds.
+
+Under the assumption about what is open, a total is a sum of independent rows (or, in a bucket, of
+a random pairing; the count of pairs with two properties has the law of a sum of independent coins
+there too). Its interval is
+
+  the normal one    where no row matters much: b·max(1, z²/2) ≤ σ, with b the most of one row;
+                    wider by b/2, for totals move in steps
+  Bernstein's       otherwise
+
+cut to the certain bounds, which hold without the assumption.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+import numpy as np
+
+from voile.answering.arithmetic import Affine, as_ratio
+from voile.answering.certain import bounded, combined
+from voile.answering.columns import Certain, EstimatedColumn, Flags, Formulas, deviation_of_sum
+from voile.answering.quantiles import (
+    check_values,
+    estimated_quantile,
+    first_above,
+    first_where,
+    point,
+    unknown_quantiles,
+)
+from voile.arrays import Floats
+from voile.kinds.classes.cells import CellQuery, Cutting, Extremes, Moments, OpenSums
+from voile.query.aggregate import Call, Formula, Number, Quantile
+from voile.query.predicate import Term
+
+# ----------------------------------------------------------------------
+# the lowest and highest ratio of two totals over all data that agree with a release
+# A ratio T/B is at most r where T − r·B ≤ 0 for all data. Where the most of T − r·B is known with
+# the data that reach it, Dinkelbach's steps r ← T/B lead to the highest ratio; where B may be 0
+# too, if T is 0 then. Where only a bound of the most is known, halving finds the least r that it
+# proves.
+
+
+MOST_STEPS = 50
+SETTLED = 1e-12
+HALVINGS = 24
+"""Of which the last is still far above what weights that count as the same differ by."""
+RATIO_ROUNDING = 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class RatioForm:
+    """A constant and a multiple of every total, (groups, terms)."""
+
+    slope: Floats
+    constant: float
+
+    def at(self, terms: Floats) -> Floats:
+        return np.asarray((self.slope * terms).sum(axis=1) + self.constant)
+
+    def less(self, ratio: Floats, other: RatioForm) -> tuple[Floats, Floats]:
+        """The slope and the constants of this form less a multiple of another."""
+        return (
+            self.slope - ratio[:, None] * other.slope,
+            self.constant - ratio * other.constant,
+        )
+
+    def negated(self) -> RatioForm:
+        return RatioForm(-self.slope, -self.constant)
+
+
+@np.errstate(all="ignore")
+def certain_ratio(law: OpenSums, top: RatioForm, bottom: RatioForm) -> Certain:
+    """Unbounded where nothing is known."""
+    below = law.extremes(bottom.slope, terms=True)
+    least, most = below.low + bottom.constant, below.high + bottom.constant
+    low, high = np.full(len(least), -np.inf), np.full(len(least), np.inf)
+    nothing = np.zeros(len(least), np.bool_)
+    if not (top.constant or bottom.constant):
+        low, high = law.row_ratios(top.slope, bottom.slope)
+        nothing = most <= 0
+    usable = (least > 0) | (~nothing & np.isfinite(low) & np.isfinite(high))
+    first = top.at(below.high_terms) / bottom.at(below.high_terms)
+    ends = []
+    for form, sign, end in ((top.negated(), -1.0, low), (top, 1.0, high)):
+        found, reached = _highest(law, form, bottom, sign * first, usable)
+        proved = _proved(law, form, bottom, (sign * (high if sign < 0 else low), sign * end),
+                         usable & ~reached)  # fmt: skip
+        ends.append((sign * np.where(reached, found, proved) + 0.0, reached))  # no −0
+    (low, lowest), (high, highest) = ends
+    known = nothing | (lowest & highest) | (low == high)
+    return Certain(np.where(nothing, np.nan, low), np.where(nothing, np.nan, high),
+                   bool(known.all()))  # fmt: skip
+
+
+def _highest(
+    law: OpenSums, top: RatioForm, bottom: RatioForm, ratio: Floats, usable: Flags
+) -> tuple[Floats, Flags]:
+    """The highest top/bottom, from one that is possible, and in which groups it was found."""
+    reached = usable & np.isfinite(ratio)
+    for _ in range(MOST_STEPS if reached.any() else 0):
+        slope, _constant = top.less(np.where(reached, ratio, 0.0), bottom)
+        found = law.extremes(np.where(reached[:, None], slope, 0.0), terms=True)
+        reached &= ~np.isnan(found.high_terms).any(axis=1)
+        above, below = top.at(found.high_terms), bottom.at(found.high_terms)
+        better = np.where(reached & (below > 0), above / below, ratio)
+        settled = better <= ratio + SETTLED * np.abs(ratio)
+        ratio = np.where(reached, np.fmax(ratio, better), ratio)
+        if (settled | ~reached).all():
+            break
+    return ratio, reached
+
+
+def _proved(
+    law: OpenSums, top: RatioForm, bottom: RatioForm, ends: tuple[Floats, Floats], groups: Flags
+) -> Floats:
+    """The least number between the ends that is proved to be passed by no ratio."""
+    low, high = ends
+    wide = RATIO_ROUNDING * (high - low)
+    groups = groups & np.isfinite(wide)
+    for _ in range(HALVINGS if groups.any() else 0):
+        middle = np.where(groups, (low + high) / 2, 0.0)
+        slope, constant = top.less(middle, bottom)
+        most = law.extremes(np.where(groups[:, None], slope, 0.0)).high + constant
+        holds = most <= SETTLED * np.abs(slope).sum(axis=1)
+        high = np.where(groups & holds, middle, high)
+        low = np.where(groups & ~holds, middle, low)
+    return np.where(groups, np.minimum(high + wide, ends[1]), high)
+
+
+# ----------------------------------------------------------------------
+# formulas of totals that the release leaves open: standard errors, intervals, certain bounds
+# Under the assumption about what is open, a total is a sum of independent rows (or, in a bucket, of
+# a random pairing; the count of pairs with two properties has the law of a sum of independent coins
+# there too). Its interval is
+#
+#   the normal one    where no row matters much: b·max(1, z²/2) ≤ σ, with b the most of one row;
+#                     wider by b/2, for totals move in steps
+#   Bernstein's       otherwise
+#
+# cut to the certain bounds, which hold without the assumption.
+
+
+COVERS = (
+    "the statistic of the rows before they were grouped, at about the stated confidence, if what "
+    "is assumed about the values within a class holds; the certain bounds hold always"
+)
+APPROXIMATES = (
+    "the statistic of the rows before they were grouped, at about the stated confidence (delta "
+    "method; good where the counts behind it are large), if what is assumed about the values "
+    "within a class holds; the certain bounds hold always"
+)
+
+
+@dataclass(frozen=True)
+class ClassEstimator(Formulas):
+    """Means of totals, and of formulas made of them."""
+
+    law: OpenSums
+    moments: Moments
+    about: Callable[[str], str] = str
+    """Says which rows an interval is about."""
+    kept: dict[bytes, Extremes] = field(default_factory=dict, repr=False)
+    known: dict[Formula, Certain] = field(default_factory=dict, repr=False)
+
+    @property
+    def order(self) -> tuple[Term, ...]:
+        return self.law.asked.terms
+
+    @property
+    def estimates(self) -> Floats:
+        return self.moments.means
+
+    @property
+    def covers(self) -> str:
+        return self.about(COVERS)
+
+    @property
+    def approximates(self) -> str:
+        return self.about(APPROXIMATES)
+
+    @property
+    def is_exact(self) -> bool:
+        return not any(c.any() for c in self.moments.covariances[0].values())
+
+    # ------------------------------------------------------------------ under the assumption
+
+    @np.errstate(all="ignore")
+    def stderr(self, formula: Formula) -> Floats:
+        return np.sqrt(self._variance(*self.slopes(formula)))
+
+    def _variance(self, used: tuple[Term, ...], slope: Floats) -> Floats:
+        """Σ s_i·s_j·covariance_ij; the least, where there are several bounds."""
+        places = [self.order.index(term) for term in used]
+        found = []
+        for of in self.moments.covariances:
+            variance = np.zeros(len(slope))
+            for i, a in enumerate(places):
+                for j, b in enumerate(places):
+                    both = of[a, b] if (a, b) in of else of[b, a]
+                    variance += slope[:, i] * slope[:, j] * both
+            found.append(np.maximum(variance, 0.0))
+        return np.asarray(np.minimum.reduce(found))
+
+    @np.errstate(all="ignore")
+    def deviation(self, used: tuple[Term, ...], slope: Floats, miss: float) -> Floats:
+        variance = self._variance(used, slope)
+        return deviation(variance, self.largest_weight(used, slope), miss)
+
+    def surely_nothing(self, used: tuple[Term, ...], slope: Floats) -> Flags:
+        found = self.extremes(self.spread_out(used, slope))
+        return np.asarray((found.low >= 0) & (found.high <= 0))
+
+    # ------------------------------------------------------------------ whatever holds
+
+    def extremes(self, slope: Floats) -> Extremes:
+        key = slope.tobytes()
+        if key not in self.kept:
+            self.kept[key] = self.law.extremes(slope)
+        return self.kept[key]
+
+    def _form(self, form: Affine) -> RatioForm:
+        shape = len(self.estimates), len(self.order)
+        return RatioForm(np.broadcast_to(form.row(self.order), shape).copy(), form.constant)
+
+    def certain(self, formula: Formula) -> Certain:
+        """Beyond which no data lie that agree with the release."""
+        if formula not in self.known:
+            self.known[formula] = self._certain(formula)
+        return self.known[formula]
+
+    @np.errstate(all="ignore")
+    def _certain(self, formula: Formula) -> Certain:
+        if isinstance(formula, Call) and formula.name == "round":
+            assert isinstance(formula.args[1], Number)  # noqa: S101  (the parser sees to it)
+            return self.certain(formula.args[0]).rounded(formula.args[1].value)
+        ratio = as_ratio(formula)
+        if ratio is not None and ratio.bottom.is_constant:
+            form = ratio.top.times(1 / ratio.bottom.constant)
+            ends = self.extremes(self._form(form).slope)
+            return Certain(ends.low + form.constant, ends.high + form.constant, ends.tight)
+        found: Certain | None = None
+        if ratio is not None:
+            found = certain_ratio(self.law, self._form(ratio.top), self._form(ratio.bottom))
+            if not np.isinf([found.low, found.high]).any():
+                return found
+        assert isinstance(formula, Call)  # noqa: S101  (totals and numbers are ratios)
+        parts = {arg: self.certain(arg) for arg in formula.args}
+        rest = combined(formula, parts, len(self.estimates))
+        return rest if found is None else found.cut_to(rest)
+
+    def column(self, formula: Formula) -> EstimatedColumn:
+        return bounded(super().column(formula), self.certain(formula))
+
+
+@np.errstate(all="ignore")
+def deviation(variance: Floats, part: Floats, miss: float) -> Floats:
+    """How far a sum of independent numbers of a known variance may be off its mean."""
+    log = math.log(2 / miss)
+    bernstein = np.sqrt(2 * variance * log) + part * log / 3
+    return np.where(variance > 0, deviation_of_sum(np.sqrt(variance), part, bernstein, miss), 0.0)
+
+
+# ----------------------------------------------------------------------
+# quantiles of what a release leaves open
+# As in voile.answering.quantiles, for each value v Z(v) = Σ (1[x ≤ v] − share) is a sum over rows.
+# Here its extremes bound the quantile for certain.
+
+
+MOST_VALUES = 1024
+ROUNDING = 1e-9
+Sides = tuple[Floats, Floats]
+
+
+def class_quantiles(
+    formula: Quantile,
+    cutting: Cutting,
+    law_of: Callable[[CellQuery], OpenSums],
+    covers: str,
+    told: int,
+) -> EstimatedColumn:
+    """The quantile of each group; its values are cut into cells as the first `told` groups are."""
+    asked, cells, folding = cutting.asked(told=told)
+    at = np.asarray(folding.matrix(cells.numbers(formula.value)), np.float64)
+    counted = asked.payoffs[0] * np.isfinite(at)
+    values = np.unique(at[(counted > 0) & (asked.number >= 0)])
+    count, groups = len(values), len(asked.groups)
+    check_values(count, MOST_VALUES, formula, "grouped rows")
+    if not count:
+        column = unknown_quantiles(groups, covers)
+        return bounded(column, Certain(column.value, column.value))
+    here = [counted * (at == value) for value in values]
+    below = [counted * ((at <= value) - formula.share) for value in values]
+    summed = counted * np.where(np.isfinite(at), at, 0.0)
+    law = law_of(asked.with_payoffs([*here, *below, counted, summed]))
+    found = law.moments([(count + i, count + i) for i in range(count)])
+    z = found.means[:, count : 2 * count]
+    variance = np.stack(
+        [
+            np.minimum.reduce([c[count + i, count + i] for c in found.covariances])
+            for i in range(count)
+        ],
+        axis=1,
+    )
+    value = np.array([point(counts, values, formula) for counts in found.means[:, :count]])
+    part = np.full(z.shape, max(formula.share, 1 - formula.share))
+    one = np.eye(2 * count + 2)
+    rows = law.extremes(np.tile(one[2 * count], (groups, 1)))
+    places = Places.of(formula, rows)
+
+    @lru_cache(8)
+    def interval(confidence: float) -> tuple[Floats, Floats]:
+        off = deviation(np.maximum(variance, 0.0), part, 1 - confidence)
+        low, high = places.lowest(z + off, values)[0], places.highest(z - off, values)[1]
+        return np.fmin(low, value), np.fmax(high, value)
+
+    ends = [law.extremes(np.tile(one[count + i], (groups, 1))) for i in range(count)]
+    least, most = np.stack([e.low for e in ends], axis=1), np.stack([e.high for e in ends], axis=1)
+    single = law.row_ratios(*(np.tile(one[2 * count + i], (groups, 1)) for i in (1, 0)))
+    nothing = rows.high <= 0
+    low, high = (
+        np.where(nothing, np.nan, np.clip(end, *single))
+        for end in (
+            places.mixed(places.lowest(most, values), 0.0),
+            places.mixed(places.highest(least, values), 1.0),
+        )
+    )
+    exact = rows.tight and all(end.tight for end in ends)
+    apart = cutting.source.recode == "generalize"
+    alone = apart & (rows.low <= 0) & (low == single[0]) & (high == single[1])
+    reached = alone | ((rows.low > 0) & (places.is_one | (apart & places.is_known)))
+    tight = bool((nothing | (low == high) | (exact & reached)).all())
+    return bounded(estimated_quantile(value, interval, covers), Certain(low, high, tight))
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Which of a group's rows, in the order of their values, a quantile lies between.
+
+    Z(v) reaches `lower` where the row of the first place has a value of at most v, and `upper`
+    where that of the second has.
+    """
+
+    lower: Floats
+    upper: Floats
+    share: Floats
+    """Of the second value in the quantile."""
+    is_known: Flags
+    """Whether the number of rows is, and so the places."""
+    is_one: Flags
+    """Whether both places are the same."""
+
+    @staticmethod
+    def of(asked: Quantile, rows: Extremes) -> Places:
+        """Of an interpolated one, places that hold for every number of rows unless it is known."""
+        zero, share = np.zeros(len(rows.low)), asked.share
+        always = np.ones(len(zero), np.bool_)
+        if not asked.interpolated:
+            return Places(zero, zero, zero, ~always, always)
+        known = rows.low == rows.high
+        place = share * np.maximum(rows.low - 1, 0.0)
+        before, after = np.floor(place + ROUNDING), np.ceil(place - ROUNDING)
+        at = share * rows.low - 1
+        return Places(
+            lower=np.where(known, before - at, -share + 2 * ROUNDING),
+            upper=np.where(known, after - at, 1 - share),
+            share=np.maximum(place - before, 0.0),
+            is_known=known,
+            is_one=known & (before == after),
+        )
+
+    def lowest(self, z: Floats, values: Floats) -> Sides:
+        """The first value of each place at which Z may be large enough."""
+        return (
+            first_where(z >= self.lower[:, None] - ROUNDING, values),
+            first_where(z >= self.upper[:, None] - ROUNDING, values),
+        )
+
+    def highest(self, z: Floats, values: Floats) -> Sides:
+        """The first value of each place from which on Z must be."""
+        return (
+            first_above(z < self.lower[:, None] - ROUNDING, values),
+            first_above(z < self.upper[:, None] - ROUNDING, values),
+        )
+
+    def mixed(self, ends: Sides, otherwise: float) -> Floats:
+        """The quantile between two values; `otherwise` is the share where it is not known."""
+        first, second = ends
+        share = np.where(self.is_known, self.share, otherwise)
+        return np.where(first == second, first, first + (second - first) * share)

@@ -1,0 +1,358 @@
+"""From rows to a release of classes: read, group, write, verify, put in place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from voile import __version__
+from voile.errors import spelled
+from voile.kinds.classes.finding import FoundGrouping
+from voile.kinds.classes.manifest import (
+    CLASS_FILES,
+    SENSITIVE_FILES,
+    ClassGuarantee,
+    ClassManifest,
+    ClassParameters,
+    Required,
+    class_column,
+    grouped_disclosed,
+)
+from voile.kinds.classes.options import ClassOptions
+from voile.kinds.classes.reading import ClassInput, by_frequency, moved_box, without_removed
+from voile.kinds.classes.release import ClassRelease, class_columns, shown_schema
+from voile.kinds.manifest import File, file_entry
+from voile.kinds.parquet import arrow_schema, tuples, write_part
+from voile.kinds.publishing import Done, WrittenDraft, publish
+from voile.kinds.registry import kind_of
+from voile.privacy.requirements import Histograms, Requirement
+from voile.progress import Progress
+from voile.recoding.grouping import cells_by_class
+from voile.recoding.labels import Labels, labels
+from voile.schema import TupleIndex
+from voile.units import counted
+
+# ----------------------------------------------------------------------
+# writing classes: what is shown of each row, the boxes, and the sensitive values
+
+
+Codes = npt.NDArray[Any]
+FILE_ROWS = 2**22
+
+
+@dataclass(frozen=True, eq=False)
+class ShownTable:
+    """The classes that are shown, numbered anew, and the rows that are in them."""
+
+    of_row: Codes
+    """The class of each shown row."""
+    rows: npt.NDArray[np.bool_] | None
+    """Which rows are shown; all where it is None."""
+    low: Codes
+    high: Codes
+    histograms: Histograms
+
+    def pick(self, codes: Codes) -> Codes:
+        return codes if self.rows is None else codes[self.rows]
+
+
+def showing(found: FoundGrouping) -> ShownTable:
+    grouping, histograms = found.grouping, found.grouping.histograms(found.units)
+    if found.shown is None:
+        return ShownTable(found.classes, None, grouping.low, grouping.high, histograms)
+    kept = found.shown
+    number = np.cumsum(kept) - 1
+    rows = kept[found.classes]
+    counts = tuple(c[kept] for c in histograms.counts)
+    population = histograms.population
+    return ShownTable(
+        number[found.classes[rows]].astype(np.int32),
+        rows,
+        grouping.low[kept],
+        grouping.high[kept],
+        Histograms(
+            histograms.rows[kept],
+            counts,
+            tuple(c.sum(axis=0) for c in counts),
+            None if population is None else population[kept],
+        ),
+    )
+
+
+def write_classes(
+    folder: Path, prepared: ClassInput, found: FoundGrouping, options: ClassOptions
+) -> ClassManifest:
+    """The files of a release. Rows are sorted: their order tells nothing."""
+    shown, removed = showing(found), 0
+    if shown.rows is not None:
+        removed = prepared.used - len(shown.of_row)
+        prepared, shown = in_what_is_shown(prepared, shown, options)
+    ranges = {} if options.recoded == "bucketize" else ranges_of(prepared, shown, options)
+    parameters = parameters_of(prepared, found, shown, options, ranges, removed)
+    manifest = manifest_of(prepared, shown, options, parameters)
+    files = [*write_rows(folder, manifest, prepared, shown, ranges)]
+    if options.recoded == "bucketize":
+        files.append(write_sensitive(folder, manifest, prepared, shown))
+    else:
+        files.append(write_boxes(folder, manifest, shown, ranges, options))
+    return manifest.model_copy(update={"files": files})
+
+
+def in_what_is_shown(
+    prepared: ClassInput, shown: ShownTable, options: ClassOptions
+) -> tuple[ClassInput, ShownTable]:
+    """The same without values that only the rows that were left out have."""
+    assert shown.rows is not None  # noqa: S101
+    less, found = without_removed(prepared, shown.rows)
+    low, high = shown.low.copy(), shown.high.copy()
+    for j, name in enumerate(options.qi):
+        order = prepared.orders.get(name)
+        low[:, j], high[:, j] = moved_box(found[name], order, low[:, j], high[:, j])
+    of = shown.histograms
+    kept = [found[name].kept for name in options.sensitive]
+    counts = tuple(c if k.all() else c[:, k] for c, k in zip(of.counts, kept, strict=True))
+    overall = tuple(c if k.all() else c[k] for c, k in zip(of.overall, kept, strict=True))
+    histograms = replace(of, counts=counts, overall=overall)
+    return less, ShownTable(shown.of_row, None, low, high, histograms)
+
+
+def ranges_of(prepared: ClassInput, shown: ShownTable, options: ClassOptions) -> dict[str, Labels]:
+    """What is shown of the quasi-identifiers that some class has a range of."""
+    return {
+        name: labels(
+            prepared.schema[name],
+            prepared.levels.get(name),
+            prepared.orders.get(name),
+            shown.low[:, j],
+            shown.high[:, j],
+        )
+        for j, name in enumerate(options.qi)
+        if (shown.low[:, j] < shown.high[:, j]).any()
+    }
+
+
+def parameters_of(
+    prepared: ClassInput,
+    found: FoundGrouping,
+    shown: ShownTable,
+    options: ClassOptions,
+    ranges: Mapping[str, Labels],
+    removed: int,
+) -> ClassParameters:
+    generalized = options.recoded == "generalize"
+    mondrian = options.method == "mondrian"
+    return ClassParameters(
+        recode=options.recoded,
+        qi=list(options.qi),
+        sensitive=list(options.sensitive),
+        insensitive=list(options.insensitive),
+        exact=[name for name in options.qi if generalized and name not in ranges],
+        classes=len(shown.low),
+        class_column=class_column(prepared.schema.names),
+        orders={name: order.tolist() for name, order in prepared.orders.items()},
+        by_frequency=by_frequency(prepared.schema, prepared.levels, options),
+        groups={
+            name: {text: list(ends) for text, ends in range_.groups.items()}
+            for name, range_ in ranges.items()
+            if range_.groups
+        },
+        cuts=(options.cuts or "median") if mondrian else None,
+        relaxed=options.relaxed,
+        levels=found.chosen,
+        population=shown.histograms.population is not None,
+        removed=removed,
+    )
+
+
+def manifest_of(
+    prepared: ClassInput, shown: ShownTable, options: ClassOptions, parameters: ClassParameters
+) -> ClassManifest:
+    schema = prepared.schema
+    return ClassManifest(
+        voile=__version__,
+        name=prepared.name,
+        method=options.method,
+        parameters=parameters,
+        guarantee=ClassGuarantee(
+            requirements=[
+                required(requirement, shown.histograms, options)
+                for requirement in prepared.requirements
+            ],
+            unit="the classes that are shown, in which every person of the table has one row",
+        ),
+        simulated=options.simulate_seed is not None,
+        nulls=options.nulls,
+        disclosed=grouped_disclosed(schema, parameters, options.nulls),
+        public_rows=len(shown.of_row),
+        rows=len(shown.of_row),
+        domain_size=str(schema.size),
+        attributes=schema.to_dict()["attributes"],
+        files=[],
+    )
+
+
+def required(requirement: Requirement, histograms: Histograms, options: ClassOptions) -> Required:
+    number = requirement.attribute
+    return Required(
+        requirement=requirement.to_dict(),
+        attribute=None if number is None else options.sensitive[number],
+        measured=requirement.worst(requirement.measured(histograms)),
+    )
+
+
+def write_rows(
+    folder: Path,
+    manifest: ClassManifest,
+    prepared: ClassInput,
+    shown: ShownTable,
+    ranges: Mapping[str, Labels],
+) -> list[File]:
+    """The rows in the order of their classes, in files of a few million."""
+    schema = shown_schema(manifest, {name: found.texts for name, found in ranges.items()})
+    codes: list[Codes] = [shown.of_row]
+    for name in schema.names[1:]:
+        if name in ranges:
+            codes.append(ranges[name].of_class[shown.of_row])
+        else:
+            codes.append(shown.pick(prepared.codes[name]))
+    keys = TupleIndex(schema.sizes).encode(codes)
+    keys.sort()
+    (folder / "data").mkdir()
+    files = []
+    for number, start in enumerate(range(0, len(keys), FILE_ROWS)):
+        path = folder / "data" / f"part-{number:05d}.parquet"
+        rows = write_part(path, schema, iter([keys[start : start + FILE_ROWS]]))
+        files.append(file_entry(folder, path, rows))
+    return files
+
+
+def write_boxes(
+    folder: Path,
+    manifest: ClassManifest,
+    shown: ShownTable,
+    ranges: Mapping[str, Labels],
+    options: ClassOptions,
+) -> File:
+    """Each class with its rows and, of every generalized column, its range in words and places."""
+    columns: list[Any] = [np.arange(len(shown.low), dtype=np.int64), shown.histograms.rows]
+    if shown.histograms.population is not None:
+        columns.append(shown.histograms.population)
+    for name, found in ranges.items():
+        j = list(options.qi).index(name)
+        columns.append(pa.array(found.texts).take(pa.array(found.of_class)))
+        columns += [shown.low[:, j], shown.high[:, j]]
+    table = pa.table(columns, schema=class_columns(manifest))
+    return written(folder, CLASS_FILES, table)
+
+
+def write_sensitive(
+    folder: Path, manifest: ClassManifest, prepared: ClassInput, shown: ShownTable
+) -> File:
+    """How many rows of each class have which sensitive values."""
+    names = manifest.parameters.sensitive
+    codes = np.stack([shown.pick(prepared.codes[name]).astype(np.int32) for name in names])
+    found, classes, rows = cells_by_class(
+        shown.of_row, codes, np.ones(len(shown.of_row), dtype=np.int64)
+    )
+    part = prepared.schema.select(names)
+    table = tuples(part, list(found)).add_column(
+        0,
+        pa.field(manifest.parameters.class_column, pa.int64(), nullable=False),
+        [classes.astype(np.int64)],
+    )
+    counted = pa.field(manifest.rows_column, pa.int64(), nullable=False)
+    table = table.append_column(counted, [rows])
+    wanted = [table.schema.field(0), *arrow_schema(part), counted]
+    return written(folder, SENSITIVE_FILES, table.cast(pa.schema(wanted)))
+
+
+def written(folder: Path, where: str, table: pa.Table) -> File:
+    (folder / where).mkdir()
+    path = folder / where / "part-00000.parquet"
+    pq.write_table(table, path, compression="zstd", store_schema=False)
+    return file_entry(folder, path, int(table.num_rows))
+
+
+# ----------------------------------------------------------------------
+# from rows to a release of classes: read, group, write, verify, put in place
+
+
+@dataclass(frozen=True)
+class Grouped(Done):
+    """A table of classes that was published."""
+
+    release: ClassRelease
+
+    def to_dict(self) -> dict[str, Any]:
+        manifest = self.release.manifest
+        return {
+            **super().to_dict(),
+            "classes": manifest.parameters.classes,
+            "requirements": {
+                manifest.named(entry): entry.measured for entry in manifest.guarantee.requirements
+            },
+        }
+
+    def facts(self) -> list[tuple[str, str]]:
+        manifest = self.release.manifest
+        p = manifest.parameters
+        kept = zip(manifest.guarantee.requirements, manifest.requirements, strict=True)
+        levels = ", ".join(f"{name} {level}" for name, level in (p.levels or {}).items())
+        return [
+            ("rows", f"{self.rows_in:,} in, {manifest.rows:,} out"),
+            ("classes", f"{p.classes:,} ({manifest.method}, {p.recode}), of "
+                        f"{manifest.rows / p.classes:,.1f} rows on average"),
+            *[("promise", f"{r.spelling}{of(entry.attribute)}: the worst class has "
+                          f"{entry.measured:.4g}") for entry, r in kept],
+            *([("levels", levels)] if levels else []),
+        ]  # fmt: skip
+
+
+def of(attribute: str | None) -> str:
+    return "" if attribute is None else f" of {attribute}"
+
+
+@dataclass(frozen=True, eq=False)
+class ClassDraft(WrittenDraft):
+    """Classes that were found, and are ready to be written."""
+
+    prepared: ClassInput
+    found: FoundGrouping
+    options: ClassOptions
+
+    def write(self, folder: Path) -> ClassManifest:
+        return write_classes(folder, self.prepared, self.found, self.options)
+
+    def done(self, release: ClassRelease) -> Grouped:
+        prepared, removed = self.prepared, release.manifest.parameters.removed
+        notes = list(prepared.notes)
+        if removed:
+            left_out = counted(removed, "row", "were")
+            notes.append(f"{left_out} left out, for no class could hold them")
+        shown = self.options.recoded == "bucketize"
+        if shown and all(r.attribute is None for r in prepared.requirements):
+            notes.append("quasi-identifiers are shown as they are: k alone hides nothing; ask for "
+                         f"{spelled('l')}, {spelled('t')} or {spelled('semantic')}")  # fmt: skip
+        return Grouped(release, prepared.rows, prepared.rows - release.rows, tuple(notes))
+
+
+def group_table(
+    table: Any,
+    *,
+    to: str | Path | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    **options: Any,
+) -> Grouped:
+    """Group rows, publish the classes, and tell the steward about it. `to` names the folder."""
+    asked = ClassOptions(**options)
+    kind = kind_of(asked.method)
+    done = publish(kind, table, asked, to=to, overwrite=overwrite, progress=progress)
+    return cast("Grouped", done)

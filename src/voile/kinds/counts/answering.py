@@ -1,0 +1,395 @@
+"""One query being answered from published tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import ndtri, stdtrit
+
+from voile.answering.arithmetic import Affine
+from voile.answering.axes import ClassAxis, DomainArrays, check_states, whole_axis
+from voile.answering.cells import ClassFunctions, parts_of
+from voile.answering.columns import APPROXIMATE, EstimatedColumn, Flags, Formulas, terms_of
+from voile.answering.evidence import Evidence, check_groups, checked_ranges, distinct, term_sets
+from voile.answering.quantiles import Cumulated, check_values, quantile_column, unknown_quantiles
+from voile.answering.source import predicate_parts, value_range
+from voile.answering.totals import ListedGroups
+from voile.answering.walk import NO_TUPLE, answer_from, bin_notes
+from voile.arrays import Floats
+from voile.errors import QueryError
+from voile.estimate import Answer
+from voile.kinds.counts.joints import (
+    Average,
+    ConjunctSource,
+    JointMargins,
+    Margin,
+    TableCells,
+    Tables,
+    Variances,
+    averaged,
+    crossed,
+    margin_of,
+)
+from voile.query.aggregate import Formula, Quantile
+from voile.query.predicate import Expression, Term
+from voile.query.query import Query
+
+# ----------------------------------------------------------------------
+# which tables answer a query: one margin of at most d columns, or two of them together
+
+
+Places = tuple[int, ...]
+MOST_PAIRS = 2**22
+"""Classes of one part times classes of the other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Direct:
+    """All that is read is in one margin."""
+
+    margin: Margin
+    parts: Variances
+
+    def variance(self, slope: Floats) -> Floats:
+        found = np.einsum("gi,gij,gj->g", slope, self.parts.noise, slope)
+        return np.asarray(np.maximum(found, 0.0))
+
+    def estimates(self, cells: TableCells) -> Floats:
+        return cells.summed(self.margin.totals[cells.along(self.margin)])
+
+
+Plan = Direct | Average
+
+
+@dataclass(frozen=True, eq=False)
+class Planner:
+    """Finds the plan with the least error."""
+
+    tables: Tables
+    axes: Sequence[ClassAxis]
+    _margins: dict[Places, Margin] = field(default_factory=dict)
+
+    def plan(self, read: Places, cells: TableCells) -> Plan:
+        """`read` are the axes that what is asked depends on."""
+        if len(read) <= self.tables.arity:
+            return self._direct(read, cells)
+        self._check(read)
+        found = [self._joint(a, b) for a, b in splits(read, self.tables.arity)]
+        if len(read) == 2 * self.tables.arity:
+            return averaged(found, cells)  # no two of them have a table in common
+        return min((averaged([one], cells) for one in found), key=error)
+
+    def _direct(self, read: Places, cells: TableCells) -> Direct:
+        margin = self.margin(read)
+        noise, at = margin.total_noise, cells.along(margin)
+        ends = cells.summed(noise.along[at])
+        own = crossed(cells.payoffs, noise.own[at], cells.group, cells.groups)
+        found = own - noise.rate * ends[:, :, None] * ends[:, None, :]
+        nothing = np.zeros_like(found)
+        return Direct(margin, Variances(nothing, nothing, nothing, found))
+
+    def margin(self, places: Places) -> Margin:
+        if places not in self._margins:
+            self._margins[places] = margin_of(places, self.axes, self.tables)
+        return self._margins[places]
+
+    def _joint(self, left: Places, right: Places) -> JointMargins:
+        found = self.margin(left), self.margin(right)
+        if len(found[0].totals) * len(found[1].totals) > MOST_PAIRS:
+            raise QueryError(
+                f"the query tells {len(found[0].totals):,} classes of "
+                f"{self._names(left)} and {len(found[1].totals):,} of {self._names(right)} apart, "
+                "which is too much together",
+                hint="group by coarser values, as in floor(age / 10) * 10",
+            )
+        return JointMargins(*found, self.tables)
+
+    def _check(self, read: Places) -> None:
+        arity, halves = self.tables.arity, self.tables.halves
+        most = 2 * arity if halves else arity
+        if len(read) <= most:
+            return
+        more = "" if halves else ", and of all rows together only"
+        raise QueryError(
+            f"it depends on {len(read)} columns at once ({self._names(read)}); the release has "
+            f"tables of {arity}{more}, which answer questions about up to {most}",
+            hint=f"ask about {most} columns or fewer; whoever holds the table can publish with "
+            f"--direct --arity {len(read)}",
+        )
+
+    def _names(self, places: Places) -> str:
+        return ", ".join(self.axes[j].attribute for j in places)
+
+
+def splits(read: Places, arity: int) -> Iterator[tuple[Places, Places]]:
+    """Pairs of parts of at most d columns that have all of them, each pair once.
+
+    Parts overlap only where both are as large as can be: the smaller of two parts is known from
+    several tables, and needs no more columns.
+    """
+    whole = set(read)
+    for size in range(1, arity + 1):
+        for left in combinations(read, size):
+            rest = tuple(j for j in read if j not in left)
+            if len(rest) <= arity and (len(left), left) <= (len(rest), rest):
+                yield left, rest
+            if size == arity:
+                for right in combinations(read, arity):
+                    overlap = set(left) & set(right)
+                    if left < right and overlap and set(left) | set(right) == whole:
+                        yield left, right
+
+
+def error(plan: Average) -> float:
+    """How large the errors of the first term are expected to be, of one way to part it."""
+    return float(np.maximum(plan.parts[0].expected[:, 0, 0], 0.0).sum())
+
+
+# ----------------------------------------------------------------------
+# what a formula of a query asks for, as numbers on the classes of the columns that it reads
+
+
+@dataclass(frozen=True, eq=False)
+class TableQuery:
+    """Terms on the classes of all columns that they, the condition and the groups read."""
+
+    axes: tuple[ClassAxis, ...]
+    functions: ClassFunctions
+    groups: ListedGroups
+    number: npt.NDArray[np.int64]
+    """The group of every combination of classes; −1 for none."""
+    payoffs: tuple[Floats, ...]
+    """For each term, what a row adds to it."""
+
+    def cells(self, payoffs: Sequence[Floats]) -> tuple[Places, TableCells]:
+        """The axes that it depends on, and the combinations of their classes that count."""
+        number, whole = self.number, [np.broadcast_to(p, self.number.shape) for p in payoffs]
+        read = tuple(j for j in range(len(self.axes)) if depends([number, *whole], j))
+        first = tuple(slice(None) if j in read else slice(0, 1) for j in range(len(self.axes)))
+        flat = number[first].ravel()
+        counts = np.flatnonzero(flat >= 0)
+        places = np.unravel_index(counts, number[first].shape) if self.axes else ()
+        return read, TableCells(
+            tuple(np.asarray(p, np.int64) for p in places),
+            flat[counts],
+            len(self.groups),
+            np.stack([p[first].ravel()[counts] for p in whole]),
+        )
+
+
+def depends(arrays: Sequence[npt.NDArray[np.generic]], axis: int) -> bool:
+    """Whether some array differs along an axis."""
+    return any(bool((a != a.take([0], axis=axis)).any()) for a in arrays)
+
+
+def asked_of(
+    query: Query, terms: Sequence[Term], source: ConjunctSource, more: Sequence[Expression] = ()
+) -> TableQuery:
+    """`more` are expressions that cut the domain as groups do."""
+    parts = parts_of(query.predicate, (*query.groups, *more), terms)
+    evaluator = DomainArrays(source.engine.domain, source.schema)
+    names = parts.attributes(source.schema)
+    axes = tuple(whole_axis(name, parts, source.schema, evaluator) for name in names)
+    check_states(axes)
+    functions = ClassFunctions(axes, source.schema, evaluator)
+    listed, number = functions.listing(query.groups, functions.truth(query.predicate))
+    payoffs = tuple(functions.function(query.predicate, term)[0] for term in terms)
+    return TableQuery(axes, functions, listed, number, payoffs)
+
+
+# ----------------------------------------------------------------------
+# formulas of totals from published tables: standard errors and intervals
+# A total from one table is a sum of independent noise, which is normal but for its steps. One from
+# two parts is a mean of t products, whose tails are longer: its interval is Student's, with as many
+# degrees of freedom as there are halves.
+
+
+COVERS = (
+    "the statistic of the table that was published, at about the stated confidence, over the "
+    "randomness of the release"
+)
+
+
+@dataclass(frozen=True)
+class ConjunctEstimator(Formulas):
+    """The totals of one formula, and what is made of them."""
+
+    terms: tuple[Term, ...]
+    cells: TableCells
+    plan: Plan
+    found: Floats
+    """(groups, terms)"""
+    rows: int
+    halves: int
+
+    @property
+    def order(self) -> tuple[Term, ...]:
+        return self.terms
+
+    @property
+    def estimates(self) -> Floats:
+        return self.found
+
+    @property
+    def covers(self) -> str:
+        return COVERS
+
+    @property
+    def is_exact(self) -> bool:
+        return not self.plan.variance(np.ones_like(self.found)).any() and not any(
+            self.plan.variance(self._only(i)).any() for i in range(len(self.terms))
+        )
+
+    def _only(self, place: int) -> Floats:
+        slope = np.zeros_like(self.found)
+        slope[:, place] = 1.0
+        return slope
+
+    @np.errstate(all="ignore")
+    def stderr(self, formula: Formula) -> Floats:
+        return np.sqrt(self.plan.variance(self.spread_out(*self.slopes(formula))))
+
+    def deviation(self, used: tuple[Term, ...], slope: Floats, miss: float) -> Floats:
+        whole = self.spread_out(used, slope)
+        spread = np.sqrt(self.plan.variance(whole))
+        step = self.largest_weight(used, slope) / 2
+        return np.asarray(np.where(spread > 0, self.factor(miss) * spread + step, 0.0))
+
+    def factor(self, miss: float) -> float:
+        """How many standard errors are exceeded, on either side, with chance `miss`."""
+        return factor(self.plan, self.halves, miss)
+
+    def surely_nothing(self, used: tuple[Term, ...], slope: Floats) -> Flags:
+        whole = self.spread_out(used, slope)
+        asked = np.einsum("cg,gc->c", whole[self.cells.group], self.cells.payoffs)
+        return np.asarray(np.bincount(self.cells.group, asked != 0, self.cells.groups) == 0)
+
+    def most(self, form: Affine) -> float:
+        """No more rows count than there are."""
+        if any(factor < 0 for _, factor in form.parts):
+            return math.inf
+        largest = sum(factor * max(self.ranges[term][1], 0.0) for term, factor in form.parts)
+        return form.constant + self.rows * largest
+
+
+def factor(plan: Plan, halves: int, miss: float) -> float:
+    if isinstance(plan, Average):
+        return -float(stdtrit(halves, miss / 2))
+    return -float(ndtri(miss / 2))
+
+
+# ----------------------------------------------------------------------
+# quantiles from published tables: the distribution of a value is more terms of the query
+
+
+MOST_VALUES = 256
+
+
+def conjunct_quantiles(query: Query, formula: Quantile, source: ConjunctSource) -> EstimatedColumn:
+    """The values are cut as groups are; Z of each value is one more term."""
+    asked = asked_of(query, (Term(formula.predicate),), source, more=(formula.value,))
+    shape = asked.number.shape
+    at = np.broadcast_to(asked.functions.numbers(formula.value), shape)
+    counted = np.broadcast_to(asked.payoffs[0], shape) * np.isfinite(at)
+    values = np.unique(at[(counted > 0) & (asked.number >= 0)])
+    check_values(len(values), MOST_VALUES, formula, "published tables")
+    groups = len(asked.groups)
+    if not len(values):
+        return unknown_quantiles(groups, COVERS)
+    below = [counted * (at <= value) for value in values]
+    read, cells = asked.cells([counted, *below])
+    plan = Planner(source.tables, asked.axes).plan(read, cells)
+    found = plan.estimates(cells)
+    slopes = np.tile(np.eye(len(values) + 1)[1:], (groups, 1, 1))
+    slopes[:, :, 0] = -formula.share
+    z = np.einsum("gvt,gt->gv", slopes, found)
+    spread = np.sqrt(np.stack([plan.variance(slopes[:, i]) for i in range(len(values))], axis=1))
+    here = np.diff(found[:, 1:], axis=1, prepend=0.0)
+
+    def deviation(miss: float) -> Floats:
+        times = factor(plan, source.tables.halves, miss)
+        return np.where(spread > 0, times * spread + 0.5, 0.0)
+
+    return quantile_column(formula, [Cumulated(values, here, z, deviation)], COVERS)
+
+
+# ----------------------------------------------------------------------
+# one query being answered from published tables
+
+
+BY_HALVES = (
+    "it depends on {} columns, more than the {} of a table: estimated from how two tables vary "
+    "together over {} random halves of the rows, which is far less exact"
+)
+
+
+def answer_conjuncts(
+    query: Query, source: ConjunctSource, confidence: float, *, simultaneous: bool = False
+) -> Answer:
+    """Estimate what the query would give on the table that was published."""
+    return answer_from(ConjunctEvidence, query, source, confidence, simultaneous=simultaneous)
+
+
+class ConjunctEvidence(Evidence):
+    """Totals from tables."""
+
+    def __init__(self, query: Query, source: ConjunctSource) -> None:
+        self.query, self.source = query, source
+        self._ranges = checked_ranges(query, distinct([*term_sets(query), (Term(),)]), source)
+        self._base = asked_of(query, (Term(),), source)
+        check_groups(len(self.groups))
+        self._estimators: dict[tuple[Term, ...], ConjunctEstimator] = {}
+
+    @property
+    def groups(self) -> ListedGroups:
+        return self._base.groups
+
+    def estimator_of(self, formula: Formula) -> ConjunctEstimator:
+        """All terms of one formula are from the same tables, so that their errors cancel."""
+        terms = terms_of(formula) or (Term(),)
+        if terms not in self._estimators:
+            asked = asked_of(self.query, terms, self.source)
+            tables = self.source.tables
+            read, cells = asked.cells(asked.payoffs)
+            plan = Planner(tables, asked.axes).plan(read, cells)
+            ranges = {term: self._ranges[term] for term in terms}
+            self._estimators[terms] = ConjunctEstimator(
+                ranges, terms, cells, plan, plan.estimates(cells), tables.rows, tables.halves
+            )
+        return self._estimators[terms]
+
+    def column(self, formula: Formula) -> EstimatedColumn:
+        return self.estimator_of(formula).column(formula)
+
+    def values(self, formula: Formula, quantiles: Mapping[Quantile, Floats]) -> Floats:
+        return self.estimator_of(formula).values(quantiles)(formula).value
+
+    def quantile(self, formula: Quantile) -> EstimatedColumn:
+        parts = [*predicate_parts(self.query.predicate), *predicate_parts(formula.predicate)]
+        value_range(formula.value, parts, self.source, self.query.sql)  # all must be finite
+        return conjunct_quantiles(self.query, formula, self.source)
+
+    def empty(self) -> Flags:
+        return np.zeros(len(self.groups), np.bool_)  # noise hides which groups are
+
+    # ------------------------------------------------------------------ in words
+
+    def covers(self, estimated: Sequence[EstimatedColumn]) -> str:
+        return APPROXIMATE if any(c.covers == APPROXIMATE for c in estimated) else COVERS
+
+    @property
+    def nothing(self) -> str:
+        return "" if (self._base.number >= 0).any() else NO_TUPLE
+
+    def notes(self, estimated: Sequence[EstimatedColumn]) -> list[str]:  # noqa: ARG002
+        tables, notes = self.source.tables, list[str]()
+        plans = [one.plan for one in self._estimators.values() if isinstance(one.plan, Average)]
+        if plans:
+            read = max(len({*p.joints[0].left.places, *p.joints[0].right.places}) for p in plans)
+            notes.append(BY_HALVES.format(read, tables.arity, tables.halves))
+        return [*notes, *bin_notes(self.query, self.source.engine)]

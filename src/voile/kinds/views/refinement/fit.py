@@ -1,0 +1,307 @@
+"""From a published view to its refinement: how many components, the fit, and its error.
+
+All of it is post-processing of what is public anyway: it costs no privacy, and its seed is no
+secret. The same view and seed give the same refinement on any machine's number of cores.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from voile.arrays import Floats
+from voile.kinds.views.refinement.em import (
+    CHUNKS,
+    CoinPurpose,
+    Fitter,
+    KnownNoise,
+    PackedLayout,
+    PackedRows,
+    checked,
+)
+from voile.kinds.views.refinement.examine import CAUTION, ProbeNoise, ProbeResiduals, law, residuals
+from voile.kinds.views.refinement.mixture import ErrorModel, Mixture, average
+
+# ---------------------------------------------------------------------- the number of components
+# How many components, and how many steps of EM: what predicts rows that the fit has not seen.
+#
+# A fifth of the rows is held out by coin. K is doubled as long as the held-out rows become more
+# likely by more than the standard error of that gain, and EM stops where they no longer gain at all
+# (stopping early regularises). The truth is not asked.
+#
+# A fit is the average of a few fits from different random starts: the average of mixtures is a
+# mixture, never less likely than its members are on average, and free of what one start happened to
+# find.
+
+
+HELD_OUT = 0.2
+STARTS = 4
+"""Fits that are averaged."""
+TRIALS = 2
+"""Fits that are averaged while choosing, to save time; the same starts."""
+BLOCK = 10
+"""Steps of EM between looks at the held-out rows."""
+MOST_BLOCKS = 40
+MOST_WORK = 2_000_000_000
+"""Steps times rows times components of one start: some seconds. A few blocks are always done."""
+FEWEST_BLOCKS = 3
+PATIENCE = 8
+"""Blocks without gain after which EM stops: it may cross a plateau first."""
+FALL = 5.0
+"""A fall of the held-out rows' log-likelihood that is no plateau: they are e⁵ times less likely."""
+SURE = 8
+"""From this K on, one doubling without gain is the last."""
+MOST_COMPONENTS = 256
+MOST_NUMBERS = 2**22
+"""Components times cells: what the tables of one start may hold."""
+
+
+@dataclass(frozen=True)
+class ComponentTrial:
+    """One K: `held_out` is the mean of log λ over the held-out rows, `gain` over the K before."""
+
+    components: int
+    steps: int
+    held_out: float
+    gain: float
+    gain_error: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class ComponentChoice:
+    components: int
+    steps: int
+    trials: tuple[ComponentTrial, ...]
+
+    def to_dict(self) -> dict[str, object]:
+        return {
+            "components": self.components,
+            "steps": self.steps,
+            "trials": [asdict(trial) for trial in self.trials],
+        }
+
+
+def choose(
+    fitter: Fitter, rows: PackedRows, seed: int, tell: Callable[[float], None] = lambda _: None
+) -> ComponentChoice:
+    """Double K while the held-out rows become more likely."""
+    held = CoinPurpose.HELD_OUT.thrown(seed).random(len(rows)) < HELD_OUT
+    train, test = rows.where(~held, 1 - HELD_OUT), rows.where(held, HELD_OUT)
+    alone = fitter.independent(train)
+    base = [table[0] for table in alone.tables]
+    best = fitter.log_densities(test, alone)
+    chosen = ComponentTrial(1, 0, mean(best), 0.0, 0.0, 0.0)
+    trials = [chosen]
+    for components in candidates(rows):
+        tell(len(trials) / (len(trials) + 2))
+        began = time.monotonic()
+        steps, found = climb(fitter, train, test, base, components, seed)
+        gain, error = paired(found, best)
+        trial = ComponentTrial(
+            components, steps, mean(found), gain, error, time.monotonic() - began
+        )
+        trials.append(trial)
+        if gain > error:
+            chosen, best = trial, found
+        elif components >= SURE:
+            break
+    return ComponentChoice(chosen.components, chosen.steps, tuple(trials))
+
+
+def candidates(rows: PackedRows) -> list[int]:
+    """2, 4, 8, …: no more components than rows, nor than memory is meant for."""
+    most = min(MOST_COMPONENTS, len(rows), MOST_NUMBERS // max(1, rows.layout.cells))
+    return [2**i for i in range(1, max(1, most).bit_length())] if rows.layout.groups else []
+
+
+def climb(
+    fitter: Fitter,
+    train: PackedRows,
+    test: PackedRows,
+    base: Sequence[Floats],
+    components: int,
+    seed: int,
+) -> tuple[int, Floats]:
+    """EM until the held-out rows no longer gain: the number of steps, and log λ of each."""
+    fits = [fitter.start(base, components, seed, number) for number in range(TRIALS)]
+    steps, best, most = 0, np.full(len(test), -math.inf), -math.inf
+    for block in range(1, blocks(train, components) + 1):
+        fits = [fitter.run(train, fit, base, BLOCK) for fit in fits]
+        found = fitter.log_densities(test, average(fits))
+        total = float(found.sum())
+        if total > most or not steps:
+            steps, best, most = block * BLOCK, found, total
+        elif total < most - FALL or block * BLOCK - steps >= PATIENCE * BLOCK:
+            break
+    return steps, best
+
+
+def blocks(rows: PackedRows, components: int) -> int:
+    """How long EM may run: until it has converged, where that can be afforded."""
+    affordable = MOST_WORK // max(1, len(rows) * components * BLOCK)
+    return min(MOST_BLOCKS, max(FEWEST_BLOCKS, affordable))
+
+
+def ensemble(fitter: Fitter, rows: PackedRows, choice: ComponentChoice, seed: int) -> Mixture:
+    """The fit that was chosen, to these rows."""
+    alone = fitter.independent(rows)
+    if choice.components == 1:
+        return alone
+    base = [table[0] for table in alone.tables]
+    starts = min(STARTS, max(1, 2 * MOST_NUMBERS // (choice.components * rows.layout.cells)))
+    return average(
+        [
+            fitter.run(rows, fitter.start(base, choice.components, seed, i), base, choice.steps)
+            for i in range(starts)
+        ]
+    )
+
+
+def paired(new: Floats, old: Floats) -> tuple[float, float]:
+    """Mean gain per row, and its standard error: rows come and go as in a Poisson process."""
+    if not len(new):
+        return 0.0, 0.0
+    difference = new - old
+    return mean(difference), float(np.sqrt((difference**2).sum())) / len(new)
+
+
+def mean(values: Floats) -> float:
+    """The mean; 0 of nothing."""
+    return float(values.mean()) if len(values) else 0.0
+
+
+# ---------------------------------------------------------------------- the fit
+
+
+MOST_ROWS = 2_000_000
+"""Rows that are fitted to; of a larger view, a sample."""
+
+Tell = Callable[[str, float], None]
+
+LEAST_WEIGHTS = np.array([1.0, 0.0, 0.0])
+"""κ is at least 1: a table is one draw, and its counts scatter around any smooth model by their own
+size. Where there is little noise, halves of the view cannot tell that from what thinning does."""
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """The fitted model, the error of counts from it, and how both came about."""
+
+    mixture: Mixture
+    error: ErrorModel
+    halves: tuple[Mixture, Mixture]
+    report: dict[str, Any]
+
+
+def refine(
+    codes: Sequence[npt.NDArray[Any]],
+    sizes: Sequence[int],
+    *,
+    noise_mean: float,
+    excess: float,
+    retention: float,
+    noise_variance: float,
+    rows: float | None,
+    domain: int,
+    seed: int = 0,
+    progress: Tell | None = None,
+    threads: int | None = None,
+) -> Refinement:
+    """Fit a mixture to a view. `codes` has one column per attribute, a code for every row.
+
+    `rows` is the number of records where that is public; otherwise it is estimated. `domain` is
+    the size of D, however large.
+    """
+    began = time.monotonic()
+    columns, widths = checked(codes, sizes)
+    seen = len(columns[0])
+    layout = PackedLayout.suited(widths, seen)
+    noise = ProbeNoise(
+        retention=retention,
+        excess=excess,
+        rows=times(noise_mean, domain),
+        dispersion=noise_variance / noise_mean if noise_mean > 0 else 1.0,
+    )
+    total = max(1.0, (seen - noise.rows) / excess if rows is None else float(rows))
+    known = KnownNoise(total, excess, times(noise_mean, layout.uniform_tuples))
+    view = sampled(layout, columns, seed)
+    with ThreadPoolExecutor(threads or CHUNKS) as pool:
+        fitter = Fitter(layout, known, pool)
+        choice, mixture, halves, found = fitted(fitter, noise, view, seed, progress or silent)
+    report = {
+        **choice.to_dict(),
+        "rows": seen,
+        "fitted_rows": len(view),
+        "left_out": list(mixture.left_out),
+        "queries": len(found.x),
+        "seed": seed,
+        "seconds": time.monotonic() - began,
+    }
+    error = error_model(found, noise, total, public=rows is not None)
+    return Refinement(mixture, error, halves, report)
+
+
+def fitted(
+    fitter: Fitter, noise: ProbeNoise, view: PackedRows, seed: int, tell: Tell
+) -> tuple[ComponentChoice, Mixture, tuple[Mixture, Mixture], ProbeResiduals]:
+    """Choose, fit all of it and each half, and let the halves examine each other."""
+    choice = choose(fitter, view, seed, lambda done: tell("choosing the model", done))
+    tell("fitting", 0.0)
+    mixture = ensemble(fitter, view, choice, seed)
+    tell("fitting", 0.5)
+    a, b = split(view, seed)
+    halves = ensemble(fitter, a, choice, seed), ensemble(fitter, b, choice, seed)
+    tell("examining", 0.0)
+    found = residuals(fitter, noise, (a, b), halves, seed)
+    tell("examining", 1.0)
+    return choice, mixture, halves, found
+
+
+def error_model(
+    found: ProbeResiduals, noise: ProbeNoise, total: float, *, public: bool
+) -> ErrorModel:
+    weights, errors = law(found)
+    whole = float(noise.variance(np.array(total), np.array(1.0)))
+    return ErrorModel(
+        weights=np.maximum(weights + CAUTION * errors, LEAST_WEIGHTS),
+        follows=float(found.follows.max(initial=0.0)),
+        rows=total,
+        whole=whole,
+        unsure=0.0 if public else math.sqrt(whole) / total,
+    )
+
+
+def sampled(layout: PackedLayout, columns: Sequence[npt.NDArray[Any]], seed: int) -> PackedRows:
+    """The view's rows, or of a very large view each row with the same chance."""
+    seen = len(columns[0])
+    share = min(1.0, MOST_ROWS / max(1, seen))
+    if share < 1:
+        chosen = np.flatnonzero(CoinPurpose.SAMPLE.thrown(seed).random(seen) < share)
+        columns = [column[chosen] for column in columns]
+    return PackedRows(layout, layout.pack(columns), share)
+
+
+def split(view: PackedRows, seed: int) -> tuple[PackedRows, PackedRows]:
+    """Two halves by coin."""
+    heads = CoinPurpose.HALVES.thrown(seed).random(len(view)) < 0.5
+    return view.where(heads, 0.5), view.where(~heads, 0.5)
+
+
+def times(mean: float, count: int) -> float:
+    """mean · count, where the count may be too large for a float64."""
+    if mean <= 0:
+        return 0.0
+    exponent = math.log(mean) + math.log(count)
+    return math.exp(exponent) if exponent < 700 else math.inf
+
+
+def silent(_what: str, _done: float) -> None:
+    """Nobody is watching."""
