@@ -19,7 +19,7 @@ extensions = ["myst_nb", "sphinx.ext.autodoc"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build"]
 
-# Notebooks are saved with their outputs; tests/test_notebooks.py runs them.
+# Notebooks are saved with their outputs; tests/docs/test_notebooks.py runs them.
 nb_execution_mode = "off"
 # Widgets would load a script from elsewhere, and there are none.
 nb_ipywidgets_js: dict[str, dict[str, str]] = {}

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.postgres import postgres, postgres_server
+from tests.support.paths import TESTS
+from tests.support.postgres import postgres, postgres_server
 
 __all__ = ["oracle", "postgres", "postgres_server"]
 
@@ -22,5 +22,5 @@ settings.load_profile("voile")
 @pytest.fixture(scope="session")
 def oracle() -> dict[str, dict[str, Any]]:
     """Values that an independent implementation computed, by name."""
-    path = Path(__file__).parent / "oracle" / "alphabeta.json"
+    path = TESTS / "oracle" / "alphabeta.json"
     return {check["id"]: check for check in json.loads(path.read_text())["checks"]}

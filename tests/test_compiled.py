@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from pathlib import Path
 
 import numpy as np
 
+from tests.support.paths import ROOT
 from voile.arrays import Floats
 from voile.compiled import compiled
 
@@ -44,4 +44,4 @@ def test_numba_is_loaded_with_the_first_call() -> None:
         "import tests.test_compiled as kernels; assert 'numba' not in sys.modules;"
         "assert kernels.factorial(3) == 6; assert 'numba' in sys.modules"
     )
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(__file__).parents[1])
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

@@ -2,7 +2,7 @@
 
 One page for each panel of `voile --help`, one section for each command. What stands between the
 markers is generated; all else is written by hand and kept. A command that has no section yet gets
-one at its place. `VOILE_WRITE=1 pytest tests/test_docs.py -k cli` writes, the test compares.
+one at its place. `VOILE_WRITE=1 pytest tests/docs/test_docs.py -k cli` writes, the test compares.
 """
 
 from __future__ import annotations

@@ -19,9 +19,9 @@ ROOT = Path(__file__).resolve().parent.parent
 if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
-from tests.serve_disk import built, power  # noqa: E402
-from tests.serve_faults import kills  # noqa: E402
-from tests.serve_http_faults import kills as http_kills  # noqa: E402
+from tests.support.serve_disk import built, power  # noqa: E402
+from tests.support.serve_faults import kills  # noqa: E402
+from tests.support.serve_http_faults import kills as http_kills  # noqa: E402
 
 
 def main() -> int:

@@ -32,7 +32,7 @@ if str(ROOT) not in sys.path:
     sys.path.insert(0, str(ROOT))
 
 from sqlglot.errors import SqlglotError  # noqa: E402
-from tests.sqlfiles import TABLES, TINY, cases, people, view_of  # noqa: E402
+from tests.support.sqlfiles import TABLES, TINY, cases, people, view_of  # noqa: E402
 
 from voile.engines.duckdb.rows import DuckRows  # noqa: E402
 from voile.engines.rows import ReleaseRows  # noqa: E402

@@ -31,16 +31,16 @@ PANELS: dict[str, dict[str, str]] = {
     "Before publishing": {
         "inspect": "tables",
         "schema": "tables",
-        "hierarchy": "hierarchy",
+        "hierarchy": "publishing",
         "plan": "planning",
         "boundary": "planning",
-        "frontier": "frontier",
+        "frontier": "evaluation",
     },
     "Releases": {
         "publish": "publishing",
         "verify": "releases",
         "describe": "releases",
-        "generalize": "grouping",
+        "generalize": "publishing",
     },
     "Local perturbation": {
         "perturb": "perturbing",
@@ -56,27 +56,27 @@ PANELS: dict[str, dict[str, str]] = {
     },
     "Interactive answers": {
         "serve": "serving",
-        "ask": "asking",
-        "mine": "mining_servers",
-        "sulq": "sulq",
+        "ask": "remote",
+        "mine": "remote",
+        "sulq": "research",
     },
     "Mining": {
-        "tree": "mining",
-        "rules": "mining",
+        "tree": "research",
+        "rules": "research",
     },
     "Privacy": {
-        "guarantees": "guarantees",
-        "convert": "guarantees",
-        "risk": "risk",
+        "guarantees": "releases",
+        "convert": "releases",
+        "risk": "evaluation",
         "exposure": "perturbing",
         "attack": "attacks",
         "audit": "attacks",
-        "loss": "losses",
+        "loss": "evaluation",
     },
     "To begin with": {
         "datasets": "tables",
         "demo": "tables",
-        "reproduce": "reproducing",
+        "reproduce": "research",
     },
 }
 """The module of this folder that has a command, by panel and name."""

@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from voile.cli.common import (
-    PLACES,
     ColumnsOpt,
     JsonOpt,
     NullTextOpt,
     TableArg,
     check_nulls,
     commands,
-    inode,
     refuse_table,
     split_names,
 )
-from voile.cli.flags import Given, with_flags
-from voile.errors import UsageError
-from voile.kinds.classes.options import ClassOptions, HierarchyOptions
-from voile.kinds.registry import kinds
 from voile.terminal import say, show, table_of
 from voile.terminal.progress import progress_bar
-from voile.terminal.publications import generalized_view, inspection_view, published_view
+from voile.terminal.publications import inspection_view
 
 
 @commands.command()
@@ -100,196 +93,3 @@ def demo(
     with progress_bar() as progress:
         result = run(output, progress)
     show(result.to_dict() if as_json else None, lambda: result)
-
-
-# ----------------------------------------------------------------------
-# the command that publishes: its flags are the options of all kinds
-
-
-PUBLISHED = [kind for kind in kinds() if kind.command == "publish"]
-
-
-def known_methods() -> str:
-    """Every method, with what it makes."""
-    return "; ".join(f"{listed(kind.methods)} ({kind.about})" for kind in PUBLISHED) + "."
-
-
-def listed(words: Sequence[str]) -> str:
-    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
-
-
-@commands.command()
-@with_flags(
-    *(kind.options for kind in PUBLISHED),
-    after={"null_text": "nulls", "overwrite": "name", "as_json": "simulate_seed"},
-    last=("name", "simulate_seed"),
-)
-def publish(
-    given: Given,
-    table: TableArg,
-    output: Annotated[
-        Path | None,
-        typer.Option("-o", "--output", help="The release's folder (NAME.voile if not given)."),
-    ] = None,
-    method: Annotated[str, typer.Option(help=known_methods())] = "alphabeta",
-    null_text: NullTextOpt = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace a release of that name.")
-    ] = False,
-    as_json: JsonOpt = False,
-) -> None:
-    """Turn a private table into a release that keeps a promise."""
-    import voile
-    from voile.kinds.registry import publishing_kind
-
-    kind = publishing_kind(method)
-    given.check_belong(kind.options, method)
-    source = voile.read(table, null_text=tuple(null_text or ()))
-    target = output or Path(f"{source.name}.voile")
-    PLACES.append((target, inode(target)))
-    with progress_bar() as progress:
-        done = kind.publish(
-            source,
-            to=target,
-            method=method,
-            overwrite=overwrite,
-            progress=progress,
-            **given.values,
-        )
-    show(done.to_dict() if as_json else None, lambda: published_view(done))
-
-
-# ----------------------------------------------------------------------
-# coarser tables, without a release around them
-
-
-APPLIED = ("insensitive", "identifiers", "suppression")
-"""Options that a saved recoding leaves open."""
-
-
-@commands.command()
-@with_flags(
-    ClassOptions,
-    without=("recode", "name", "simulate_seed"),
-    after={
-        "method": "identifiers",
-        "null_text": "nulls",
-        "save": "null_text",
-        "apply": "save",
-        "keep_order": "apply",
-        "overwrite": "keep_order",
-        "as_json": "overwrite",
-    },
-)
-def generalize(
-    given: Given,
-    table: TableArg,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", help="The table to write: .csv or .parquet.")
-    ],
-    method: Annotated[
-        str, typer.Option(help="mondrian, fulldomain, suppress or trivial.")
-    ] = "mondrian",
-    null_text: NullTextOpt = None,
-    save: Annotated[
-        Path | None, typer.Option("--save", help="Keep the recoding in this file, for new rows.")
-    ] = None,
-    apply: Annotated[
-        Path | None, typer.Option("--apply", help="Apply a saved recoding instead.")
-    ] = None,
-    keep_order: Annotated[
-        bool, typer.Option("--keep-order", help="Keep the order of the rows, which may tell.")
-    ] = False,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Replace files of that name.")
-    ] = False,
-    as_json: JsonOpt = False,
-) -> None:
-    """Write a table whose quasi-identifiers are coarse enough for every class to keep a promise."""
-    import voile
-    from voile.files import write_whole
-    from voile.kinds.classes.generalizing import check_file, check_places, generalize
-
-    check_file(output, overwrite=overwrite)
-    check_places(table, output, save, overwrite=overwrite)
-    source = voile.read(table, null_text=tuple(null_text or ()))
-    if apply is not None:
-        check_applied(given, save)
-    with progress_bar() as progress:
-        done = generalize(
-            source,
-            apply=apply,
-            reusable=save is not None,
-            keep_order=keep_order,
-            progress=progress,
-            **given.values,
-        )
-    if save is not None and done.recoding is not None:
-        write_whole(save, done.recoding.content, overwrite=overwrite)
-    done.write(output, overwrite=overwrite)
-    data = {"table": str(output), "recoding": None if save is None else str(save), **done.to_dict()}
-    show(data if as_json else None, lambda: generalized_view(done, str(output)))
-
-
-def check_applied(given: Given, save: Path | None) -> None:
-    """A saved recoding says all the rest itself."""
-    typed = [ClassOptions.spelled(name) for name in given.values if name not in APPLIED]
-    if other := [*typed, *([] if save is None else ["--save"])]:
-        raise UsageError(
-            f"{other[0]} does not go with --apply: the saved recoding says it",
-            hint="leave it out, or fit a recoding anew",
-        )
-
-
-# ----------------------------------------------------------------------
-# the command that builds hierarchies
-
-
-@commands.command()
-@with_flags(
-    HierarchyOptions,
-    after={
-        "schema": "fanout",
-        "null_text": "schema",
-        "output": "null_text",
-        "overwrite": "output",
-        "as_json": "overwrite",
-    },
-)
-def hierarchy(
-    given: Given,
-    table: TableArg,
-    column: Annotated[str, typer.Argument(metavar="COLUMN", help="The column it is for.")],
-    schema: Annotated[Path | None, typer.Option(help="A codebook with the column.")] = None,
-    null_text: NullTextOpt = None,
-    output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Write it to FILE.csv, as ARX does.")
-    ] = None,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace that file.")] = False,
-    as_json: JsonOpt = False,
-) -> None:
-    """Show or save the coarser values that a column's values may be replaced by."""
-    import shlex
-
-    import voile
-    from voile.kinds.classes.column_hierarchy import check_target, column_hierarchy
-    from voile.kinds.staging import check_outside
-    from voile.terminal.publications import hierarchy_view
-
-    asked = HierarchyOptions(**given.values)
-    if output is not None:
-        refuse_table(output, table)
-        check_outside(output)
-        check_target(output, overwrite=overwrite)
-    codebook = None if schema is None else voile.Schema.open(schema)
-    found = column_hierarchy(
-        voile.read(table, null_text=tuple(null_text or ())), column, asked, codebook
-    )
-    if found.levels.derived:
-        say(f"note: computed from the rows of {column!r}: a release that shows it tells about them")
-    if output is not None:
-        found.save(output, overwrite=overwrite)
-        option = shlex.join(["--hierarchy", f"{column}={output}"])
-        say(f"wrote {output}; use it with {option}")
-    data = {**found.to_dict(), "file": None if output is None else str(output)}
-    show(data if as_json else None, lambda: hierarchy_view(found))
