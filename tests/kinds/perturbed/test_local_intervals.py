@@ -279,7 +279,7 @@ def test_a_wrong_retention_does_not_cover(memory: InMemory) -> None:
     sql = "select count(*) from t where pay < 60 and sex = 'F'"
     for believed, enough in ((0.6, True), (0.54, False), (0.66, False)):
         study = setting(memory, 5000, 0.6, believed=believed)
-        covered, asked, _ = coverage(study, sql, rounds(25, 60))
+        covered, asked, _ = coverage(study, sql, 60)
         assert proportion_at_least(covered, asked, 0.95 - LOSS) == enough
 
 
