@@ -60,7 +60,7 @@ def rows_of(text: str) -> list[list[str]]:
     for rows in tried:
         if rows and len(rows[0]) > 1 and len({len(row) for row in rows}) == 1:
             return rows
-    # Let the separator that is used most complain of the row that is amiss.
+    # Read by the separator that is used most, so that the error names the row that differs.
     return max(tried, key=lambda rows: sum(map(len, rows)))
 
 
@@ -175,11 +175,11 @@ def read_mapping(path: str | Path) -> Hierarchy:
 # The hierarchies of a table's columns: those that are given, those that ship, the usual ones.
 
 
-Given = str | Path | Hierarchy | Levels
+HierarchySource = str | Path | Hierarchy | Levels
 
 
 def read_hierarchies(
-    given: Mapping[str, Given], schema: Schema, dataset: str = ""
+    given: Mapping[str, HierarchySource], schema: Schema, dataset: str = ""
 ) -> dict[str, Levels]:
     """By column, the hierarchies that are given; of a shipped table, also those shipped with it.
 
@@ -207,7 +207,7 @@ def fitting(path: Path, attribute: Attribute) -> Levels | None:
         return None
 
 
-def bound(given: Given, attribute: Attribute) -> Levels:
+def bound(given: HierarchySource, attribute: Attribute) -> Levels:
     """A hierarchy in any form on the codes of the attribute; an error names its file."""
     if isinstance(given, Levels):
         if given.size != attribute.size:

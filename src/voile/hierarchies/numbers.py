@@ -18,7 +18,14 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.errors import SchemaError, UsageError
-from voile.hierarchies.stacking import LevelPartition, Numbers, check_values, renumbered, stacked
+from voile.hierarchies.stacking import (
+    LevelPartition,
+    Numbers,
+    check_fanout,
+    check_values,
+    renumbered,
+    stacked,
+)
 from voile.schema import Attribute, Bins, Interval, Range, Values
 from voile.schema.attribute import number_in_words, ordinal, value_words
 from voile.schema.hierarchy import Levels
@@ -50,7 +57,7 @@ def points_of(attribute: Attribute) -> NumberPoints:
             return NumberPoints(codes * domain.stride + domain.first, domain.per)
         case Values() if attribute.kind in ("integer", "numeric"):
             return decimal_points(attribute, [Decimal(repr(value)) for value in domain])
-        case Bins():  # a middle is a bin's only for us: its last digits are of no account
+        case Bins():  # middles are ours, not the data's: their last digits do not matter
             return decimal_points(attribute, [Decimal(f"{value:.12g}") for value in domain])
     raise UsageError(
         f"{attribute.name!r} is of kind {attribute.kind}, not a number",
@@ -175,7 +182,8 @@ def equal_depth(
 ) -> Levels:
     """So many ranges with about the same number of rows, then joined by the fanout.
 
-    `counts` are the rows of each code. The ranges are computed from them: they tell about rows.
+    `counts` are the rows of each code. The ranges depend on them, and so disclose something about
+    the rows.
     """
     check_ranges(number, fanout)
     rows = np.asarray(counts[: attribute.domain.size], dtype=np.int64)
@@ -192,8 +200,7 @@ def check_ranges(number: int, fanout: int) -> None:
     """Refuse numbers of ranges, and fanouts, that make no hierarchy."""
     if number < 1:
         raise UsageError(f"{number} ranges are none", hint="--equal-width 8")
-    if fanout < 2:
-        raise UsageError(f"--fanout {fanout} joins nothing", hint="--fanout 2")
+    check_fanout(fanout)
 
 
 def places_of(attribute: Attribute) -> Numbers:

@@ -83,6 +83,12 @@ def check_values(attribute: Attribute) -> None:
         )
 
 
+def check_fanout(fanout: int) -> None:
+    """Refuse a fanout that joins nothing."""
+    if fanout < 2:
+        raise UsageError(f"--fanout {fanout} joins nothing", hint="--fanout 2")
+
+
 def renumbered(groups: npt.NDArray[np.generic]) -> tuple[npt.NDArray[np.generic], Numbers]:
     """The groups that occur, in increasing order, and for each value the number of its group."""
     found, numbers = np.unique(groups, return_inverse=True)
@@ -103,7 +109,7 @@ LONGEST = 64
 def masked(attribute: Attribute, side: str = "right") -> Levels:
     """12345 → 1234* → 123** → … → '*': one more character hidden at each level.
 
-    All values have the same number of stars at a level, so that it does not tell their length.
+    All values have the same number of stars at a level, so that it does not disclose their length.
     """
     if side not in get_args(Side):
         raise UsageError(f"--mask {side!r} is not known", hint="--mask right or --mask left")

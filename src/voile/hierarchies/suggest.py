@@ -2,7 +2,7 @@
 
 The agglomerative information bottleneck: at each step the two groups are joined that lose least
 information about the sensitive attribute, (wₐ + w_b)·JS(pₐ, p_b) with their shares as weights.
-What comes out depends on the private rows, and tells about them.
+The result depends on the private rows, and discloses something about them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,14 @@ import numpy.typing as npt
 
 from voile.arrays import Floats
 from voile.errors import UsageError
-from voile.hierarchies.stacking import LevelPartition, Numbers, check_values, renumbered, stacked
+from voile.hierarchies.stacking import (
+    LevelPartition,
+    Numbers,
+    check_fanout,
+    check_values,
+    renumbered,
+    stacked,
+)
 from voile.schema import Attribute
 from voile.schema.attribute import value_words
 from voile.schema.hierarchy import Levels
@@ -36,8 +43,7 @@ def suggested(attribute: Attribute, counts: npt.NDArray[np.int64], fanout: int =
             f"{attribute.name!r} has {values:,} values, too many to compare them all",
             hint="use --mapping, --prefixes or --multiples",
         )
-    if fanout < 2:
-        raise UsageError(f"--fanout {fanout} joins nothing", hint="--fanout 2")
+    check_fanout(fanout)
     numbers = [-(-values // fanout**level) for level in range(1, values.bit_length() + 1)]
     wanted = [number for number in dict.fromkeys(numbers) if number > 1]
     found = list(joinings(np.asarray(counts[:values], dtype=np.float64), wanted))

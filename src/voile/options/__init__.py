@@ -1,8 +1,8 @@
 """Options of a method as one typed model, from which flags, keywords and documentation come.
 
-A field says all there is to say of an option: its type, default and bounds, a line of help, what to
-do when it is wrong, and how the text of a flag is read. Whatever is wrong becomes a `UsageError`
-that names the field as the caller writes it.
+A field holds an option's type, default and bounds, a line of help, what to do when it is wrong, and
+how the text of a flag is read. A wrong value raises a `UsageError` that names the field as the
+caller writes it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pydantic_core import ErrorDetails
 
 from voile.errors import UsageError, did_you_mean, spelled
 
-Made = TypeVar("Made", bound="Options")
+SomeOptions = TypeVar("SomeOptions", bound="Options")
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Options(BaseModel):
         except ValidationError as error:
             raise refusal(type(self), error.errors()[0]) from None
 
-    def but(self: Made, **changes: Any) -> Made:
+    def but(self: SomeOptions, **changes: Any) -> SomeOptions:
         """The same with some options changed, checked again."""
         given = {field.alias or name: getattr(self, name)
                  for name, field in type(self).model_fields.items()
@@ -126,6 +126,7 @@ WRONG = {
 
 
 def advice(flag: Flag) -> str:
+    """What to do about a wrong value: the flag's hint, or its help."""
     return flag.hint or flag.help
 
 
@@ -136,6 +137,7 @@ def known_words(model: type[Options], name: str) -> str:
 
 
 def words_of(annotation: Any) -> Iterable[str]:
+    """The words that an annotation allows, also inside unions."""
     for part in get_args(annotation):
         if isinstance(part, str):
             yield part
@@ -198,6 +200,7 @@ def number_or_by_name(flag: str, given: Sequence[str]) -> Any:
 
 
 def two_numbers(flag: str, text: str) -> tuple[float, float]:
+    """Two numbers with a comma between them."""
     try:
         low, high = (float(part) for part in text.split(","))
     except ValueError:
@@ -216,6 +219,7 @@ def numbers(flag: str, text: str) -> list[float]:
 
 
 def whole_numbers(flag: str, text: str) -> list[int]:
+    """Whole numbers with commas between them."""
     found = numbers(flag, text)
     for number in found:
         if not number.is_integer():

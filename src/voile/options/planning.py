@@ -14,7 +14,7 @@ PROMISES = ("epsilon", "epsilon_column", "breach", "retention")
 
 
 class LocalPlanOptions(Options):
-    """What `voile plan --local` is asked for: one promise, or a retention, or an error."""
+    """The options of `voile plan --local`: one promise, or a retention, or an error."""
 
     epsilon: Annotated[float | None, Flag("ε of a whole row.")] = None
     epsilon_column: Annotated[float | None, Flag("ε of each column.")] = None

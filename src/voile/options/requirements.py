@@ -50,7 +50,7 @@ class RequirementOptions(Options):
 
     @model_validator(mode="after")
     def _check_readings(self) -> RequirementOptions:
-        """How something is measured is said for nothing where it is not asked for."""
+        """Refuse how something is measured where the requirement itself is not given."""
         for name, of in (("l_measure", "l"), ("c", "l"), ("t_distance", "t"),
                          ("absent", "semantic")):  # fmt: skip
             if self.given(name) and getattr(self, of) is None:

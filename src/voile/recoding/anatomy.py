@@ -1,7 +1,7 @@
 """Anatomy: buckets of ℓ rows with different sensitive values, whatever their quasi-identifiers.
 
 Xiao and Tao, *Anatomy: Simple and Effective Privacy Preservation*, VLDB 2006. Its buckets are only
-ever bucketized: as boxes they would tell next to nothing.
+ever bucketized: as boxes they would be almost useless.
 """
 
 from __future__ import annotations

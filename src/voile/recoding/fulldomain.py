@@ -46,7 +46,7 @@ BLOCK = 4096
 class LevelSearch:
     """Exact search with two kinds of pruning.
 
-    What is hopeless at some levels is hopeless at all finer ones; and no loss is below its bound,
+    Levels that are hopeless rule out all finer ones; and no loss is below its bound,
     which never falls from finer to coarser levels. Combinations are taken by their bounds, and
     each that is still open is looked at from a chain of coarser ones above it, halved again and
     again: a hopeless one far up rules out most.
@@ -245,9 +245,10 @@ def check_arguments(
 
 
 def refusal(requirements: Sequence[Requirement], suppression: float) -> PromiseError:
-    asked = ", ".join(requirement.spelling for requirement in requirements)
+    """The error when no combination of levels meets the requirements."""
+    wanted = ", ".join(requirement.spelling for requirement in requirements)
     return PromiseError(
-        f"no combination of levels meets {asked}"
+        f"no combination of levels meets {wanted}"
         + (f" with at most {suppression:.6g} of the rows suppressed" if suppression else ""),
         hint="ask for less, allow more suppression, or group by --method mondrian",
     )
@@ -287,6 +288,7 @@ def extents(levels: Levels, level: int) -> tuple[Codes, Codes]:
 
 
 def rows_first(columns: npt.NDArray[np.int32]) -> Codes:
+    """The transpose, with each class's positions side by side in memory."""
     return np.ascontiguousarray(columns.T, dtype=np.int32)
 
 

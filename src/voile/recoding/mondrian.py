@@ -53,6 +53,7 @@ class MondrianPartition:
 
     @cached_property
     def regions(self) -> Regions:
+        """The region of each class, as the cuts leave it."""
         low, high = regions_of(self.tree, np.array(self.sizes, dtype=np.int32))
         here = self.tree.column < 0
         order = np.argsort(self.tree.child[here])
@@ -115,10 +116,10 @@ def mondrian(
 
     'median' cuts the column that is widest, as a share of its domain, at its lower median; if a
     side would fail, the next widest. Ties are cut in the order of the columns. 'information' and
-    'certainty' take the best of all allowed cuts: that which tells most about the sensitive
-    attributes, or leaves the narrowest boxes. `relaxed` divides the rows at the median so that
-    both sides have as many; it needs one unit for each row. A column with levels is cut into the
-    children of its current node; its positions are in nested order, and boxes are whole nodes.
+    'certainty' take the best of all allowed cuts: that with the largest information gain about the
+    sensitive attributes, or with the narrowest boxes. `relaxed` divides the rows at the median so
+    that both sides have as many; it needs one unit for each row. A column with levels is cut into
+    the children of its current node; its positions are in nested order, and boxes are whole nodes.
 
     Raises PromiseError if the class of all rows does not meet the requirements.
     """

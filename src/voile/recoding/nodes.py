@@ -62,8 +62,8 @@ class Workspace(NamedTuple):
 
 
 @compiled
-def room_for(lines: Lines) -> Workspace:
-    """Enough for every node."""
+def workspace_for(lines: Lines) -> Workspace:
+    """Arrays that are large enough for every node."""
     values, columns, widest = lines.starts[-1], lines.sizes.size, 0
     for size in lines.sizes:
         widest = max(widest, size)
@@ -243,8 +243,8 @@ def median(
 ) -> int:
     """The lower median: the least present position up to which at least half of the rows lie.
 
-    If that is the largest present one, the next lower present one. `counts` is room for the
-    column's positions. Lines that count no rows have no say.
+    If that is the largest present one, the next lower present one. `counts` has a
+    place for each of the column's positions. Lines that count no rows have no say.
     """
     codes, weights = lines.columns[column, start:stop], lines.weights[start:stop]
     if high - low > SPARSE * codes.size:

@@ -1,4 +1,4 @@
-"""Large populations: the groups of people that research asks about.
+"""Large populations: the groups of people that research studies.
 
 A population is the rows that meet a conjunction of at most one item per quasi-identifier, such as
 'age 40–59 and education Higher'. It is large where at least a given number of rows meet it.
@@ -40,6 +40,7 @@ class Items:
 
     @property
     def number(self) -> int:
+        """How many items there are."""
         return len(self.level)
 
 
@@ -111,6 +112,7 @@ class Populations:
 
     @property
     def number(self) -> int:
+        """How many populations there are."""
         return len(self.column)
 
     @cached_property

@@ -45,6 +45,7 @@ class LevelCells:
 
     @property
     def number(self) -> int:
+        """How many classes there are."""
         return len(self.rows)
 
     @property
@@ -67,16 +68,16 @@ class RollUp:
         nodes, self.cell_of_unit = distinct(units.codes, units.sizes)
         self._cells = nodes
         self._kept: list[LevelCells] = []
-        self._room = KEPT_NUMBERS
+        self._capacity = KEPT_NUMBERS
 
     def cells(self, levels: Node) -> LevelCells:
         """The classes at these levels."""
         finer = [kept for kept in self._kept if all(map(int.__le__, kept.levels, levels))]
         source = min(finer, key=lambda kept: kept.number, default=None)
         found = self._from_units(levels) if source is None else self._summed(source, levels)
-        if source is not found and found.numbers <= self._room:
+        if source is not found and found.numbers <= self._capacity:
             self._kept.append(found)
-            self._room -= found.numbers
+            self._capacity -= found.numbers
         return found
 
     def class_of_unit(self, levels: Node) -> tuple[Codes, Codes]:
@@ -323,12 +324,15 @@ class ColumnCosts(LevelCosts):
         self._bounds = outer_sum(columns) / self._whole
 
     def bounds(self) -> Floats:
+        """The exact bound of every combination: columns add up independently."""
         return np.round(self._bounds, DIGITS)
 
     def bound(self, cells: LevelCells) -> float:
+        """The bound at these levels."""
         return rounded(float(self._bounds[cells.levels]))
 
     def loss(self, cells: LevelCells, kept: Truths) -> float:
+        """The bound, and what '*' loses of the suppressed rows beyond it."""
         lost = np.flatnonzero(~kept)
         more = sum(
             float(cells.rows[lost] @ self._gaps[j][level][cells.nodes[j, lost]])
@@ -345,17 +349,21 @@ class Discernibility(LevelCosts):
         self._shape = shape
 
     def bounds(self) -> Floats:
+        """Zeros: nothing is known before classes are counted."""
         return np.zeros(self._shape)
 
     def bound(self, cells: LevelCells) -> float:
+        """The loss if no row is suppressed."""
         return rounded(squares(cells.rows) / self._rows**2)
 
     def loss(self, cells: LevelCells, kept: Truths) -> float:
+        """Squares of the kept classes' rows, and n for each suppressed row."""
         suppressed = int(cells.rows[~kept].sum())
         return (squares(cells.rows[kept]) + self._rows * suppressed) / self._rows**2
 
 
 def rounded(loss: float) -> float:
+    """A loss without the digits that are rounding errors of sums."""
     return float(np.round(loss, DIGITS))
 
 
@@ -365,6 +373,7 @@ def outer_sum(columns: Sequence[npt.NDArray[Scalar]]) -> npt.NDArray[Scalar]:
 
 
 def squares(rows: npt.NDArray[np.int64]) -> float:
+    """The sum of the squares, in floating point so that it cannot overflow."""
     return float(np.square(rows.astype(np.float64)).sum())
 
 

@@ -38,6 +38,7 @@ class Units:
 
     @property
     def rows(self) -> int:
+        """How many rows the units stand for."""
         return int(self.weights.sum())
 
     @property

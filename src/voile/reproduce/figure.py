@@ -21,6 +21,16 @@ Columns = Mapping[str, Sequence[Any]]
 """A table to be written as CSV: names to values, all of one length."""
 
 
+def columns_from(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
+    """Rows as columns with these names."""
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+
+
+def rows_at(columns: Columns, places: Sequence[int]) -> dict[str, list[Any]]:
+    """The rows of a table at these places."""
+    return {name: [values[place] for place in places] for name, values in columns.items()}
+
+
 @dataclass(frozen=True)
 class Run:
     """How much is wanted, and from which coins."""
@@ -58,6 +68,7 @@ class Part:
 
     @property
     def key(self) -> str:
+        """The work and its arguments as text: what a kept result is found by."""
         return f"{self.work.__module__}.{self.work.__name__} {json.dumps(dict(self.given))}"
 
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Any
 
 from scipy.special import stdtrit
 
@@ -24,11 +23,13 @@ class Sample:
 
     @classmethod
     def of(cls, values: float | Iterable[float]) -> Sample:
+        """A sample of one value or of several."""
         several = (values,) if isinstance(values, (int, float)) else tuple(values)
         return cls(tuple(map(float, several)))
 
     @property
     def mean(self) -> float:
+        """The mean over the runs."""
         return fmean(self.values)
 
     @property
@@ -38,6 +39,7 @@ class Sample:
 
     @property
     def runs(self) -> int:
+        """How many runs there are."""
         return len(self.values)
 
     def near(self, value: float, reading: float) -> bool:
@@ -120,6 +122,7 @@ class Claim(Record):
 
     @property
     def sound(self) -> bool:
+        """Whether the claim holds where it should, and fails where the print is wrong."""
         return self.agrees == self.expected
 
 
@@ -134,12 +137,9 @@ def sign(agrees: bool | None, sound: bool) -> str:
     return "differs" if agrees is False else "agrees"
 
 
-# ------------------------------ A figure that was reproduced: the verdict, and where its files are
-
-
 @dataclass(frozen=True)
-class Reproduced:
-    """`files` are the CSV, the pictures and this verdict as JSON."""
+class Reproduction(Record):
+    """A figure made again: what was checked, and its files (the CSV, pictures, and JSON)."""
 
     name: str
     paper: str
@@ -147,6 +147,18 @@ class Reproduced:
     title: str
     checks: tuple[Check, ...]
     files: tuple[str, ...]
+
+    json_keys = ("name", "printed", "measured", "agrees", "why", "files")
+
+    @property
+    def printed(self) -> dict[str, float | str | None]:
+        """What the paper prints, by check."""
+        return {check.what: check.printed for check in self.checks}
+
+    @property
+    def measured(self) -> dict[str, Check]:
+        """The checks, by what each is about."""
+        return {check.what: check for check in self.checks}
 
     @property
     def agrees(self) -> bool:
@@ -164,12 +176,6 @@ class Reproduced:
         differs = [check for check in self.checks if check.agrees is False]
         return "; ".join(f"{c.what}: {c.why or 'not explained'}" for c in differs)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "printed": {check.what: check.printed for check in self.checks},
-            "measured": {check.what: check.to_dict() for check in self.checks},
-            "agrees": self.agrees,
-            "why": self.why,
-            "files": list(self.files),
-        }
+
+Reproduced = Reproduction
+"""The name that programs import; the same class."""

@@ -47,6 +47,7 @@ def optimum(p_losses: Sequence[float]) -> dict[str, Any]:
 
 
 def parts(run: Run) -> list[Part]:
+    """The paper's curves, other partitions, noise, and the certified optimum."""
     shaped = (PLACES[1],) if run.quick else SHAPED
     posteriors = POSTERIORS[1:4] if run.quick else POSTERIORS
     retentions = RETENTIONS[1::2] if run.quick else RETENTIONS
@@ -62,10 +63,12 @@ def parts(run: Run) -> list[Part]:
 
 
 def part(method: str, name: str, values: Sequence[float]) -> Part:
-    return Part(study.losses, {"method": method, "asked": [{name: value} for value in values]})
+    """The losses of one method at several values of one parameter."""
+    return Part(study.losses, {"method": method, "options": [{name: value} for value in values]})
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
+    """Compare partitions and noise with the t-closeness line and with the optimum."""
     named, _ = study.curves(results)
     mondrian, cuts, certified, views, rows = results[6:11]
     curves = {
@@ -96,6 +99,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
 
 
 def of_optimum(certified: Mapping[str, Any]) -> list[Check]:
+    """The certified least U_loss beside an independent implementation's."""
     known = dict(zip(PLACES, OPTIMUM, strict=True))
     return [
         Number(f"least U_loss at P_loss {point['p_loss']:g}", None, Sample.of(point["u_loss"]),
@@ -116,6 +120,7 @@ def of_partitions(curves: Mapping[str, Points]) -> list[Check]:
 
 
 def below_the_line(curves: Mapping[str, Points], certified: Mapping[str, Any]) -> Check:
+    """Whether the optimum lies below the t-closeness line, as the paper supposes."""
     times = study.times_the_line(certified["points"], curves[CLOSENESS])
     return Claim(
         "the efficient frontier",
@@ -126,12 +131,13 @@ def below_the_line(curves: Mapping[str, Points], certified: Mapping[str, Any]) -
 
 
 def of_shapes(curves: Mapping[str, Points]) -> list[Check]:
+    """Whether information cuts and free shapes lose less than Mondrian's partitions."""
     lower = {}
     for name in (CUTS, SHAPES):
         times = study.times_the_line(curves[name], curves[CLOSENESS])
         better = sum(t < 1 for t in times)
-        told = f"below its line at {better} of {len(times)}, with {min(times):.0%} to "
-        lower[name] = (better, len(times), f"{told}{max(times):.0%} of its U_loss")
+        text = f"below its line at {better} of {len(times)}, with {min(times):.0%} to "
+        lower[name] = (better, len(times), f"{text}{max(times):.0%} of its U_loss")
     known = dict(zip(PLACES, SEARCHED, strict=True))
     shapes = [(p["u_loss"], known[p["value"]]) for p in curves[SHAPES] if p["value"] in known]
     won = sum(ours < theirs for ours, theirs in shapes)
@@ -165,6 +171,7 @@ def bound(certified: Mapping[str, Any], p_loss: float) -> float:
 
 
 def drawn(curves: Mapping[str, Points], others: Points, certified: Mapping[str, Any]) -> Any:
+    """All curves, the paper's releases behind them, and the region that is impossible."""
     alt = look.altair()
     shown = {n: [p for p in points if p["u_loss"] <= TOP] for n, points in curves.items()}
     columns = as_columns({n: points for n, points in shown.items() if points}, ("p_loss", "u_loss"))
@@ -186,6 +193,7 @@ def drawn(curves: Mapping[str, Points], others: Points, certified: Mapping[str, 
 
 
 def lines(alt: Any, columns: Mapping[str, Sequence[Any]], x: Any, y: Any) -> list[Any]:
+    """A line and points for each curve."""
     names = list(dict.fromkeys(columns["curve"]))
     colours = dict(zip((CLOSENESS, CUTS, SHAPES, VIEWS, ROWS),
                        [look.METHOD_COLOURS[i] for i in (2, 0, 1, 3, 4)], strict=True))  # fmt: skip
@@ -201,6 +209,7 @@ def lines(alt: Any, columns: Mapping[str, Sequence[Any]], x: Any, y: Any) -> lis
 
 
 def words(alt: Any, x: Any, y: Any) -> Any:
+    """The label of the impossible region."""
     base = alt.Chart(alt.Data(values=[{"p_loss": 0.004, "u_loss": 0.0004}])).encode(x=x, y=y)
     said = ["no bucketization", "can be here"]
     return base.mark_text(text=said, align="left", fontSize=11, color=look.SOFT)

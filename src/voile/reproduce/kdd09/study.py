@@ -43,34 +43,35 @@ Points = list[dict[str, Any]]
 
 @lru_cache(maxsize=1)
 def subject() -> Subject:
+    """The paper's table with its quasi-identifiers and sensitive attribute."""
     return read_subject(TABLE, source=TABLE, sensitive=SENSITIVE, qi=QI)
 
 
 @lru_cache(maxsize=64)
-def classes_of(asked: str) -> list[Showing]:
-    """Mondrian's classes; what is asked is given as JSON, so that it is found once."""
-    return showings(subject(), Candidate("mondrian", json.loads(asked)))
+def classes_of(options: str) -> list[Showing]:
+    """Mondrian's classes; options are given as JSON, so that they are found once."""
+    return showings(subject(), Candidate("mondrian", json.loads(options)))
 
 
-def losses(method: str, asked: Sequence[Mapping[str, Any]]) -> Points:
+def losses(method: str, options: Sequence[Mapping[str, Any]]) -> Points:
     """P_loss and U_loss of releases, each way that their classes can be shown."""
     return [
         {
-            "value": next(iter(options.values()), None),
+            "value": next(iter(each.values()), None),
             "recode": point.recode,
             "p_loss": point.p_loss,
             "u_loss": point.u_loss,
             "classes": point.classes,
         }
-        for options in asked
-        for point in measure(subject(), Candidate(method, dict(options)))
+        for each in options
+        for point in measure(subject(), Candidate(method, dict(each)))
     ]
 
 
 def curve_parts() -> list[Part]:
     """One a requirement, in the order of REQUIREMENTS, and then our smaller t."""
-    asked = [*REQUIREMENTS.values(), tuple({"t": t} for t in SMALL_T)]
-    return [Part(losses, {"method": "mondrian", "asked": list(of)}) for of in asked]
+    curves = [*REQUIREMENTS.values(), tuple({"t": t} for t in SMALL_T)]
+    return [Part(losses, {"method": "mondrian", "options": list(of)}) for of in curves]
 
 
 def curves(results: Sequence[Points]) -> tuple[dict[str, Points], Points]:
@@ -80,6 +81,7 @@ def curves(results: Sequence[Points]) -> tuple[dict[str, Points], Points]:
 
 
 def shown_as(points: Iterable[Mapping[str, Any]], recode: str) -> Points:
+    """The releases that show their classes in this way."""
     return [dict(point) for point in points if point["recode"] == recode]
 
 

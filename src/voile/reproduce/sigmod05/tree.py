@@ -56,10 +56,12 @@ def tested() -> int:
 
 
 def retentions_of(run: Run) -> tuple[float, ...]:
+    """The retentions to study; fewer in a quick run."""
     return (0.2, 0.3, 0.5, 1.0) if run.quick else (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 
 
 def parts(run: Run) -> list[Part]:
+    """A tree for each retention, method and seed."""
     methods = (STOPPED,) if run.quick else (STOPPED, INVERSION)
     return [
         Part(accuracy, {"retention": retention, "method": method, "seed": seed})
@@ -70,11 +72,13 @@ def parts(run: Run) -> list[Part]:
 
 
 def measured(run: Run, results: Sequence[float]) -> StudySeries:
+    """The accuracies by retention and method."""
     points = [(part.given["retention"], WORDS[part.given["method"]]) for part in parts(run)]
     return StudySeries.of(("retention", "method"), zip(points, results, strict=True))
 
 
 def usable(series: StudySeries) -> Claim:
+    """Whether trees from perturbed rows are nearly as accurate as from true ones."""
     half, whole = (series.mean(p, WORDS[STOPPED]) for p in (0.5, 1.0))
     return Claim(
         "trees from reconstructed counts",
@@ -86,6 +90,7 @@ def usable(series: StudySeries) -> Claim:
 
 
 def numbers(run: Run, series: StudySeries) -> list[Check]:
+    """The accuracies beside an independent program's."""
     always = Number(
         "accuracy of the most frequent class for everybody",
         None,
@@ -112,6 +117,7 @@ def numbers(run: Run, series: StudySeries) -> list[Check]:
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:
+    """Compare trees from perturbed rows with the most frequent class."""
     series = measured(run, results)
     table = series.columns("accuracy")
     half = series.mean(0.5, WORDS[STOPPED])
@@ -130,6 +136,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:
 
 
 def picture(table: dict[str, list[Any]]) -> Any:
+    """Accuracy by retention, a line for each method."""
     alt = altair()
     chart = lines(
         table,

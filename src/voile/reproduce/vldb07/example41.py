@@ -50,13 +50,13 @@ def enumerated() -> dict[str, Any]:
     }
 
 
-def asked(seed: int) -> dict[str, Any]:
+def queried(seed: int) -> dict[str, Any]:
     """The same by `voile query`, from a release of the toy table."""
     release = published(seed)
-    told = release.explain(SQL)
+    explained = release.explain(SQL)
     return {
-        "domain": told["n_domain"],
-        "seen": told["n_view"],
+        "domain": explained["n_domain"],
+        "seen": explained["n_view"],
         "estimate": release.query(SQL).value,
         "truth": voile.read(TABLE).count("score < 3 * age"),
     }
@@ -78,12 +78,14 @@ def views(seed: int, count: int) -> list[float]:
 
 
 def parts(run: Run) -> list[Part]:
+    """The enumeration, many views, and a few releases."""
     several = {"seed": run.first, "count": 1000 if run.quick else 3000}
-    asking = [Part(asked, {"seed": seed}) for seed in run.seeds(4, 2)]
-    return [Part(enumerated), Part(views, several), *asking]
+    queries = [Part(queried, {"seed": seed}) for seed in run.seeds(4, 2)]
+    return [Part(enumerated), Part(views, several), *queries]
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001  (the same for all runs)
+    """Compare the printed numbers with enumeration and with releases."""
     listed, estimates, *releases = results
     return Finding(
         checks=checks(listed, estimates, releases),
@@ -113,6 +115,7 @@ def batches(estimates: Sequence[float], size: int = 100) -> Sample:
 
 
 def checks(listed: Any, estimates: Sequence[float], releases: Sequence[Any]) -> tuple[Check, ...]:
+    """n_D, n_V, the estimate and the truth beside the printed ones."""
     forgets = "190 counts score ≤ 3·age, and pairs without the three nationalities: 183 · 3 = 549"
     follows = "n_D is 549, not 190"
     printed_estimate = float((6 - 190 * BETA) / ALPHA)
@@ -132,6 +135,7 @@ def checks(listed: Any, estimates: Sequence[float], releases: Sequence[Any]) -> 
 
 
 def drawn(listed: Any, estimates: Sequence[float]) -> Any:
+    """Estimates from many views, with the true and the printed numbers marked."""
     alt = altair()
     often = Counter(round(value, 6) for value in estimates)
     most = max(often.values())
