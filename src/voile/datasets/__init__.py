@@ -129,7 +129,7 @@ DATASETS: dict[str, Dataset] = {view.name: view for view in _VIEWS}
 
 
 def find(name: str) -> Dataset:
-    """The dataset of that name; an unknown one is refused with the nearest that there is."""
+    """The dataset of that name; an unknown name is refused with the nearest known one."""
     if name not in DATASETS:
         raise UsageError(f"no dataset named {name!r}", hint=did_you_mean(name, list(DATASETS)))
     return DATASETS[name]

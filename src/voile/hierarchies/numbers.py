@@ -1,7 +1,7 @@
 """Hierarchies of numbers and of other ordered values: ranges that grow from level to level.
 
 Values are handled as whole numbers of a common decimal unit, so that no rounding decides which
-range a value is in, and by arithmetic on arrays, so that a million values are no trouble.
+range a value is in, and by arithmetic on arrays, so that a million values are handled quickly.
 """
 
 from __future__ import annotations
@@ -125,14 +125,14 @@ def of_width(attribute: Attribute, points: NumberPoints, width: Fraction) -> Lev
 
 
 def whole_ranges(groups: Sequence[int], width: int) -> list[str]:
-    """20-24; with 'to' where a number is negative, as a minus is no good between two of them."""
+    """Ranges such as 20-24; with 'to' where a number is negative."""
     ends = [(group * width, (group + 1) * width - 1) for group in groups]
     between = " to " if groups[0] < 0 else "-"
     return [f"{low}{between}{high}" if low < high else str(low) for low, high in ends]
 
 
 def bin_ranges(bins: Bins, numbers: Numbers) -> list[str]:
-    """Groups of neighbouring bins, by the edges that they really have."""
+    """Groups of neighbouring bins, by their edges."""
     starts = np.flatnonzero(np.diff(numbers, prepend=-1))
     ends = np.append(starts[1:], bins.size)
     words = [number_in_words(edge) for edge in bins.edges]
@@ -156,7 +156,7 @@ def usual_widths(attribute: Attribute) -> list[float]:
 
 
 def round_width(width: Decimal) -> Decimal:
-    """The largest of 1, 2, 5, 10, 20, … that is not above it."""
+    """The largest of 1, 2, 5, 10, 20, … that is not above the width."""
     power = Decimal(1).scaleb(width.adjusted())
     return max(factor * power for factor in (1, 2, 5) if factor * power <= width)
 
@@ -165,7 +165,7 @@ def round_width(width: Decimal) -> Decimal:
 
 
 def equal_width(attribute: Attribute, number: int, fanout: int = 2) -> Levels:
-    """So many ranges that are equally wide, then joined by the fanout until one is left."""
+    """`number` ranges of equal width, then joined by the fanout until one is left."""
     check_ranges(number, fanout)
     points = places_of(attribute)
     low, high = int(points.min()), int(points.max())
@@ -180,7 +180,7 @@ def equal_width(attribute: Attribute, number: int, fanout: int = 2) -> Levels:
 def equal_depth(
     attribute: Attribute, counts: npt.NDArray[np.int64], number: int, fanout: int = 2
 ) -> Levels:
-    """So many ranges with about the same number of rows, then joined by the fanout.
+    """`number` ranges with about equally many rows, then joined by the fanout.
 
     `counts` are the rows of each code. The ranges depend on them, and so disclose something about
     the rows.
@@ -204,7 +204,7 @@ def check_ranges(number: int, fanout: int) -> None:
 
 
 def places_of(attribute: Attribute) -> Numbers:
-    """Where each value stands: numbers by their size, days by date, others by the schema."""
+    """The position of each value: numbers by size, days by date, others as in the schema."""
     check_values(attribute)
     domain = attribute.domain
     if attribute.kind == "date":
@@ -223,7 +223,7 @@ def places_of(attribute: Attribute) -> Numbers:
 
 
 def joined(attribute: Attribute, groups: Numbers, fanout: int, *, derived: bool = False) -> Levels:
-    """The groups, `fanout` neighbours of them as one, and so on."""
+    """The hierarchy of these groups: at each level, `fanout` neighbours are joined."""
     ranges = growing_ranges(attribute, groups, fanout)
     return stacked(attribute, ranges, places=places_of(attribute), derived=derived)
 

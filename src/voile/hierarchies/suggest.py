@@ -1,4 +1,4 @@
-"""Hierarchies suggested by rows: values that are alike in a sensitive attribute go together.
+"""Hierarchies suggested by rows: values with similar sensitive distributions are grouped.
 
 The agglomerative information bottleneck: at each step the two groups are joined that lose least
 information about the sensitive attribute, (wₐ + w_b)·JS(pₐ, p_b) with their shares as weights.
@@ -104,5 +104,5 @@ def group_words(attribute: Attribute, groups: Numbers) -> list[str]:
 
 
 def in_order_of_likeness(levels: Levels) -> Levels:
-    """The same levels with their leaves listed so that groups are not torn."""
+    """The same levels, with leaves in an order that keeps groups together."""
     return Levels(levels.nodes, levels.labels, levels.nested, levels.derived)

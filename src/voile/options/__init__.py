@@ -34,7 +34,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Flag:
-    """What a field is besides its type: the help of its flag, and how that is written and read."""
+    """The flag of a field: its help, its name, and how its text is read."""
 
     help: str
     hint: str = ""
@@ -56,7 +56,7 @@ class Options(BaseModel):
             raise refusal(type(self), error.errors()[0]) from None
 
     def but(self: SomeOptions, **changes: Any) -> SomeOptions:
-        """The same with some options changed, checked again."""
+        """A copy with some options changed, checked again."""
         given = {field.alias or name: getattr(self, name)
                  for name, field in type(self).model_fields.items()
                  if name in self.model_fields_set}  # fmt: skip
@@ -78,12 +78,12 @@ class Options(BaseModel):
         return ""
 
     def given(self, *names: str) -> list[str]:
-        """Those of the fields that are not as they are by default."""
+        """The fields among these that differ from their defaults."""
         return [n for n in names if getattr(self, n) != type(self).model_fields[n].default]
 
 
 def flag_of(field: FieldInfo) -> Flag:
-    """What was said of a field besides its type."""
+    """The flag of a field; an empty one if it has none."""
     return next((each for each in field.metadata if isinstance(each, Flag)), Flag(""))
 
 
@@ -91,7 +91,7 @@ def flag_of(field: FieldInfo) -> Flag:
 
 
 def refusal(model: type[Options], error: ErrorDetails) -> UsageError:
-    """An error of pydantic in our words: the field, the value, and what to do."""
+    """A pydantic error as ours: it names the field, the value, and what to do."""
     name, kind, value = str(error["loc"][0]), error["type"], error["input"]
     if kind == "extra_forbidden":
         known = list(model.keywords())
@@ -163,7 +163,7 @@ def bounds(field: FieldInfo) -> str:
 
 
 def split_names(text: str) -> list[str]:
-    """Names apart at commas; a name with a comma goes in double quotes, as in CSV."""
+    """Names separated by commas; a name with a comma goes in double quotes, as in CSV."""
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
 
 
@@ -239,7 +239,7 @@ WHOLE_NUMBERS = Reader(str, whole_numbers)
 
 
 def listed(value: Any) -> Any:
-    """One name is a list of one."""
+    """A sequence as a tuple; a single name as a tuple of one."""
     if value is None or isinstance(value, Mapping) or not isinstance(value, Iterable):
         return value
     return (value,) if isinstance(value, str) else tuple(value)

@@ -80,5 +80,5 @@ class LocalPlanOptions(Options):
         return all(getattr(self, name) is None for name in PROMISES)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of them, as JSON has them."""
+        """The options as JSON."""
         return self.model_dump(mode="json")

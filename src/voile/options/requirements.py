@@ -63,12 +63,12 @@ class RequirementOptions(Options):
 
     @property
     def requires(self) -> dict[str, Any]:
-        """What `requirements_of` takes."""
+        """The keyword arguments of `requirements_of`."""
         return {name: getattr(self, name) for name in RequirementOptions.model_fields}
 
 
 class RequirementKeywords(TypedDict, total=False):
-    """The same as keywords."""
+    """The same options as keyword arguments."""
 
     k: int | None
     l: ForEach | None  # noqa: E741

@@ -76,7 +76,7 @@ def values_and_pairs(units: Units) -> Questions:
 
 
 def _binned(codes: Codes, size: int) -> Codes:
-    """Intervals that about as many units lie in, of columns that have many positions."""
+    """The codes, or intervals of about equally many units where there are many positions."""
     if size <= 2 * BINS:
         return codes
     ends = np.quantile(codes, np.arange(1, BINS) / BINS, method="inverted_cdf")
@@ -108,7 +108,7 @@ class BucketHistograms:
 
 @dataclass(frozen=True, eq=False)
 class BucketScorer:
-    """The loss of assignments, and in which direction it falls."""
+    """Computes the loss of an assignment, and the direction in which it falls."""
 
     questions: Questions
     values: npt.NDArray[np.int64]
@@ -223,7 +223,7 @@ def free_shape(
 
 
 def paired(number: int, turn: int) -> Ints:
-    """(buckets,): each one's partner in this round of a tournament, or −1; in the end all meet."""
+    """(buckets,): the partner of each bucket in this round, or −1; in the end all pairs meet."""
     even = number + number % 2
     ring = np.concatenate([[0], 1 + (np.arange(even - 1) + turn) % (even - 1)])
     partner = np.empty(even, dtype=np.int64)
@@ -263,7 +263,7 @@ def exchange(
 
 
 def _ranked(rows: Ints, group: Ints, gain: Floats) -> tuple[Ints, Ints]:
-    """The rows by group, in each the largest gain first, and their ranks in it."""
+    """The rows ordered by group and falling gain, and the rank of each in its group."""
     ordered = rows[np.lexsort((-gain[rows], group[rows]))]
     return ordered, _ranks(group[ordered])
 

@@ -52,7 +52,7 @@ def bounding(units: Units, classes: Codes, number: int) -> Grouping:
 
 
 def alike_as_one(grouping: Grouping) -> Grouping:
-    """Classes with the same box as one: a release could not distinguish them."""
+    """Join classes with the same box: a release could not distinguish them."""
     boxes = np.hstack([grouping.low, grouping.high])
     unique, number = np.unique(boxes, axis=0, return_inverse=True)
     width = grouping.low.shape[1]
@@ -105,7 +105,7 @@ def cells_by_class(classes: Codes, codes: Codes, weights: Counts) -> tuple[Codes
 
 
 # ---------------------------------------------------------------------- refusals
-# What no grouping can keep is refused before anything is grouped.
+# Requirements that no grouping can meet are refused before anything is grouped.
 
 
 def check_whole(units: Units, requirements: Sequence[Requirement]) -> None:
@@ -124,7 +124,7 @@ def check_whole(units: Units, requirements: Sequence[Requirement]) -> None:
 
 
 def check_classes(units: Units, grouping: Grouping, requirements: Sequence[Requirement]) -> None:
-    """Refuse a grouping of which any class fails: the last look, by the vectorised checks."""
+    """Refuse a grouping in which any class fails: the final check, on arrays."""
     histograms = grouping.histograms(units)
     for requirement in requirements:
         wrong = np.flatnonzero(~requirement.met(histograms))
@@ -152,7 +152,7 @@ def failing_classes(histograms: Histograms, requirements: Sequence[Requirement])
 def joined(
     units: Units, classes: Codes, number: int, requirements: Sequence[Requirement]
 ) -> tuple[Codes, int]:
-    """Join those that fail in pairs, again and again; refuse if one class of all is left.
+    """Join failing classes in pairs until all meet the requirements.
 
     The class of all rows meets the requirements (else PromiseError), so this ends. A class that
     fails alone is joined with one that does not.

@@ -44,7 +44,7 @@ def weight(lines: Lines, i: int) -> int:
 
 @compiled
 def surprise(count: int) -> float:
-    """count·ln(count): sums of it are what entropies of counts are made of."""
+    """count·ln(count): the terms that entropies of counts are sums of."""
     return count * np.log(count) if count > 0 else 0.0
 
 
@@ -120,7 +120,7 @@ def uncertainties(lines: Lines, order: Counts, backwards: bool) -> Floats:
 def best_cut(
     lines: Lines, start: int, stop: int, work: Workspace, rules: Rules, way: int
 ) -> tuple[int, int]:
-    """The column and the position of the best cut both parts of which meet the requirements.
+    """The column and the position of the best cut whose parts both meet the requirements.
 
     Column −1 if there is none. Of cuts that are equally good the first is taken: columns as
     given, positions from below.
@@ -205,7 +205,7 @@ class CutTree(NamedTuple):
 
 @compiled
 def by_width(lines: Lines, work: Workspace) -> int:
-    """Put the columns that can be cut in order, widest first, ties as given; how many they are."""
+    """Order the columns that can be cut, widest first, ties as given; return their number."""
     widths = np.empty(lines.sizes.size)
     number = 0
     for column in range(lines.sizes.size):
@@ -277,7 +277,7 @@ def all_meet(
 def halve(
     lines: Lines, start: int, stop: int, column: int, cut: int, rules: Rules, work: Workspace
 ) -> int:
-    """Order the lines around the median and part them in the middle; 0 if that is not allowed."""
+    """Order the lines around the median and cut in the middle; 0 if that is not allowed."""
     equal = divide(lines, start, stop, column, cut - 1, work.misplaced)
     divide(lines, equal, stop, column, cut, work.misplaced)
     middle = start + (stop - start) // 2
@@ -295,8 +295,8 @@ def propose(
 ) -> tuple[int, int, int]:  # fmt: skip
     """The cut to make: column, number of cuts (in work.cuts), and the middle where it is relaxed.
 
-    Column −1 if no cut leaves parts that all meet the requirements. What the best cut is, if it is
-    not the median of the widest column, is said by `best`: INFORMATION or CERTAINTY.
+    Column −1 if no cut leaves parts that all meet the requirements. `best` is
+    INFORMATION or CERTAINTY, or None for the median of the widest column.
     """
     if best is not None:  # where it is None the compiler leaves best_cut out
         column, cut = best_cut(lines, start, stop, work, rules, best)
@@ -343,7 +343,7 @@ def put(table: Counts, place: int, first: int, second: int, third: int) -> None:
 def grow(
     lines: Lines, rules: Rules, best: int | None, relaxed: bool, least: int, breaks: Codes
 ) -> tuple[Counts, Counts]:
-    """Cut until no cut is allowed; the tree's columns, and where each class's lines end.
+    """Cut until no cut is allowed; return the tree's columns, and where each class ends.
 
     A node of fewer than 2·least rows is not tried: each side needs `least`. `breaks` has a row for
     each column, −1 at the first position of a column that is cut without a hierarchy; it is empty

@@ -20,7 +20,7 @@ LISTED = 12
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """The distinct ranges of a column, each with one text that no other has."""
+    """The distinct ranges of a column, each with a text of its own."""
 
     texts: tuple[str, ...]
     of_class: Places
@@ -44,7 +44,7 @@ def labels(
     texts: dict[str, tuple[int, int]] = {}
     for low_end, high_end in ends:
         text = words(low_end, high_end)
-        if text in texts:  # two ranges that read alike, as where a value is called like a group
+        if text in texts:  # two ranges with the same words, as where a value has a group's name
             text += f" (places {low_end} to {high_end})"
         texts[text] = (low_end, high_end)
     named = {text: found for text, found in texts.items() if text in words.groups}
@@ -95,7 +95,7 @@ class RangeWords:
         return place if self._order is None else int(self._order[place])
 
     def _interval(self, low: int, high: int) -> str:
-        """Of an ordered column in its own order: from … to …, as its kind is written."""
+        """A range of an ordered column: from … to …, as its kind is written."""
         attribute = self._attribute
         ending = ""
         if attribute.null and high == attribute.size - 1:

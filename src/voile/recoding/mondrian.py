@@ -86,7 +86,7 @@ def regions_of(tree: CutTree, sizes: Codes) -> tuple[Codes, Codes]:
 
 @compiled
 def located(tree: CutTree, codes: Codes) -> Codes:
-    """Down the tree, for each row."""
+    """The class of each row, found by walking down the tree."""
     out = np.empty(codes.shape[1], dtype=np.int32)
     for i in range(codes.shape[1]):
         node = 0
@@ -158,7 +158,7 @@ def mondrian(
 
 
 def _least_rows(requirements: Sequence[Requirement]) -> int:
-    """What every class needs at least, which saves trying to cut smaller nodes."""
+    """The least rows of a class: smaller nodes need not be tried."""
     return max([1, *(int(r.k) for r in requirements if isinstance(r, K | AlphaK))])
 
 
@@ -204,7 +204,7 @@ def _breaks(units: Units, levels: Sequence[Levels | None] | None) -> Codes:
 
 
 def _widen(low: Codes, high: Codes, breaks: Codes) -> None:
-    """Make intervals the hierarchy's lowest nodes that hold them, in place."""
+    """Widen intervals, in place, to the lowest nodes of the hierarchy that hold them."""
     size = int((breaks >= 0).sum())
     reach: Counts = np.array(
         [breaks[a + 1 : b + 1].max(initial=-1) for a, b in zip(low, high, strict=True)]

@@ -141,7 +141,7 @@ class Populations:
         return found
 
     def words(self, y: int, names: Sequence[str]) -> str:
-        """A population as people say it: 'sex = Male and education = Higher education'."""
+        """A population in words: 'sex = Male and education = Higher education'."""
         return " and ".join(
             f"{name} = {items.labels[item]}"
             for name, items, item in zip(names, self.items, self.choices[y], strict=True)
@@ -151,7 +151,7 @@ class Populations:
     def atoms_of(self, cells: Codes) -> Codes:
         """Which atom each cell is in; cells by (quasi-identifiers, cells) codes.
 
-        A cell that is alike to none of the table's is refused.
+        A cell that matches none of the table's is refused.
         """
         kinds = [kind[codes] for kind, codes in zip(self.kind_of, cells, strict=True)]
         index = TupleIndex([int(kind.max()) + 1 for kind in self.kind_of])
@@ -218,7 +218,7 @@ def populations(
 
 
 def stacked(tables: Sequence[npt.NDArray[np.bool_]]) -> tuple[npt.NDArray[np.bool_], Counts]:
-    """(columns, items, kinds) in one array that is as large as the largest needs, and the items."""
+    """All tables as one (columns, items, kinds) array, and how many items each has."""
     items, kinds = (max(table.shape[axis] for table in tables) for axis in (0, 1))
     found = np.zeros((len(tables), items, kinds), dtype=np.bool_)
     for j, table in enumerate(tables):

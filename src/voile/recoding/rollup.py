@@ -50,7 +50,7 @@ class LevelCells:
 
     @property
     def numbers(self) -> int:
-        """How many numbers it takes to keep them."""
+        """How many numbers are stored."""
         return self.nodes.size + sum(counts.size for counts in self.counts)
 
 
@@ -159,7 +159,7 @@ Truths = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What was found about the classes at some levels."""
+    """Whether classes at some levels may be shown, and which of them."""
 
     kept: Truths
     """(classes,): those that are shown."""
@@ -169,7 +169,7 @@ class Verdict:
 
 
 class Judge:
-    """The requirements, the limit of suppression, and what is done with suppressed rows."""
+    """Decides whether classes may be shown, by the requirements and the limit of suppression."""
 
     def __init__(
         self, units: Units, requirements: Sequence[Requirement], suppression: float, *, shown: bool
@@ -199,7 +199,7 @@ class Judge:
         return Verdict(kept, feasible=self._allowed(cells, kept), hopeless=False)
 
     def _kept(self, cells: LevelCells) -> Truths:
-        """The classes that meet the requirements; without those removed, the table is another."""
+        """The classes that meet the requirements, given that removed rows are not in the table."""
         kept = np.ones(cells.number, dtype=np.bool_)
         overall = self._overall
         while True:
@@ -255,9 +255,9 @@ def failing(
 
 
 def closed_part(requirement: Requirement) -> list[Requirement]:
-    """What of a requirement a class keeps whatever rows join it.
+    """The part of a requirement that a class keeps whatever rows join it.
 
-    Only of that can be said that rows which fail at some levels fail at all finer ones.
+    Rows that fail this part at some levels fail it at all finer ones.
     """
     match requirement:
         case K():
@@ -302,7 +302,7 @@ class LevelCosts(ABC):
 
     @abstractmethod
     def loss(self, cells: LevelCells, kept: Truths) -> float:
-        """With the classes that are not kept suppressed."""
+        """The loss if the classes that are not kept are suppressed."""
 
 
 class ColumnCosts(LevelCosts):
@@ -402,7 +402,7 @@ def rows_by_node(
 
 
 def gaps_of(loss: str, levels: Levels, rows: Sequence[Floats]) -> list[Floats]:
-    """By level and node, how much more '*' would lose of one row."""
+    """How much more '*' would lose of one row, by level and node."""
     if loss == "entropy":
         whole = float(rows[-1][0])
         return [np.log2(whole / np.where(there > 0, there, whole)) for there in rows]

@@ -1,4 +1,4 @@
-"""A figure or a table of a paper: the work that makes it, piece by piece, and what it comes to."""
+"""A figure or a table of a paper: the pieces of work that make it, and the result."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def rows_at(columns: Columns, places: Sequence[int]) -> dict[str, list[Any]]:
 
 @dataclass(frozen=True)
 class Run:
-    """How much is wanted, and from which coins."""
+    """How much work to do, and with which seed."""
 
     quick: bool = False
     seed: int = 1
@@ -46,12 +46,12 @@ class Run:
     def first(self) -> int:
         """The seed of what is done once, and of the first repetition.
 
-        Runs of two seeds have no repetition in common: that of another is another experiment.
+        Runs with different seeds share no repetition: they are different experiments.
         """
         return 1 + APART * (self.seed - 1)
 
     def seeds(self, full: int, quick: int) -> range:
-        """One seed a repetition: so many in a full run, so many in a quick one."""
+        """One seed for each repetition: `full` of them, or `quick` in a quick run."""
         return range(self.first, self.first + (quick if self.quick else full))
 
 
@@ -74,10 +74,10 @@ class Part:
 
 @dataclass(frozen=True)
 class Finding:
-    """What the pieces come to: the numbers, the verdict, and a picture of them.
+    """The result of the pieces: numbers, checks, and a picture.
 
     `tables` are CSV files: "" is NAME.csv, "x" is NAME-x.csv. `picture` makes an Altair chart, to
-    which title, subtitle and caption are added in the one look of all.
+    which title, subtitle and caption are added in the common style.
     """
 
     checks: tuple[Check, ...]
@@ -89,7 +89,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Figure:
-    """`parts` lists the work, `conclude` makes the finding of its results, in the same order."""
+    """A figure: `parts` lists the work, `conclude` makes the finding from its results."""
 
     name: str
     paper: str

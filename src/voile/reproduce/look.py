@@ -125,7 +125,7 @@ def table(
         ),
     }
     text = (
-        alt.Chart(alt.Data(values=cells))
+        chart(cells)
         .mark_text(align="left", baseline="middle", fontSize=13)
         .encode(**place, text="text:N", color=alt.Color("colour:N", scale=None))
     )
@@ -133,9 +133,7 @@ def table(
         align="left", baseline="middle", fontSize=13, fontWeight=600
     )
     rules = [{"y": (i + 0.5) * ROW, "x": 0, "x2": size["width"]} for i in range(len(rows))]
-    ruled = (
-        alt.Chart(alt.Data(values=rules)).mark_rule(color=GRID).encode(**place, x2=alt.X2("x2:Q"))
-    )
+    ruled = chart(rules).mark_rule(color=GRID).encode(**place, x2=alt.X2("x2:Q"))
     plain = text.transform_filter("datum.weight != 'bold'")
     return alt.layer(ruled, plain, bold).properties(**size)
 

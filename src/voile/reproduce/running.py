@@ -1,4 +1,4 @@
-"""All pieces of all figures on all cores; what is done is kept, so that a run can go on."""
+"""Run the pieces of all figures in processes, and keep results so that a run can resume."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def reproduce(
 
 
 class ReproductionRun:
-    """One run: what waits to be done, and what is being done."""
+    """One run of `reproduce`: which work waits, and which results are there."""
 
     def __init__(
         self,
@@ -101,7 +101,7 @@ class ReproductionRun:
             self.conclude()
 
     def conclude(self) -> None:
-        """Next come the figures whose pieces are all there: to be concluded, drawn and written."""
+        """Put figures whose pieces are all done first in the queue."""
         for figure in self.figures:
             parts = self.parts.get(figure.name)
             if parts is None or figure in self.waiting:
@@ -111,12 +111,12 @@ class ReproductionRun:
 
 
 def outcome(future: Future[Any], task: Part | Figure) -> Any:
-    """The result of a task; an error says whose it is."""
+    """The result of a task; an error names the task."""
     try:
         return future.result()
     except BrokenProcessPool:
         raise UsageError(
-            "a process that was working ended all at once; most likely memory ran out",
+            "a worker process ended unexpectedly; most likely memory ran out",
             hint="run it again, with --jobs 1: what was done is kept. A script calls `reproduce` "
             "under `if __name__ == '__main__':`, since its processes import it",
         ) from None
@@ -147,7 +147,7 @@ def workers(number: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def begin_work() -> None:
-    """One thread a process: there is a process a core. Interrupting is the parent's matter."""
+    """Use one thread, as each core has a process, and leave interrupts to the parent."""
     import numba  # noqa: PLC0415  (only in workers)
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -156,7 +156,7 @@ def begin_work() -> None:
 
 @contextmanager
 def journal(folder: Path) -> Iterator[Journal]:
-    """What was kept, unless another Voile kept it: a change of the program may change results."""
+    """Results that were kept; dropped if another version of Voile made them."""
     digest = program()
     try:
         opened = Journal(folder / KEPT, digest).__enter__()

@@ -17,7 +17,7 @@ FALSE_ALARM = 0.001
 
 @dataclass(frozen=True)
 class Sample:
-    """What runs with different coins gave; one value where no coin is thrown."""
+    """The values of runs with different seeds; a single value where nothing is random."""
 
     values: tuple[float, ...]
 
@@ -34,7 +34,7 @@ class Sample:
 
     @property
     def sd(self) -> float:
-        """The spread from run to run; 0 where there is one."""
+        """The standard deviation over the runs; 0 where there is only one."""
         return stdev(self.values) if len(self.values) > 1 else 0.0
 
     @property
@@ -67,12 +67,12 @@ class Sample:
 
 @dataclass(frozen=True)
 class Number(Record):
-    """A number of the paper and ours.
+    """A number that the paper prints, beside the measured one.
 
-    `reading` is how exactly the print can be read: half of its last digit, or what an eye can tell
-    on a curve. Where the print is wrong, `right` is what it should be, and `why` says so. `average`
-    says that `right` is what runs give on average, by a formula or by many more runs, and not what
-    one run gave.
+    `reading` is how exactly the print can be read: half of its last digit, or the precision of
+    reading a curve. Where the print is wrong, `right` is what it should be, and `why` says so.
+    `average` says that `right` is what runs give on average, by a formula or by many more runs, and
+    not what one run gave.
     """
 
     what: str
@@ -90,7 +90,7 @@ class Number(Record):
 
     @property
     def agrees(self) -> bool | None:
-        """With the print; None where the paper prints no number."""
+        """Whether it agrees with the print; None where the paper prints no number."""
         if self.printed is None:
             return None
         return self.measured.near(self.printed, self.reading)
@@ -106,7 +106,7 @@ class Number(Record):
 
 @dataclass(frozen=True)
 class Claim(Record):
-    """A sentence of the paper, what we saw of it in words, and whether it holds.
+    """A sentence of the paper, what was measured, and whether it holds.
 
     `expected` is False where the print is known to be wrong, as `why` says.
     """
@@ -131,7 +131,7 @@ Check = Number | Claim
 
 
 def sign(agrees: bool | None, sound: bool) -> str:
-    """In a word: as printed; not, because the print is wrong or unclear; not, and it should be."""
+    """The verdict: 'agrees', 'differs' (the print is wrong or unclear) or 'fails'."""
     if not sound:
         return "fails"
     return "differs" if agrees is False else "agrees"

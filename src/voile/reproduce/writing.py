@@ -44,12 +44,12 @@ code { font-size: .9em }
 
 
 def write_gallery(folder: Path) -> Path:
-    """Show everything that the folder has a verdict of, in the order of the papers."""
+    """Write the page that shows every figure of the folder."""
     return write_whole(folder / PAGE, page(verdicts(folder)).encode())
 
 
 def verdicts(folder: Path) -> list[dict[str, Any]]:
-    """What was written beside each picture; figures that are not there are left out."""
+    """The verdicts that the folder holds, in the order of the papers."""
     files = (folder / f"{figure.name}.json" for figure in FIGURES)
     return [json.loads(file.read_text(encoding="utf-8")) for file in files if file.is_file()]
 
@@ -73,7 +73,7 @@ def page(found: Iterable[Mapping[str, Any]]) -> str:
 
 
 def tally(found: Sequence[Mapping[str, Any]]) -> str:
-    """How much of it is as printed, in a sentence."""
+    """A sentence that counts how many figures agree with the print."""
     if not found:
         return "Nothing yet."
     signs = [sign(entry["agrees"], entry["sound"]) for entry in found]
@@ -104,7 +104,7 @@ def article(entry: Mapping[str, Any]) -> str:
 
 
 def made_by(entry: Mapping[str, Any]) -> str:
-    """A folder may hold figures of several versions: those of others than this one say so."""
+    """Which other version of Voile made a figure; empty for this one."""
     version = entry.get("voile", "of an older version")
     return "" if version == __version__ else f" · made by Voile {escape(version)}"
 
@@ -136,7 +136,7 @@ def printed(value: Any) -> str:
 
 
 def measured(check: Mapping[str, Any]) -> str:
-    """Mean and spread, or what was seen; and what is right where the print is not."""
+    """Mean and deviation, or the claim's words; and the right value if the print is wrong."""
     if "seen" in check:
         return str(check["seen"])
     spread = f" ± {check['sd']:.2g} ({check['runs']} runs)" if check["runs"] > 1 else ""
@@ -151,7 +151,7 @@ PICTURES = ("png", "svg")
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse before any work is done."""
+    """Refuse a folder that cannot be written to, before any work is done."""
     load_altair()
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{str(folder)!r} is a file", hint="name a folder")
@@ -165,7 +165,7 @@ def check_folder(folder: Path) -> None:
 
 
 def write_finding(figure: Figure, found: Finding, run: Run, folder: Path) -> Reproduction:
-    """Each file whole or not there; the verdict last, so that it names files that exist."""
+    """Write a figure's files, the verdict last, so that it names files that exist."""
     written = [
         write_whole(folder / f"{figure.name}{suffix and '-'}{suffix}.csv", as_csv(columns))
         for suffix, columns in found.tables.items()
@@ -205,7 +205,7 @@ def as_json(value: Any, whose: str, indent: int | None = None) -> str:
 
 
 def as_csv(columns: Columns) -> bytes:
-    """Numbers as short as they can be written without loss, at most ten digits of them."""
+    """A table as CSV, with numbers of at most ten digits."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

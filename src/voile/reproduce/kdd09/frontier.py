@@ -181,14 +181,14 @@ def drawn(curves: Mapping[str, Points], others: Points, certified: Mapping[str, 
               axis=alt.Axis(values=[0, 0.0005, 0.002, 0.005, 0.01, 0.02, 0.03, 0.04],
                             format="~g"))  # fmt: skip
     border = [{"p_loss": p, "u_loss": u, "zero": 0.0} for p, u in certified["border"] if u > 0]
-    ground = alt.Chart(alt.Data(values=border)).encode(x=x, y=y)
-    pale = alt.Chart(alt.Data(values=others)).encode(x=x, y=y)
+    ground = look.chart(border).encode(x=x, y=y)
+    pale = look.chart(others).encode(x=x, y=y)
     return alt.layer(
         ground.mark_area(color="#E3E6EA", opacity=1).encode(y2="zero:Q"),
         ground.mark_line(color=look.SOFT, strokeWidth=1.6),
         pale.mark_circle(size=34, color=look.SOFT, opacity=0.35),
         *lines(alt, columns, x, y),
-        words(alt, x, y),
+        words(x, y),
     ).properties(width=780, height=460)
 
 
@@ -204,13 +204,13 @@ def lines(alt: Any, columns: Mapping[str, Sequence[Any]], x: Any, y: Any) -> lis
         legend=alt.Legend(orient="top", columns=3, labelLimit=300, symbolType="stroke",
                           symbolSize=400),
     )  # fmt: skip
-    base = alt.Chart(alt.Data(values=look.records(columns))).encode(x=x, y=y, color=colour)
+    base = look.chart(look.records(columns)).encode(x=x, y=y, color=colour)
     return [base.mark_line(strokeWidth=2.5), base.mark_point(filled=True, size=46, opacity=1)]
 
 
-def words(alt: Any, x: Any, y: Any) -> Any:
+def words(x: Any, y: Any) -> Any:
     """The label of the impossible region."""
-    base = alt.Chart(alt.Data(values=[{"p_loss": 0.004, "u_loss": 0.0004}])).encode(x=x, y=y)
+    base = look.chart([{"p_loss": 0.004, "u_loss": 0.0004}]).encode(x=x, y=y)
     said = ["no bucketization", "can be here"]
     return base.mark_text(text=said, align="left", fontSize=11, color=look.SOFT)
 

@@ -223,11 +223,11 @@ def known(columns: dict[str, list[Any]]) -> Any:
         axis=alt.Axis(tickCount=5),
     )
     texts = [row | {"text": f"{row['share']:.2%}"} for row in rows]
-    base = alt.Chart(alt.Data(values=texts)).encode(y=y, x=x)
-    printed = alt.Chart(alt.Data(values=[
+    base = look.chart(texts).encode(y=y, x=x)
+    printed = look.chart([
         {"occupation": "Craft-repair", "p_loss_if_known": COMMONEST, "text": "printed: 0.488"},
         {"occupation": "Armed-Forces", "p_loss_if_known": RAREST, "text": "printed: 0.692"},
-    ])).encode(y=y, x=x)  # fmt: skip
+    ]).encode(y=y, x=x)  # fmt: skip
     return alt.layer(
         base.mark_point(filled=True, size=70, color=look.BLUE, opacity=1),
         base.mark_text(align="right", dx=-10, fontSize=12, color=look.SOFT).encode(text="text:N"),
@@ -252,7 +252,7 @@ def lost(named: dict[str, Points], trivial: float) -> Any:
     y = alt.Y("u_loss:Q", title="U_loss", scale=alt.Scale(domain=[0, 0.054], nice=False),
               axis=alt.Axis(tickCount=6))  # fmt: skip
     dots = (
-        alt.Chart(alt.Data(values=rows))
+        look.chart(rows)
         .mark_tick(thickness=2.5, size=26)
         .encode(
             x=alt.X("curve:N", sort=list(named), title=None,
@@ -272,7 +272,7 @@ def lost(named: dict[str, Points], trivial: float) -> Any:
 
 def level(alt: Any, y: Any, at: float, text: str) -> Any:
     """A labelled horizontal line."""
-    base = alt.Chart(alt.Data(values=[{"u_loss": at}])).encode(y=y)
+    base = look.chart([{"u_loss": at}]).encode(y=y)
     return alt.layer(
         base.mark_rule(color=look.SOFT, strokeDash=[3, 3], strokeWidth=1.5),
         base.mark_text(text=f"{text}: {at:.4g}", align="right", dy=-9, fontSize=13,

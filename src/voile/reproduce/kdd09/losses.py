@@ -266,10 +266,10 @@ def one_class(below_one: Points, open_: Sequence[dict[str, Any]]) -> Check:
 def drawn(general: dict[str, Points], small: Points, open_: Sequence[dict[str, Any]]) -> Any:
     """The curves, smaller t, other readings of k = 5000, and the printed point."""
     alt = look.altair()
-    chart = curves_chart(as_columns(general, ("p_loss", "u_loss")), "u_loss", U_TITLE)
+    curves = curves_chart(as_columns(general, ("p_loss", "u_loss")), "u_loss", U_TITLE)
     ours = mark(("p_loss", PRINTED[0]), ("u_loss", PRINTED[1]), "printed, k = 5000")
     smaller = (
-        alt.Chart(alt.Data(values=small))
+        look.chart(small)
         .mark_line(color=look.METHOD_COLOURS[2], strokeWidth=1.2, strokeDash=[2, 2],
                    point={"fill": "white", "stroke": look.METHOD_COLOURS[2], "size": 36})
         .encode(x=alt.X("p_loss:Q"), y=alt.Y("u_loss:Q"))
@@ -281,7 +281,7 @@ def drawn(general: dict[str, Points], small: Points, open_: Sequence[dict[str, A
             (CLOSENESS, "t", 0), (IGNORING, "δ", 0), (IGNORING, "δ", -1),
         )
     ]  # fmt: skip
-    return alt.layer(cloud(open_, "p_loss", "u_loss"), smaller, chart, ours, *words)
+    return alt.layer(cloud(open_, "p_loss", "u_loss"), smaller, curves, ours, *words)
 
 
 FIG2A = Figure(

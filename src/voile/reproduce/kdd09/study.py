@@ -130,9 +130,7 @@ def curves_chart(columns: Columns, y: str, title: str, **options: Any) -> Any:
 def mark(x: tuple[str, float], y: tuple[str, float], text: str, **place: Any) -> Any:
     """A hollow point with words: what the paper prints."""
     alt = look.altair()
-    base = alt.Chart(alt.Data(values=[{x[0]: x[1], y[0]: y[1]}])).encode(
-        x=alt.X(f"{x[0]}:Q"), y=alt.Y(f"{y[0]}:Q")
-    )
+    base = look.chart([{x[0]: x[1], y[0]: y[1]}]).encode(x=alt.X(f"{x[0]}:Q"), y=alt.Y(f"{y[0]}:Q"))
     words = {"align": "left", "dx": 10, "dy": 0, "fontSize": 13, "color": look.INK} | place
     return alt.layer(
         base.mark_point(filled=False, size=110, color=look.INK, strokeWidth=2, opacity=1),
@@ -145,7 +143,7 @@ def values(points: Points, y: str, letter: str, **place: Any) -> Any:
     alt = look.altair()
     rows = [{"p_loss": p["p_loss"], y: p[y], "text": f"{letter} = {p['value']:g}"} for p in points]
     words = {"align": "left", "dx": 7, "dy": -9, "fontSize": 12, "color": look.SOFT} | place
-    base = alt.Chart(alt.Data(values=rows)).mark_text(**words)
+    base = look.chart(rows).mark_text(**words)
     return base.encode(x=alt.X("p_loss:Q"), y=alt.Y(f"{y}:Q"), text="text:N")
 
 
@@ -153,7 +151,7 @@ def cloud(points: Sequence[Mapping[str, float]], x: str, y: str) -> Any:
     """Many pale points, behind the others."""
     alt = look.altair()
     return (
-        alt.Chart(alt.Data(values=[{x: p[x], y: p[y]} for p in points]))
+        look.chart([{x: p[x], y: p[y]} for p in points])
         .mark_circle(size=22, color=look.SOFT, opacity=0.28)
         .encode(x=alt.X(f"{x}:Q"), y=alt.Y(f"{y}:Q"))
     )

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Any
 
 from voile.reproduce.figure import Figure, Finding, Run
-from voile.reproduce.look import INK, altair, lines
+from voile.reproduce.look import INK, altair, chart, lines
 from voile.reproduce.papers import SIGMOD05
 from voile.reproduce.sigmod05.study import (
     CONVERGED,
@@ -175,7 +175,7 @@ def conclude(run: Run, results: Sequence[Any], columns: int) -> Finding:
 def picture(table: Mapping[str, Sequence[Any]]) -> Any:
     """The errors by retention, a line for each method."""
     alt = altair()
-    chart = lines(
+    curves = lines(
         table,
         "retention",
         "error",
@@ -185,10 +185,10 @@ def picture(table: Mapping[str, Sequence[Any]]) -> Any:
         order=METHODS,
         formats=("~g", "~g"),
     )
-    chosen = alt.Chart(alt.Data(values=[{"p": CHOSEN, "words": "the paper's choice"}]))
+    chosen = chart([{"p": CHOSEN, "words": "the paper's choice"}])
     rule = chosen.mark_rule(color=INK, strokeDash=[2, 4]).encode(x="p:Q")
     words = chosen.mark_text(align="left", dx=6, dy=8, color=INK, fontSize=13)
-    return chart + rule + words.encode(x="p:Q", y=alt.value(0), text="words:N")
+    return curves + rule + words.encode(x="p:Q", y=alt.value(0), text="words:N")
 
 
 def figure(number: int, columns: int, words: str) -> Figure:

@@ -17,7 +17,7 @@ from voile.privacy.local import (
     relative_priors,
 )
 from voile.reproduce.figure import Figure, Finding, Part, Run
-from voile.reproduce.look import INK, altair, lines
+from voile.reproduce.look import INK, chart, lines
 from voile.reproduce.papers import SIGMOD05
 from voile.reproduce.sigmod05.study import COLUMNS, INTERVALS, cells, rises
 from voile.reproduce.verdict import Check, Claim, Number, Sample
@@ -210,8 +210,7 @@ def conclude(run: Run, results: Sequence[Any], columns: int) -> Finding:  # noqa
 
 def picture(table: Mapping[str, Sequence[Any]]) -> Any:
     """The largest retention by ρ₁, with the printed limits."""
-    alt = altair()
-    chart = lines(
+    curves = lines(
         table,
         "rho1",
         "retention",
@@ -223,11 +222,11 @@ def picture(table: Mapping[str, Sequence[Any]]) -> Any:
         {"low": 0.5, "high": BEFORE[-1], "p": p, "words": f"printed: {p:g} for ρ1 > 0.5"}
         for p in LIMITS.values()
     ]
-    printed = alt.Chart(alt.Data(values=limits))
+    printed = chart(limits)
     rule = printed.mark_rule(color=INK, strokeDash=[2, 4], strokeWidth=1.5)
     text = printed.mark_text(align="left", dx=8, color=INK, fontSize=13)
     return (
-        chart
+        curves
         + rule.encode(x="low:Q", x2="high:Q", y="p:Q")
         + text.encode(x="high:Q", y="p:Q", text="words:N")
     )

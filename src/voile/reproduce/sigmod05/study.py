@@ -120,7 +120,7 @@ class StudySeries:
         return self.samples[point].mean
 
     def columns(self, value: str = "error") -> dict[str, list[Any]]:
-        """As a CSV has it: the point, the mean, the spread of runs, and their number."""
+        """The series as CSV columns: point, mean, standard deviation, and number of runs."""
         found: dict[str, list[Any]] = {
             name: [point[place] for point in self.samples] for place, name in enumerate(self.names)
         }
@@ -147,7 +147,7 @@ def rises(values: Sequence[float]) -> bool:
 
 
 def growth(values: Sequence[float]) -> list[float]:
-    """By how much each value is times the one before."""
+    """The ratio of each value to the one before."""
     return [after / before for before, after in pairwise(values)]
 
 
@@ -171,7 +171,7 @@ class StudyColumn:
 
     @property
     def chance(self) -> float:
-        """That a replaced value lies in the range; values are drawn from a continuous domain."""
+        """The probability that a replaced value, drawn from a continuous domain, is in range."""
         return (self.high - self.low) / (self.most - self.least)
 
     @property

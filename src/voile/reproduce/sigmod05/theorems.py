@@ -20,7 +20,7 @@ from voile.privacy.local import (
     row_bound,
 )
 from voile.reproduce.figure import Figure, Finding, Part, Run, columns_from
-from voile.reproduce.look import INK, altair, beside, lines
+from voile.reproduce.look import INK, altair, beside, chart, lines
 from voile.reproduce.papers import SIGMOD05
 from voile.reproduce.sigmod05.study import COLUMNS, SOURCE
 from voile.reproduce.verdict import Check, Claim, Number, Sample
@@ -133,7 +133,6 @@ def checks_4(found: Mapping[str, Any]) -> list[Check]:
 
 def picture_4(bounds: Mapping[str, Any], beliefs: Mapping[str, Any]) -> Any:
     """The bound by retention, beside the belief by s."""
-    alt = altair()
     first = lines(
         bounds, "retention", "s", "curve", titles=("retention p", "s (log scale)"),
         log=(False, True), formats=(".1f", "~g"), width=400,
@@ -142,10 +141,10 @@ def picture_4(bounds: Mapping[str, Any], beliefs: Mapping[str, Any]) -> Any:
         beliefs, "s", "belief", "curve", titles=("s (log scale)", "belief after"),
         log=(True, False), formats=("~g", ".1f"), width=400,
     )  # fmt: skip
-    printed = alt.Chart(alt.Data(values=[{"p": 0.2, "s": 68, "words": "printed: 68"}]))
+    printed = chart([{"p": 0.2, "s": 68, "words": "printed: 68"}])
     mark = printed.mark_point(size=160, color=INK, strokeWidth=2)
     text = printed.mark_text(align="left", dx=12, dy=-8, color=INK, fontSize=13)
-    limit = alt.Chart(alt.Data(values=[{"rho2": RHO2, "s": 1, "words": "ρ2 = 0.95"}]))
+    limit = chart([{"rho2": RHO2, "s": 1, "words": "ρ2 = 0.95"}])
     rule = limit.mark_rule(color=INK, strokeDash=[2, 4]).encode(y="rho2:Q")
     name = limit.mark_text(align="left", dx=6, dy=-8, color=INK, fontSize=13)
     return beside(
@@ -265,19 +264,19 @@ def checks_5(found: Mapping[str, Any]) -> list[Check]:
 def picture_5(table: Mapping[str, Any], anything: float) -> Any:
     """The bound and the first breaches by mass, with the printed number."""
     alt = altair()
-    chart = lines(
+    curves = lines(
         table, "mass", "s", "curve", titles=("replacing mass m (log scale)", "s (log scale)"),
         log=(True, True), formats=("~g", "~g"),
     )  # fmt: skip
-    marks = alt.Data(
-        values=[
+    marks = chart(
+        [
             {"s": PRINTED_5, "words": "printed: 273"},
             {"s": anything, "words": "sets of any shape (ours)"},
         ]
     )
-    rule = alt.Chart(marks).mark_rule(color=INK, strokeDash=[2, 4]).encode(y="s:Q")
-    text = alt.Chart(marks).mark_text(align="right", dy=-8, dx=-4, color=INK, fontSize=13)
-    return chart + rule + text.encode(x=alt.value(620), y="s:Q", text="words:N")
+    rule = marks.mark_rule(color=INK, strokeDash=[2, 4]).encode(y="s:Q")
+    text = marks.mark_text(align="right", dy=-8, dx=-4, color=INK, fontSize=13)
+    return curves + rule + text.encode(x=alt.value(620), y="s:Q", text="words:N")
 
 
 def parts_4(run: Run) -> list[Part]:  # noqa: ARG001  (nothing is random)

@@ -9,7 +9,7 @@ from typing import Any
 import voile
 from voile.mining import ReleaseTree
 from voile.reproduce.figure import Figure, Finding, Part, Run
-from voile.reproduce.look import INK, altair, lines
+from voile.reproduce.look import INK, chart, lines
 from voile.reproduce.papers import SIGMOD05
 from voile.reproduce.sigmod05.study import StudySeries
 from voile.reproduce.verdict import Check, Claim, Number, Sample
@@ -37,7 +37,7 @@ MAJORITY = 0.7638
 
 
 def accuracy(retention: float, method: str, seed: int) -> float:
-    """Of a tree of depth 3 from perturbed rows, on rows that nobody perturbed."""
+    """The accuracy of a tree of depth 3, grown from perturbed rows, on true rows."""
     release = voile.perturb(LEARNT, retention, schema=COLUMNS, simulate_seed=seed)
     tree = ReleaseTree("salary", depth=3, method=method).fit(release)
     return tree.score(TESTED)
@@ -137,8 +137,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:
 
 def picture(table: dict[str, list[Any]]) -> Any:
     """Accuracy by retention, a line for each method."""
-    alt = altair()
-    chart = lines(
+    curves = lines(
         table,
         "retention",
         "accuracy",
@@ -146,8 +145,8 @@ def picture(table: dict[str, list[Any]]) -> Any:
         titles=("retention p, alike for all columns and the class", "share of test rows right"),
         formats=("~g", ".1%"),
     )
-    always = alt.Chart(alt.Data(values=[{"accuracy": majority()}]))
-    return chart + always.mark_rule(color=INK, strokeDash=[2, 4]).encode(y="accuracy:Q")
+    always = chart([{"accuracy": majority()}])
+    return curves + always.mark_rule(color=INK, strokeDash=[2, 4]).encode(y="accuracy:Q")
 
 
 TREE = Figure(

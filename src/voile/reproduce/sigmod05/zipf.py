@@ -94,9 +94,9 @@ def zipf_errors(
     return totals
 
 
-# ---------------------------------------------------------------------- columns that go together
+# ---------------------------------------------------------------------- correlated columns
 
-TOGETHER = {
+CORRELATED = {
     "sex = 'Male'": 1 / 2,
     "marital_status = 'Married-civ-spouse'": 1 / 7,
     "relationship in ('Husband', 'Wife')": 2 / 6,
@@ -111,16 +111,16 @@ our own workload, beside the paper's."""
 
 
 @lru_cache
-def together() -> Floats:
+def correlated_counts() -> Floats:
     """Rows of Adult by which of these conditions they meet."""
-    return counted("dataset:adult/train", [f"({condition})::int" for condition in TOGETHER], 2)
+    return counted("dataset:adult/train", [f"({condition})::int" for condition in CORRELATED], 2)
 
 
-def together_errors(
+def correlated_errors(
     columns: Sequence[int], retentions: Sequence[float], seed: int, repetitions: int
 ) -> list[list[dict[str, float]]]:
     """For each retention and number of columns: mean errors over so many perturbed tables."""
-    chances = list(TOGETHER.values())
+    chances = list(CORRELATED.values())
     return [
         [
             errors(
@@ -129,7 +129,7 @@ def together_errors(
                 np.random.default_rng([seed, few.ndim, round(1000 * retention)]),
                 repetitions,
             )
-            for few in prefixes(together(), columns)
+            for few in prefixes(correlated_counts(), columns)
         ]
         for retention in retentions
     ]

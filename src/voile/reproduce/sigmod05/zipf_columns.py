@@ -1,4 +1,4 @@
-"""Figure 9: more and more columns of a Zipfian table; and of Adult, where they belong together."""
+"""Figure 9: more and more columns of a Zipfian table; and of Adult, where they are correlated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from voile.reproduce.sigmod05.study import (
     StudySeries,
     only,
 )
-from voile.reproduce.sigmod05.zipf import TOGETHER, together_errors, zipf_errors
+from voile.reproduce.sigmod05.zipf import CORRELATED, correlated_errors, zipf_errors
 from voile.reproduce.verdict import Check, Claim, Number
 
 ROWS = 100_000
@@ -61,13 +61,13 @@ def columns_of(run: Run) -> tuple[int, ...]:
 def parts(run: Run) -> list[Part]:
     """Zipfian tables, and correlated conditions on Adult."""
     columns = columns_of(run)
-    fewer = [k for k in columns if k <= len(TOGETHER)]
+    fewer = [k for k in columns if k <= len(CORRELATED)]
     shared = {"retentions": list(RETENTIONS), "repetitions": 2 if run.quick else 10}
     return [
         Part(zipf_errors, {"rows": ROWS, "columns": list(columns), "seed": seed, **shared})
         for seed in run.seeds(full=12, quick=5)
     ] + [
-        Part(together_errors, {"columns": fewer, "seed": seed, **shared})
+        Part(correlated_errors, {"columns": fewer, "seed": seed, **shared})
         for seed in run.seeds(full=6, quick=2)
     ]
 

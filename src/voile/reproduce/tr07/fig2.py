@@ -7,7 +7,7 @@ from typing import Any
 
 from voile.privacy import DGamma, plan
 from voile.reproduce.figure import Figure, Finding, Part, Run
-from voile.reproduce.look import altair
+from voile.reproduce.look import altair, chart
 from voile.reproduce.papers import TR07
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 from voile.reproduce.vldb07.adult import BAND, REPORT, REPORT_BETA, adult, measured, promise
@@ -95,7 +95,7 @@ def drawn(columns: Any, found: Any) -> Any:
         for at in (0, LARGEST)
     ]
     rules = (
-        alt.Chart(alt.Data(values=ends))
+        chart(ends)
         .mark_line(strokeDash=[5, 4], strokeWidth=1.2, color="#555555")
         .encode(x="at:Q", y="value:Q", detail="side:N")
     )

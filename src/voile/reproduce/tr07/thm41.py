@@ -12,7 +12,7 @@ from typing import Any
 
 from voile.privacy.meaning import alphabeta_law
 from voile.reproduce.figure import Columns, Figure, Finding, Part, Run
-from voile.reproduce.look import BLUE, INK, VERMILION, altair, beside
+from voile.reproduce.look import BLUE, INK, VERMILION, altair, beside, chart
 from voile.reproduce.papers import TR07
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 
@@ -58,7 +58,7 @@ def every(count: int) -> list[tuple[bool, ...]]:
 
 
 def chance(table: frozenset[int], priors: Sequence[Fraction]) -> Fraction:
-    """Of a table, where tuples are in it independently."""
+    """The probability of a table whose tuples are independent."""
     found = Fraction(1)
     for member, prior in enumerate(priors):
         found *= prior if member in table else 1 - prior
@@ -193,10 +193,8 @@ def panel(
     points = [{"x": columns[x[0]][i], "y": columns[y[0]][i]} for i in here]
     across = alt.X("x:Q", title=x[1], scale=alt.Scale(zero=False))
     up = alt.Y("y:Q", title=y[1], scale=alt.Scale(zero=False))
-    curve = alt.Chart(alt.Data(values=points)).encode(x=across, y=up)
-    level = alt.Chart(alt.Data(values=[{"y": bound}])).mark_rule(
-        color=INK, strokeDash=[6, 4], strokeWidth=1.5
-    )
+    curve = chart(points).encode(x=across, y=up)
+    level = chart([{"y": bound}]).mark_rule(color=INK, strokeDash=[6, 4], strokeWidth=1.5)
     return alt.layer(
         level.encode(y=up),
         *flags(across, ends),
@@ -207,10 +205,9 @@ def panel(
 
 def flags(across: Any, ends: dict[str, float]) -> list[Any]:
     """A line at each end, and its name beside it: of the first at its left, if there are two."""
-    alt = altair()
     found = []
     for i, (says, at) in enumerate(ends.items(), start=1):
-        base = alt.Chart(alt.Data(values=[{"x": at, "says": says}])).encode(x=across)
+        base = chart([{"x": at, "says": says}]).encode(x=across)
         found.append(base.mark_rule(color=VERMILION, strokeWidth=1.8))
         last = i == len(ends)
         words = {"align": "left" if last else "right", "dx": 6 if last else -6, "y": 10}

@@ -15,7 +15,7 @@ from scipy.stats import binom
 
 from voile.mechanisms import AlphaBeta
 from voile.reproduce.figure import Columns, Figure, Finding, Part, Run, columns_from, rows_at
-from voile.reproduce.look import INK, altair, lines
+from voile.reproduce.look import INK, altair, chart, lines
 from voile.reproduce.papers import TR07
 from voile.reproduce.verdict import Check, Claim
 
@@ -58,7 +58,7 @@ def miss(mechanism: AlphaBeta, members: int, domain: int, error: float) -> float
 
 
 def window(tuples: int, chance: float) -> npt.NDArray[np.int64]:
-    """All numbers of inserted tuples that have any chance worth the name."""
+    """The numbers of inserted tuples that are not negligibly unlikely."""
     low, high = binom.ppf(1e-16, tuples, chance), binom.isf(1e-16, tuples, chance)
     return np.arange(max(0, int(low) - 1), min(tuples, int(high) + 1) + 1)
 
@@ -141,7 +141,7 @@ def drawn(columns: Columns) -> Any:
         log=(True, True), domains=((0.008, 100), (least, 2)), formats=("~g", ".0e"), width=660,
     )  # fmt: skip
     level = [{"miss": EPSILON, "r": 100, "says": "ε = 0.05"}]
-    base = alt.Chart(alt.Data(values=level)).encode(y="miss:Q")
+    base = chart(level).encode(y="miss:Q")
     rule = base.mark_rule(color=INK, strokeDash=[6, 4], strokeWidth=1.5)
     word = base.mark_text(align="right", dy=-9, dx=-4, fontSize=13, color=INK).encode(
         x="r:Q", text="says:N"

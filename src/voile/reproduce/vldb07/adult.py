@@ -96,7 +96,7 @@ def _key(seed: int) -> Key:
 
 
 def estimates(method: str, seed: int) -> Floats:
-    """Of every selection, by one run of a method."""
+    """The estimate of every selection, by one run of a method."""
     table, _ = adult()
     if method == FRAPP:
         retention = frapp_retention()

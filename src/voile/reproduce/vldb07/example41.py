@@ -13,7 +13,7 @@ import numpy as np
 import voile
 from voile.noise import Key
 from voile.reproduce.figure import Figure, Finding, Part, Run
-from voile.reproduce.look import GRID, INK, SOFT, VERMILION, altair
+from voile.reproduce.look import GRID, INK, SOFT, VERMILION, altair, chart
 from voile.reproduce.papers import VLDB07
 from voile.reproduce.verdict import Check, Number, Sample
 from voile.reproduce.vldb07.table1 import (
@@ -35,7 +35,7 @@ SQL = "select count(*) from scores where score < 3 * age"
 
 
 def enumerated() -> dict[str, Any]:
-    """By listing all tuples: of the domain, of the view that is printed, of the table."""
+    """The counts by listing all tuples of the domain, of the printed view and of the table."""
     values: list[list[Any]] = [list(attribute) for attribute in DOMAIN]
     ages, nationalities, scores = values
     pairs = list(product(ages, scores))
@@ -148,14 +148,14 @@ def drawn(listed: Any, estimates: Sequence[float]) -> Any:
     x = alt.X("at:Q", title="estimate of how many scores are less than three times the age")
     y = alt.Y("views:Q", title="views", scale=alt.Scale(domain=[0, 1.4 * most], nice=False))
     bars = (
-        alt.Chart(alt.Data(values=[{"at": at, "views": n} for at, n in often.items()]))
+        chart([{"at": at, "views": n} for at, n in often.items()])
         .mark_bar(color=GRID, stroke=SOFT, strokeWidth=0.5, size=26)
         .encode(x=x, y=y)
     )
     layers = [bars]
     for at, says, colour, height, side in flags:
-        data = alt.Data(values=[{"at": at, "views": height * most, "zero": 0, "says": says}])
-        base = alt.Chart(data).encode(x=x, y=y)
+        rows = [{"at": at, "views": height * most, "zero": 0, "says": says}]
+        base = chart(rows).encode(x=x, y=y)
         layers.append(base.mark_rule(color=colour, strokeWidth=2).encode(y2="zero:Q"))
         beside = 7 if side == "left" else -7
         layers.append(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from voile.reproduce.figure import Columns, Figure, Finding, Part, Run
-from voile.reproduce.look import DENSITY, VERMILION, altair, beside, records
+from voile.reproduce.look import DENSITY, VERMILION, altair, beside, chart, records
 from voile.reproduce.papers import VLDB07
 from voile.reproduce.verdict import Check, Claim
 from voile.reproduce.vldb07.adult import BETTER, CELL, FRAPP, REFINED, TIGHT, measured
@@ -98,12 +98,12 @@ def cloud(columns: Columns, method: str, found: Any, side: int = SIDE) -> Any:
     dots = [row for row in records(columns) if row["method"] == method]
     colour = alt.Color("queries:Q", scale=alt.Scale(type="log", range=DENSITY[2:]), legend=None)
     seen = (
-        alt.Chart(alt.Data(values=dots))
+        chart(dots)
         .mark_square(size=16, opacity=1)
         .encode(**axes(columns["estimate"]), color=colour)
     )
     line = (
-        alt.Chart(alt.Data(values=[{"at": 0}, {"at": LARGEST}]))
+        chart([{"at": 0}, {"at": LARGEST}])
         .mark_line(color=VERMILION, strokeWidth=1.2)
         .encode(x="at:Q", y="at:Q")
     )

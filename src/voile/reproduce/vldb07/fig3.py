@@ -8,7 +8,7 @@ from statistics import fmean
 from typing import Any
 
 from voile.reproduce.figure import Columns, Figure, Finding, Part, Run, rows_at
-from voile.reproduce.look import INK, altair, lines
+from voile.reproduce.look import INK, altair, chart, lines
 from voile.reproduce.papers import VLDB07
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 from voile.reproduce.vldb07.adult import (
@@ -184,7 +184,7 @@ def drawn(columns: Columns) -> Any:
         {"threshold": READ_AT, "mean_error": value, "says": f"printed: {value}"}
         for value in (120, 520)
     ]
-    base = alt.Chart(alt.Data(values=printed)).encode(x="threshold:Q", y="mean_error:Q")
+    base = chart(printed).encode(x="threshold:Q", y="mean_error:Q")
     rings = base.mark_point(size=170, color=INK, strokeWidth=2, opacity=1)
     words = base.mark_text(align="right", dx=-14, dy=-5, fontSize=13, color=INK).encode(
         text="says:N"

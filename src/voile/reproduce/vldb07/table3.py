@@ -85,7 +85,7 @@ def answered(seed: int) -> list[float]:
 
 
 def theorem44(mechanism: AlphaBeta, rows: int, size: int) -> float:
-    """√(2(r+1)·ln(2/ε)) with β = r·α²·n/m; the n that is printed under the root does not belong."""
+    """√(2(r+1)·ln(2/ε)) with β = r·α²·n/m; the n printed under the root is a mistake."""
     spread = mechanism.noise * size / (mechanism.excess**2 * rows)
     return math.sqrt(2 * (spread + 1) * math.log(2 / MISS))
 
@@ -182,7 +182,7 @@ def within(answers: Sequence[float]) -> float:
 
 
 def as_drawn(known: Any, answers: Sequence[float]) -> Claim:
-    """Answers that the formula's ρ holds of are binomial; a right ρ is rejected as rarely."""
+    """Whether as many answers as expected are within the formula's ρ, by a binomial test."""
     kept = sum(one <= known["server"] for one in answers)
     return Claim(
         "output perturbation, as measured",
