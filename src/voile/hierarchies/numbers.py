@@ -291,7 +291,7 @@ def days_of(attribute: Attribute) -> npt.NDArray[np.datetime64]:
 
 
 def by_months(months: npt.NDArray[np.int64], length: int) -> LevelPartition:
-    """Spans of so many months: 2024-03, 2024-Q1, 2024."""
+    """Spans of `length` months: 2024-03, 2024-Q1, 2024."""
     groups, numbers = renumbered(months // length)
     return LevelPartition(numbers, [span_words(int(group), length) for group in groups])
 
@@ -314,7 +314,7 @@ FEW = 4
 
 
 def default_levels(attribute: Attribute) -> Levels:
-    """Numbers get ranges that suit them, days the calendar; other values lie under '*' at once."""
+    """The default hierarchy: ranges for numbers, the calendar for days, '*' for other values."""
     if attribute.domain.size and attribute.kind == "date":
         return calendar(attribute)
     if attribute.domain.size > FEW and attribute.kind in ("integer", "numeric"):

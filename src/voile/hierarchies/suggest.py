@@ -52,7 +52,7 @@ def suggested(attribute: Attribute, counts: npt.NDArray[np.int64], fanout: int =
 
 
 def joinings(counts: Floats, wanted: list[int]) -> Iterator[Numbers]:
-    """The groups when there are as many as wanted, the largest number first."""
+    """The groups at each wanted number of groups, the largest number first."""
     number = len(counts)
     groups = np.arange(number, dtype=np.int64)
     held = counts.copy()
@@ -77,7 +77,7 @@ def joinings(counts: Floats, wanted: list[int]) -> Iterator[Numbers]:
 
 
 def losses_of_joining(counts: Floats, one: int) -> Floats:
-    """What joining one group with each other loses, in rows times nats."""
+    """The loss of joining one group with each of the others, in rows times nats."""
     both = counts + counts[one]
     gain = plogp(both).sum(axis=1) - plogp(both.sum(axis=1))
     alone = plogp(counts).sum(axis=1) - plogp(counts.sum(axis=1))

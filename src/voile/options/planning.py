@@ -68,7 +68,7 @@ class LocalPlanOptions(Options):
         if not given and self.error is None:
             such = (("epsilon", 3), ("epsilon_column", 1), ("retention", 0.3), ("error", 0.01))
             raise UsageError(
-                "nothing is asked for",
+                "no promise, retention or error is given",
                 hint=f"give {', '.join(spelled(name, some) for name, some in such)} or "
                 f"{spelled('breach')}",
             )
@@ -76,7 +76,7 @@ class LocalPlanOptions(Options):
 
     @property
     def is_by_error(self) -> bool:
-        """Whether the error alone decides."""
+        """Whether only an error is given."""
         return all(getattr(self, name) is None for name in PROMISES)
 
     def to_dict(self) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from voile.recoding.units import Codes, Counts, Units
 
 
 BINS = 8
-"""Columns of more than twice as many positions are queried in so many intervals."""
+"""Columns of more than twice as many positions are queried in this many intervals."""
 SUPPORT = 0.01
 """Populations of a smaller share of the rows are not queried, unless they are given."""
 

@@ -280,7 +280,7 @@ Loss = choices.Loss
 LOSSES: tuple[str, ...] = get_args(Loss)
 
 DIGITS = 14
-"""Losses that agree in so many digits are equal: the rest is the rounding of sums."""
+"""Losses that agree to this many digits are equal: the rest is the rounding of sums."""
 
 Scalar = TypeVar("Scalar", np.int64, np.float64)
 

@@ -44,7 +44,7 @@ class Run:
 
     @property
     def first(self) -> int:
-        """The seed of what is done once, and of the first repetition.
+        """The seed of the first repetition, and of work that is done once.
 
         Runs with different seeds share no repetition: they are different experiments.
         """
@@ -68,7 +68,7 @@ class Part:
 
     @property
     def key(self) -> str:
-        """The work and its arguments as text: what a kept result is found by."""
+        """The work and its arguments as text: the key of a kept result."""
         return f"{self.work.__module__}.{self.work.__name__} {json.dumps(dict(self.given))}"
 
 

@@ -30,7 +30,7 @@ ROW = 30
 
 
 def records(columns: Columns) -> list[dict[str, Any]]:
-    """Rows as Altair takes them, of columns as CSV has them."""
+    """The rows of a table of columns, as Altair takes them."""
     names = list(columns)
     return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
@@ -139,5 +139,5 @@ def table(
 
 
 def beside(*charts: Any) -> Any:
-    """Panels in a row."""
+    """Charts side by side, each with its own scales."""
     return altair().hconcat(*charts, spacing=36).resolve_scale(**OWN_SCALES)

@@ -35,7 +35,7 @@ SLIDES = 18
 """Halves at which the slides' tables err least at that budget."""
 NAMES = tuple("abcdefgh")
 WAYS = ((0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2))
-"""To part four columns into two pairs."""
+"""The ways to split four columns into two pairs."""
 ERROR = 0.05
 Floats = npt.NDArray[np.float64]
 METHODS = {
@@ -50,7 +50,7 @@ METHODS = {
 
 
 def as_on_slides(seed: int) -> dict[str, float]:
-    """One side of each half, a table of every pair, and the covariance of pairs."""
+    """The errors of the slides' method: a table of every pair, on one side of each half."""
     rng = np.random.default_rng([seed, 4])
     true = combinations_counted()
     halves = rng.binomial(true, 0.5, (SLIDES, *true.shape)).astype(np.float64)
@@ -76,7 +76,7 @@ def margin(counts: npt.NDArray[Any], some: Sequence[int], before: int = 0) -> np
 
 
 def off_by(tables: Mapping[Any, tuple[Floats, Floats]], four: Sequence[int], true: Any) -> Floats:
-    """Of four columns' conjuncts: estimated share less the true one, for each way to part them."""
+    """The errors of the shares of four columns' conjuncts, for each way to pair the columns."""
     found = []
     for a, b, c, d in WAYS:
         one, other = (four[a], four[b]), (four[c], four[d])
@@ -117,7 +117,7 @@ def rms(values: Floats) -> float:
 
 
 def savings() -> dict[str, list[Any]]:
-    """Figures for all conjuncts of 2d columns, by the two ways, for an error of .05."""
+    """How many figures each way needs for all conjuncts of 2d columns, for an error of .05."""
     rows = []
     for arity in (1, 2, 3):
         for columns in (8, 16, 32, 64, 128, 256):
@@ -229,7 +229,7 @@ def checks(
 
 
 def within(slides: Sample) -> Claim:
-    """All conjuncts within .05 means that two standard errors of each are within it, at least."""
+    """Whether two standard errors of a conjunct are within .05."""
     return Claim(
         f"all conjuncts of four within {ERROR:g}, at ρ = {RHO:g}",
         "t picked such that statistics for all functions is estimated within additive error ε",
@@ -275,7 +275,7 @@ def picture(errors: Columns, saved: Columns) -> Any:
 
 
 def errors_of(errors: Columns) -> Any:
-    """One point a method, on a scale of factors."""
+    """The error of each method, on a logarithmic scale."""
     alt = altair()
     rows = [row | {"text": point_label(row)} for row in records(errors)]
     y = alt.Y("method:N", sort=None, title=None,

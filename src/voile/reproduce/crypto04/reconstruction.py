@@ -36,7 +36,7 @@ LIMITS = (0.0, 1 / 12, 1 / 8, 1 / 6, 1 / 4, 1 / 3, 1 / 2)
 
 
 def attacked(questions: list[int], seed: int) -> list[dict[str, Any]]:
-    """A random column, by least squares."""
+    """Attack a random column by least squares; the share recovered at each noise."""
     noises = [
         *(Noise(f"{roots:g}", roots=roots) for roots in ROOTS),
         Noise(AS_PRINTED, per_question=1.0),
@@ -51,7 +51,7 @@ def attacked(questions: list[int], seed: int) -> list[dict[str, Any]]:
 
 
 def all_tried(seed: int) -> list[float]:
-    """An adversary without limits: the share of rows that any database which fits has right.
+    """The share of rows that an unlimited adversary gets right in the worst case.
 
     All subsets are queried; answers are off by at most E, always towards |q|/2. Of the
     databases that fit, the one furthest from the truth is taken.
@@ -155,7 +155,7 @@ def polynomial(runs: Sequence[Any]) -> Claim:
 
 
 def bounded(runs: Sequence[Any]) -> Claim:
-    """A server's noise beside √n, for few questions; and what comes back for any number."""
+    """Whether a server's noise is far below √n for few questions, and still hides the rows."""
     questions = MANY // FEWER
     size = Noise("", setting=(1.0, 1e-6)).size(MANY, questions) / math.sqrt(MANY)
     most = max(recovered(runs, SERVER, count).mean for count in QUESTIONS)
@@ -170,7 +170,7 @@ def bounded(runs: Sequence[Any]) -> Claim:
 
 
 def unlimited(worst: Sequence[float]) -> Claim:
-    """Errors of E leave no database that is wrong in more than 4E rows; n/2 leave them all."""
+    """Whether errors of E reveal all but 4E rows, and errors of n/2 reveal none."""
     bound = all(share >= 1 - 4 * limit - 1e-9 for share, limit in zip(worst, LIMITS, strict=True))
     return Claim(
         f"an unlimited adversary, {SMALL} rows, all subsets",

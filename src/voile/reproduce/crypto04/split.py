@@ -50,7 +50,7 @@ def truths() -> dict[str, float]:
 
 
 def mined(promise: str, halves: int, words: list[str], seed: int) -> dict[str, Any]:
-    """Begin two servers for exactly so many questions, and estimate these functions."""
+    """Start two servers with a budget for these questions, and estimate the functions."""
     options: dict[str, Any] = {"queries": halves + 1, "delta": PROMISES[promise], "eta": ETA}
     with (
         simulated(TABLE, seed=2 * seed, columns=["marital_status"], **options) as people,
@@ -68,7 +68,7 @@ def mined(promise: str, halves: int, words: list[str], seed: int) -> dict[str, A
 
 
 def third_moments(seed: int) -> list[float]:
-    """Over all halves of small random tables: how three columns vary together, at most."""
+    """The largest third moments of three columns, over all halves of small random tables."""
     rng = np.random.default_rng([seed, 3])
     inside = np.array(list(product((0, 1), repeat=SMALL))) - 0.5
     largest = []
@@ -137,7 +137,7 @@ def formula_error(per_question: float, halves: float) -> float:
 
 
 def best_error(per_question: float = 1.0) -> tuple[int, float]:
-    """T and the error that is least, by trying all."""
+    """The T with the least error, and that error."""
     tried = [(formula_error(per_question, t), t) for t in range(2, 4_000)]
     return min(tried)[1], min(tried)[0]
 
@@ -170,7 +170,7 @@ def curves() -> dict[str, list[Any]]:
 
 
 def estimated(found: Sequence[Any], true: Mapping[str, float]) -> dict[str, list[Any]]:
-    """One line a function and run."""
+    """A row for each function and run."""
     rows = [
         (word, number + 1, true[word], *one["found"][word])
         for word in WORDS
@@ -209,7 +209,10 @@ def checks(
 
 
 def covered(found: Sequence[Any], true: Mapping[str, float]) -> Claim:
-    """One function a run: the four of a run are sums of the same three estimates."""
+    """Whether intervals cover the truth as often as stated; one function of each run.
+
+    The four functions of a run are sums of the same three estimates.
+    """
     words = [list(one["found"])[number % len(one["found"])] for number, one in enumerate(found)]
     inside = sum(
         one["found"][word][2] <= true[word] <= one["found"][word][3]
@@ -231,7 +234,7 @@ def scaled(found: Sequence[Any], true: Mapping[str, float]) -> list[float]:
 
 
 def spread_claim(found: Sequence[Any], true: Mapping[str, float]) -> Claim:
-    """Squares of standardised errors add up to about their number."""
+    """Whether errors are as large as stated, by a χ² test."""
     z = scaled(found, true)
     total, law = float(np.square(z).sum()), chi2(len(z))
     chance = 2 * min(float(law.cdf(total)), float(law.sf(total)))
@@ -259,7 +262,7 @@ def implied(found: Sequence[Any]) -> Claim:
 
 
 def unmasked(found: Sequence[Any]) -> Claim:
-    """What halves differ by, and the noise on it, where V = T."""
+    """Whether the noise is smaller than what halves differ by, where V = T."""
     most = max(one["halves"] for one in found)
     noise = math.sqrt(next(one["variance"] for one in found if one["halves"] == most
                            and one["promise"] == next(iter(PROMISES))))  # fmt: skip

@@ -41,7 +41,7 @@ def cells(rows: int, p: float, q: float, delta: float) -> list[int]:
 
 
 def halves_of(counts: Sequence[int], number: int, rng: np.random.Generator) -> list[Counts]:
-    """Of random halves without noise: what α, β and the size are above what is expected of them.
+    """The excess of α and of β over the expected counts in random halves, and their sizes.
 
     A row is in a half or not with equal chances, so that the rows of a kind are binomial.
     """
@@ -53,7 +53,7 @@ def halves_of(counts: Sequence[int], number: int, rng: np.random.Generator) -> l
 
 
 def searched(delta: float, batches: int, seed: int) -> dict[str, Any]:
-    """Search random halves for biased ones, and ask β of those."""
+    """Search random halves for biased ones, and query β on those."""
     counts = cells(ROWS, SHARE, SHARE, delta)
     rng = np.random.default_rng([seed, round(1000 * delta)])
     tester = Tester(ROWS, SHARE, (0.0, 0.0))
@@ -77,7 +77,7 @@ def searched(delta: float, batches: int, seed: int) -> dict[str, Any]:
 
 
 def covaried(delta: float, seed: int) -> dict[str, Any]:
-    """Decide by Δ̂ = (4/n)·cov/p over so many halves, many times."""
+    """How often Δ̂ = (4/n)·cov/p decides rightly, by the number of halves."""
     counts = cells(ROWS, SHARE, SHARE, delta)
     rng = np.random.default_rng([seed, 7, round(1000 * delta)])
     right = []
@@ -155,7 +155,7 @@ def title(decided: Mapping[str, Sequence[Any]]) -> str:
 
 
 def deciding(covariance: Sequence[Any], found: Sequence[Any]) -> dict[str, list[Any]]:
-    """What a decision costs and how often it is right, both values of Δ alike."""
+    """The cost of a decision and how often it is right, over both values of Δ."""
     tried = sum(one["tried"] for one in found)
     rows = []
     for place, bias in reversed(list(enumerate(BIASES))):
@@ -212,7 +212,7 @@ def checks(
 
 
 def apart(found: Sequence[Any]) -> Number:
-    """Given x more of α, β has x·Δ/(1 − p) more on average."""
+    """The distance of the bells: with x more of α, β has x·Δ/(1 − p) more on average."""
     gap = np.array([separation([one, two]) for one, two in pairs(found)])
     excess = float(np.mean(np.concatenate([np.array(one["excess"]) for one in found])))
     return Number(

@@ -41,7 +41,7 @@ def walked(eta: float, seed: int) -> dict[str, Any]:
 
 
 def summary(outcome: Any) -> dict[str, Any]:
-    """Of one noise: chances, and what is drawn of the walks."""
+    """The probabilities for one noise, and the walks that are drawn."""
     walks = outcome.walks
     ends = walks.ends
     finite = ends[np.isfinite(ends)]
@@ -91,7 +91,7 @@ def conclude(_: Run, results: Sequence[Any]) -> Finding:
 
 
 def rows(results: Sequence[Any]) -> dict[str, list[Any]]:
-    """One row a run and noise."""
+    """A row for each run and noise."""
     flat = [(one["eta"], name, one[name]) for one in results for name in ("slides", "needed")]
     ratios = [1.0 if name == "slides" else one["ratio"]
               for one in results for name in ("slides", "needed")]  # fmt: skip
@@ -148,7 +148,7 @@ def broken(slides: Sequence[Mapping[str, Any]]) -> Claim:
 
 
 def kept(eta: float, needed: Sequence[Mapping[str, Any]]) -> Claim:
-    """Chances so small are found by walks that are led towards them and weighed for it."""
+    """Whether this noise keeps (δ, T)-privacy, by importance sampling."""
     chance = fmean_of(needed, "rare")
     error = spread_of(needed, "rare")
     return Claim(
@@ -160,7 +160,7 @@ def kept(eta: float, needed: Sequence[Mapping[str, Any]]) -> Claim:
 
 
 def highest(needed: Sequence[Mapping[str, Any]]) -> Claim:
-    """The slides' sentence with the noise that is needed: compromise at some step m, not only T."""
+    """Whether compromise at any step up to T is as unlikely, with the noise that is needed."""
     ever = fmean_of(needed, "rare_ever")
     ratio = ever / fmean_of(needed, "rare")
     return Claim(
@@ -259,7 +259,7 @@ def limit(delta: float, y: Any) -> Any:
 
 
 def ends(one: Mapping[str, Any], delta: float, reach: float) -> Any:
-    """Where walks end, as bars on the fan's own axis."""
+    """Where walks end, as bars on the same axis."""
     alt = altair()
     width = 2 * reach / len(one["bars"])
     rows = [

@@ -76,7 +76,7 @@ def errors(
 
 
 def regions(dimensions: Sequence[int]) -> list[float]:
-    """By dimension: the share of the domain that a query names, on average over its columns."""
+    """The share of the domain that a query covers on average, by dimension."""
     of, found = subject(), []
     queries, _ = drawn_queries(DIMENSION, SELECTIVITY, 1, 1)
     values = queries.sensitive.shape[1]
@@ -187,7 +187,7 @@ def pattern(buckets: dict[str, Points], line: Points) -> list[Check]:
 def method(
     buckets: dict[str, Points], general: dict[str, Points], boxed: Sequence[float]
 ) -> list[Check]:
-    """Which way of showing the figure is about is not said."""
+    """Whether bucketization answers better; the paper does not say which one is drawn."""
     shown = study.at(buckets[K_ANONYMITY], 5000, BUCKETIZED)
     pairs = [
         (b["error"], g["error"])

@@ -36,7 +36,7 @@ END, STEPS = 0.2, 401
 
 
 def optimum(p_losses: Sequence[float]) -> dict[str, Any]:
-    """The least U_loss of any bucketization: what was reached, and what none is below."""
+    """The least U_loss of any bucketization: the value reached, and a lower bound."""
     found = certify(study.subject().populations, list(p_losses))
     return {
         "points": [
@@ -110,7 +110,7 @@ def of_optimum(certified: Mapping[str, Any]) -> list[Check]:
 
 
 def of_partitions(curves: Mapping[str, Points]) -> list[Check]:
-    """Of t-closeness with t = .03, .05, .075, .1, by Mondrian and by information cuts."""
+    """U_loss of t-closeness at t = .03, .05, .075, .1, by Mondrian and by information cuts."""
     return [
         Number(f"U_loss of {name}, t = {t:g}", None,
                Sample.of(study.at(curves[name], t, BUCKETIZED)["u_loss"]), READING, right)
@@ -155,7 +155,7 @@ def of_shapes(curves: Mapping[str, Points]) -> list[Check]:
 def nothing_below(
     others: Points, curves: Mapping[str, Points], certified: Mapping[str, Any]
 ) -> Check:
-    """Every bucketization that was measured is above the bound."""
+    """Whether every bucketization that was measured is above the bound."""
     measured = [*others, *(p for name in (CLOSENESS, CUTS, SHAPES) for p in curves[name])]
     below = [p for p in measured if p["u_loss"] < bound(certified, p["p_loss"])]
     return Claim(
@@ -166,7 +166,7 @@ def nothing_below(
 
 
 def bound(certified: Mapping[str, Any], p_loss: float) -> float:
-    """A bucketization of this P_loss is one of every larger, so that the next bound holds."""
+    """The lower bound at this P_loss: that of the next larger P_loss, which holds too."""
     return next((lower for at, lower in certified["border"] if at >= p_loss), 0.0)
 
 

@@ -46,13 +46,13 @@ def shares() -> dict[str, Any]:
 
 
 def highest_mixture(overall: Any, number: int = 200_000, seed: int = 1) -> float:
-    """The largest P_loss of random distributions; JS is convex: none is above a known value's."""
+    """The largest P_loss of random distributions; by convexity, at most a known value's."""
     drawn = np.random.default_rng(seed).dirichlet(np.full(len(overall), 0.05), number)
     return float(jensen_shannon(overall, drawn).max())
 
 
 def trivial_with_wide_ages() -> float:
-    """U_loss without quasi-identifiers, where ages are grouped by twenty years and no less."""
+    """U_loss without quasi-identifiers, where ages are grouped by twenty years only."""
     ages = multiples(study.subject().prepared.schema["age"], [YEARS])
     of = read_subject(
         study.TABLE, source=study.TABLE, sensitive=study.SENSITIVE, qi=study.QI,

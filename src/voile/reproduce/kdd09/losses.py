@@ -42,7 +42,7 @@ ORDERED = (QI.index("age"), QI.index("sex"))
 
 
 def readings(seed: int, number: int) -> list[dict[str, Any]]:
-    """So many readings at random: what k = 5000, ℓ = 3.5 and δ = 0.99 give in each."""
+    """`number` random readings: what k = 5000, ℓ = 3.5 and δ = 0.99 give in each."""
     coins = np.random.default_rng(seed)
     return [one_reading(coins) for _ in range(number)]
 
@@ -72,7 +72,7 @@ def one_reading(coins: np.random.Generator) -> dict[str, Any]:
 
 
 def grouped(units: Units, columns: Any, requirement: Requirement) -> Any:
-    """Generalized classes; of equally wide columns the first of these is cut."""
+    """Generalized classes; of equally wide columns, the first in `columns` is cut."""
     turned = replace(
         units,
         codes=np.ascontiguousarray(units.codes[columns]),
@@ -187,7 +187,7 @@ def of_closeness(general: dict[str, Points], line: Points, trivial: Any) -> list
 
 
 def remoteness(point: dict[str, Any], trivial: float) -> float:
-    """How far from no loss; both losses in parts of the largest that there is."""
+    """The distance from no loss, with both losses as shares of their largest values."""
     return math.hypot(point["p_loss"] / REVEALED, point["u_loss"] / trivial)
 
 
@@ -227,7 +227,7 @@ def of_classes(general: dict[str, Points]) -> list[Check]:
 
 
 def of_ranges(general: dict[str, Points]) -> list[Check]:
-    """Similar: at least half as wide as the widest."""
+    """Whether the ranges of P_loss are similar: at least half as wide as the widest."""
     ends = {
         name: (min(p["p_loss"] for p in points), max(p["p_loss"] for p in points))
         for name, points in general.items()

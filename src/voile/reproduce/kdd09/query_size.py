@@ -55,7 +55,7 @@ def releases(run: Run) -> Sequence[dict[str, Any]]:
 
 
 def literal(shape: QueryShape) -> QueryShape:
-    """So that the fraction `sel` of every attribute's values is named, as the text says."""
+    """The size at which queries name a fraction `sel` of each attribute, as the text says."""
     dimension, selectivity = shape
     return dimension, selectivity ** (dimension + 1)
 
@@ -80,7 +80,7 @@ def parts(varied: Callable[[Run], list[QueryShape]], run: Run) -> list[Part]:
 def gathered(
     varied: Callable[[Run], list[QueryShape]], run: Run, results: Sequence[Any]
 ) -> tuple[list[Points], list[dict[str, float]], list[dict[str, float]]]:
-    """Of each size of queries: the releases with errors; what queries meet; read literally."""
+    """By size of queries: the releases with errors, the means, and those of sel read literally."""
     points = study.shown_as(results[0], BUCKETIZED)
     shapes, several = varied(run), len(run.seeds(4, 2))
     groups = [results[1 + i * several : 1 + (i + 1) * several] for i in range(2 * len(shapes))]
@@ -94,13 +94,13 @@ def gathered(
 
 
 def falls(curves: Sequence[Points]) -> tuple[int, int]:
-    """At how many of all parameters the last curve is below the first."""
+    """At how many parameters the last curve is below the first, and of how many."""
     pairs = list(zip(curves[0], curves[-1], strict=True))
     return sum(last["error"] < first["error"] for first, last in pairs), len(pairs)
 
 
 def falls_by_steps(curves: Sequence[Points]) -> tuple[int, int]:
-    """In how many of all comparisons of neighbouring curves the later one is lower."""
+    """In how many comparisons of neighbouring curves the later is lower, and of how many."""
     found = [falls(both) for both in pairwise(curves)]
     return sum(lower for lower, _ in found), sum(number for _, number in found)
 
@@ -170,7 +170,7 @@ def larger(by: str, sizes: Sequence[float], means: Sequence[dict[str, float]]) -
 
 
 def wider(shares: Sequence[float]) -> Check:
-    """The text's reason, at every step and not only from the first to the last."""
+    """Whether the region grows at every step, which is the reason that the text gives."""
     return Claim(
         "a larger region with every further condition",
         "the number of points in the retrieved region is larger when qd is larger",
@@ -184,7 +184,7 @@ def wider(shares: Sequence[float]) -> Check:
 
 
 def as_the_text_says(by: str, sizes: Sequence[float], means: Sequence[dict[str, float]]) -> Check:
-    """With a fraction `sel` of every attribute, each further condition leaves fewer rows."""
+    """Whether queries cover more rows if `sel` is read as the text defines it."""
     errors, rows = ([of[name] for of in means] for name in ("error", "rows"))
     by_selectivity = by == "selectivity"
     return Claim(

@@ -65,7 +65,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
 
 
 def shares_of(points: Points) -> list[float]:
-    """Bucketization's U_loss in parts of generalization's, class by class the same releases."""
+    """The ratio of bucketization's U_loss to generalization's, release by release."""
     pairs = zip(
         study.shown_as(points, GENERALIZED), study.shown_as(points, BUCKETIZED), strict=True
     )

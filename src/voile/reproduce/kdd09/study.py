@@ -69,7 +69,7 @@ def losses(method: str, options: Sequence[Mapping[str, Any]]) -> Points:
 
 
 def curve_parts() -> list[Part]:
-    """One a requirement, in the order of REQUIREMENTS, and then our smaller t."""
+    """One piece of work for each requirement, in the order of REQUIREMENTS, then our smaller t."""
     curves = [*REQUIREMENTS.values(), tuple({"t": t} for t in SMALL_T)]
     return [Part(losses, {"method": "mondrian", "options": list(of)}) for of in curves]
 
@@ -91,7 +91,7 @@ def at(points: Points, value: float, recode: str) -> dict[str, Any]:
 
 
 def times_the_line(points: Points, line: Points, loss: str = "u_loss") -> list[float]:
-    """How many times a line's loss each point has, at its own P_loss.
+    """The ratio of each point's loss to the line's at the same P_loss.
 
     To the right of the line its last point counts, as that has no more P_loss; points to its left
     cannot be compared and are left out.
@@ -119,7 +119,7 @@ def as_columns(curves: Mapping[str, Points], names: Sequence[str]) -> dict[str, 
 
 
 def curves_chart(columns: Columns, y: str, title: str, **options: Any) -> Any:
-    """A line a curve, P_loss along."""
+    """A line for each curve, over P_loss."""
     usual: dict[str, Any] = {
         "width": 760, "height": 420, "domains": ((0, 0.6), ()), "ticks": (7, 6),
         "formats": ("~g", "~g"),

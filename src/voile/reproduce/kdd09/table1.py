@@ -21,7 +21,7 @@ WHY = "the eighth, Never-worked, is only in rows with an unknown occupation, whi
 
 
 def counted() -> dict[str, Any]:
-    """Rows and different values; and of workclass, those of rows that are left out too."""
+    """The numbers of rows and of different values; for workclass, also over incomplete rows."""
     table, whole = voile.read(TABLE), voile.read("dataset:adult")
     columns = ", ".join(f"count(distinct {name})" for name in PRINTED)
     (row,) = table.run(f"select count(*), {columns} from adult")

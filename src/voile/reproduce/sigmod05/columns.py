@@ -52,7 +52,7 @@ def measured(run: Run, results: Sequence[Any]) -> StudySeries:
 
 
 def grows(series: StudySeries, run: Run, method: str) -> Claim:
-    """Exponential growth: every column multiplies the error, and so does every step of p down."""
+    """Whether the error grows with every column and with every lower p."""
     by_columns = [growth([series.mean(k, p, method) for k in ALL]) for p in retentions_of(run)]
     by_retention = [
         rises([series.mean(k, p, method) for p in reversed(retentions_of(run))]) for k in ALL
@@ -69,7 +69,7 @@ def grows(series: StudySeries, run: Run, method: str) -> Claim:
 
 
 def alike(series: StudySeries) -> Claim:
-    """'Comparable': within a fifth of each other."""
+    """Whether both methods are 'comparable': within a fifth of each other."""
     ratios = [series.mean(k, p, INVERSION) / series.mean(k, p, STOPPED)
               for k in (1, 2) for p in (0.7, HIGHEST)]  # fmt: skip
     return Claim(

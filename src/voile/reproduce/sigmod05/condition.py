@@ -24,7 +24,7 @@ TEXT = "condition number"
 
 
 def conditioned(retention: float) -> dict[str, list[float]]:
-    """By columns: the condition number, the error that inversion will have, and Adult's number."""
+    """Condition numbers and expected inversion errors by columns, and Adult's numbers."""
     axes = conditions(retention, [SELECTIVITY] * MOST_COLUMNS)
     adult = conditions(retention, [column.chance for column in COLUMNS])
     return {
@@ -35,7 +35,7 @@ def conditioned(retention: float) -> dict[str, list[float]]:
 
 
 def inversion_error(retention: float, columns: int) -> float:
-    """The mean L1 of the inversion where all cells hold as many rows; all are then off alike."""
+    """The mean L1 error of the inversion where all cells hold equally many rows."""
     axes = conditions(retention, [SELECTIVITY] * columns)
     cell = np.zeros(2**columns)
     cell[-1] = 1

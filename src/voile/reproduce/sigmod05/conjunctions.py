@@ -107,7 +107,7 @@ def iterative_is_smaller(series: StudySeries, low: float, high: float) -> Claim:
 
 
 def iterative_is_the_maximum(series: StudySeries, high: float) -> Claim:
-    """Where the inversion is never negative, the maximum is the inversion itself."""
+    """Whether the iteration ends at the maximum likelihood, which may be the inversion."""
     off = abs(series.mean(high, CONVERGED) / series.mean(high, INVERSION) - 1)
     retentions = {retention for retention, _ in series.samples}
     apart = max(abs(series.mean(p, STOPPED) / series.mean(p, CONVERGED) - 1) for p in retentions)

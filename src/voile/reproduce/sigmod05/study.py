@@ -55,12 +55,12 @@ ESTIMATES: dict[str, Callable[[Floats, Sequence[Axis]], Floats]] = {
 
 
 def conditions(retention: float, chances: Sequence[float]) -> list[Axis]:
-    """An axis (not met, met) for each condition that a replaced value meets with such a chance."""
+    """An axis (not met, met) for each condition, given how likely a replaced value meets it."""
     return [Axis(retention, np.array([1 - chance, chance])) for chance in chances]
 
 
 def perturbed(true: Floats, axes: Sequence[Axis], coins: np.random.Generator) -> Floats:
-    """How many rows are seen in each cell, of so many that are truly there."""
+    """The rows of each cell after perturbation, drawn from its true rows."""
     cells = true.astype(np.int64).reshape((2,) * len(axes))
     for place, axis in enumerate(axes):
         drawn = (1 - axis.retention) * axis.masses
@@ -99,7 +99,7 @@ Point = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class StudySeries:
-    """What every run gave at every point; a point is, say, (retention, columns, method)."""
+    """The values of all runs at every point; a point is, say, (retention, columns, method)."""
 
     names: tuple[str, ...]
     samples: Mapping[Point, Sample]

@@ -95,7 +95,7 @@ def displacement(series: StudySeries) -> Number:
 
 
 def flat(series: StudySeries) -> Claim:
-    """'Not much': within a factor of two, where ranges are a tenth of the domain or more."""
+    """Whether the error varies by at most a factor of two, for ranges of a tenth or more."""
     wide = [series.mean(SIZES[-1], width) for width in WIDTHS if width >= 0.1]
     narrow = max(wide) / series.mean(SIZES[-1], WIDTHS[0])
     return Claim(

@@ -58,7 +58,7 @@ def rows_in_range(rows: int, width: float, coins: np.random.Generator | None) ->
 def true_counts(
     rows: int, columns: int, coins: np.random.Generator, *, ordered: bool = False
 ) -> Floats:
-    """Rows by which of so many conditions they meet, each on half the domain of its own column."""
+    """Rows by the conditions that they meet, each on half the domain of its own column."""
     place = np.zeros(rows, dtype=np.int64)
     for _ in range(columns):
         met = np.zeros(rows, dtype=np.int64)
