@@ -154,7 +154,7 @@ def read_column(entry: Any, where: str, *, joint: bool) -> Column:
     retention = a_number(entry["retention"], f"{where}: the retention")
     if not 0 <= retention <= 1:
         raise UsageError(f"{where}: the retention is {retention:g}", hint="give one from 0 to 1")
-    replace = read_replace(entry["replace"], domain.count + null, f"{where}: 'replace'")
+    replace = read_replace(entry["replace"], domain.size + null, f"{where}: 'replace'")
     if joint and (retention != 1 or replace != "uniform"):
         raise UsageError(
             f"{where} has its own way of perturbing beside the joint coin",
@@ -255,11 +255,11 @@ def read_grid(entry: dict[str, Any], kind: Kind, where: str) -> Grid:
 def read_edges(edges: list[Any], where: str) -> Edges:
     numbers = tuple(a_number(edge, f"{where}, edge {i}") for i, edge in enumerate(edges))
     bins = Edges(numbers)
-    if bins.count < 1:
+    if bins.size < 1:
         raise UsageError(f"{where} has one edge", hint="give at least two")
     if any(not a < b for a, b in itertools.pairwise(numbers)):
         raise UsageError(f"{where}'s edges do not increase", hint="order them")
-    if not np.array_equal(bins.encode(bins.middles), np.arange(bins.count)):
+    if not np.array_equal(bins.encode(bins.middles), np.arange(bins.size)):
         raise UsageError(
             f"{where} has a bin whose middle is not inside it", hint="make the bins wider"
         )

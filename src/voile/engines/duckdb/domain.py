@@ -17,7 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from voile.engines.duckdb.sql import expression_sql, first_line, guarded
+from voile.engines.duckdb.rendering import expression_sql, guarded
+from voile.engines.duckdb.sql import first_line
 from voile.engines.encode import computed_values, domain_array, is_computed
 from voile.errors import QueryError
 from voile.query.predicate import ROW, Expression
