@@ -238,5 +238,6 @@ class Column:
 
 
 def shortened(known: list[str], count: int | None = None) -> str:
+    """The first eight of a list, in words."""
     more = (len(known) if count is None else count) > 8
     return ", ".join(known[:8]) + (", …" if more else "")

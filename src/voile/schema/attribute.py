@@ -112,6 +112,7 @@ Domain = Values | Range | Bins | Interval
 
 
 def ordinal(value: int | dt.date) -> int:
+    """An integer itself, a date as its proleptic Gregorian ordinal."""
     return value.toordinal() if isinstance(value, dt.date) else value
 
 
@@ -136,6 +137,7 @@ class Attribute:
 
     @property
     def size(self) -> int:
+        """How many values there are, NULL included."""
         return self.domain.size + self.null
 
     def __iter__(self) -> Iterator[Value]:
@@ -159,6 +161,7 @@ class Attribute:
 
 
 def plain(value: Value) -> Any:
+    """A value as JSON has it: dates as ISO text."""
     return value.isoformat() if isinstance(value, dt.date) else value
 
 
@@ -202,6 +205,7 @@ def attribute_from_dict(entry: dict[Any, Any]) -> Attribute:
 
 
 def flag(entry: dict[str, Any], key: str, *, default: bool) -> bool:
+    """An entry that is true or false."""
     value = entry.get(key, default)
     if not isinstance(value, bool):
         raise SchemaError(f"attribute {entry['name']!r}: {key} is {value!r}, not true or false")
@@ -209,6 +213,7 @@ def flag(entry: dict[str, Any], key: str, *, default: bool) -> bool:
 
 
 def domain_from_dict(name: str, kind: Kind, entry: dict[str, Any]) -> Domain:
+    """The domain of a codebook's entry; the error names the attribute."""
     if kind == "numeric" and "range" in entry and "interval" not in entry:
         entry = {"interval" if key == "range" else key: value for key, value in entry.items()}
     given = [key for key in ("values", "range", "bins", "interval") if key in entry]
@@ -304,6 +309,7 @@ def value_of_kind(name: str, kind: Kind, item: Any) -> Value:
 
 
 def check_domain(attribute: Attribute) -> None:
+    """Refuse a domain that is empty, too large, repeats a value or has bins out of order."""
     name, domain = attribute.name, attribute.domain
     if isinstance(domain, Bins):
         if len(domain.edges) < 2 or any(

@@ -17,6 +17,7 @@ from voile.query.rows import Flags, Key, Shifted, WeightedTerm
 
 @lru_cache(maxsize=4096)
 def expression_sql(expression: Expression) -> str:
+    """An expression as DuckDB reads it."""
     return expression.node.sql(DuckDB, comments=False, unsupported_level=ErrorLevel.IGNORE)
 
 
@@ -57,6 +58,7 @@ def key_sql(key: Key) -> str:
 
 
 def flags_sql(flags: Flags) -> str:
+    """Conditions as bits of one number."""
     conditions = [f"({guarded(atom)}) IS TRUE" for atom in flags.conditions]
     if flags.value is not None:
         conditions.append(f"isfinite({as_double(flags.value)}) IS TRUE")
@@ -71,4 +73,5 @@ def product_sql(factors: Sequence[Shifted]) -> str:
 
 
 def as_double(value: Expression) -> str:
+    """A value as a double, NULL where it cannot be computed."""
     return f"CAST({guarded(value)} AS DOUBLE)"

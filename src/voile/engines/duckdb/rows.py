@@ -325,6 +325,7 @@ def unanswered(error: duckdb.Error) -> QueryError | ReleaseError:
 
 
 def unreadable(error: duckdb.Error) -> ReleaseError:
+    """The error for a release that DuckDB cannot read."""
     return ReleaseError(
         f"the release cannot be counted: {first_line(error)}", hint="try `voile verify`"
     )

@@ -67,6 +67,7 @@ def kind_of(sql_type: str) -> Kind | None:
 
 
 def not_in_domain(attribute: Attribute, value: str) -> str:
+    """True of a value that is outside the domain."""
     match attribute.domain:
         case Values(values):
             kind = SQL[attribute.kind]
@@ -88,4 +89,5 @@ def off_grid(domain: Interval, value: str) -> str:
 
 
 def first_line(error: Exception) -> str:
+    """The first line of a message of DuckDB's."""
     return str(error).strip().splitlines()[0]

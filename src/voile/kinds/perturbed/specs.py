@@ -123,12 +123,14 @@ def values_of(column: Column, codes: Sequence[int]) -> list[Any]:
 
 
 def mechanism_of(spec: Spec, schema: Schema) -> Local:
+    """The mechanism that a spec describes."""
     if spec.joint is not None:
         return WholeRows(spec.joint, tuple(schema.sizes))
     return Retention(tuple(noise_of(column) for column in spec.columns))
 
 
 def noise_of(column: Column) -> ColumnNoise:
+    """How a column of a spec is perturbed."""
     if column.replace == "uniform":
         return ColumnNoise(column.size, column.retention)
     return ColumnNoise(column.size, column.retention, "declared", tuple(column.replace))
