@@ -6,7 +6,6 @@ range a value is in, and by arithmetic on arrays, so that a million values are h
 
 from __future__ import annotations
 
-import datetime as dt
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from voile.client.domains import EPOCH
 from voile.errors import SchemaError, UsageError
 from voile.hierarchies.stacking import (
     LevelPartition,
@@ -263,9 +263,6 @@ def extent_words(attribute: Attribute, low: str, high: str, *, negative: bool) -
 
 # ---------------------------------------------------------------------- days
 # Hierarchies of days: month, quarter, year.
-
-
-EPOCH = dt.date(1970, 1, 1).toordinal()
 
 
 def calendar(attribute: Attribute) -> Levels:
