@@ -1,6 +1,6 @@
 """The public interface: what modules name in `__all__`, explained, and enough for papers and pages.
 
-A module is public if it has `__all__`, but for the rooms in INTERNAL. The papers' modules, which
+A module is public if it has `__all__`, but for those in INTERNAL. The papers' modules, which
 make their figures again, use the public interface and nothing else: so does any reader's program,
 and so do the pages and notebooks that such programs are written after.
 """
@@ -27,9 +27,9 @@ API = ROOT / "docs" / "reference" / "api"
 PAPERS = SOURCE / "voile" / "reproduce"
 INTERNAL = (
     "voile.cli", "voile.shell", "voile.engines", "voile.web", "voile.terminal",
-    "voile.evaluate.reconstruction.command",
+    "voile.evaluate.reconstruction.command", "voile.schema.attribute",
 )  # fmt: skip
-"""Rooms behind the commands: they may name things for each other, and promise nothing."""
+"""Behind the commands and packages: they may name things for each other, and promise nothing."""
 
 
 def module_name(file: Path) -> str:
