@@ -19,7 +19,7 @@ from voile.errors import VoileError
 from voile.serve import wire
 from voile.serve.ledger.base import ExhaustedError, Identity, LedgerError, RolledBackError
 from voile.serve.self_audit import self_audit
-from voile.serve.steward import budget_data, count_error, issued_data, line_data
+from voile.serve.steward import count_error, issued_data, line_data
 from voile.units import duration
 from voile.web.limits import Rate, RateLimiter, RefusalError, too_often, unavailable
 
@@ -162,8 +162,8 @@ class Api:
             "queries": own and own.queries,
             "used": own and own.used,
             "remaining": found.left,
-            "group": found.group and budget_data(found.group),
-            "everyone": budget_data(found.everyone),
+            "group": found.group and found.group.to_dict(),
+            "everyone": found.everyone.to_dict(),
             "role": who.role,
             "scopes": sorted(who.scopes),
         }

@@ -14,7 +14,6 @@ from voile.privacy.interactive.confidence import breach
 from voile.privacy.interactive.laws import Change, noise_law
 from voile.privacy.interactive.promise import account
 from voile.serve.ledger import (
-    Budget,
     Event,
     Identity,
     Ledger,
@@ -148,7 +147,7 @@ def status(folder: Path) -> dict[str, Any]:
             "people": setting.people,
             "noise": setting.noise,
             "variance": setting.variance,
-            "everyone": budget_data(ledger.budgets("").everyone),
+            "everyone": ledger.budgets("").everyone.to_dict(),
             "groups": ledger.groups(),
             "analysts": ledger.people(),
         }
@@ -169,11 +168,6 @@ def line_data(number: int, event: Event) -> dict[str, Any]:
         "what": event.what,
         "detail": dict(event.detail),
     }
-
-
-def budget_data(found: Budget) -> dict[str, int]:
-    """A budget, as JSON."""
-    return {"queries": found.queries, "used": found.used, "remaining": found.left}
 
 
 def recovered(folder: Path, *, ledger_is_whole: bool) -> Recovery:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 from voile.errors import VoileError
+from voile.records import Record
 
 Role = Literal["analyst", "admin"]
 
@@ -89,8 +90,10 @@ class StoredEntry:
 
 
 @dataclass(frozen=True)
-class Budget:
+class Budget(Record):
     """How many entries there may be and are: of the server, of a group, of an analyst."""
+
+    json_keys = ("queries", "used", "remaining=left")
 
     queries: int
     used: int
