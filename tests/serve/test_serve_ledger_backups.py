@@ -209,7 +209,7 @@ def test_a_missing_counter_is_noticed(folder: Path, entries: int) -> None:
     setting = begun(folder)
     answer(folder, setting, *range(entries))
     (folder / "counter").unlink()
-    refused(folder, setting, "counter .* is gone, so nobody can tell")
+    refused(folder, setting, "counter .* is gone, so it is unknown")
     assert recover(folder, setting).lost == 10 - entries  # nobody knows, so all
     assert exhaust(folder, setting) == 0
 
