@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 from voile.records import Record
 
+__all__ = ["Published", "break_even", "halves_needed"]
+
 SHARE = 0.25
 """Of the rows that have each part of the conjunction whose error is stated."""
 TOLERATED, MISSED = 0.05, 0.05
