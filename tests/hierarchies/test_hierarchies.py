@@ -445,7 +445,7 @@ def test_what_is_given_goes_before_what_ships(tmp_path: Path) -> None:
         assert found["sex"].labels[1] == ("somebody",)
         assert found["race"].height == 1
     assert set(read_hierarchies({}, schema, "")) == set()
-    with pytest.raises(UsageError, match="'sexx', which is no column") as caught:
+    with pytest.raises(UsageError, match="'sexx', which is not a column") as caught:
         read_hierarchies({"sexx": file}, schema)
     assert "'sex'" in caught.value.hint
     with pytest.raises(SchemaError, match=r"sex\.csv: the hierarchy of 'race' has no path"):
