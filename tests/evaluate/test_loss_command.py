@@ -282,7 +282,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"dimension": 0}, "0 of 2 quasi-identifiers"),
     ({"selectivity": 0}, "selectivity 0 must lie"),
     ({"queries": -1}, "-1 queries"),
-    ({"hierarchies": {"ill": "x.csv"}}, "no column that is used"),
+    ({"hierarchies": {"ill": "x.csv"}}, "not a column in use"),
     ({"hierarchies": {"age": "missing.csv"}}, "missing.csv"),
 ]
 
