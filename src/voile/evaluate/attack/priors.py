@@ -54,10 +54,12 @@ def fit(kind: str, model: object, schema: Schema) -> Population:
 
 
 def is_release(model: object) -> bool:
+    """Whether the model is the folder of a release."""
     return isinstance(model, str | Path) and (Path(model) / MANIFEST).is_file()
 
 
 def pairs(schema: Schema) -> list[Pair]:
+    """Pairs of attributes that are small enough to be counted together."""
     sizes = schema.sizes
     return [
         (i, j)
@@ -112,6 +114,7 @@ def refined_counts(release: ViewRelease, schema: Schema) -> tuple[list[Floats], 
 
 
 def check_sizes(schema: Schema) -> None:
+    """Refuse attributes with too many values for a model."""
     for attribute in schema:
         if attribute.size > MOST_CELLS:
             raise UsageError(
@@ -136,16 +139,19 @@ class Prior(Protocol):
     """Beliefs about tuples, given by the places of their values."""
 
     @property
-    def words(self) -> str: ...
+    def words(self) -> str:
+        """The prior in words."""
 
     @property
     def words_of_candidates(self) -> str:
         """The same of a person's candidates, of which one is real."""
         ...
 
-    def chances(self, codes: Codes) -> Floats: ...
+    def chances(self, codes: Codes) -> Floats:
+        """The chance that each tuple is in the table."""
 
-    def log_weights(self, codes: Codes) -> Floats: ...
+    def log_weights(self, codes: Codes) -> Floats:
+        """ln of how much each tuple is believed beside the others."""
 
 
 @dataclass(frozen=True)
@@ -157,9 +163,11 @@ class Even:
     words_of_candidates = "each of their candidates alike"
 
     def chances(self, codes: Codes) -> Floats:
+        """The one chance, for each tuple."""
         return np.full(len(codes[0]), self.chance)
 
     def log_weights(self, codes: Codes) -> Floats:
+        """0 for each tuple: all alike."""
         return np.zeros(len(codes[0]))
 
 
@@ -173,12 +181,15 @@ class Modelled:
 
     @property
     def words_of_candidates(self) -> str:
+        """The same words: candidates are weighed by the same model."""
         return self.words
 
     def chances(self, codes: Codes) -> Floats:
+        """The chance that at least one of the table's rows is the tuple."""
         return np.exp(self.population.log_prior(codes, self.rows))
 
     def log_weights(self, codes: Codes) -> Floats:
+        """ln of the tuple's share of the population."""
         return self.population.log_chance(codes)
 
 
@@ -193,9 +204,11 @@ class ListedPrior:
 
     @property
     def words_of_candidates(self) -> str:
+        """The same words: candidates are weighed by the same file."""
         return self.words
 
     def chances(self, codes: Codes) -> Floats:
+        """The chances of the file; a tuple that it lacks is refused."""
         found, there = self._look_up(codes)
         if not there.all():
             first = np.flatnonzero(~there)[:1]
@@ -231,16 +244,20 @@ class BoundedPrior:
 
     @property
     def words(self) -> str:
+        """The inner prior's words, and where it is cut."""
         return f"{self.inner.words}, cut at d = {self.promise.prior:.3g}"
 
     @property
     def words_of_candidates(self) -> str:
+        """The inner prior's words: weights are not cut."""
         return self.inner.words_of_candidates
 
     def chances(self, codes: Codes) -> Floats:
+        """The inner chances, at most d."""
         return np.minimum(self.inner.chances(codes), self.promise.prior)
 
     def log_weights(self, codes: Codes) -> Floats:
+        """The inner weights as they are."""
         return self.inner.log_weights(codes)
 
 
@@ -297,6 +314,7 @@ def uniform(rows: int, size: int, *, distinct: bool) -> Even:
 
 
 def as_number(text: str | float) -> float | None:
+    """The number that a text is, or None."""
     try:
         return float(text)
     except ValueError:

@@ -29,7 +29,8 @@ class Keeper(Protocol):
 
     known: dict[str, Any]
 
-    def keep(self, key: str, found: Any) -> None: ...
+    def keep(self, key: str, found: Any) -> None:
+        """Keep what was found under its key."""
 
 
 class StoppedError(Exception):
@@ -47,6 +48,8 @@ class Refused:
 
 @dataclass(frozen=True)
 class FrontierMeasurements:
+    """The points, what was refused, and the certified frontier."""
+
     points: tuple[Point, ...]
     refused: tuple[Refused, ...]
     certified: CertifiedFrontier
@@ -80,7 +83,7 @@ def run(
     def measure_one(candidate: Candidate) -> None:
         keep(key_of(candidate), measured_or_refused(subject, candidate))
 
-    certify_all = partial(certify, subject.populations, certifying, told=keep_certified)
+    certify_all = partial(certify, subject.populations, certifying, report=keep_certified)
     in_threads([certify_all, *(partial(measure_one, c) for c in measuring)], number, stop)
     return collected(subject, candidates, p_losses, keeper)
 
@@ -128,6 +131,7 @@ def in_threads(tasks: Sequence[Callable[[], object]], number: int, stop: threadi
 
 
 def stopping(stop: threading.Event) -> None:
+    """End this thread if the run was stopped."""
     if stop.is_set():
         raise StoppedError
 
@@ -163,8 +167,10 @@ def collected(
 
 
 def key_of(candidate: Candidate) -> str:
+    """What a candidate's points are kept under."""
     return json.dumps([candidate.method, candidate.options], sort_keys=True)
 
 
 def certified_key(p_loss: float) -> str:
+    """What a certified point is kept under."""
     return f"certified {p_loss!r}"

@@ -31,6 +31,7 @@ class Read:
 
     @property
     def suppressed_cells(self) -> int:
+        """How many cells of rows are suppressed."""
         return int((self.suppressed * self.units.weights).sum())
 
     @property
@@ -182,6 +183,7 @@ class Reidentification(Record):
 
     @property
     def largest(self) -> float:
+        """The worst row's chance."""
         return float(self.chances.max())
 
     @property
@@ -195,6 +197,7 @@ class Reidentification(Record):
         return self.share_above(self.threshold)
 
     def share_above(self, threshold: float) -> float:
+        """The share of rows whose chance is above this."""
         risky = self.rows[self.chances > threshold * (1 + 1e-12)]
         return float(risky.sum() / self.rows.sum())
 
@@ -230,6 +233,7 @@ class PresenceRisk(Record):
 
 
 def presence(cells: Cells) -> PresenceRisk | None:
+    """The shares of the population that are in the table; None without a population."""
     if cells.population is None:
         return None
     shares = cells.rows / np.maximum(cells.population, cells.rows)
@@ -265,6 +269,7 @@ class Disclosure:
     measured: dict[str, float]
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         found = {key: as_json(key, value) for key, value in self.measured.items()}
         return {"attribute": self.attribute, "values": self.values, **found}
 
@@ -282,6 +287,7 @@ def disclosures(units: Units, cells: Cells, names: tuple[str, ...]) -> tuple[Dis
 
 
 def disclosure(units: Units, cells: Cells, number: int, name: str) -> Disclosure:
+    """What the classes show of one sensitive attribute."""
     found: dict[str, list[float]] = {key: [] for key in MEASURES}
     for part in histograms(units, cells, number):
         for key, requirement in MEASURES.items():
