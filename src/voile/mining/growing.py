@@ -26,7 +26,7 @@ from voile.mining.splits import (
     inside_of,
     most_unlike,
 )
-from voile.mining.tree import Ended, Node, Path, Proof, Split, Tree, narrowed
+from voile.mining.tree import LeafReason, Node, Path, Proof, Split, Tree, narrowed
 from voile.progress import Progress, Silent
 from voile.schema import Attribute, Schema
 
@@ -82,7 +82,7 @@ def grow(
     asked = NodeCounts(counts, classes, binnings, limits.method)
     watched = progress or Silent()
     watched.start("growing the tree", 2**limits.depth)
-    root = Growing(asked, limits, watched).node({}, asked.by_class({}), limits.depth)
+    root = TreeGrower(asked, limits, watched).node({}, asked.by_class({}), limits.depth)
     return Tree(schema[target], binnings, root)
 
 
@@ -108,7 +108,7 @@ class Parting:
 
 
 @dataclass(frozen=True, eq=False)
-class Growing:
+class TreeGrower:
     """What every node of one tree shares."""
 
     counts: NodeCounts
@@ -120,8 +120,8 @@ class Growing:
         total, shares = float(rows.sum()), shares_of(rows)
         share_error = self.counts.share_error(path, total, shares, int(np.argmax(shares)))
         leaf = Node(total, self.counts.error(path), shares, share_error)
-        found = self._best(path, rows) if levels else Ended.DEPTH
-        if isinstance(found, Ended):
+        found = self._best(path, rows) if levels else LeafReason.DEPTH
+        if isinstance(found, LeafReason):
             # A leaf is all that will be seen of a subtree that might have had 2**levels of them.
             self.progress.advance(2**levels)
             return replace(leaf, ended=found)
@@ -130,7 +130,7 @@ class Growing:
         no = self.node(narrowed(path, split, answer=False), found.no, levels - 1)
         return replace(leaf, split=split, yes=yes, no=no)
 
-    def _best(self, path: Path, rows: Floats) -> Parting | Ended:
+    def _best(self, path: Path, rows: Floats) -> Parting | LeafReason:
         """The split that gains most of those that are proven, or why there is none."""
         found: list[Split] = []
         for candidate in self.counts.binnings.values():
@@ -147,8 +147,8 @@ class Growing:
             if parting is not None:
                 return parting
         if gaining:
-            return Ended.ERRORS
-        return Ended.GAIN if found else Ended.SUPPORT
+            return LeafReason.ERRORS
+        return LeafReason.GAIN if found else LeafReason.SUPPORT
 
     def _proven(self, path: Path, rows: Floats, split: Split) -> Parting | None:
         """The sides, unless one of them may be empty or what they differ by may be chance."""

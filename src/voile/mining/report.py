@@ -16,7 +16,7 @@ from voile.errors import TableError
 from voile.mining.binning import UNKNOWN, shortened
 from voile.mining.counts import Counts, ExactCounts
 from voile.mining.growing import Limits, class_binning, grow
-from voile.mining.tree import Ended, Path, Proof, Tree
+from voile.mining.tree import LeafReason, Path, Proof, Tree
 from voile.progress import Progress
 from voile.schema import Schema
 from voile.schema.attribute import plain
@@ -135,8 +135,8 @@ def growth_notes(tree: Tree, limits: Limits) -> Iterator[str]:
         yield f"no split of all rows {whole_reason(tree, limits)}"
         return
     reasons = {
-        Ended.ERRORS: "is beyond its error",
-        Ended.SUPPORT: f"leaves {least(limits)} on each side",
+        LeafReason.ERRORS: "is beyond its error",
+        LeafReason.SUPPORT: f"leaves {least(limits)} on each side",
     }
     for ended, reason in reasons.items():
         leaves = [path for path, node in tree.nodes() if node.ended is ended]
@@ -164,13 +164,13 @@ def place(tree: Tree, path: Path) -> str:
 
 def whole_reason(tree: Tree, limits: Limits) -> str:
     """Why there is no split at all, and what to change."""
-    if tree.root.ended is Ended.ERRORS:
+    if tree.root.ended is LeafReason.ERRORS:
         return (
             f"is beyond its error: what the columns tell of {tree.target.name} may be chance; "
             "more rows or a higher retention tell more, and --level 0 takes the best split all "
             "the same"
         )
-    if tree.root.ended is Ended.SUPPORT:
+    if tree.root.ended is LeafReason.SUPPORT:
         return f"leaves {least(limits)} on each side: lower --min-support, or publish more rows"
     return "makes the classes less mixed"
 

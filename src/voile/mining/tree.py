@@ -47,7 +47,7 @@ class Split:
         return self.binning.condition(self.chosen)
 
 
-class Ended(StrEnum):
+class LeafReason(StrEnum):
     """Why a node is a leaf."""
 
     DEPTH = "depth"
@@ -71,7 +71,7 @@ class Node:
     stderr: float
     shares: tuple[float, ...]
     share_stderr: float
-    ended: Ended | None = None
+    ended: LeafReason | None = None
     split: Split | None = None
     yes: Node | None = None
     no: Node | None = None

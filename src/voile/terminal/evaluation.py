@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def loss_view(losses: Losses) -> Any:
-    """Both axes, then all other measures with what each means, then who is told worst."""
+    """Both axes, then all other measures with what each means, then whom it shows worst."""
     from rich.console import Group
     from rich.markup import escape
 
@@ -34,7 +34,7 @@ def loss_view(losses: Losses) -> Any:
         rows = [
             [escape(one.population), f"{one.rows:,}", rounded(one.loss)] for one in losses.worst
         ]
-        parts.append(table_of(["told worst", "rows", "loss"], rows))
+        parts.append(table_of(["shown worst", "rows", "loss"], rows))
     return Group(*parts)
 
 
@@ -43,7 +43,7 @@ def main_rows(losses: Losses) -> list[list[str]]:
     found = [
         ["P_loss", rounded(losses.p_loss),
          "worst belief about one person against the whole table; "
-         f"{rounded(losses.p_loss_revealed)} if all is told"],
+         f"{rounded(losses.p_loss_revealed)} if all is shown"],
     ]  # fmt: skip
     if losses.p_loss_permitted is not None:
         found.append(
@@ -58,7 +58,7 @@ def main_rows(losses: Losses) -> list[list[str]]:
     found.append(
         ["U_loss", rounded(losses.u_loss),
          f"mean over {losses.populations:,} populations of {losses.min_support:.3g} of the rows or "
-         f"more; {rounded(losses.u_loss_trivial)} if nothing is told"]
+         f"more; {rounded(losses.u_loss_trivial)} if nothing is shown"]
     )  # fmt: skip
     return found
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from voile.evaluate.planning.foresight import CurvePoint, Foresight
     from voile.evaluate.planning.local import Beliefs, ConjunctionError, LocalPlan
     from voile.evaluate.planning.local_measure import MeasuredSet, TableMeasures
-    from voile.evaluate.planning.strongest import PromiseCandidate, Strongest
+    from voile.evaluate.planning.strongest import PromiseCandidate, StrongestPromises
 
 SHOWN = 7
 """Points of a curve in a terminal."""
@@ -65,7 +65,7 @@ def facts(found: Foresight) -> list[list[str]]:
     p, m = found.promise, found.mechanism
     add_remove, swap = found.epsilon("add-remove"), found.epsilon("swap")
     disclosed = (
-        " (of the view; the release also tells n)" if found.ground.options.tells_rows else ""
+        " (of the view; the release also shows n)" if found.ground.options.tells_rows else ""
     )
     return [
         ["table", f"{found.rows:,} rows, {large(found.domain_size)} possible tuples"],
@@ -123,7 +123,7 @@ def curve_view(name: str, points: Sequence[CurvePoint], own: float) -> Any:
     return whole_numbers(headings, [row], numeric=range(1, len(headings)))
 
 
-def strongest_view(strongest: Strongest) -> Any:
+def strongest_view(strongest: StrongestPromises) -> Any:
     """The two ends that the requested error allows."""
     by_posterior, by_prior = strongest.least_errors
     rows = [

@@ -71,7 +71,7 @@ def of_one_row(per_person: int) -> str:
 def in_epsilon(promise: dict[str, Any]) -> str:
     """The promise as (ε, δ)."""
     found, at = promise["epsilon"], promise["delta"]
-    epsilon = "no ε that could be told" if found is None else f"ε = {found:.3g}"
+    epsilon = "no finite ε" if found is None else f"ε = {found:.3g}"
     return f"{epsilon} at δ = {at:.0e}, in the words of differential privacy"
 
 
@@ -79,7 +79,9 @@ def but_for(promise: dict[str, Any]) -> str:
     """Coins may all fall on one side: then, and only then, an answer tells for certain."""
     if promise["rho_holds"]:
         return ""
-    return f" but for a chance of {promise['atom']:.0e}" if promise["atom"] else " all but surely"
+    return (
+        f" except with probability {promise['atom']:.0e}" if promise["atom"] else " all but surely"
+    )
 
 
 def issued_view(identity: Identity, expires: str | None, output: Path | None) -> str:

@@ -75,7 +75,7 @@ class Case:
 
 
 @dataclass(frozen=True)
-class Judged:
+class CaseJudgement:
     """A case after the view: posteriors, and what the promise says of them."""
 
     case: Case
@@ -332,7 +332,7 @@ def attack(
     watched.start("judging targets", len(whom))
     for case, seen, evidence in looked_up(release, found, first):
         protected = release.protected_priors(case.codes)
-        judged = Judged(case, seen, evidence, release.promise, release.schema, protected)
+        judged = CaseJudgement(case, seen, evidence, release.promise, release.schema, protected)
         tally += judged.tally
         beliefs += judged.kept()
         people += [judged.person()] if case.is_person else []

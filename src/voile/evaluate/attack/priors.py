@@ -155,7 +155,7 @@ class Prior(Protocol):
 
 
 @dataclass(frozen=True)
-class Even:
+class EvenPrior:
     """The same chance for every tuple."""
 
     chance: float
@@ -172,7 +172,7 @@ class Even:
 
 
 @dataclass(frozen=True)
-class Modelled:
+class PopulationPrior:
     """From a model of the population that the table of `rows` rows was drawn from."""
 
     population: Population
@@ -281,7 +281,9 @@ def _prior(text: str | float, release: ViewRelease, model: object | None) -> Pri
     if text == "uniform":
         return uniform(rows, schema.size, distinct=release.manifest.parameters.form == "set")
     if text == "promise":
-        return Even(release.promise.prior, f"d = {release.promise.prior:.3g}, all that is covered")
+        return EvenPrior(
+            release.promise.prior, f"d = {release.promise.prior:.3g}, all that is covered"
+        )
     if text in ("product", "tree"):
         if model is None:
             raise UsageError(
@@ -294,23 +296,23 @@ def _prior(text: str | float, release: ViewRelease, model: object | None) -> Pri
         return listed(text, schema)
     if not 0 <= number <= 1:
         raise UsageError(f"--prior {text} is no probability", hint="give a number from 0 to 1")
-    return Even(number, f"{number:.3g} for every tuple")
+    return EvenPrior(number, f"{number:.3g} for every tuple")
 
 
 FEW = 0.01
 """Rows per tuple up to which n/m is as good as the chance of any of n draws."""
 
 
-def uniform(rows: int, size: int, *, distinct: bool) -> Even:
+def uniform(rows: int, size: int, *, distinct: bool) -> EvenPrior:
     """The size of the table is known and nothing else; `distinct`: no row occurs twice.
 
     n/m, as the promise's d is reckoned, while repetitions hardly matter.
     """
     if distinct or size == 1 or rows <= FEW * size:
         chance = min(1.0, rows / size)
-        return Even(chance, f"every tuple alike, n/m = {chance:.3g}")
+        return EvenPrior(chance, f"every tuple alike, n/m = {chance:.3g}")
     chance = -math.expm1(rows * math.log1p(-1 / size))
-    return Even(chance, f"every tuple alike, 1 − (1 − 1/m)ⁿ = {chance:.3g}")
+    return EvenPrior(chance, f"every tuple alike, 1 − (1 − 1/m)ⁿ = {chance:.3g}")
 
 
 def as_number(text: str | float) -> float | None:
@@ -321,11 +323,11 @@ def as_number(text: str | float) -> float | None:
         return None
 
 
-def fitted(kind: str, model: object, schema: Schema, rows: float) -> Modelled:
+def fitted(kind: str, model: object, schema: Schema, rows: float) -> PopulationPrior:
     """Beliefs of someone who knows a population like the model's."""
     name = str(model) if isinstance(model, str | Path) else "a table"
     shape = "its columns apart" if kind == "product" else "its columns as a tree"
-    return Modelled(fit(kind, model, schema), rows, f"a population like {name}, {shape}")
+    return PopulationPrior(fit(kind, model, schema), rows, f"a population like {name}, {shape}")
 
 
 def listed(text: str | float, schema: Schema) -> ListedPrior:

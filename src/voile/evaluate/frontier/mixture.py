@@ -244,7 +244,7 @@ class CertifiedFrontier:
 
     points: tuple[Certified, ...]
     trivial: float
-    """U_loss where only the whole table's distribution is told, and P_loss is 0."""
+    """U_loss where only the whole table's distribution is shown, and P_loss is 0."""
 
     def lower(self, p_loss: float) -> float:
         """What no bucketization with at most this P_loss is below."""
@@ -302,7 +302,7 @@ def certified(
     mixture.add(problem.shrunk(min(p_loss, LN2)))
     mixture.improve()
     reached, best, made = problem.loss(mixture.estimates), LossBound(0.0, 0.0), 0
-    for made in range(1, steps + 1):  # noqa: B007  (how many is told)
+    for made in range(1, steps + 1):  # noqa: B007  (how many is reported)
         line, corner = mixture.bound(p_loss)
         if line.at(p_loss) > best.at(p_loss):
             best = LossBound(line.intercept - ROUNDING, line.slope)

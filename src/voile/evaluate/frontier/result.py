@@ -25,7 +25,7 @@ from voile.evaluate.frontier.portfolio import (
     frontier_methods,
     read_grid,
 )
-from voile.evaluate.frontier.running import KEPT, OTHER, Keeper, Refused, check_jobs, run
+from voile.evaluate.frontier.running import KEPT, OTHER, Keeper, RefusedCandidate, check_jobs, run
 from voile.evaluate.frontier.subject import read_subject
 from voile.journal import Forgetful, Journal
 from voile.progress import Progress, Silent
@@ -72,7 +72,7 @@ class Frontier:
     raw_p_loss: float
     """P_loss of the table as it is; its U_loss is 0."""
     points: tuple[Point, ...]
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedCandidate, ...]
     certified: CertifiedFrontier
     most_p_loss: float | None = None
     notes: tuple[str, ...] = ()
@@ -287,6 +287,5 @@ def frontier(table: Any, *, sensitive: str, qi: Sequence[str] | str, **options: 
         ) from missing
     found = find_frontier(table, sensitive=sensitive, qi=qi, **options)
     frame = pandas.DataFrame(found.rows_of_table())
-    told = found.to_dict()
-    frame.attrs = {name: told[name] for name in told if name != "points"}
+    frame.attrs = {name: value for name, value in found.to_dict().items() if name != "points"}
     return frame

@@ -38,7 +38,7 @@ class StoppedError(Exception):
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedCandidate:
     """A candidate that no grouping can be: why."""
 
     method: str
@@ -51,7 +51,7 @@ class FrontierMeasurements:
     """The points, what was refused, and the certified frontier."""
 
     points: tuple[Point, ...]
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedCandidate, ...]
     certified: CertifiedFrontier
 
 
@@ -149,11 +149,11 @@ def collected(
 ) -> FrontierMeasurements:
     """What was asked for, from all that is known."""
     points: list[Point] = []
-    refused: list[Refused] = []
+    refused: list[RefusedCandidate] = []
     for candidate in candidates:
         found = keeper.known[key_of(candidate)]
         if isinstance(found, str):
-            refused.append(Refused(candidate.method, dict(candidate.asked), found))
+            refused.append(RefusedCandidate(candidate.method, dict(candidate.asked), found))
         else:
             points += [Point(**entry) for entry in found]
     if not points:

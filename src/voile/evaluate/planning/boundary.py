@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 Region = Literal["possible", "unknown", "impossible", "excluded"]
 
 DEVIATIONS = NormalDist().inv_cdf(0.975)
-"""Errors are told with a probability of 95 %, as of a normal variable."""
+"""Errors are given with a probability of 95 %, as of a normal variable."""
 TELLS_APART = 0.5
 """With an error of at most n/2, 'none of the records' and 'all of them' are told apart."""
 LEVELS = (TELLS_APART, 0.1, 0.01)

@@ -138,7 +138,7 @@ def log_transform(chance: float, angles: Floats) -> np.ndarray:
 ORDER = 3
 MOST_SELECTIONS = 5_000_000
 SIZES = (0, 100, 1000)
-"""Errors are told for all selections, and for those that count at least so many."""
+"""Errors are listed for all selections, and for those that count at least so many."""
 MEMORY = 2**30
 
 
@@ -262,7 +262,7 @@ def affordable_order(sizes: Sequence[int]) -> int:
 
 
 @dataclass(frozen=True)
-class Foreseen:
+class ForeseenMechanism:
     """A mechanism seen from before: fed with sums over the table, it tells their errors.
 
     What answering takes for sums over a view are here sums over the table, whose expectation in
@@ -319,7 +319,7 @@ class PlannedQuestions:
         self._source = ViewSource(
             engine=view,
             domain=DomainSums(schema, view.domain, memory=MEMORY),
-            mechanism=Foreseen(AlphaBeta(1.0, 0.0)),
+            mechanism=ForeseenMechanism(AlphaBeta(1.0, 0.0)),
             rows=rows,
         )
         for query in self.queries:  # what cannot be answered is refused here, with a hint
@@ -334,7 +334,7 @@ class PlannedQuestions:
 
     def errors(self, mechanism: AlphaBeta) -> tuple[ExpectedError, ...]:
         """A line for each column of each query."""
-        source = replace(self._source, mechanism=Foreseen(mechanism))
+        source = replace(self._source, mechanism=ForeseenMechanism(mechanism))
         walks = [AnswerWalk(query, ViewEvidence(query, source)) for query in self.queries]
         return tuple(line for walk in walks for line in expected_of(walk, mechanism))
 

@@ -24,7 +24,7 @@ from voile.evaluate.planning.expected import (
 from voile.evaluate.planning.strongest import (
     Ground,
     PromiseCandidate,
-    Strongest,
+    StrongestPromises,
     factor_of,
     limits,
     strongest,
@@ -130,7 +130,7 @@ class Foresight:
     expected_error: float
     by_posterior: tuple[CurvePoint, ...]
     by_prior_factor: tuple[CurvePoint, ...]
-    strongest: Strongest | None
+    strongest: StrongestPromises | None
     limits: tuple[Limit, ...]
     notes: tuple[str, ...]
     source: str

@@ -33,7 +33,7 @@ INTERVALS = 10
 MOST_VALUES = 100
 """Columns without an order are measured value by value up to so many."""
 LISTED = 3
-"""Pairs and triples of columns that are told, those with the highest beliefs."""
+"""Pairs and triples of columns that are listed, those with the highest beliefs."""
 USUAL_PRIOR = 0.1
 """Cells believed in with more than this beforehand are no secret, if nothing else is asked for."""
 MOST_WORK = 3 * 10**7

@@ -3,7 +3,7 @@
 The expected error falls as the promise is weakened: as γ grows, and as d shrinks (proved in
 docs/mathematics, section 17). So both ends are found by halving. What is computed may differ
 from the law by a thousandth, and need not fall quite as smoothly: so only promises are returned
-whose own error was computed, digit by digit as they are told, and is small enough.
+whose own error was computed, digit by digit as they are shown, and is small enough.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class PromiseCandidate(Record):
 
 
 @dataclass(frozen=True)
-class Strongest:
+class StrongestPromises:
     """The two strongest promises that allow an error; None where there is no such."""
 
     max_error: float
@@ -93,7 +93,7 @@ class Strongest:
     """The least error at any posterior, and at any prior, with the other one as it was asked."""
 
 
-def strongest(ground: Ground, max_error: float) -> Strongest:
+def strongest(ground: Ground, max_error: float) -> StrongestPromises:
     """The smallest γ at the requested prior, and the largest prior at the requested γ."""
     prior, posterior = ground.prepared.promise.prior, ground.prepared.promise.posterior
     smallest_prior = float(Fraction(1, ground.boundary.domain_size))
@@ -116,7 +116,7 @@ def strongest(ground: Ground, max_error: float) -> Strongest:
         )
     if min(least) > max_error:
         raise impossible(ground, max_error, least)
-    return Strongest(
+    return StrongestPromises(
         max_error,
         by_posterior.strongest(prior, max_error),
         by_prior.strongest(math.log(posterior), max_error),

@@ -40,7 +40,7 @@ MOST_CELLS = 2 * 10**8
 """Questions answered, and questions in all."""
 
 
-class Answered(Protocol):
+class ServerReply(Protocol):
     """What is used of a reply."""
 
     @property
@@ -65,7 +65,7 @@ class Answerer(Protocol):
     def budget(self) -> Mapping[str, Any]:
         """What may be asked, and what is left."""
 
-    def ask(self, sql: str, subset: Any = "all") -> Answered:
+    def ask(self, sql: str, subset: Any = "all") -> ServerReply:
         """The answer to one question about a subset."""
 
 

@@ -22,7 +22,7 @@ LARGEST_KEY = 2**62
 
 
 @dataclass(frozen=True, eq=False)
-class Read:
+class RiskRows:
     """The rows in numbers, and where cells are suppressed."""
 
     units: Units
@@ -39,7 +39,7 @@ class Read:
         """Rows of which no quasi-identifier is shown."""
         return int(self.units.weights[self.suppressed.all(axis=0)].sum())
 
-    def without_suppressed_rows(self) -> Read:
+    def without_suppressed_rows(self) -> RiskRows:
         """The rows of which something is shown."""
         kept = ~self.suppressed.all(axis=0)
         units = self.units
@@ -55,7 +55,7 @@ class Read:
             units.weights[kept],
             None if units.population is None else units.population[kept],
         )
-        return Read(left, self.suppressed[:, kept])
+        return RiskRows(left, self.suppressed[:, kept])
 
 
 def read(
@@ -64,7 +64,7 @@ def read(
     sensitive: Sequence[str],
     population: Table | None,
     suppressed: Sequence[str],
-) -> Read:
+) -> RiskRows:
     """The table's rows, and those of a population that has the same quasi-identifiers."""
     found = combined(table, [*qi, *sensitive])
     if found.num_rows == 0:
@@ -90,7 +90,7 @@ def read(
         np.array([value in suppressed for value in values.to_pylist()])[codes]
         for codes, values in coded
     ]
-    return Read(units, np.stack(stars))
+    return RiskRows(units, np.stack(stars))
 
 
 def combined(table: Table, names: Sequence[str]) -> pa.Table:
