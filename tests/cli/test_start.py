@@ -110,3 +110,9 @@ def test_building_every_command_imports_nothing_heavy() -> None:
     found = set(done.stdout.split())
     assert {f"voile.cli.{home}" for home in HOMES.values()} <= found
     assert HEAVY & {name.split(".")[0] for name in found} <= {"pydantic"}
+
+
+def test_tables_are_looked_at_without_a_parser_of_queries() -> None:
+    found = imported("inspect", "dataset:adult/boundary")
+    assert not {"sqlglot", "opt_einsum"} & found
+    assert "voile.query.quoting" in found

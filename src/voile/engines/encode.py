@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voile.schema import Attribute, Bins, Interval, Range, Values
-from voile.schema.attribute import ordinal
 
 ARROW = {
     "categorical": pa.string(),
@@ -22,8 +20,6 @@ ARROW = {
 }
 OUTSIDE = -1
 """The code of a value that the domain does not have."""
-
-EPOCH = dt.date(1970, 1, 1).toordinal()
 
 
 def domain_array(attribute: Attribute) -> Any:
@@ -45,12 +41,9 @@ def computed_values(attribute: Attribute, codes: npt.NDArray[Any]) -> Any:
     if attribute.null:
         mask = codes == domain.size
     if isinstance(domain, Interval):
-        scaled = codes.astype(np.int64) * domain.stride + domain.first
-        return pa.array(scaled / np.float64(domain.per), mask=mask)
+        return pa.array(domain.grid.decode(codes.astype(np.int64)), mask=mask)
     assert isinstance(domain, Range)  # noqa: S101
-    low = domain.low
-    first = low if isinstance(low, int) else ordinal(low) - EPOCH
-    numbers = codes.astype(np.int64) + np.int64(first)
+    numbers = codes.astype(np.int64) + np.int64(domain.grid.low)
     whole = pa.array(numbers, mask=mask)
     return whole if attribute.kind == "integer" else whole.cast(pa.int32()).cast(pa.date32())
 
@@ -83,25 +76,18 @@ def codes(column: Any, attribute: Attribute) -> npt.NDArray[np.int64]:
             listed = domain_array(attribute).slice(0, attribute.domain.size)
             place = pc.index_in(column, value_set=listed, skip_nulls=True)
             found = place.fill_null(OUTSIDE).to_numpy(zero_copy_only=False).astype(np.int64)
-        case Range(low, _) as domain:
-            first = low if isinstance(low, int) else ordinal(low) - EPOCH
+        case Range() as domain:
+            first = domain.grid.low
             numbers = column.cast(pa.int32()) if attribute.kind == "date" else column
             values = numbers.cast(pa.int64()).fill_null(first).to_numpy(zero_copy_only=False)
             # A Python int as `first` may exceed 64 bits together with a value: compare first.
             inside = (values >= first) & (values <= first + domain.size - 1)
             found = np.where(inside, np.where(inside, values, first) - first, OUTSIDE)
-        case Bins(edges):
-            numbers = column.fill_null(edges[0]).to_numpy(zero_copy_only=False)
-            found = np.searchsorted(np.array(edges), numbers, side="right") - 1
-            found[numbers == edges[-1]] = len(edges) - 2
-            found[(numbers < edges[0]) | (numbers > edges[-1])] = OUTSIDE
-        case Interval(low_end, high_end) as grid:
-            numbers = column.fill_null(low_end).to_numpy(zero_copy_only=False)
-            inside = (numbers >= low_end) & (numbers <= high_end)
-            scaled = np.where(inside, numbers, low_end) * grid.per - grid.first
-            places = np.floor(scaled / grid.stride + 0.5)  # as clients round
-            nearest = np.minimum(places, grid.size - 1).astype(np.int64)
-            found = np.where(inside, nearest, OUTSIDE)
+        case Bins() as bins:
+            found = bins.encode(column.fill_null(bins.edges[0]).to_numpy(zero_copy_only=False))
+        case Interval() as interval:
+            numbers = column.fill_null(interval.low).to_numpy(zero_copy_only=False)
+            found = interval.grid.encode(numbers)  # as clients round
     if column.null_count:
         missing = column.is_null().to_numpy(zero_copy_only=False)
         found[missing] = attribute.size - 1 if attribute.null else OUTSIDE

@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -34,9 +34,11 @@ from voile.noise import Key, Stream
 from voile.noise.poisson import choice, even, geometric, poisson, uniforms
 from voile.privacy import Form, LikelihoodRatio
 from voile.privacy.planner import MOST_LISTED
-from voile.query.domain import Weights
 from voile.schema import Keys, TupleIndex
 from voile.schema.index import PARTS, Codes, Product
+
+if TYPE_CHECKING:
+    from voile.query.domain import Weights
 
 BATCH = 2**22
 """Hits drawn at a time."""
@@ -217,6 +219,8 @@ class Shaped:
 
     def noise_weights(self, names: Sequence[str]) -> tuple[Weights, Weights]:
         """λ(t), and λ(t)(1+λ(t)), as mixtures of products."""
+        from voile.query.domain import Weights  # noqa: PLC0415  (only answering sums over D)
+
         listed = {
             name: p
             for name, p, parts in zip(
