@@ -25,8 +25,7 @@ from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 
 from voile.kinds.release import Release
-from voile.schema import Attribute
-from voile.schema.attribute import Value
+from voile.schema import Attribute, Value
 from voile.schema.schema import large
 from voile.shell.commands import ALIASES, COMMANDS, bring, perform
 from voile.shell.session import Leave, Session, complete, is_command, split, statements
