@@ -27,7 +27,7 @@ from voile.evaluate.frontier.portfolio import (
 )
 from voile.evaluate.frontier.running import KEPT, OTHER, Keeper, RefusedCandidate, check_jobs, run
 from voile.evaluate.frontier.subject import read_subject
-from voile.journal import Forgetful, Journal
+from voile.journal import Journal, MemoryJournal
 from voile.progress import Progress, Silent
 
 RULE = (
@@ -259,7 +259,7 @@ def find_frontier(
         hierarchies=hierarchies, schema=schema, nulls=nulls, null_text=null_text, progress=watched,
     )  # fmt: skip
     place: AbstractContextManager[Keeper] = (
-        nullcontext(Forgetful())
+        nullcontext(MemoryJournal())
         if folder is None
         else Journal(Path(folder) / KEPT, subject.digest, overwrite=overwrite, other=OTHER)
     )
