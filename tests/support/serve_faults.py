@@ -27,11 +27,13 @@ from types import FrameType
 from typing import Any
 
 import voile.serve.ledger
+import voile.web.writer
 from tests.support.ledgers import begun, counter_says, question
-from voile.serve.ledger import ExhaustedError, Kept, open_ledger, recover
+from voile.serve.ledger import ExhaustedError, StoredEntry, open_ledger, recover
 from voile.serve.setting import LEDGER, Setting
 
-ROOM = str(Path(voile.serve.ledger.__file__).parent)
+WATCHED = (str(Path(voile.serve.ledger.__file__).parent), voile.web.writer.__file__)
+"""Where a kill may come: the code of the ledger, and the writer that commits for it."""
 THREADS = 4
 LIFE = 0.02
 """Seconds for which a child answers before it is killed, at most."""
@@ -128,7 +130,7 @@ def answer_fast(folder: Path, setting: Setting, say: Say, seed: int) -> None:
     with open_ledger(folder, setting, serving=True) as ledger:
         say(OPENED.decode().strip())
 
-        def tell(kept: Kept) -> None:
+        def tell(kept: StoredEntry) -> None:
             say(json.dumps([kept.entry.key, kept.number, kept.entry.answer]))
 
         def record(thread: int) -> None:
@@ -203,7 +205,7 @@ class Killer:
         self._lock = threading.Lock()
 
     def __call__(self, frame: FrameType, event: str, _: object) -> Any:
-        if not frame.f_code.co_filename.startswith(ROOM):
+        if not frame.f_code.co_filename.startswith(WATCHED):
             return None
         if self.armed and event == "line":
             with self._lock:

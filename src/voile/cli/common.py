@@ -82,15 +82,13 @@ def own_tables(given: list[str] | None) -> dict[str, str]:
 def check_output(path: Path, release: Path, *, overwrite: bool) -> None:
     """Refuse before any work is done: a release is sealed, and files are not lost by accident."""
     from voile.errors import UsageError
+    from voile.files import check_free
     from voile.kinds.staging import check_outside
 
     if path.resolve().is_relative_to(release.resolve()):
         raise UsageError(f"{str(path)!r} is inside the release", hint="write it elsewhere")
     check_outside(path)
-    if path.exists() and not overwrite:
-        raise UsageError(
-            f"{str(path)!r} exists already", hint="choose another name, or pass --overwrite"
-        )
+    check_free(path, overwrite=overwrite)
 
 
 def refuse_table(output: Path, table: str) -> None:
@@ -112,6 +110,7 @@ def split_names(text: str | None) -> list[str] | None:
 
 
 def check_nulls(text: str) -> Any:
+    """What to do with NULLs, refused if it is not known."""
     from voile.engines.table import NULLS
     from voile.errors import UsageError
 
@@ -130,6 +129,7 @@ class WithDefault(TyperGroup):
     DEFAULT = "default"
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the default command in front where none is named."""
         if not args or args[0] not in self.commands:
             args = [self.DEFAULT, *args]
         return super().parse_args(ctx, args)

@@ -127,7 +127,7 @@ class LocalRelease(Release):
 
     # ------------------------------------------------------------------ counting from it
 
-    def _check_asked(self, asked: QueryOptions) -> None:
+    def _check_options(self, asked: QueryOptions) -> None:
         if asked.refine:
             raise UsageError(
                 "a table perturbed row by row is not refined",
@@ -204,7 +204,8 @@ class LocalRelease(Release):
 
     def codes(self) -> list[npt.NDArray[Any]]:
         """Every row's place in each attribute's domain, a column at a time."""
-        return self._view.codes()
+        view: ReleaseRows = self._view
+        return view.codes()
 
     @property
     def files(self) -> list[Path]:

@@ -140,18 +140,18 @@ def noise_of(column: Column) -> ColumnNoise:
 
 
 def make_spec(codebook: str | Path | Schema, name: str, **options: Any) -> Spec:
-    """The spec of a survey, from its codebook and what is asked for (see PerturbOptions)."""
-    asked = PerturbOptions(**options)
+    """The spec of a survey, from its codebook and its options (see PerturbOptions)."""
+    chosen = PerturbOptions(**options)
     schema = read_schema(codebook)
-    if asked.columns is not None:
-        schema = schema.select(asked.columns)
+    if chosen.columns is not None:
+        schema = schema.select(chosen.columns)
     if schema.active:
         raise UsageError(
             f"the domain of {schema.active[0]!r} was read off a table (public: active)",
             hint="a survey's domain is declared before anyone answers: write public: declared",
         )
-    mechanism = noise_for(schema, asked)
-    check_epsilon(mechanism, schema, asked)
+    mechanism = noise_for(schema, chosen)
+    check_epsilon(mechanism, schema, chosen)
     if mechanism.ratio() is None and mechanism.local:
         raise UsageError("no column is perturbed", hint=f"give a {spelled('retention')} below 1")
     return spec_of(schema, mechanism, name)

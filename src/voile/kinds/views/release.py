@@ -154,7 +154,7 @@ class ViewRelease(Release):
         rows = tuples(self.schema, self.mechanism.above_cap)
         return rows.append_column(SCORE, pa.array(score)).append_column(SPREAD, pa.array(spread))
 
-    def _check_asked(self, asked: QueryOptions) -> None:
+    def _check_options(self, asked: QueryOptions) -> None:
         if asked.method is not None:
             raise UsageError(
                 f"method {asked.method!r} is for rows that were perturbed one by one",
@@ -316,7 +316,8 @@ class ViewRelease(Release):
         """
         if self.histories is not None:
             return self.histories.of(codes).astype(np.int64)
-        return self._view.counts(codes)
+        view: ReleaseRows = self._view
+        return view.counts(codes)
 
     def evidence(
         self,
