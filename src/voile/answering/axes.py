@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voile.arrays import Floats, Ints
+from voile.arrow import numpy_array
 from voile.errors import QueryError
 from voile.query.predicate import Atom, Expression, wording
 from voile.schema import Schema
@@ -80,18 +81,17 @@ class DomainArrays:
         return found
 
     def truth(self, atom: Atom) -> npt.NDArray[np.bool_]:
-        found = pc.fill_null(pc.cast(self.on(atom), pa.bool_()), False)
-        return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.bool_)
+        return numpy_array(pc.cast(self.on(atom), pa.bool_()))
 
     def numbers(self, value: Expression) -> Floats:
         """NaN where it is NULL."""
         found = pc.cast(self.on(value), pa.float64())
-        return np.asarray(pc.fill_null(found, math.nan).to_numpy(zero_copy_only=False))
+        return numpy_array(found, math.nan)
 
     def labels(self, part: Expression) -> tuple[Ints, list[Any]]:
         """A number for each different value, and the values."""
         coded = pc.dictionary_encode(self.on(part), null_encoding="encode")
-        return coded.indices.to_numpy().astype(np.int64), coded.dictionary.to_pylist()
+        return numpy_array(coded.indices).astype(np.int64), coded.dictionary.to_pylist()
 
 
 @dataclass(frozen=True)

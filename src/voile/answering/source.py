@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from voile.arrow import arrow_array, numpy_array
 from voile.engines.rows import PublicDomain
 from voile.errors import QueryError
 from voile.query.domain import DomainSums
@@ -103,8 +104,8 @@ def value_range(
     numbers = pc.cast(values, pa.float64())
     passing = pc.is_valid(numbers)
     for condition in conditions:
-        passing = pc.and_(passing, pc.fill_null(pc.cast(condition, pa.bool_()), False))
-    found = numbers.filter(passing).to_numpy(zero_copy_only=False)
+        passing = pc.and_(passing, arrow_array(numpy_array(pc.cast(condition, pa.bool_()))))
+    found = numpy_array(numbers.filter(passing))
     if len(found) and not (np.abs(found) <= LARGEST).all():
         finite = np.isfinite(found).all()
         raise refusal(

@@ -10,6 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from voile.arrow import arrow_array, numpy_array, text_array
 from voile.schema import Attribute, Bins, Interval, Range, Values
 from voile.schema.attribute import ordinal
 
@@ -26,11 +27,24 @@ OUTSIDE = -1
 EPOCH = dt.date(1970, 1, 1).toordinal()
 
 
+def listed_values(attribute: Attribute) -> Any:
+    """The values of a domain that lists them, without NULL, as an Arrow array."""
+    values: list[Any] = list(attribute.domain)
+    match attribute.kind:
+        case "categorical":
+            return text_array(values)
+        case "date":
+            days = np.array([ordinal(day) - EPOCH for day in values], np.int32)
+            return arrow_array(days).view(pa.date32())
+        case kind:
+            return arrow_array(np.array(values, ARROW[kind].to_pandas_dtype()))
+
+
 def domain_array(attribute: Attribute) -> Any:
     """Every value of the domain, in the order of its codes, as an Arrow array."""
     if is_computed(attribute):
         return computed_values(attribute, np.arange(attribute.size))
-    array = pa.array(list(attribute.domain), type=ARROW[attribute.kind])
+    array = listed_values(attribute)
     return pa.concat_arrays([array, pa.nulls(1, array.type)]) if attribute.null else array
 
 
@@ -46,12 +60,12 @@ def computed_values(attribute: Attribute, codes: npt.NDArray[Any]) -> Any:
         mask = codes == domain.size
     if isinstance(domain, Interval):
         scaled = codes.astype(np.int64) * domain.stride + domain.first
-        return pa.array(scaled / np.float64(domain.per), mask=mask)
+        return arrow_array(scaled / np.float64(domain.per), mask)
     assert isinstance(domain, Range)  # noqa: S101
     low = domain.low
     first = low if isinstance(low, int) else ordinal(low) - EPOCH
     numbers = codes.astype(np.int64) + np.int64(first)
-    whole = pa.array(numbers, mask=mask)
+    whole = arrow_array(numbers, mask)
     return whole if attribute.kind == "integer" else whole.cast(pa.int32()).cast(pa.date32())
 
 
@@ -59,7 +73,7 @@ def values_at(attribute: Attribute, codes: npt.NDArray[Any]) -> Any:
     """The values at these places of the domain, as an Arrow array."""
     if is_computed(attribute):
         return computed_values(attribute, codes)
-    return domain_array(attribute).take(pa.array(codes))
+    return domain_array(attribute).take(arrow_array(codes))
 
 
 def clamped(column: Any, attribute: Attribute) -> Any:
@@ -82,28 +96,28 @@ def codes(column: Any, attribute: Attribute) -> npt.NDArray[np.int64]:
         case Values():
             listed = domain_array(attribute).slice(0, attribute.domain.size)
             place = pc.index_in(column, value_set=listed, skip_nulls=True)
-            found = place.fill_null(OUTSIDE).to_numpy(zero_copy_only=False).astype(np.int64)
+            found = numpy_array(place, OUTSIDE).astype(np.int64)
         case Range(low, _) as domain:
             first = low if isinstance(low, int) else ordinal(low) - EPOCH
             numbers = column.cast(pa.int32()) if attribute.kind == "date" else column
-            values = numbers.cast(pa.int64()).fill_null(first).to_numpy(zero_copy_only=False)
+            values = numpy_array(numbers.cast(pa.int64()), first)
             # A Python int as `first` may exceed 64 bits together with a value: compare first.
             inside = (values >= first) & (values <= first + domain.size - 1)
             found = np.where(inside, np.where(inside, values, first) - first, OUTSIDE)
         case Bins(edges):
-            numbers = column.fill_null(edges[0]).to_numpy(zero_copy_only=False)
+            numbers = numpy_array(column, edges[0])
             found = np.searchsorted(np.array(edges), numbers, side="right") - 1
             found[numbers == edges[-1]] = len(edges) - 2
             found[(numbers < edges[0]) | (numbers > edges[-1])] = OUTSIDE
         case Interval(low_end, high_end) as grid:
-            numbers = column.fill_null(low_end).to_numpy(zero_copy_only=False)
+            numbers = numpy_array(column, low_end)
             inside = (numbers >= low_end) & (numbers <= high_end)
             scaled = np.where(inside, numbers, low_end) * grid.per - grid.first
             places = np.floor(scaled / grid.stride + 0.5)  # as clients round
             nearest = np.minimum(places, grid.size - 1).astype(np.int64)
             found = np.where(inside, nearest, OUTSIDE)
     if column.null_count:
-        missing = column.is_null().to_numpy(zero_copy_only=False)
+        missing = numpy_array(column.is_null())
         found[missing] = attribute.size - 1 if attribute.null else OUTSIDE
     coded: npt.NDArray[np.int64] = found
     return coded

@@ -5,9 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from sqlglot.dialects.duckdb import DuckDB
-from sqlglot.errors import ErrorLevel
-
 from voile.query.predicate import Expression, Predicate, folded
 from voile.query.quoting import literal
 from voile.query.rows import Flags, Key, Shifted, WeightedTerm
@@ -89,6 +86,10 @@ def first_line(error: Exception) -> str:
 
 @lru_cache(maxsize=4096)
 def expression_sql(expression: Expression) -> str:
+    """An expression of one row, in DuckDB's dialect."""
+    from sqlglot.dialects.duckdb import DuckDB  # noqa: PLC0415  (only queries need sqlglot)
+    from sqlglot.errors import ErrorLevel  # noqa: PLC0415
+
     return expression.node.sql(DuckDB, comments=False, unsupported_level=ErrorLevel.IGNORE)
 
 

@@ -16,8 +16,8 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
-import sqlglot
 
+from voile.arrow import numpy_array
 from voile.engines.duckdb.sources import attach
 from voile.engines.duckdb.sources.common import SOURCE
 from voile.engines.duckdb.sql import SQL, first_line, kind_of, not_in_domain, off_grid, value_type
@@ -141,6 +141,8 @@ class DuckTable(Table):
 
     def run(self, sql: str) -> list[tuple[Any, ...]]:
         """The truth, for evaluation: what SQL gives on the table, by whatever name it calls it."""
+        import sqlglot  # noqa: PLC0415  (evaluation alone writes SQL about tables)
+
         (found,) = sqlglot.parse_one(sql, dialect="duckdb").find_all(sqlglot.exp.Table)
         found.set("this", sqlglot.to_identifier(SOURCE))
         rows: list[tuple[Any, ...]] = self._con.execute(found.root().sql("duckdb")).fetchall()
@@ -167,7 +169,7 @@ class DuckTable(Table):
         kept = f"SELECT * FROM ({numbered}) WHERE {self._complete(names)}"
         for batch in self._stream(kept, CHUNK):
             rows = pa.table(batch)
-            yield RowBatch(rows.select(list(names)), rows.column(len(names)).to_numpy())
+            yield RowBatch(rows.select(list(names)), numpy_array(rows.column(len(names))))
 
     def complete_rows(self, names: Sequence[str]) -> int:
         """How many rows have no NULL in these columns."""

@@ -31,6 +31,7 @@ from voile.answering.axes import (
     slices,
 )
 from voile.arrays import Floats, Ints
+from voile.arrow import arrow_array, numpy_array
 from voile.engines.encode import codes
 from voile.engines.rows import ReleaseRows
 from voile.errors import QueryError, ReleaseError
@@ -126,8 +127,8 @@ def build_axis(
     if not whole:
         keys = (Flags(tuple(alone), value), *groups)
         key_values = (
-            pa.array(bits[representative]),
-            *(domain.on(g).take(pa.array(representative)) for g in groups),
+            arrow_array(bits[representative]),
+            *(domain.on(g).take(arrow_array(representative)) for g in groups),
         )
     replaced = moments(class_of, len(representative), noise.masses, numbers, parts.degree)
     return PerturbedAxis(
@@ -208,7 +209,7 @@ def seen_sums(axes: Sequence[PerturbedAxis], rows: HistogramRows, schema: Schema
     result = np.zeros(math.prod(shape_of(axes)))
     for i, some in enumerate(powers):
         degrees = iter(some)
-        sums = found[f"s{i}"].to_numpy()
+        sums = numpy_array(found[f"s{i}"])
         states = []
         for axis, code in zip(axes, found_classes, strict=True):
             power = next(degrees) if axis.powers > 1 else 0
@@ -255,7 +256,7 @@ def class_codes(axis: PerturbedAxis, columns: Sequence[pa.Array], schema: Schema
 
 def index_in(column: pa.Array, values: pa.Array) -> Ints:
     found = pc.index_in(column.cast(values.type), value_set=values)
-    return np.asarray(found.fill_null(len(values)).to_numpy(zero_copy_only=False), np.int64)
+    return np.asarray(numpy_array(found, len(values)), np.int64)
 
 
 def outside(axis: PerturbedAxis) -> ReleaseError:

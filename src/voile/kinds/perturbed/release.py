@@ -6,21 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from voile.answering.explanation import Explanation
 from voile.arrays import Floats
-from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError, spelled
-from voile.estimate import Answer
-from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
-from voile.kinds.perturbed.answering import answer_local
-from voile.kinds.perturbed.axes import AxisNoise, LocalSource, Method
-from voile.kinds.perturbed.joint import JointCounts, joint_counts
 from voile.kinds.perturbed.manifest import (
     LocalManifest,
     columns_of,
@@ -29,14 +22,23 @@ from voile.kinds.perturbed.manifest import (
 )
 from voile.kinds.perturbed.retention import OWN_VALUES, ColumnNoise, Local, WholeRows
 from voile.kinds.release import QueryOptions, Release
-from voile.privacy.guarantees.statements import Statement
 from voile.privacy.local import local_statements, locally_not_promised
-from voile.query.query import Query
 from voile.schema import Interval
+
+if TYPE_CHECKING:
+    from voile.answering.explanation import Explanation
+    from voile.engines.rows import ReleaseRows
+    from voile.estimate import Answer
+    from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
+    from voile.kinds.perturbed.axes import AxisNoise, LocalSource, Method
+    from voile.kinds.perturbed.joint import JointCounts
+    from voile.privacy.guarantees.statements import Statement
+    from voile.query.query import Query
 
 FINE = 10_000
 """Steps of an interval from which on nobody need be told of them."""
-METHODS: tuple[str, ...] = get_args(Method)
+METHODS: tuple[Method, ...] = ("inversion", "em")
+"""How answers are reconstructed, the usual way first."""
 
 
 class LocalRelease(Release):
@@ -84,7 +86,7 @@ class LocalRelease(Release):
     # ------------------------------------------------------------------ measuring it
 
     def loss_evidence(self, truth: Truth) -> LossEvidence:
-        from voile.kinds.perturbed.losses import row_evidence  # noqa: PLC0415  (of this class)
+        from voile.kinds.perturbed.losses import row_evidence
 
         return row_evidence(self, truth)
 
@@ -136,16 +138,20 @@ class LocalRelease(Release):
         checked_method(asked.method)
 
     def _answer(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Answer:
+        from voile.kinds.perturbed.answering import answer_local
+
         return answer_local(
             query, self._source(view, asked), asked.confidence, simultaneous=asked.simultaneous
         )
 
     def _explain(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Explanation:
-        from voile.kinds.perturbed.explanation import explain_local  # noqa: PLC0415
+        from voile.kinds.perturbed.explanation import explain_local
 
         return explain_local(query, self._source(view, asked))
 
     def _source(self, view: ReleaseRows, asked: QueryOptions) -> LocalSource:
+        from voile.kinds.perturbed.axes import LocalSource
+
         mechanism = self.mechanism
         joint = mechanism.retention if isinstance(mechanism, WholeRows) else None
         return LocalSource(
@@ -192,6 +198,8 @@ class LocalRelease(Release):
         cells[name][code] is the class (0, 1, …) of each value of that column's domain. Method
         'stopped' is EM ended where it fits as well as the truth would: see reconstruct/maximum.py.
         """
+        from voile.kinds.perturbed.joint import joint_counts
+
         asked = "stopped" if method == "stopped" else checked_method(method)
         for name in cells:
             self.schema[name]  # refused where there is no such attribute
@@ -213,15 +221,17 @@ class LocalRelease(Release):
 
 
 def noise_of(column: ColumnNoise) -> AxisNoise:
+    from voile.kinds.perturbed.axes import AxisNoise
+
     own = not column.local
     masses = None if column.parts is None else column.masses()
     return AxisNoise(column.retention, masses, own=own, permuted=column.replace == "swap")
 
 
 def checked_method(method: str | None) -> Method:
-    for known in get_args(Method):
+    for known in METHODS:
         if method == known:
-            return known  # type: ignore[no-any-return]
+            return known
     if method is None:
         return "inversion"
     raise UsageError(f"method {method!r} is not known", hint=f"use {' or '.join(METHODS)}")

@@ -22,22 +22,25 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from voile.answering.count_law import Binomial, NegativeBinomial, Part, PublishedCount
 from voile.arrays import Floats
 from voile.errors import TableError
 from voile.estimate import Bound, Estimate
 from voile.kinds.views.deviation import CoinMoments, geometric_scale
 from voile.noise import Bernoulli, Gaps, Key, Stream
-from voile.privacy import Form, LikelihoodRatio
+from voile.options.choices import Form
+from voile.privacy import LikelihoodRatio
 from voile.schema import Keys, TupleIndex
 from voile.schema.index import Codes
 
+if TYPE_CHECKING:
+    from voile.answering.count_law import Part
+
 # ---------------------------------------------------------------------- what publishing asks
-# What publishing asks of a mechanism; what answering asks is in voile.answering.estimator.
+# What publishing asks of a mechanism; what answering asks is in estimator.py.
 
 
 class Publishing(Protocol):
@@ -250,6 +253,11 @@ class AlphaBeta:
         return _interval(self, seen, domain, confidence, rows)
 
     def _parts(self, x: int, n_domain: float) -> tuple[Part, Part]:
+        from voile.answering.count_law import (  # noqa: PLC0415  (publishing needs no estimates)
+            Binomial,
+            NegativeBinomial,
+        )
+
         kept = Binomial(x, self.retention)
         if self.form == "multiset":
             return kept, NegativeBinomial(n_domain, self.noise)
@@ -297,6 +305,8 @@ def deviation_bound(spread: float, kept: float, rows: float, epsilon: float) -> 
 def _interval(
     mechanism: AlphaBeta, seen: int, domain: float, confidence: float, rows: int | None
 ) -> tuple[float, float]:
+    from voile.answering.count_law import PublishedCount  # noqa: PLC0415  (not for publishing)
+
     if domain == 0:  # no record can count where no tuple does
         return 0.0, 0.0
     # Kept, because the groups of an answer often have the same few counts.

@@ -66,11 +66,12 @@ class Views(Kind["ViewManifest"]):
     def draft(
         self, table: Table, options: Any, target: Path, progress: Progress
     ) -> AbstractContextManager[Draft]:
-        from voile.kinds.views.publishing import view_draft
-        from voile.kinds.views.series_publishing import series_draft
-
         if options.series is not None:
+            from voile.kinds.views.series_publishing import series_draft
+
             return series_draft(table, options, target, progress)
+        from voile.kinds.views.publishing import view_draft
+
         return view_draft(table, options, progress)
 
     def describe(self, manifest: ViewManifest) -> str:

@@ -30,6 +30,11 @@ def kept(path: Path, digest: str, schema: Schema, *, replace_broken: bool) -> Re
         raise
 
 
+def keep(found: Refinement, path: Path, digest: str) -> None:
+    """Write the model beside its release."""
+    refinement_file.save(found, path, of=digest)
+
+
 def fit(
     mechanism: AlphaBeta | Shaped | Series,
     view: Callable[[], ReleaseRows],

@@ -9,29 +9,20 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from voile.answering.explanation import Explanation
-from voile.answering.totals import NoiseShape
 from voile.arrays import Floats
+from voile.arrow import arrow_array
 from voile.engines import open_rows
 from voile.engines.encode import codes as codes_of
-from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError
-from voile.estimate import Answer, Bound
-from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
 from voile.kinds.manifest import MANIFEST, Manifest
 from voile.kinds.parquet import tuples
 from voile.kinds.release import QueryOptions, Release
-from voile.kinds.views import refining
 from voile.kinds.views.alphabeta import AlphaBeta, distinct
-from voile.kinds.views.answering import answer
-from voile.kinds.views.estimator import ViewModel, ViewSource
-from voile.kinds.views.explanation import explain
 from voile.kinds.views.histories import Histories, Name, history_schema
 from voile.kinds.views.manifest import (
     HISTORY_FILES,
@@ -43,19 +34,25 @@ from voile.kinds.views.manifest import (
     parameters_of,
     series_part,
 )
-from voile.kinds.views.refinement import storage as refinement_file
-from voile.kinds.views.refinement.fit import Refinement
 from voile.kinds.views.series import Series, SeriesEstimator
 from voile.kinds.views.shaped import Shaped
-from voile.privacy import DGamma, Disclosures, not_promised, statements
-from voile.privacy.adversary import Evidence
-from voile.privacy.guarantees.statements import Statement
-from voile.privacy.planner import protected_priors
-from voile.query import DomainSums
-from voile.query.bind import Tables
-from voile.query.predicate import Term
-from voile.query.query import Query
+from voile.privacy import DGamma
 from voile.query.rows import SCORE, SPREAD
+
+if TYPE_CHECKING:
+    from voile.answering.explanation import Explanation
+    from voile.answering.totals import NoiseShape
+    from voile.engines.rows import ReleaseRows
+    from voile.estimate import Answer, Bound
+    from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
+    from voile.kinds.views.estimator import ViewModel, ViewSource
+    from voile.kinds.views.refinement.fit import Refinement
+    from voile.privacy import Disclosures
+    from voile.privacy.adversary import Evidence
+    from voile.privacy.guarantees.statements import Statement
+    from voile.query import DomainSums
+    from voile.query.bind import Tables
+    from voile.query.query import Query
 
 
 class ViewRelease(Release):
@@ -83,10 +80,14 @@ class ViewRelease(Release):
         return self.manifest.promise
 
     def promised(self) -> list[Statement]:
+        from voile.privacy import statements
+
         bounds, exact = self.mechanism.likelihood_ratio(), told_exactly(self.manifest)
         return statements(self.promise, bounds, told=exact, simulated=self.manifest.simulated)
 
     def not_promised(self) -> list[Statement]:
+        from voile.privacy import not_promised
+
         bounds = self.mechanism.likelihood_ratio()
         return not_promised(self.promise, bounds, told=told_exactly(self.manifest))
 
@@ -152,7 +153,9 @@ class ViewRelease(Release):
             return None
         score, spread = self.mechanism.scores_above()
         rows = tuples(self.schema, self.mechanism.above_cap)
-        return rows.append_column(SCORE, pa.array(score)).append_column(SPREAD, pa.array(spread))
+        return rows.append_column(SCORE, arrow_array(score)).append_column(
+            SPREAD, arrow_array(spread)
+        )
 
     def _check_asked(self, asked: QueryOptions) -> None:
         if asked.method is not None:
@@ -162,6 +165,8 @@ class ViewRelease(Release):
             )
 
     def _answer(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Answer:
+        from voile.kinds.views.answering import answer
+
         bound = self._bound(max(1e-12, round(1 - asked.confidence, 12)))
         source = self._source(view, asked, bound)
         if asked.refine:
@@ -173,6 +178,8 @@ class ViewRelease(Release):
         return replace(found, notes=(*found.notes, self.histories.note(name)))
 
     def _explain(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Explanation:
+        from voile.kinds.views.explanation import explain
+
         source = self._source(view, asked)
         if self.histories is None:
             return explain(query, source, self._estimator)
@@ -183,6 +190,8 @@ class ViewRelease(Release):
         self, query: Query, source: ViewSource, tables: Mapping[str, object]
     ) -> tuple[ViewSource, Name]:
         """Answer from the last view of the series or from all, by the tuples that a group has."""
+        from voile.query.predicate import Term
+
         assert self.histories is not None  # noqa: S101
         term = Term(query.predicate)
         (everyone,), (grouped,) = (source.domain.sums([term], by) for by in ((), query.groups))
@@ -206,6 +215,8 @@ class ViewRelease(Release):
         Fitted once, then kept in a file beside the release. `progress` is told what is being done
         and how much of it is. `replace_broken` fits anew where the file is broken or stale.
         """
+        from voile.kinds.views import refining
+
         if self._refinement is None:
             path, digest = self.refinement_path, self._digest
             found = refining.kept(path, digest, self.schema, replace_broken=replace_broken)
@@ -215,7 +226,7 @@ class ViewRelease(Release):
                     self.mechanism, lambda: self._view, self.schema, rows, progress
                 )
                 with suppress(OSError, UsageError):  # a folder that cannot be written to
-                    refinement_file.save(found, path, of=digest)
+                    refining.keep(found, path, digest)
             self._refinement = found
         return self._refinement
 
@@ -229,6 +240,8 @@ class ViewRelease(Release):
         return hashlib.sha256((self.path / MANIFEST).read_bytes()).hexdigest()
 
     def _model(self) -> ViewModel:
+        from voile.kinds.views import refining
+
         if self._refining is None:
             self._refining = refining.model(self.refine(), self.schema)
         return self._refining
@@ -236,6 +249,8 @@ class ViewRelease(Release):
     def _source(
         self, view: ReleaseRows, asked: QueryOptions, bound: Bound | None = None
     ) -> ViewSource:
+        from voile.kinds.views.estimator import ViewSource
+
         return ViewSource(
             engine=view,
             domain=self._sums(view, asked.memory, exact=asked.exact),
@@ -255,6 +270,8 @@ class ViewRelease(Release):
 
     @cached_property
     def _shape(self) -> NoiseShape | None:
+        from voile.answering.totals import NoiseShape
+
         if isinstance(self.mechanism, Shaped):
             return NoiseShape(*self.mechanism.noise_weights(self.schema.names))
         return None
@@ -276,7 +293,7 @@ class ViewRelease(Release):
     # ------------------------------------------------------------------ measuring it
 
     def loss_evidence(self, truth: Truth) -> LossEvidence:
-        from voile.kinds.views.losses import view_evidence  # noqa: PLC0415  (of this class)
+        from voile.kinds.views.losses import view_evidence
 
         return view_evidence(self, truth)
 
@@ -304,6 +321,8 @@ class ViewRelease(Release):
 
     def protected_priors(self, codes: Sequence[npt.NDArray[Any]]) -> Floats:
         """The largest belief in each of these tuples that the promise covers."""
+        from voile.privacy.planner import protected_priors
+
         mechanism, promise = self.mechanism, self.promise
         if not isinstance(mechanism, Shaped):
             return np.full(len(codes[0]), promise.prior)
@@ -363,7 +382,6 @@ class ViewRelease(Release):
         return not path.startswith(HISTORY_FILES)
 
     def check_contents(self) -> None:
-
         if self.histories is not None:
             check_histories(self, self.histories)
 
@@ -373,6 +391,8 @@ class ViewRelease(Release):
 
 def told_exactly(manifest: ViewManifest) -> Disclosures:
     """What the release tells exactly, outside of what it promises."""
+    from voile.privacy import Disclosures
+
     shape = manifest.parameters.noise_prior
     return Disclosures(
         rows=manifest.public_rows is not None,

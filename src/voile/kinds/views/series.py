@@ -27,7 +27,8 @@ from voile.kinds.views.deviation import (
     normal_bound,
 )
 from voile.noise import Gaps, Key
-from voile.privacy import Form, LikelihoodRatio
+from voile.options.choices import Form
+from voile.privacy import LikelihoodRatio
 from voile.privacy.series import SeriesNoise, noise_variance
 from voile.schema import Keys, TupleIndex
 from voile.schema.index import Codes

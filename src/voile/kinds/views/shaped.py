@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -32,11 +32,13 @@ from voile.kinds.views.alphabeta import deviation_bound, distinct, merged, thinn
 from voile.kinds.views.deviation import CoinMoments, geometric_scale
 from voile.noise import Key, Stream
 from voile.noise.poisson import choice, even, geometric, poisson, uniforms
-from voile.privacy import Form, LikelihoodRatio
-from voile.privacy.planner import MOST_LISTED
-from voile.query.domain import Weights
+from voile.options.choices import Form
+from voile.privacy import LikelihoodRatio
 from voile.schema import Keys, TupleIndex
 from voile.schema.index import PARTS, Codes, Product
+
+if TYPE_CHECKING:
+    from voile.query.domain import Weights
 
 BATCH = 2**22
 """Hits drawn at a time."""
@@ -104,6 +106,8 @@ class Shaped:
     @cached_property
     def above_cap(self) -> Sequence[Codes]:
         """The codes of the tuples with strength·s(t) > cap: there are fewer than strength/cap."""
+        from voile.privacy.planner import MOST_LISTED  # noqa: PLC0415  (with shaped noise only)
+
         least = self.cap / self.strength if self.strength else 1.0
         found = self.prior.above(self.sizes, least, MOST_LISTED)
         if found is None:
@@ -217,6 +221,8 @@ class Shaped:
 
     def noise_weights(self, names: Sequence[str]) -> tuple[Weights, Weights]:
         """λ(t), and λ(t)(1+λ(t)), as mixtures of products."""
+        from voile.query.domain import Weights  # noqa: PLC0415  (publishing needs no sums)
+
         listed = {
             name: p
             for name, p, parts in zip(
