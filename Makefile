@@ -5,7 +5,7 @@ STAMP := .venv/.ready
 # Tests start many processes: compiled modules are kept, whatever the environment says.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test check fuzz bench docs lock clean
+.PHONY: setup demo test soak check fuzz bench docs lock clean
 
 setup: $(STAMP)
 
@@ -21,6 +21,11 @@ demo: setup
 
 test: setup
 	$(BIN)/pytest -n auto --dist worksteal
+
+# The full counts of every proof of which `make test` runs a sample.
+soak: setup
+	VOILE_SOAK=1 $(BIN)/pytest -n auto --dist worksteal
+	$(BIN)/python tools/fuzz.py --inputs 100000 --seed 1
 
 fuzz: setup
 	$(BIN)/python tools/fuzz.py --inputs 100000 --seed 1

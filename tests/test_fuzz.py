@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 from tools.fuzz import Fuzzer, Inputs, Report
 
-INPUTS = 1_500
+from tests.support.soak import rounds
+
+INPUTS = rounds(500, 1_500)
 """Always the same ones; `make fuzz` tries a hundred thousand."""
 PATIENCE = 60.0
 """Seconds for one input: generous, for machines that are busy with other tests."""

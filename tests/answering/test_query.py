@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import voile
+from tests.support.soak import rounds
 from tests.support.sqlfiles import view_of
 from voile.answering.source import check
 from voile.engines.duckdb.rows import DuckRows
@@ -349,7 +350,7 @@ def small(
     return view, con
 
 
-@settings(max_examples=400)
+@settings(max_examples=rounds(100, 400))
 @given(predicate=predicates)
 def test_counts_equal_brute_force(
     small: tuple[ReleaseRows, duckdb.DuckDBPyConnection], predicate: str

@@ -22,6 +22,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.support.soak import rounds
 from tests.support.trees import atom_of, expression_of
 from voile.engines.duckdb.domain import Domain
 from voile.engines.duckdb.sql import as_double, condition_sql, guarded
@@ -305,7 +306,7 @@ def only(way: str) -> Iterator[None]:
 
 
 @pytest.mark.parametrize("way", WAYS)
-@settings(max_examples=350)
+@settings(max_examples=rounds(70, 350))
 @given(question=st.deferred(lambda: questions(joint=True)))
 def test_every_way_equals_brute_force(way: str, question: Question) -> None:
     with only(way):
@@ -313,7 +314,7 @@ def test_every_way_equals_brute_force(way: str, question: Question) -> None:
 
 
 @pytest.mark.parametrize("way", ["intervals", "elimination"])
-@settings(max_examples=250)
+@settings(max_examples=rounds(60, 250))
 @given(question=st.deferred(lambda: questions(joint=False)))
 def test_atoms_on_one_attribute_equal_brute_force(way: str, question: Question) -> None:
     with only(way):

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pytest
 
 import voile
+from tests.support.soak import some
 from tests.support.sqlfiles import PEOPLE, TABLES, Case, as_table, cases, people, view_of
 from voile.engines import open_rows
 from voile.engines.rows import ReleaseRows
@@ -173,7 +174,7 @@ def noisy() -> Callable[[str], Release]:
     return found
 
 
-@by_name
+@pytest.mark.parametrize("case", some(ANSWERED, 90), ids=lambda case: case.name)
 def test_with_noise_answers_are_whole(case: Case, noisy: Callable[[str], Release]) -> None:
     found = noisy(case.table).query(case.sql, tables=TABLES)
     for row in found.rows:

@@ -17,6 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.support.paths import TESTS
+from tests.support.soak import rounds
 from voile.arrays import Floats
 from voile.errors import QueryError, UsageError
 from voile.reconstruct import (
@@ -98,7 +99,7 @@ def any_axis(draw: st.DrawFn, most: int = 5) -> Transition:
 ANY_AXES = st.lists(any_axis(), min_size=0, max_size=5)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=rounds(40, 100), deadline=None)
 @given(axes=ANY_AXES, seed=st.integers(0, 2**32 - 1))
 def test_the_four_ways_are_those_of_the_kronecker_product(
     axes: list[Transition], seed: int
@@ -526,7 +527,7 @@ def test_many_columns_converge_within_few_steps(k: int, p: float, most: int) -> 
 # ------------------------------------------------------------------ projection
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=rounds(40, 100), deadline=None)
 @given(cells=st.lists(st.integers(-20, 40), min_size=1, max_size=6).filter(lambda v: sum(v) >= 0))
 def test_the_projection_is_the_nearest(cells: list[int]) -> None:
     """Against all supports, in fractions: x − t on the support, 0 elsewhere."""

@@ -15,6 +15,7 @@ import pytest
 
 from tests.support.ledgers import begun, counter_says, question, run_faults
 from tests.support.paths import ROOT
+from tests.support.soak import rounds
 from voile.errors import UsageError
 from voile.serve.ledger import LedgerError, open_ledger
 from voile.serve.setting import LEDGER
@@ -62,12 +63,14 @@ def test_a_kill_between_every_two_lines_of_an_answer(memory: Path) -> None:
     assert len(recovered) > 100
 
 
-@pytest.mark.parametrize(("place", "rounds"), [("memory", 850), ("tmp_path", 150)])
-def test_1000_kills_under_load(place: str, rounds: int, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(
+    ("place", "kills"), [("memory", rounds(170, 850)), ("tmp_path", rounds(30, 150))]
+)
+def test_many_kills_under_load(place: str, kills: int, request: pytest.FixtureRequest) -> None:
     """In memory, where more happens in the same time, and on disk."""
     folder = request.getfixturevalue(place)
-    found = run_faults("serve_faults", "kills", folder, "--rounds", rounds, "--seed", rounds)
-    assert found["kills"] == rounds
+    found = run_faults("serve_faults", "kills", folder, "--rounds", kills, "--seed", kills)
+    assert found["kills"] == kills
     assert 0 < found["let_out"] <= found["kept"]
     if place == "memory":
         assert found["exhausted"] > 0

@@ -23,6 +23,7 @@ from cryptography.x509.oid import NameOID
 from tests.support.paths import ROOT
 from tests.support.processes import plain
 from tests.support.serving import CODEBOOK, begun, running, table
+from tests.support.soak import rounds
 from voile.cli import app
 from voile.errors import UsageError, VoileError
 from voile.serve.server import check_certificate, serve
@@ -327,9 +328,17 @@ def certificate_of(folder: Path) -> tuple[Path, Path]:
 
 
 def test_killed_servers_have_told_nothing_that_is_not_charged(tmp_path: Path) -> None:
-    """30 kills at random moments under load; tools/faults.py --http goes on for longer."""
+    """Kills at random moments under load; tools/faults.py --http goes on for longer."""
+    kills = rounds(8, 30)
     done = subprocess.run(
-        [sys.executable, "-m", "tests.support.serve_http_faults", str(tmp_path), "--kills", "30"],
+        [
+            sys.executable,
+            "-m",
+            "tests.support.serve_http_faults",
+            str(tmp_path),
+            "--kills",
+            str(kills),
+        ],
         capture_output=True,
         text=True,
         env=plain(),
@@ -340,6 +349,6 @@ def test_killed_servers_have_told_nothing_that_is_not_charged(tmp_path: Path) ->
     assert done.stdout, done.stderr
     found = json.loads(done.stdout.splitlines()[-1])
     assert found["wrong"] == []
-    assert found["kills"] == 30
+    assert found["kills"] == kills
     assert found["answers"] > 0
     assert set(found["statuses"]) <= {"200"}

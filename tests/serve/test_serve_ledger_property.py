@@ -23,6 +23,7 @@ from hypothesis.stateful import (
 )
 
 from tests.support.ledgers import begun, question
+from tests.support.soak import rounds
 from voile.errors import UsageError
 from voile.serve.ledger import ExhaustedError, Kept, Ledger, LedgerError, Recorded, open_ledger
 from voile.serve.ledger.entries import AnalystAccount
@@ -158,7 +159,7 @@ class LedgerMachine(RuleBasedStateMachine):
 
 def test_any_order() -> None:
     run_state_machine_as_test(
-        LedgerMachine, settings=settings(max_examples=150, stateful_step_count=25)
+        LedgerMachine, settings=settings(max_examples=rounds(40, 150), stateful_step_count=25)
     )
 
 
@@ -248,7 +249,7 @@ STEPS = st.builds(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=rounds(50, 150))
 @given(
     queries=st.integers(1, 9), plans=st.lists(st.lists(STEPS, max_size=8), min_size=2, max_size=5)
 )

@@ -20,6 +20,7 @@ from tests.support.random_units import (
     random_units,
     reference,
 )
+from tests.support.soak import rounds
 from voile.errors import PromiseError, UsageError
 from voile.kinds.evaluation import p_loss
 from voile.privacy.requirements import K, L, Presence, Requirement, Semantic, T
@@ -131,7 +132,7 @@ def test_wide_sparse_columns_are_cut_at_the_same_places(factor: int) -> None:
 
     Beyond 2¹⁶ positions they are also held in wider numbers.
     """
-    for seed in range(20):
+    for seed in range(rounds(5, 20)):
         units = random_units(seed, weighted=True)
         apart = Units(
             units.codes * factor, tuple((size - 1) * factor + 1 for size in units.sizes),

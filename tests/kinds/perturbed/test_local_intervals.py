@@ -25,6 +25,7 @@ import voile
 from tests.support.local_rows import Column, InMemory, Study
 from tests.support.paths import TESTS
 from tests.support.sampling import proportion_at_least
+from tests.support.soak import rounds
 from voile.arrays import Floats
 from voile.engines.encode import codes as codes_of
 from voile.estimate import Answer, Estimate
@@ -239,7 +240,7 @@ def test_answers_cover(
     memory: InMemory, rows: int, retention: float, confidence: float, sql: str
 ) -> None:
     study = setting(memory, rows, retention)
-    covered, asked, _ = coverage(study, sql, 60, confidence)
+    covered, asked, _ = coverage(study, sql, rounds(25, 60), confidence)
     valid = estimates(study.ask(sql))[0][1].covers == LAW_COVERS
     assert proportion_at_least(covered, asked, confidence - (0 if valid else LOSS))
 
@@ -259,7 +260,7 @@ def test_whole_rows_cover(memory: InMemory) -> None:
         "select sum(pay) from t where sex = 'F'",
         "select land, avg(age) from t group by 1",
     ):
-        covered, asked, _ = coverage(study, sql, 80)
+        covered, asked, _ = coverage(study, sql, rounds(30, 80))
         assert proportion_at_least(covered, asked, 0.95 - LOSS)
 
 
@@ -278,7 +279,7 @@ def test_a_wrong_retention_does_not_cover(memory: InMemory) -> None:
     sql = "select count(*) from t where pay < 60 and sex = 'F'"
     for believed, enough in ((0.6, True), (0.54, False), (0.66, False)):
         study = setting(memory, 5000, 0.6, believed=believed)
-        covered, asked, _ = coverage(study, sql, 60)
+        covered, asked, _ = coverage(study, sql, rounds(25, 60))
         assert proportion_at_least(covered, asked, 0.95 - LOSS) == enough
 
 
@@ -288,7 +289,7 @@ def test_quantiles_cover(memory: InMemory) -> None:
         "select median(age) from t",
         "select sex, quantile_disc(age, 0.8) from t group by 1",
     ):
-        covered, asked, _ = coverage(study, sql, 60)
+        covered, asked, _ = coverage(study, sql, rounds(25, 60))
         assert proportion_at_least(covered, asked, 0.95 - LOSS)
 
 
@@ -306,7 +307,7 @@ OWN = [
 @pytest.mark.parametrize("sql", OWN)
 def test_columns_of_own_values_cover(memory: InMemory, own: str, sql: str) -> None:
     study = setting(memory, 400, 0.5, own)
-    covered, asked, _ = coverage(study, sql, 60)
+    covered, asked, _ = coverage(study, sql, rounds(25, 60))
     assert proportion_at_least(covered, asked, 0.95 - LOSS)
 
 

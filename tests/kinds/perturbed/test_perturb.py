@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 import voile
 from tests.support.paths import TESTS
 from tests.support.sampling import assert_fits, fits
+from tests.support.soak import rounds
 from voile.cli import app
 from voile.client import Spec
 from voile.engines.encode import codes, values_at
@@ -275,7 +276,7 @@ def test_rare_values_are_told_about_or_suppressed() -> None:
     nulls=st.integers(0, 8),
     least=st.integers(2, 6),
 )
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=rounds(50, 150), deadline=None)
 def test_after_suppressing_nothing_is_rare(counts: list[int], nulls: int, least: int) -> None:
     """Neither a value nor NULL, whatever the table; and no more goes than must."""
     names = [f"v{i}" for i in range(len(counts))]
@@ -415,7 +416,7 @@ def test_a_spec_of_whole_rows_and_of_declared_chances() -> None:
     digits=st.integers(0, 4),
     number=st.floats(0, 1),
 )
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=rounds(60, 200), deadline=None)
 def test_table_and_client_round_to_the_same_point(
     low: int, count: int, stride: int, digits: int, number: float
 ) -> None:
