@@ -26,10 +26,14 @@ class DomainSource(Protocol):
     """Where expressions can be computed on the public domain."""
 
     @property
-    def engine(self) -> PublicDomain: ...
+    def engine(self) -> PublicDomain:
+        """What evaluates expressions on the domain."""
+        ...
 
     @property
-    def domain(self) -> DomainSums: ...
+    def domain(self) -> DomainSums:
+        """Sums over the domain."""
+        ...
 
 
 def check(query: Query, engine: PublicDomain) -> None:
@@ -85,6 +89,7 @@ def weight_range(
 
 
 def predicate_parts(predicate: Predicate | None) -> tuple[Predicate, ...]:
+    """The conditions that a predicate joins by AND; none where there is no predicate."""
     return conjuncts(predicate) if predicate else ()
 
 

@@ -1,4 +1,4 @@
-"""A release: all that leaves the house, in one folder that describes itself.
+"""A release: all that is published, in one folder that describes itself.
 
 NAME.voile/
   manifest.json      what it is, what is promised, the public domain, a hash of every file
@@ -82,7 +82,7 @@ class Roles:
 
 
 # ----------------------------------------------------------------------
-# a release: all that leaves the house, in one folder that describes itself
+# a release: all that is published, in one folder that describes itself
 # NAME.voile/
 #   manifest.json      what it is, what is promised, the public domain, a hash of every file
 #   datapackage.json   the same columns for tools that know Frictionless data packages

@@ -55,7 +55,7 @@ class PerturbedAxis(ClassAxis):
     ends: Floats
     """(classes, 2): the smallest and the largest phi of each class."""
     keys: tuple[Key, ...]
-    """What tells the class of a row; none where the column itself does."""
+    """What gives the class of a row; none where the column itself does."""
     key_values: tuple[pa.Array, ...]
     """For each of them its value on each class."""
     centre: float = 0.0
@@ -63,6 +63,7 @@ class PerturbedAxis(ClassAxis):
 
     @property
     def public(self) -> bool:
+        """Whether the column was left as it is."""
         return self.retention == 1
 
     def cut(self, keep: Ints) -> PerturbedAxis:
@@ -104,6 +105,7 @@ def build_axes(
 def build_axis(
     name: str, parts: QueryParts, schema: Schema, noise: AxisNoise, domain: DomainArrays
 ) -> PerturbedAxis:
+    """The axis of one column: its classes, and what noise does to them."""
     alone = [a for a in parts.atoms if a.attributes == (name,)]
     groups = [g for g in parts.groups if g.attributes == (name,)]
     values = [v for v in parts.values if v.attributes == (name,)]
@@ -222,6 +224,7 @@ def seen_sums(axes: Sequence[PerturbedAxis], rows: HistogramRows, schema: Schema
 
 
 def keys_of(axis: PerturbedAxis) -> tuple[Key, ...]:
+    """What rows are grouped by to find their classes on an axis."""
     return axis.keys or (column_of(axis.attribute),)
 
 
@@ -255,11 +258,13 @@ def class_codes(axis: PerturbedAxis, columns: Sequence[pa.Array], schema: Schema
 
 
 def index_in(column: pa.Array, values: pa.Array) -> Ints:
+    """The place of each value in a list; the list's length where it is not there."""
     found = pc.index_in(column.cast(values.type), value_set=values)
     return np.asarray(numpy_array(found, len(values)), np.int64)
 
 
 def outside(axis: PerturbedAxis) -> ReleaseError:
+    """The error for rows with values outside the domain."""
     return ReleaseError(
         f"column {axis.attribute!r} has values outside the domain of the schema",
         hint="try `voile verify`",

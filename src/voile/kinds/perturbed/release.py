@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from voile.query.query import Query
 
 FINE = 10_000
-"""Steps of an interval from which on nobody need be told of them."""
+"""Steps of an interval from which on no remark says how fine they are."""
 METHODS: tuple[Method, ...] = ("inversion", "em")
 """How answers are reconstructed, the usual way first."""
 
@@ -54,10 +54,12 @@ class LocalRelease(Release):
 
     @cached_property
     def mechanism(self) -> Local:
+        """The mechanism that perturbed the rows, from its public parameters."""
         return self.manifest.mechanism
 
     @property
     def rows(self) -> int:
+        """How many rows there are, as many as the table had."""
         return self.manifest.rows
 
     def column_noise(self) -> dict[str, ColumnNoise] | None:
@@ -74,18 +76,22 @@ class LocalRelease(Release):
         return {name: column.ratio() for name, column in columns}
 
     def promised(self) -> list[Statement]:
+        """What the release keeps, as statements that can be compared and converted."""
         return local_statements(self.mechanism.ratio(), simulated=self.manifest.simulated)
 
     def not_promised(self) -> list[Statement]:
+        """What it must not be taken to keep."""
         return locally_not_promised(self.mechanism.ratio(), self.column_ratios())
 
     @property
     def promise_in_short(self) -> str:
+        """What it promises, in a line."""
         return f"local ε = {self.mechanism.epsilon():.3g} for a row"
 
     # ------------------------------------------------------------------ measuring it
 
     def loss_evidence(self, truth: Truth) -> LossEvidence:
+        """What its rows show about people, to be compared with the truth."""
         from voile.kinds.perturbed.losses import row_evidence
 
         return row_evidence(self, truth)
@@ -96,6 +102,7 @@ class LocalRelease(Release):
         *,
         refine: bool = False,  # noqa: ARG002  (a view is refined)
     ) -> Floats:
+        """Estimates of all selections at once, where whole rows were kept or replaced."""
         kept = self.manifest.parameters.joint
         if kept is None:
             raise UsageError(
@@ -110,6 +117,7 @@ class LocalRelease(Release):
     # ------------------------------------------------------------------ checking it
 
     def check_terms(self) -> None:
+        """Recompute, from the parameters as they are written down, all that is promised."""
         manifest, mechanism = self.manifest, self.mechanism
         terms = manifest.parameters
         if terms.collected and not mechanism.local:
@@ -124,44 +132,48 @@ class LocalRelease(Release):
             raise ReleaseError("manifest.json: a perturbed table has as many rows as it had")
 
     def columns_of(self, path: str) -> Any:
+        """The Arrow schema that one of its Parquet files must have."""
         columns, key = super().columns_of(path), self.manifest.parameters.row_key
         return columns if key is None else columns.insert(0, pa.field(key, pa.string()))
 
     # ------------------------------------------------------------------ counting from it
 
-    def _check_asked(self, asked: QueryOptions) -> None:
-        if asked.refine:
+    def _check_asked(self, options: QueryOptions) -> None:
+        if options.refine:
             raise UsageError(
                 "a table perturbed row by row is not refined",
                 hint=f"try {spelled('method', 'em')} instead",
             )
-        checked_method(asked.method)
+        checked_method(options.method)
 
-    def _answer(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Answer:
+    def _answer(self, query: Query, view: ReleaseRows, options: QueryOptions) -> Answer:
         from voile.kinds.perturbed.answering import answer_local
 
         return answer_local(
-            query, self._source(view, asked), asked.confidence, simultaneous=asked.simultaneous
+            query,
+            self._source(view, options),
+            options.confidence,
+            simultaneous=options.simultaneous,
         )
 
-    def _explain(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Explanation:
+    def _explain(self, query: Query, view: ReleaseRows, options: QueryOptions) -> Explanation:
         from voile.kinds.perturbed.explanation import explain_local
 
-        return explain_local(query, self._source(view, asked))
+        return explain_local(query, self._source(view, options))
 
-    def _source(self, view: ReleaseRows, asked: QueryOptions) -> LocalSource:
+    def _source(self, view: ReleaseRows, options: QueryOptions) -> LocalSource:
         from voile.kinds.perturbed.axes import LocalSource
 
         mechanism = self.mechanism
         joint = mechanism.retention if isinstance(mechanism, WholeRows) else None
         return LocalSource(
             engine=view,
-            domain=self._sums(view, asked.memory, exact=True),
+            domain=self._sums(view, options.memory, exact=True),
             schema=self.schema,
             rows=self.manifest.rows,
             noise=self._noise,
             joint=joint,
-            method=checked_method(asked.method),
+            method=checked_method(options.method),
             remarks=self._remarks,
         )
 
@@ -200,11 +212,11 @@ class LocalRelease(Release):
         """
         from voile.kinds.perturbed.joint import joint_counts
 
-        asked = "stopped" if method == "stopped" else checked_method(method)
+        how = "stopped" if method == "stopped" else checked_method(method)
         for name in cells:
             self.schema[name]  # refused where there is no such attribute
         joint = self.mechanism.retention if isinstance(self.mechanism, WholeRows) else None
-        return joint_counts(self._codes, cells, self._noise, self.rows, asked, joint)
+        return joint_counts(self._codes, cells, self._noise, self.rows, how, joint)
 
     @cached_property
     def _codes(self) -> dict[str, npt.NDArray[Any]]:
@@ -221,6 +233,7 @@ class LocalRelease(Release):
 
 
 def noise_of(column: ColumnNoise) -> AxisNoise:
+    """A column's noise, as answering reads it."""
     from voile.kinds.perturbed.axes import AxisNoise
 
     own = not column.local
@@ -229,6 +242,7 @@ def noise_of(column: ColumnNoise) -> AxisNoise:
 
 
 def checked_method(method: str | None) -> Method:
+    """The method of reconstruction with this name; inversion where none is named."""
     for known in METHODS:
         if method == known:
             return known

@@ -45,6 +45,7 @@ def spec_of(schema: Schema, mechanism: Local, name: str, *, promise: bool = True
 
 
 def column_of(attribute: Attribute, noise: ColumnNoise) -> dict[str, Any]:
+    """A column as a spec has it."""
     return {
         "name": attribute.name,
         "kind": attribute.kind,
@@ -56,6 +57,7 @@ def column_of(attribute: Attribute, noise: ColumnNoise) -> dict[str, Any]:
 
 
 def domain_of(attribute: Attribute) -> dict[str, Any]:
+    """A domain as a spec has it."""
     match attribute.domain:
         case Values(values):
             return {"values": [plain(v) for v in values]}
@@ -97,6 +99,7 @@ def check_releasable(spec: Spec) -> None:
 
 
 def entry_of(column: Column) -> dict[str, Any]:
+    """A spec's column as a schema has it."""
     return {
         "name": column.name,
         "kind": column.kind,
@@ -106,6 +109,7 @@ def entry_of(column: Column) -> dict[str, Any]:
 
 
 def listed_domain(column: Column, domain: Domain) -> dict[str, Any]:
+    """A spec's domain as a schema has it."""
     match domain:
         case Texts(texts):
             return {"values": list(texts)}
@@ -122,12 +126,14 @@ def listed_domain(column: Column, domain: Domain) -> dict[str, Any]:
 
 
 def mechanism_of(spec: Spec, schema: Schema) -> Local:
+    """The mechanism that a spec's clients apply."""
     if spec.joint is not None:
         return WholeRows(spec.joint, tuple(schema.sizes))
     return Retention(tuple(noise_of(column) for column in spec.columns))
 
 
 def noise_of(column: Column) -> ColumnNoise:
+    """What a spec's clients do to a column."""
     if column.replace == "uniform":
         return ColumnNoise(column.size, column.retention)
     return ColumnNoise(column.size, column.retention, "declared", tuple(column.replace))
@@ -137,18 +143,18 @@ def noise_of(column: Column) -> ColumnNoise:
 
 
 def make_spec(codebook: str | Path | Schema, name: str, **options: Any) -> Spec:
-    """The spec of a survey, from its codebook and what is asked for (see PerturbOptions)."""
-    asked = PerturbOptions(**options)
+    """The spec of a survey, from its codebook and its options (see PerturbOptions)."""
+    chosen = PerturbOptions(**options)
     schema = read_schema(codebook)
-    if asked.columns is not None:
-        schema = schema.select(asked.columns)
+    if chosen.columns is not None:
+        schema = schema.select(chosen.columns)
     if schema.active:
         raise UsageError(
             f"the domain of {schema.active[0]!r} was read off a table (public: active)",
             hint="a survey's domain is declared before anyone answers: write public: declared",
         )
-    mechanism = noise_for(schema, asked)
-    check_epsilon(mechanism, schema, asked)
+    mechanism = noise_for(schema, chosen)
+    check_epsilon(mechanism, schema, chosen)
     if mechanism.ratio() is None and mechanism.local:
         raise UsageError("no column is perturbed", hint=f"give a {spelled('retention')} below 1")
     return spec_of(schema, mechanism, name)

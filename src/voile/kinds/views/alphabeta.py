@@ -47,7 +47,9 @@ class Publishing(Protocol):
     """Immutable parameters that state what they promise and turn records into a view."""
 
     @property
-    def form(self) -> Form: ...
+    def form(self) -> Form:
+        """Whether the table may repeat a row."""
+        ...
 
     @property
     def retention(self) -> float:
@@ -62,9 +64,13 @@ class Publishing(Protocol):
         """log P(the view shows counts[i] copies of tuple i | the table holds `records` of it)."""
         ...
 
-    def expected_noise(self, size: int) -> float: ...
+    def expected_noise(self, size: int) -> float:
+        """Noise rows of a domain of this size, on average."""
+        ...
 
-    def noise_deviation(self, size: int) -> float: ...
+    def noise_deviation(self, size: int) -> float:
+        """Their standard deviation."""
+        ...
 
     def cuts(self, index: TupleIndex, rows: int) -> list[int]:
         """Where D is cut into ranges that are perturbed on their own."""
@@ -194,6 +200,7 @@ class AlphaBeta:
 
     @cached_property
     def coins(self) -> CoinMoments:
+        """The moments of the coins that a sum over the view is made of."""
         a, set_form = self.retention, self.form == "set"
         kept = a * (1 - a)
         third = 1.0 if set_form else 1 + 2.5 * self.noise_mean
@@ -268,6 +275,7 @@ class AlphaBeta:
         return (seen - self.expected_noise(size)) / self.excess
 
     def facts(self) -> dict[str, float]:
+        """The numbers of the mechanism that an explanation shows."""
         return {
             "retention": self.retention,
             "noise_mean": self.noise_mean,
@@ -342,10 +350,12 @@ def thinned(members: Keys, noise: Keys, retention: float, stream: Stream) -> Ite
 
 
 def chunks(members: Keys) -> Iterator[Keys]:
+    """The records in parts of bounded size."""
     return (members[start : start + CHUNK] for start in range(0, len(members), CHUNK))
 
 
 def merged(kept: Keys, noise: Keys) -> Keys:
+    """Two sorted runs of keys as one."""
     # Both are sorted: the stable sort finds the two runs and merges them in one pass.
     return np.sort(np.concatenate([kept, noise]), kind="stable")
 

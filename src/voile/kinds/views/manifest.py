@@ -112,10 +112,12 @@ class ViewManifest(Manifest):
     guarantee: ViewGuarantee
 
     def check(self) -> None:
+        """Refuse parameters that no mechanism or promise has."""
         _ = self.mechanism, self.promise
 
     @property
     def mechanism(self) -> AlphaBeta | Shaped | Series:
+        """The mechanism with these parameters."""
         p = self.parameters
         if p.series is not None:
             s, changing = p.series, p.series.changes_at_most != 0
@@ -137,6 +139,7 @@ class ViewManifest(Manifest):
 
     @property
     def promise(self) -> DGamma:
+        """The promise that the guarantee states."""
         g = self.guarantee
         return DGamma(prior=g.prior, posterior=g.posterior, adversary=g.adversary)
 
@@ -150,7 +153,7 @@ ROWS, MARGINALS = "the number of", "how often each value of"
 
 
 def promised(requested: DGamma, mechanism: Publishing) -> DGamma:
-    """What is promised for every tuple; with shaped noise that is less than was asked for."""
+    """What is promised for every tuple; with shaped noise that is less than was requested."""
     if not isinstance(mechanism, Shaped):
         return requested
     from voile.privacy.planner import promise_everywhere  # noqa: PLC0415  (not for answering)
@@ -266,6 +269,7 @@ def likely(promise: DGamma, retention: float, shape: NoisePrior) -> str:
 
 
 def finite(x: float) -> float | None:
+    """A number as JSON has it: None where it is infinite."""
     return x if math.isfinite(x) else None
 
 

@@ -42,6 +42,7 @@ def fit(
     rows: int | None,
     progress: Progress | None,
 ) -> Refinement:
+    """Fit a model to a view with even noise; views with other noise are refused."""
     if not isinstance(mechanism, AlphaBeta):
         kind = "of a series" if isinstance(mechanism, Series) else "with shaped noise"
         raise UsageError(

@@ -73,26 +73,31 @@ class ViewRelease(Release):
 
     @cached_property
     def mechanism(self) -> AlphaBeta | Shaped | Series:
+        """The mechanism that made the view, from its public parameters."""
         return self.manifest.mechanism
 
     @property
     def promise(self) -> DGamma:
+        """The (d, γ)-privacy that the view keeps."""
         return self.manifest.promise
 
     def promised(self) -> list[Statement]:
+        """What the view keeps, as statements that can be compared and converted."""
         from voile.privacy import statements
 
-        bounds, exact = self.mechanism.likelihood_ratio(), told_exactly(self.manifest)
+        bounds, exact = self.mechanism.likelihood_ratio(), disclosed_exactly(self.manifest)
         return statements(self.promise, bounds, told=exact, simulated=self.manifest.simulated)
 
     def not_promised(self) -> list[Statement]:
+        """What it must not be taken to keep."""
         from voile.privacy import not_promised
 
         bounds = self.mechanism.likelihood_ratio()
-        return not_promised(self.promise, bounds, told=told_exactly(self.manifest))
+        return not_promised(self.promise, bounds, told=disclosed_exactly(self.manifest))
 
     @property
     def promise_in_short(self) -> str:
+        """What it promises, in a line."""
         promise, epsilon = self.promise, self.mechanism.likelihood_ratio().epsilon("add-remove")
         return (
             f"(d, γ)-privacy with d = {promise.prior:.2g} and γ = {promise.posterior:g}, "
@@ -100,6 +105,7 @@ class ViewRelease(Release):
         )
 
     def check_terms(self) -> None:
+        """Recompute, from the parameters as they are written down, all that is promised."""
         manifest = self.manifest
         promise, mechanism = manifest.promise, manifest.mechanism
         if not promise.kept_by(mechanism.likelihood_ratio()):
@@ -121,8 +127,8 @@ class ViewRelease(Release):
             mechanism, self.schema, distinct=terms.distinct, learnt=learnt, series=series
         ):
             raise ReleaseError("manifest.json: the parameters contradict each other")
-        told = disclosed(self.schema, manifest.parameters, rows_are_public=public)
-        if manifest.disclosed != told:
+        terms_disclosed = disclosed(self.schema, manifest.parameters, rows_are_public=public)
+        if manifest.disclosed != terms_disclosed:
             raise ReleaseError("manifest.json does not say all that the release discloses")
 
     # ------------------------------------------------------------------ counting from it
@@ -157,33 +163,33 @@ class ViewRelease(Release):
             SPREAD, arrow_array(spread)
         )
 
-    def _check_asked(self, asked: QueryOptions) -> None:
-        if asked.method is not None:
+    def _check_asked(self, options: QueryOptions) -> None:
+        if options.method is not None:
             raise UsageError(
-                f"method {asked.method!r} is for rows that were perturbed one by one",
+                f"method {options.method!r} is for rows that were perturbed one by one",
                 hint="leave it out: a view has one estimator",
             )
 
-    def _answer(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Answer:
+    def _answer(self, query: Query, view: ReleaseRows, options: QueryOptions) -> Answer:
         from voile.kinds.views.answering import answer
 
-        bound = self._bound(max(1e-12, round(1 - asked.confidence, 12)))
-        source = self._source(view, asked, bound)
-        if asked.refine:
+        bound = self._bound(max(1e-12, round(1 - options.confidence, 12)))
+        source = self._source(view, options, bound)
+        if options.refine:
             source = replace(source, model=self._model())
         if self.histories is None:
-            return answer(query, source, asked.confidence, simultaneous=asked.simultaneous)
-        source, name = self._of_series(query, source, asked.tables)
-        found = answer(query, source, asked.confidence, simultaneous=asked.simultaneous)
+            return answer(query, source, options.confidence, simultaneous=options.simultaneous)
+        source, name = self._of_series(query, source, options.tables)
+        found = answer(query, source, options.confidence, simultaneous=options.simultaneous)
         return replace(found, notes=(*found.notes, self.histories.note(name)))
 
-    def _explain(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Explanation:
+    def _explain(self, query: Query, view: ReleaseRows, options: QueryOptions) -> Explanation:
         from voile.kinds.views.explanation import explain
 
-        source = self._source(view, asked)
+        source = self._source(view, options)
         if self.histories is None:
             return explain(query, source, self._estimator)
-        source, name = self._of_series(query, source, asked.tables)
+        source, name = self._of_series(query, source, options.tables)
         return explain(query, source, self.histories.estimator(name))
 
     def _of_series(
@@ -210,10 +216,11 @@ class ViewRelease(Release):
         *,
         replace_broken: bool = False,
     ) -> Refinement:
-        """A model of the table, fitted to this release alone: no more is told about anybody.
+        """A model of the table, fitted to this release alone, so that nothing more is disclosed.
 
-        Fitted once, then kept in a file beside the release. `progress` is told what is being done
-        and how much of it is. `replace_broken` fits anew where the file is broken or stale.
+        Fitted once, then kept in a file beside the release. `progress` is called with what is
+        being done and how much of it is done. `replace_broken` fits anew where the file is broken
+        or stale.
         """
         from voile.kinds.views import refining
 
@@ -232,6 +239,7 @@ class ViewRelease(Release):
 
     @property
     def refinement_path(self) -> Path:
+        """Where the refinement of this release is kept, beside it."""
         folder = self.path.resolve()
         return folder.with_name(f"{folder.name}.refined.npz")
 
@@ -247,13 +255,13 @@ class ViewRelease(Release):
         return self._refining
 
     def _source(
-        self, view: ReleaseRows, asked: QueryOptions, bound: Bound | None = None
+        self, view: ReleaseRows, options: QueryOptions, bound: Bound | None = None
     ) -> ViewSource:
         from voile.kinds.views.estimator import ViewSource
 
         return ViewSource(
             engine=view,
-            domain=self._sums(view, asked.memory, exact=asked.exact),
+            domain=self._sums(view, options.memory, exact=options.exact),
             mechanism=self._estimator,
             rows=self.manifest.public_rows,
             bound=bound,
@@ -293,6 +301,7 @@ class ViewRelease(Release):
     # ------------------------------------------------------------------ measuring it
 
     def loss_evidence(self, truth: Truth) -> LossEvidence:
+        """What the view shows about people, to be compared with the truth."""
         from voile.kinds.views.losses import view_evidence
 
         return view_evidence(self, truth)
@@ -303,6 +312,7 @@ class ViewRelease(Release):
         *,
         refine: bool = False,
     ) -> Floats:
+        """Estimates of all selections at once, from what `count` counts of the view's rows."""
         mechanism = self.mechanism
         if not isinstance(mechanism, AlphaBeta):
             return super().estimate_selections(count, refine=refine)
@@ -374,23 +384,27 @@ class ViewRelease(Release):
         return rows
 
     def columns_of(self, path: str) -> Any:
+        """The Arrow schema that one of its Parquet files must have."""
         if self.histories is not None and path.startswith(HISTORY_FILES):
             return history_schema(self.schema)
         return super().columns_of(path)
 
     def counts_rows(self, path: str) -> bool:
+        """Whether the rows of that file are rows of the view."""
         return not path.startswith(HISTORY_FILES)
 
     def check_contents(self) -> None:
+        """Check the histories of a series against its rows."""
         if self.histories is not None:
             check_histories(self, self.histories)
 
     def foreign_attribute(self) -> str | None:
+        """An attribute with values outside its domain, in the rows or in the histories."""
         return super().foreign_attribute() or (self._view.outside() if self.histories else None)
 
 
-def told_exactly(manifest: ViewManifest) -> Disclosures:
-    """What the release tells exactly, outside of what it promises."""
+def disclosed_exactly(manifest: ViewManifest) -> Disclosures:
+    """What the release discloses exactly, outside of what it promises."""
     from voile.privacy import Disclosures
 
     shape = manifest.parameters.noise_prior
