@@ -71,6 +71,7 @@ class Journal:
             self._write({"about": self.digest})
 
     def keep(self, key: str, found: Any) -> None:
+        """Write an entry; it is durable when this returns."""
         with self._lock:
             self._write({"key": key, "found": found})
             self.known[key] = found
@@ -89,6 +90,7 @@ class Journal:
 
 
 def head_of(line: bytes) -> str:
+    """What a journal's first line says that it is about; empty if nothing."""
     try:
         return str(json.loads(line)["about"])
     except (ValueError, KeyError, TypeError):
@@ -102,4 +104,5 @@ class Forgetful:
         self.known: dict[str, Any] = {}
 
     def keep(self, key: str, found: Any) -> None:
+        """Remember an entry in memory."""
         self.known[key] = found

@@ -119,7 +119,7 @@ def test_building_every_command_imports_nothing_heavy() -> None:
 
 RELEASES = TESTS / "fixtures" / "version1"
 ANSWERING = (
-    "voile.answering", "voile.query.domain", "voile.query.parsing", "sqlglot", "opt_einsum",
+    "voile.answering", "voile.query.domain", "voile.query.parser", "sqlglot", "opt_einsum",
     *(f"voile.kinds.{kind}.{part}" for kind in ("classes", "counts", "perturbed", "views")
       for part in ("answering", "estimator", "explanation", "joints", "tensors", "refinement")),
 )  # fmt: skip
@@ -194,3 +194,9 @@ def test_python_publishes_a_view_without_what_answers_and_other_kinds(tmp_path: 
     found = set(done.stdout.split())
     assert "voile.kinds.views.publishing" in found
     assert not under(found, [*others("views"), *ANSWERING, "pandas", "polars", "altair"])
+
+
+def test_tables_are_looked_at_without_a_parser_of_queries() -> None:
+    found = imported("inspect", "dataset:adult/boundary")
+    assert not {"sqlglot", "opt_einsum"} & found
+    assert "voile.query.quoting" in found

@@ -11,7 +11,11 @@ import pyarrow as pa
 import pytest
 
 from tests.engines.conftest import ODD, Tables, domain
-from voile.engines import open_domain
+from voile.engines import connect, open_domain, open_rows
+from voile.engines import duckdb as duckdb_engine
+from voile.engines.duckdb.rows import DuckRows
+from voile.engines.duckdb.sql import connected
+from voile.engines.duckdb.table import DuckTable
 from voile.engines.rows import ReleaseRows
 from voile.errors import QueryError, ReleaseError, UsageError
 from voile.query import parse
@@ -251,3 +255,26 @@ def test_what_cannot_be_computed_is_null() -> None:
     fails = expression("cast(sex as integer)")
     (found,) = open_domain(SCHEMA).domain.evaluate([fails])
     assert len(found) == found.null_count == SCHEMA["sex"].size
+
+
+def test_duckdb_shows_no_progress_of_its_own(tmp_path: Path) -> None:
+    """Its bar would stand before the JSON of a slow query."""
+    table, rows = connect(pa.table({"x": [1]})), open_rows([], SCHEMA)
+    assert isinstance(table, DuckTable)
+    assert isinstance(rows, DuckRows)
+    with connected(tmp_path / "kept.duckdb") as kept:
+        for con in (table._con, rows._con, kept):
+            settings = con.execute(
+                "SELECT name, value FROM duckdb_settings() WHERE name LIKE 'enable_progress_bar%'"
+            ).fetchall()
+            assert sorted(settings) == [
+                ("enable_progress_bar", "false"),
+                ("enable_progress_bar_print", "false"),
+            ]
+
+
+def test_only_one_place_connects_to_duckdb() -> None:
+    """Where the progress bar is switched off."""
+    folder = Path(duckdb_engine.__file__).parent
+    found = [p.name for p in sorted(folder.rglob("*.py")) if "duckdb.connect(" in p.read_text()]
+    assert found == ["sql.py"]

@@ -496,7 +496,7 @@ def test_an_error_out_of_reach_is_refused_and_each_hint_is_feasible(wish: dict[s
 @pytest.mark.parametrize(
     ("wish", "words"),
     [
-        ({}, "nothing is asked for"),
+        ({}, "no promise, retention or error is given"),
         ({"epsilon": 1.0, "retention": 0.5}, "two promises"),
         ({"relative": 2.0, "epsilon": 1.0}, "about a breach"),
         ({"epsilon": -1.0}, "epsilon = -1"),

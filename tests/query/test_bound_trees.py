@@ -8,7 +8,8 @@ from tests.support.sqlfiles import PEOPLE, cases
 from tests.support.trees import atom_of, expression_of
 from voile.answering.source import check
 from voile.engines import open_rows
-from voile.engines.duckdb.sql import condition_sql, guarded, kind_of, value_type
+from voile.engines.duckdb.rendering import condition_sql, guarded
+from voile.engines.duckdb.sql import kind_of, value_type
 from voile.errors import QueryError
 from voile.query import Predicate, Query, parse
 from voile.query.predicate import FALSE, TRUE, And, Or, as_node, atoms, folded, present

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 from tests.support.soak import rounds
 from tests.support.trees import atom_of, expression_of
 from voile.engines.duckdb.domain import Domain
-from voile.engines.duckdb.sql import as_double, condition_sql, guarded
+from voile.engines.duckdb.rendering import as_double, condition_sql, guarded
 from voile.engines.encode import ARROW
 from voile.errors import QueryError
 from voile.query.domain import DomainSums, Weights, component_sum

@@ -18,7 +18,7 @@ from voile.kinds.blocks import Points
 from voile.privacy.requirements import K
 from voile.reproduce.figure import Finding, Run
 from voile.reproduce.kdd09 import FIGURES, frontier, interpretation, study, table1
-from voile.reproduce.kdd09.answers import FIG3A, asked, errors, regions
+from voile.reproduce.kdd09.answers import FIG3A, drawn_queries, errors, regions
 from voile.reproduce.kdd09.frontier import FRONTIER
 from voile.reproduce.kdd09.interpretation import INTERPRETATION
 from voile.reproduce.kdd09.losses import FIG2A, grouped, readings
@@ -89,7 +89,7 @@ def test_a_reading_in_our_orders_is_ours_and_others_differ() -> None:
 
 
 def test_sel_read_literally_names_that_fraction_of_every_attribute() -> None:
-    queries, counts = asked(*literal((4, 0.2)), seed=1, queries=20)
+    queries, counts = drawn_queries(*literal((4, 0.2)), seed=1, queries=20)
     assert counts.min() > 0
     sizes = study.subject().units.sizes
     named = [sets.sum(axis=1) for sets in queries.qi]
@@ -100,7 +100,7 @@ def test_sel_read_literally_names_that_fraction_of_every_attribute() -> None:
 
 def test_errors_of_queries_by_their_definition() -> None:
     found = errors([{"k": 5000}], 2, 0.1, seed=5, queries=10, recodes=[BUCKETIZED])
-    queries, counts = asked(2, 0.1, 5, 10)
+    queries, counts = drawn_queries(2, 0.1, 5, 10)
     units, (_, showing) = study.subject().units, study.classes_of(json.dumps({"k": 5000}))
     (blocks,) = showing.told
     assert isinstance(blocks, Points)
@@ -272,7 +272,7 @@ def test_figures_3b_and_3c_fail_where_errors_grow() -> None:
 def test_regions_are_those_of_the_queries_that_are_drawn() -> None:
     """On average over 2000 queries, within five standard errors."""
     for dimension, share in zip((2, 6), regions((2, 6)), strict=True):
-        queries, _ = asked(dimension, 0.05, 3, 2000)
+        queries, _ = drawn_queries(dimension, 0.05, 3, 2000)
         named = np.prod([sets.mean(axis=1) for sets in (*queries.qi, queries.sensitive)], axis=0)
         error = named.std() / np.sqrt(named.size)
         assert abs(named.mean() - share) <= 5 * error + 1e-12

@@ -175,7 +175,7 @@ def test_example_41(oracle: Oracle) -> None:
     assert found["seen"] == expected["nV"]
     assert found["truth"] == expected["QI"]
     assert found["estimate"] == pytest.approx(expected["est_right"])
-    asked = example41.asked(1)
+    asked = example41.queried(1)
     assert (asked["domain"], asked["truth"]) == (549, 3)
     several = example41.views(1, 1000)
     assert min(abs(value - asked["estimate"]) for value in several) < 1e-9

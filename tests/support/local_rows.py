@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from voile.arrays import Floats
 from voile.engines import open_rows
-from voile.engines.duckdb.sql import condition_sql, guarded, key_sql, product_sql, sum_sql
+from voile.engines.duckdb.rendering import condition_sql, guarded, key_sql, product_sql, sum_sql
 from voile.engines.encode import values_at
 from voile.estimate import Answer
 from voile.kinds.parquet import write_part

@@ -16,8 +16,27 @@ What each kind of release supplies stands in its own folder, in kinds/.
 
 from __future__ import annotations
 
-from voile.answering.evidence import Evidence
-from voile.answering.explanation import Explanation, explain_from
-from voile.answering.walk import AnswerWalk, answer_from
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from voile.answering.evidence import Evidence
+    from voile.answering.explanation import Explanation, explain_from
+    from voile.answering.walk import AnswerWalk, answer_from
+
+_HOMES = {
+    "AnswerWalk": "voile.answering.walk",
+    "Evidence": "voile.answering.evidence",
+    "Explanation": "voile.answering.explanation",
+    "answer_from": "voile.answering.walk",
+    "explain_from": "voile.answering.explanation",
+}
 
 __all__ = ["AnswerWalk", "Evidence", "Explanation", "answer_from", "explain_from"]
+
+
+def __getattr__(name: str) -> Any:
+    # Loaded on first use: publishing needs the law of a count, not the walk to an answer.
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
+    raise AttributeError(f"module 'voile.answering' has no attribute {name!r}")

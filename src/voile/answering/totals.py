@@ -12,10 +12,11 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.arrays import Floats, Ints
+from voile.engines.rows import ReleaseRows
 from voile.errors import QueryError, ReleaseError
 from voile.query.domain import DomainSums, GroupedSum, Weights
 from voile.query.predicate import FALSE, Expression, Predicate, Term, both
-from voile.query.rows import SCORE, SPREAD, Rows, RowSums, WeightedTerm
+from voile.query.rows import SCORE, SPREAD, RowSums, WeightedTerm
 
 MOST_SUBQUERIES = 6
 """Subqueries in the sums of one call to the engine."""
@@ -86,7 +87,7 @@ def totals(
     where: Predicate | None,
     groups: Sequence[Expression],
     terms: tuple[Term, ...],
-    rows: Rows,
+    rows: ReleaseRows,
     domain: DomainSums,
     shape: NoiseShape | None = None,
 ) -> Totals:

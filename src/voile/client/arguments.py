@@ -26,6 +26,7 @@ def as_spec(given: Spec | Mapping[str, Any] | str | Path) -> Spec:
 
 
 def check_spec(spec: object) -> None:
+    """Refuse what is not a Spec."""
     if not isinstance(spec, Spec):
         raise UsageError(
             f"the spec is of type {kind(spec)}, not Spec",
@@ -114,6 +115,7 @@ def a_real(value: object, name: str) -> float:
 
 
 def a_count(value: object, name: str) -> int:
+    """A whole number above 0."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise UsageError(
             f"{name} is not a whole number above 0", hint="give one, without quotes or a point"
@@ -122,4 +124,5 @@ def a_count(value: object, name: str) -> int:
 
 
 def kind(value: object) -> str:
+    """The name of a value's type, for errors."""
     return type(value).__name__

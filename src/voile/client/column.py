@@ -85,7 +85,7 @@ class Column:
     @property
     def size(self) -> int:
         """How many codes there are, NULL included."""
-        return self.domain.count + self.null
+        return self.domain.size + self.null
 
     @property
     def total(self) -> int:
@@ -191,8 +191,8 @@ class Column:
 
     def _days(self, codes: Codes) -> npt.NDArray[Any]:
         """Days as texts; where there are more codes than days, each day is written once."""
-        if codes.size > self.domain.count:
-            return self._days(np.arange(self.domain.count))[codes]
+        if codes.size > self.domain.size:
+            return self._days(np.arange(self.domain.size))[codes]
         days = self.domain.decode(codes).astype(np.int64).astype("datetime64[D]")
         return np.datetime_as_string(days).astype(object)
 
@@ -228,15 +228,16 @@ class Column:
             case Texts(texts):
                 return f"one of {shortened([repr(text) for text in texts])}"
             case Listed():
-                known = [str(value) for value in self._values(np.arange(min(self.domain.count, 9)))]
-                return f"one of {shortened(known, self.domain.count)}"
+                known = [str(value) for value in self._values(np.arange(min(self.domain.size, 9)))]
+                return f"one of {shortened(known, self.domain.size)}"
             case Edges(edges):
                 return f"a number from {edges[0]:g} to {edges[-1]:g}"
-        low, high = self._values(np.array([0, self.domain.count - 1]))
+        low, high = self._values(np.array([0, self.domain.size - 1]))
         noun = {"integer": "a whole number", "date": "a date YYYY-MM-DD"}.get(self.kind, "a number")
         return f"{noun} from {low} to {high}"
 
 
 def shortened(known: list[str], count: int | None = None) -> str:
+    """The first eight of a list, in words."""
     more = (len(known) if count is None else count) > 8
     return ", ".join(known[:8]) + (", …" if more else "")

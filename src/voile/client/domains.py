@@ -1,14 +1,16 @@
 """Public domains: the numbering of a column's values, in arithmetic that every language has.
 
 Numbers are IEEE doubles; a date is the number of days since 1970-01-01. `encode` numbers the
-values of an array and gives −1 to those outside; `decode` is its inverse on codes.
+values of an array and gives −1 to those outside; `decode` is its inverse on codes. The schema's
+domains (voile.schema.attribute) are made of these.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import math
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, get_args
@@ -19,13 +21,37 @@ import numpy.typing as npt
 Codes = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
 
+Kind = Literal["categorical", "integer", "numeric", "boolean", "date"]
+"""What a column's values are; it decides which comparisons a query may make."""
+
+Value = str | int | float | bool | dt.date | None
+"""One value of a column, as Python has it; None is NULL."""
+
+KINDS: tuple[str, ...] = get_args(Kind)
+EPOCH = dt.date(1970, 1, 1).toordinal()
 LARGEST = 2**50
 """Bound of a grid's whole numbers. Up to it, encoding the value of a code gives the code back:
 the operations of `Grid.encode` are together off by less than ½ (docs/mathematics, §22)."""
 
 
+class NumberedDomain(ABC):
+    """Public values that are numbered from 0: iterating gives them in the order of their codes."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """How many values there are."""
+
+    @abstractmethod
+    def at(self, code: int) -> Value:
+        """The value with that code."""
+
+    def __iter__(self) -> Iterator[Value]:
+        return map(self.at, range(self.size))
+
+
 @dataclass(frozen=True)
-class Grid:
+class Grid(NumberedDomain):
     """The points (low + i·step)/per for i = 0, …, count − 1, of whole numbers low, step, per.
 
     A number between the first and the last point belongs to the nearest one, and half-way to
@@ -38,10 +64,21 @@ class Grid:
     count: int
 
     @property
+    def size(self) -> int:
+        """How many points there are."""
+        return self.count
+
+    @property
     def high(self) -> int:
+        """The whole number of the last point."""
         return self.low + self.step * (self.count - 1)
 
+    def at(self, code: int) -> float:
+        """The point with that code."""
+        return (self.low + code * self.step) / self.per
+
     def encode(self, numbers: Numbers) -> Codes:
+        """The code of the point that is nearest to each number."""
         inside = (numbers >= self.low / self.per) & (numbers <= self.high / self.per)
         with np.errstate(over="ignore"):
             place = numbers * self.per if self.per != 1 else numbers
@@ -55,18 +92,115 @@ class Grid:
         return place.astype(np.int64)
 
     def decode(self, codes: Codes) -> Numbers:
+        """The points of codes."""
         return (self.low + codes * self.step) / np.float64(self.per)
 
 
 @dataclass(frozen=True)
-class Listed:
-    """A list of different numbers, in the order of their codes."""
+class Bins(NumberedDomain):
+    """Intervals [e₀,e₁), [e₁,e₂), …, the last one closed; a value is published as its middle."""
+
+    edges: tuple[float, ...]
+
+    @property
+    def size(self) -> int:
+        """How many bins there are."""
+        return len(self.edges) - 1
+
+    count = size
+
+    def at(self, code: int) -> float:
+        """The middle of the bin with that code."""
+        return (self.edges[code] + self.edges[code + 1]) / 2
+
+    @cached_property
+    def _table(self) -> Numbers:
+        return np.array(self.edges, dtype=np.float64)
+
+    def encode(self, numbers: Numbers) -> Codes:
+        """The code of the bin that each number is in."""
+        codes = np.searchsorted(self._table, numbers, side="right").astype(np.int64) - 1
+        codes[numbers == self._table[-1]] = self.size - 1
+        codes[~(numbers <= self._table[-1])] = -1
+        return codes
+
+    @cached_property
+    def middles(self) -> Numbers:
+        """The middles of all bins."""
+        with np.errstate(over="ignore"):
+            return (self._table[:-1] + self._table[1:]) / 2
+
+    def decode(self, codes: Codes) -> Numbers:
+        """The middles of the bins with these codes."""
+        return self.middles[codes]
+
+
+Edges = Bins
+"""The name of bins in a spec, where they are given by their edges."""
+
+
+@dataclass(frozen=True)
+class Values(NumberedDomain):
+    """A list of different values, in the order of their codes."""
+
+    values: tuple[Value, ...]
+
+    @property
+    def size(self) -> int:
+        """How many values there are."""
+        return len(self.values)
+
+    count = size
+
+    def __iter__(self) -> Iterator[Value]:
+        return iter(self.values)
+
+    def at(self, code: int) -> Value:
+        """The value with that code."""
+        return self.values[code]
+
+
+@dataclass(frozen=True)
+class Texts(Values):
+    """A list of different texts; equal means the same Unicode characters."""
+
+    values: tuple[str, ...]
+
+    @property
+    def texts(self) -> tuple[str, ...]:
+        """The texts in the order of their codes."""
+        return self.values
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """The code of each text."""
+        return {text: code for code, text in enumerate(self.values)}
+
+    @cached_property
+    def _table(self) -> npt.NDArray[Any]:
+        return np.array(self.values, dtype=object)
+
+    def decode(self, codes: Codes) -> npt.NDArray[Any]:
+        """The texts of codes."""
+        return self._table[codes]
+
+
+@dataclass(frozen=True)
+class Listed(NumberedDomain):
+    """A list of different numbers, in the order of their codes; dates by their days."""
 
     numbers: tuple[float, ...]
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
+        """How many numbers there are."""
         return len(self.numbers)
+
+    count = size
+
+    def at(self, code: int) -> float:
+        """The number with that code."""
+        return self.numbers[code]
 
     @cached_property
     def _table(self) -> Numbers:
@@ -77,67 +211,18 @@ class Listed:
         return np.argsort(self._table)
 
     def encode(self, numbers: Numbers) -> Codes:
+        """The code of each number, which must be one of the list."""
         places = np.searchsorted(self._table, numbers, sorter=self._order)
-        codes = self._order[np.minimum(places, self.count - 1)].astype(np.int64)
+        codes = self._order[np.minimum(places, self.size - 1)].astype(np.int64)
         codes[self._table[codes] != numbers] = -1
         return codes
 
     def decode(self, codes: Codes) -> Numbers:
+        """The numbers of codes."""
         return self._table[codes]
 
 
-@dataclass(frozen=True)
-class Edges:
-    """Bins [e₀,e₁), [e₁,e₂), …, the last one closed; the value of a bin is (a + b)/2."""
-
-    edges: tuple[float, ...]
-
-    @property
-    def count(self) -> int:
-        return len(self.edges) - 1
-
-    @cached_property
-    def _table(self) -> Numbers:
-        return np.array(self.edges, dtype=np.float64)
-
-    def encode(self, numbers: Numbers) -> Codes:
-        codes = np.searchsorted(self._table, numbers, side="right").astype(np.int64) - 1
-        codes[numbers == self._table[-1]] = self.count - 1
-        codes[~(numbers <= self._table[-1])] = -1
-        return codes
-
-    @cached_property
-    def middles(self) -> Numbers:
-        with np.errstate(over="ignore"):
-            return (self._table[:-1] + self._table[1:]) / 2
-
-    def decode(self, codes: Codes) -> Numbers:
-        return self.middles[codes]
-
-
-@dataclass(frozen=True)
-class Texts:
-    """A list of different texts; equal means the same Unicode characters."""
-
-    texts: tuple[str, ...]
-
-    @property
-    def count(self) -> int:
-        return len(self.texts)
-
-    @cached_property
-    def places(self) -> Mapping[str, int]:
-        return {text: code for code, text in enumerate(self.texts)}
-
-    @cached_property
-    def _table(self) -> npt.NDArray[Any]:
-        return np.array(self.texts, dtype=object)
-
-    def decode(self, codes: Codes) -> npt.NDArray[Any]:
-        return self._table[codes]
-
-
-Domain = Grid | Listed | Edges | Texts
+Domain = Grid | Listed | Bins | Texts
 """The public values of a column, as a client needs them."""
 
 
@@ -149,9 +234,6 @@ Domain = Grid | Listed | Edges | Texts
 # value.
 
 
-Kind = Literal["categorical", "integer", "numeric", "boolean", "date"]
-KINDS: tuple[str, ...] = get_args(Kind)
-EPOCH = dt.date(1970, 1, 1).toordinal()
 Bools = npt.NDArray[np.bool_]
 
 TYPES: dict[str, frozenset[type]] = {

@@ -104,6 +104,7 @@ def check_promise(
 
 
 def spelt(epsilon: float) -> str:
+    """An ε in an error."""
     return f"{epsilon:.6g}" if math.isfinite(epsilon) else "none: what is told is told as it is"
 
 
@@ -154,7 +155,7 @@ def read_column(entry: Any, where: str, *, joint: bool) -> Column:
     retention = a_number(entry["retention"], f"{where}: the retention")
     if not 0 <= retention <= 1:
         raise UsageError(f"{where}: the retention is {retention:g}", hint="give one from 0 to 1")
-    replace = read_replace(entry["replace"], domain.count + null, f"{where}: 'replace'")
+    replace = read_replace(entry["replace"], domain.size + null, f"{where}: 'replace'")
     if joint and (retention != 1 or replace != "uniform"):
         raise UsageError(
             f"{where} has its own way of perturbing beside the joint coin",
@@ -164,6 +165,7 @@ def read_column(entry: Any, where: str, *, joint: bool) -> Column:
 
 
 def read_replace(entry: Any, size: int, where: str) -> Replace:
+    """How a value is replaced: uniformly, or by whole-numbered chances of all codes."""
     if entry == "uniform":
         return "uniform"
     if type(entry) is not list:
@@ -185,6 +187,7 @@ def read_replace(entry: Any, size: int, where: str) -> Replace:
 
 
 def read_domain(entry: Any, kind: Kind, where: str) -> Domain:
+    """The domain of a column, in one of the forms that its kind allows."""
     forms = FORMS[kind]
     form = forms.get(frozenset(entry)) if type(entry) is dict else None
     match form:
@@ -203,6 +206,7 @@ def read_domain(entry: Any, kind: Kind, where: str) -> Domain:
 
 
 def read_values(values: list[Any], kind: Kind, where: str) -> Domain:
+    """A domain that lists its values."""
     if kind == "categorical":
         texts = tuple(a_text(v, f"{where}, value {i}", 10_000) for i, v in enumerate(values))
         check_different(texts, where)
@@ -215,6 +219,7 @@ def read_values(values: list[Any], kind: Kind, where: str) -> Domain:
 
 
 def read_value(value: Any, kind: Kind, where: str) -> float:
+    """One listed value as a number."""
     match kind:
         case "boolean":
             return float(a_flag(value, where))
@@ -226,6 +231,7 @@ def read_value(value: Any, kind: Kind, where: str) -> float:
 
 
 def check_different(values: tuple[Any, ...], where: str) -> None:
+    """Refuse a value that is listed twice."""
     seen: set[Any] = set()
     for place, value in enumerate(values):
         if value in seen:
@@ -236,6 +242,7 @@ def check_different(values: tuple[Any, ...], where: str) -> None:
 
 
 def read_grid(entry: dict[str, Any], kind: Kind, where: str) -> Grid:
+    """A domain of numbers at equal steps."""
     grid = Grid(
         low=a_whole(entry["low"], f"{where}'s low", -LARGEST, LARGEST),
         step=a_whole(entry["step"], f"{where}'s step", 1, 2 * LARGEST),
@@ -253,13 +260,14 @@ def read_grid(entry: dict[str, Any], kind: Kind, where: str) -> Grid:
 
 
 def read_edges(edges: list[Any], where: str) -> Edges:
+    """A domain of bins."""
     numbers = tuple(a_number(edge, f"{where}, edge {i}") for i, edge in enumerate(edges))
     bins = Edges(numbers)
-    if bins.count < 1:
+    if bins.size < 1:
         raise UsageError(f"{where} has one edge", hint="give at least two")
     if any(not a < b for a, b in itertools.pairwise(numbers)):
         raise UsageError(f"{where}'s edges do not increase", hint="order them")
-    if not np.array_equal(bins.encode(bins.middles), np.arange(bins.count)):
+    if not np.array_equal(bins.encode(bins.middles), np.arange(bins.size)):
         raise UsageError(
             f"{where} has a bin whose middle is not inside it", hint="make the bins wider"
         )
@@ -267,6 +275,7 @@ def read_edges(edges: list[Any], where: str) -> Edges:
 
 
 def read_days(entry: dict[str, Any], where: str) -> Grid:
+    """A domain of successive days."""
     first = read_day(entry["first"], f"{where}'s first day")
     count = a_whole(entry["count"], f"{where}'s count", 1, LARGEST)
     if first + count - 1 > LAST_DAY:
@@ -275,6 +284,7 @@ def read_days(entry: dict[str, Any], where: str) -> Grid:
 
 
 def read_day(value: Any, where: str) -> int:
+    """A date as the number of days since 1970-01-01."""
     number = day_number(value) if type(value) is str else math.nan
     if math.isnan(number):
         raise UsageError(f"{where} is {readable(value)}", hint="write a date as YYYY-MM-DD")
@@ -411,6 +421,7 @@ def check_format(document: dict[str, Any], where: str, wanted: str, newest: int)
 
 
 def check_names(columns: tuple[Column, ...], where: str) -> None:
+    """Refuse names of columns that differ in case at most."""
     seen: dict[str, str] = {}
     for column in columns:
         other = seen.setdefault(column.name.casefold(), column.name)
@@ -422,6 +433,7 @@ def check_names(columns: tuple[Column, ...], where: str) -> None:
 
 
 def read_joint(entry: Any, where: str) -> float | None:
+    """The retention of the one coin for the whole row, if there is one."""
     if entry is None:
         return None
     an_object(entry, f"{where}: 'joint'", required=("retention",))
@@ -434,6 +446,7 @@ def read_joint(entry: Any, where: str) -> float | None:
 
 
 def read_promise(entry: Any, where: str) -> Promise | None:
+    """The promise, if the spec makes one."""
     if entry is None:
         return None
     an_object(entry, f"{where}: 'promise'", required=(), optional=("epsilon", "columns"))
@@ -454,6 +467,7 @@ def read_promise(entry: Any, where: str) -> Promise | None:
 
 
 def read_epsilon(value: Any, where: str) -> float:
+    """A promised ε, finite and not negative."""
     epsilon = a_number(value, where)
     if not 0 <= epsilon < math.inf:
         raise UsageError(f"{where} is {epsilon:g}", hint="give a number that is not negative")

@@ -64,6 +64,7 @@ def without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def refuse_constant(name: str) -> Any:
+    """Refuse NaN and Infinity, which Python's reader would accept."""
     raise UsageError(f"{name} is not a JSON number", hint="JSON has finite numbers only")
 
 
@@ -86,6 +87,7 @@ def an_object(
 
 
 def a_list(value: Any, where: str, at_most: int) -> list[Any]:
+    """A list with one entry at least."""
     if type(value) is not list:
         raise UsageError(f"{where} is not a list", hint="write it in [brackets]")
     if not value:
@@ -115,6 +117,7 @@ def a_text(value: Any, where: str, at_most: int) -> str:
 
 
 def is_unicode(text: str) -> bool:
+    """Whether text holds whole characters only."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -123,6 +126,7 @@ def is_unicode(text: str) -> bool:
 
 
 def a_flag(value: Any, where: str) -> bool:
+    """True or false."""
     if type(value) is not bool:
         raise UsageError(
             f"{where} is {readable(value)}, not true or false", hint="write it without quotes"

@@ -120,6 +120,7 @@ def read_submission(data: bytes, spec: Spec, *, most_rows: int = MOST_ROWS) -> S
 
 
 def check_digest(digest: Any, spec: Spec, where: str) -> None:
+    """Refuse a submission that names another spec."""
     if type(digest) is not str:
         raise UsageError(
             f"{where}: 'spec' is not text", hint="write the SHA-256 of the spec's bytes"
@@ -131,6 +132,7 @@ def check_digest(digest: Any, spec: Spec, where: str) -> None:
 
 
 def check_row(row: Any, columns: int, where: str) -> None:
+    """Refuse a row that has not the form of the wire format."""
     if type(row) is not dict or row.keys() != ROW_KEYS:
         raise UsageError(
             f"{where} is not an object with 'id' and 'values' alone", hint=AS_THE_FORMAT_SAYS
@@ -234,6 +236,7 @@ def check_address(url: str, insecure: bool) -> None:
 
 
 def is_loopback(host: str) -> bool:
+    """Whether a host is this machine itself."""
     if host == "localhost":
         return True
     try:
@@ -246,7 +249,8 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
     """A collector that sends rows elsewhere may send them where they are not encrypted."""
 
     def redirect_request(self, *_: Any) -> None:
-        return None
+        """Follow no redirection."""
+        return
 
 
 def exchange(

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import glob
 from dataclasses import dataclass
 from pathlib import Path
 
-from voile.datasets.shipped import hierarchies
 from voile.errors import UsageError, did_you_mean
 
 __all__ = ["DATASETS", "Dataset", "find", "hierarchies"]
+
+FOLDER = Path(__file__).resolve().parent
 
 
 @dataclass(frozen=True)
@@ -23,7 +25,8 @@ class Dataset:
 
     @property
     def path(self) -> Path:
-        return Path(__file__).resolve().parent / self.file
+        """Where the Parquet file is."""
+        return FOLDER / self.file
 
 
 def _complete(*columns: str) -> str:
@@ -126,7 +129,19 @@ DATASETS: dict[str, Dataset] = {view.name: view for view in _VIEWS}
 
 
 def find(name: str) -> Dataset:
-    """The dataset of that name; an unknown one is refused with the nearest that there is."""
+    """The dataset of that name; an unknown name is refused with the nearest known one."""
     if name not in DATASETS:
         raise UsageError(f"no dataset named {name!r}", hint=did_you_mean(name, list(DATASETS)))
     return DATASETS[name]
+
+
+def hierarchies(name: str) -> dict[str, Path]:
+    """Files with the hierarchies of a shipped table's columns; empty for any other table.
+
+    `name` is as users write it: 'dataset:adult/frontier'. The views of a table share its files.
+    """
+    if not name.startswith("dataset:"):
+        return {}
+    table = name.removeprefix("dataset:").split("/")[0]
+    files = (FOLDER / "hierarchies").glob(f"{glob.escape(table)}/*.csv")
+    return {path.stem: path for path in sorted(files)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ import pyarrow.compute as pc
 
 from voile.arrow import arrow_array, numpy_array, text_array
 from voile.schema import Attribute, Bins, Interval, Range, Values
-from voile.schema.attribute import ordinal
 
 ARROW = {
     "categorical": pa.string(),
@@ -24,8 +22,6 @@ ARROW = {
 OUTSIDE = -1
 """The code of a value that the domain does not have."""
 
-EPOCH = dt.date(1970, 1, 1).toordinal()
-
 
 def listed_values(attribute: Attribute) -> Any:
     """The values of a domain that lists them, without NULL, as an Arrow array."""
@@ -34,7 +30,7 @@ def listed_values(attribute: Attribute) -> Any:
         case "categorical":
             return text_array(values)
         case "date":
-            days = np.array([ordinal(day) - EPOCH for day in values], np.int32)
+            days = np.array(values, "datetime64[D]").astype(np.int32)
             return arrow_array(days).view(pa.date32())
         case kind:
             return arrow_array(np.array(values, ARROW[kind].to_pandas_dtype()))
@@ -59,12 +55,9 @@ def computed_values(attribute: Attribute, codes: npt.NDArray[Any]) -> Any:
     if attribute.null:
         mask = codes == domain.size
     if isinstance(domain, Interval):
-        scaled = codes.astype(np.int64) * domain.stride + domain.first
-        return arrow_array(scaled / np.float64(domain.per), mask)
+        return arrow_array(domain.grid.decode(codes.astype(np.int64)), mask)
     assert isinstance(domain, Range)  # noqa: S101
-    low = domain.low
-    first = low if isinstance(low, int) else ordinal(low) - EPOCH
-    numbers = codes.astype(np.int64) + np.int64(first)
+    numbers = codes.astype(np.int64) + np.int64(domain.grid.low)
     whole = arrow_array(numbers, mask)
     return whole if attribute.kind == "integer" else whole.cast(pa.int32()).cast(pa.date32())
 
@@ -97,25 +90,17 @@ def codes(column: Any, attribute: Attribute) -> npt.NDArray[np.int64]:
             listed = domain_array(attribute).slice(0, attribute.domain.size)
             place = pc.index_in(column, value_set=listed, skip_nulls=True)
             found = numpy_array(place, OUTSIDE).astype(np.int64)
-        case Range(low, _) as domain:
-            first = low if isinstance(low, int) else ordinal(low) - EPOCH
+        case Range() as domain:
+            first = domain.grid.low
             numbers = column.cast(pa.int32()) if attribute.kind == "date" else column
             values = numpy_array(numbers.cast(pa.int64()), first)
             # A Python int as `first` may exceed 64 bits together with a value: compare first.
             inside = (values >= first) & (values <= first + domain.size - 1)
             found = np.where(inside, np.where(inside, values, first) - first, OUTSIDE)
-        case Bins(edges):
-            numbers = numpy_array(column, edges[0])
-            found = np.searchsorted(np.array(edges), numbers, side="right") - 1
-            found[numbers == edges[-1]] = len(edges) - 2
-            found[(numbers < edges[0]) | (numbers > edges[-1])] = OUTSIDE
-        case Interval(low_end, high_end) as grid:
-            numbers = numpy_array(column, low_end)
-            inside = (numbers >= low_end) & (numbers <= high_end)
-            scaled = np.where(inside, numbers, low_end) * grid.per - grid.first
-            places = np.floor(scaled / grid.stride + 0.5)  # as clients round
-            nearest = np.minimum(places, grid.size - 1).astype(np.int64)
-            found = np.where(inside, nearest, OUTSIDE)
+        case Bins() as bins:
+            found = bins.encode(numpy_array(column, bins.edges[0]))
+        case Interval() as interval:
+            found = interval.grid.encode(numpy_array(column, interval.low))  # as clients round
     if column.null_count:
         missing = numpy_array(column.is_null())
         found[missing] = attribute.size - 1 if attribute.null else OUTSIDE

@@ -55,12 +55,12 @@ def hierarchy_from_csv(content: bytes) -> Hierarchy:
 
 
 def rows_of(text: str) -> list[list[str]]:
-    """The rows, apart at the first separator that makes all of them equally long."""
+    """The rows, split at the first separator that makes all of them equally long."""
     tried = [split_rows(text, separator) for separator in SEPARATORS]
     for rows in tried:
         if rows and len(rows[0]) > 1 and len({len(row) for row in rows}) == 1:
             return rows
-    # Let the separator that is used most complain of the row that is amiss.
+    # Read by the separator that is used most, so that the error names the row that differs.
     return max(tried, key=lambda rows: sum(map(len, rows)))
 
 
@@ -82,7 +82,7 @@ def hierarchy_to_csv(hierarchy: Hierarchy) -> bytes:
 
 
 def quoted(text: str) -> str:
-    """In quotes where it would be read as something else; csv.writer lets a lone \\r pass."""
+    """A text for CSV, in quotes where needed; csv.writer would not quote a lone \\r."""
     if text.startswith("\ufeff") or any(character in text for character in ';"\r\n'):
         return '"' + text.replace('"', '""') + '"'
     return text
@@ -101,7 +101,7 @@ BETWEEN = " | "
 
 
 def mapped(groups: Any) -> Hierarchy:
-    """From {value: group}, {group: [values]}, or nested as deeply as one likes.
+    """A hierarchy from {value: group}, {group: [values]}, or groups nested to any depth.
 
     A list inside a list is a group that is called by its values. Where a value has fewer groups
     above it than others, it stands for itself below them.
@@ -147,14 +147,14 @@ def leaves(group: Any, above: tuple[str, ...]) -> Iterator[tuple[str, tuple[str,
 
 
 def word(item: Any) -> str:
-    """A value or a group as YAML and JSON give it."""
+    """The text of a value or group that YAML or JSON gives."""
     if item is None or isinstance(item, str | bool | int | float | dt.date):
         return in_words(item)
     raise SchemaError(f"{item!r} is neither a value nor a group", hint="put it in quotes")
 
 
 def read_mapping(path: str | Path) -> Hierarchy:
-    """From a YAML or JSON file."""
+    """The hierarchy that a YAML or JSON file writes down as groups."""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
         groups = yaml.safe_load(text)  # JSON is YAML
@@ -175,11 +175,11 @@ def read_mapping(path: str | Path) -> Hierarchy:
 # The hierarchies of a table's columns: those that are given, those that ship, the usual ones.
 
 
-Given = str | Path | Hierarchy | Levels
+HierarchySource = str | Path | Hierarchy | Levels
 
 
 def read_hierarchies(
-    given: Mapping[str, Given], schema: Schema, dataset: str = ""
+    given: Mapping[str, HierarchySource], schema: Schema, dataset: str = ""
 ) -> dict[str, Levels]:
     """By column, the hierarchies that are given; of a shipped table, also those shipped with it.
 
@@ -207,8 +207,8 @@ def fitting(path: Path, attribute: Attribute) -> Levels | None:
         return None
 
 
-def bound(given: Given, attribute: Attribute) -> Levels:
-    """A hierarchy in any form on the codes of the attribute; an error names its file."""
+def bound(given: HierarchySource, attribute: Attribute) -> Levels:
+    """A hierarchy in any form, bound to the attribute; an error names its file."""
     if isinstance(given, Levels):
         if given.size != attribute.size:
             raise SchemaError(

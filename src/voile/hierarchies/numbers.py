@@ -1,12 +1,11 @@
 """Hierarchies of numbers and of other ordered values: ranges that grow from level to level.
 
 Values are handled as whole numbers of a common decimal unit, so that no rounding decides which
-range a value is in, and by arithmetic on arrays, so that a million values are no trouble.
+range a value is in, and by arithmetic on arrays, so that a million values are handled quickly.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 import itertools
 import math
 from collections.abc import Iterator, Sequence
@@ -17,8 +16,16 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
+from voile.client.domains import EPOCH
 from voile.errors import SchemaError, UsageError
-from voile.hierarchies.stacking import LevelPartition, Numbers, check_values, renumbered, stacked
+from voile.hierarchies.stacking import (
+    LevelPartition,
+    Numbers,
+    check_fanout,
+    check_values,
+    renumbered,
+    stacked,
+)
 from voile.schema import Attribute, Bins, Interval, Range, Values
 from voile.schema.attribute import number_in_words, ordinal, value_words
 from voile.schema.hierarchy import Levels
@@ -50,7 +57,7 @@ def points_of(attribute: Attribute) -> NumberPoints:
             return NumberPoints(codes * domain.stride + domain.first, domain.per)
         case Values() if attribute.kind in ("integer", "numeric"):
             return decimal_points(attribute, [Decimal(repr(value)) for value in domain])
-        case Bins():  # a middle is a bin's only for us: its last digits are of no account
+        case Bins():  # middles are ours, not the data's: their last digits do not matter
             return decimal_points(attribute, [Decimal(f"{value:.12g}") for value in domain])
     raise UsageError(
         f"{attribute.name!r} is of kind {attribute.kind}, not a number",
@@ -118,14 +125,14 @@ def of_width(attribute: Attribute, points: NumberPoints, width: Fraction) -> Lev
 
 
 def whole_ranges(groups: Sequence[int], width: int) -> list[str]:
-    """20-24; with 'to' where a number is negative, as a minus is no good between two of them."""
+    """Ranges such as 20-24; with 'to' where a number is negative."""
     ends = [(group * width, (group + 1) * width - 1) for group in groups]
     between = " to " if groups[0] < 0 else "-"
     return [f"{low}{between}{high}" if low < high else str(low) for low, high in ends]
 
 
 def bin_ranges(bins: Bins, numbers: Numbers) -> list[str]:
-    """Groups of neighbouring bins, by the edges that they really have."""
+    """Groups of neighbouring bins, by their edges."""
     starts = np.flatnonzero(np.diff(numbers, prepend=-1))
     ends = np.append(starts[1:], bins.size)
     words = [number_in_words(edge) for edge in bins.edges]
@@ -149,7 +156,7 @@ def usual_widths(attribute: Attribute) -> list[float]:
 
 
 def round_width(width: Decimal) -> Decimal:
-    """The largest of 1, 2, 5, 10, 20, … that is not above it."""
+    """The largest of 1, 2, 5, 10, 20, … that is not above the width."""
     power = Decimal(1).scaleb(width.adjusted())
     return max(factor * power for factor in (1, 2, 5) if factor * power <= width)
 
@@ -158,7 +165,7 @@ def round_width(width: Decimal) -> Decimal:
 
 
 def equal_width(attribute: Attribute, number: int, fanout: int = 2) -> Levels:
-    """So many ranges that are equally wide, then joined by the fanout until one is left."""
+    """`number` ranges of equal width, then joined by the fanout until one is left."""
     check_ranges(number, fanout)
     points = places_of(attribute)
     low, high = int(points.min()), int(points.max())
@@ -173,9 +180,10 @@ def equal_width(attribute: Attribute, number: int, fanout: int = 2) -> Levels:
 def equal_depth(
     attribute: Attribute, counts: npt.NDArray[np.int64], number: int, fanout: int = 2
 ) -> Levels:
-    """So many ranges with about the same number of rows, then joined by the fanout.
+    """`number` ranges with about equally many rows, then joined by the fanout.
 
-    `counts` are the rows of each code. The ranges are computed from them: they tell about rows.
+    `counts` are the rows of each code. The ranges depend on them, and so disclose something about
+    the rows.
     """
     check_ranges(number, fanout)
     rows = np.asarray(counts[: attribute.domain.size], dtype=np.int64)
@@ -192,12 +200,11 @@ def check_ranges(number: int, fanout: int) -> None:
     """Refuse numbers of ranges, and fanouts, that make no hierarchy."""
     if number < 1:
         raise UsageError(f"{number} ranges are none", hint="--equal-width 8")
-    if fanout < 2:
-        raise UsageError(f"--fanout {fanout} joins nothing", hint="--fanout 2")
+    check_fanout(fanout)
 
 
 def places_of(attribute: Attribute) -> Numbers:
-    """Where each value stands: numbers by their size, days by date, others by the schema."""
+    """The position of each value: numbers by size, days by date, others as in the schema."""
     check_values(attribute)
     domain = attribute.domain
     if attribute.kind == "date":
@@ -216,7 +223,7 @@ def places_of(attribute: Attribute) -> Numbers:
 
 
 def joined(attribute: Attribute, groups: Numbers, fanout: int, *, derived: bool = False) -> Levels:
-    """The groups, `fanout` neighbours of them as one, and so on."""
+    """The hierarchy of these groups: at each level, `fanout` neighbours are joined."""
     ranges = growing_ranges(attribute, groups, fanout)
     return stacked(attribute, ranges, places=places_of(attribute), derived=derived)
 
@@ -258,9 +265,6 @@ def extent_words(attribute: Attribute, low: str, high: str, *, negative: bool) -
 # Hierarchies of days: month, quarter, year.
 
 
-EPOCH = dt.date(1970, 1, 1).toordinal()
-
-
 def calendar(attribute: Attribute) -> Levels:
     """day → month → quarter → year → '*', without the levels that change nothing."""
     months = days_of(attribute).astype("M8[M]").astype(np.int64)  # months since January 1970
@@ -284,7 +288,7 @@ def days_of(attribute: Attribute) -> npt.NDArray[np.datetime64]:
 
 
 def by_months(months: npt.NDArray[np.int64], length: int) -> LevelPartition:
-    """Spans of so many months: 2024-03, 2024-Q1, 2024."""
+    """Spans of `length` months: 2024-03, 2024-Q1, 2024."""
     groups, numbers = renumbered(months // length)
     return LevelPartition(numbers, [span_words(int(group), length) for group in groups])
 
@@ -307,7 +311,7 @@ FEW = 4
 
 
 def default_levels(attribute: Attribute) -> Levels:
-    """Numbers get ranges that suit them, days the calendar; other values lie under '*' at once."""
+    """The default hierarchy: ranges for numbers, the calendar for days, '*' for other values."""
     if attribute.domain.size and attribute.kind == "date":
         return calendar(attribute)
     if attribute.domain.size > FEW and attribute.kind in ("integer", "numeric"):

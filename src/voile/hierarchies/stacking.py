@@ -83,6 +83,12 @@ def check_values(attribute: Attribute) -> None:
         )
 
 
+def check_fanout(fanout: int) -> None:
+    """Refuse a fanout that joins nothing."""
+    if fanout < 2:
+        raise UsageError(f"--fanout {fanout} joins nothing", hint="--fanout 2")
+
+
 def renumbered(groups: npt.NDArray[np.generic]) -> tuple[npt.NDArray[np.generic], Numbers]:
     """The groups that occur, in increasing order, and for each value the number of its group."""
     found, numbers = np.unique(groups, return_inverse=True)
@@ -103,7 +109,7 @@ LONGEST = 64
 def masked(attribute: Attribute, side: str = "right") -> Levels:
     """12345 → 1234* → 123** → … → '*': one more character hidden at each level.
 
-    All values have the same number of stars at a level, so that it does not tell their length.
+    All values have the same number of stars at a level, so that it does not disclose their length.
     """
     if side not in get_args(Side):
         raise UsageError(f"--mask {side!r} is not known", hint="--mask right or --mask left")
@@ -123,7 +129,7 @@ def masked(attribute: Attribute, side: str = "right") -> Levels:
 
 
 def prefixes(attribute: Attribute, lengths: Sequence[int]) -> Levels:
-    """The first so many characters, fewer at each level: 75011 → 750* → 75*."""
+    """The first characters, fewer at each level: 75011 → 750* → 75*."""
     for length in lengths:
         if length < 1:
             raise UsageError(f"a prefix has no {length} characters", hint="--prefixes 3,2,1")
@@ -156,7 +162,7 @@ def longest(texts: Texts) -> int:
 
 
 def endings(texts: Texts, number: int) -> Texts:
-    """The last so many characters of each text."""
+    """The last `number` characters of each text."""
     characters = texts.view(np.uint32).reshape(len(texts), -1)
     places = np.strings.str_len(texts)[:, None] - number + np.arange(number)
     found = np.take_along_axis(characters, np.maximum(places, 0), axis=1)
@@ -165,6 +171,6 @@ def endings(texts: Texts, number: int) -> Texts:
 
 
 def partition(parts: Texts, before: str, after: str) -> LevelPartition:
-    """Values with the same part together."""
+    """One level that groups values with the same part."""
     found, numbers = renumbered(parts)
     return LevelPartition(numbers, [f"{before}{str(part).lstrip(chr(0))}{after}" for part in found])

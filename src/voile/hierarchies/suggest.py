@@ -1,8 +1,8 @@
-"""Hierarchies suggested by rows: values that are alike in a sensitive attribute go together.
+"""Hierarchies suggested by rows: values with similar sensitive distributions are grouped.
 
 The agglomerative information bottleneck: at each step the two groups are joined that lose least
 information about the sensitive attribute, (wₐ + w_b)·JS(pₐ, p_b) with their shares as weights.
-What comes out depends on the private rows, and tells about them.
+The result depends on the private rows, and discloses something about them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,14 @@ import numpy.typing as npt
 
 from voile.arrays import Floats
 from voile.errors import UsageError
-from voile.hierarchies.stacking import LevelPartition, Numbers, check_values, renumbered, stacked
+from voile.hierarchies.stacking import (
+    LevelPartition,
+    Numbers,
+    check_fanout,
+    check_values,
+    renumbered,
+    stacked,
+)
 from voile.schema import Attribute
 from voile.schema.attribute import value_words
 from voile.schema.hierarchy import Levels
@@ -36,8 +43,7 @@ def suggested(attribute: Attribute, counts: npt.NDArray[np.int64], fanout: int =
             f"{attribute.name!r} has {values:,} values, too many to compare them all",
             hint="use --mapping, --prefixes or --multiples",
         )
-    if fanout < 2:
-        raise UsageError(f"--fanout {fanout} joins nothing", hint="--fanout 2")
+    check_fanout(fanout)
     numbers = [-(-values // fanout**level) for level in range(1, values.bit_length() + 1)]
     wanted = [number for number in dict.fromkeys(numbers) if number > 1]
     found = list(joinings(np.asarray(counts[:values], dtype=np.float64), wanted))
@@ -46,7 +52,7 @@ def suggested(attribute: Attribute, counts: npt.NDArray[np.int64], fanout: int =
 
 
 def joinings(counts: Floats, wanted: list[int]) -> Iterator[Numbers]:
-    """The groups when there are as many as wanted, the largest number first."""
+    """The groups at each wanted number of groups, the largest number first."""
     number = len(counts)
     groups = np.arange(number, dtype=np.int64)
     held = counts.copy()
@@ -71,7 +77,7 @@ def joinings(counts: Floats, wanted: list[int]) -> Iterator[Numbers]:
 
 
 def losses_of_joining(counts: Floats, one: int) -> Floats:
-    """What joining one group with each other loses, in rows times nats."""
+    """The loss of joining one group with each of the others, in rows times nats."""
     both = counts + counts[one]
     gain = plogp(both).sum(axis=1) - plogp(both.sum(axis=1))
     alone = plogp(counts).sum(axis=1) - plogp(counts.sum(axis=1))
@@ -98,5 +104,5 @@ def group_words(attribute: Attribute, groups: Numbers) -> list[str]:
 
 
 def in_order_of_likeness(levels: Levels) -> Levels:
-    """The same levels with their leaves listed so that groups are not torn."""
+    """The same levels, with leaves in an order that keeps groups together."""
     return Levels(levels.nodes, levels.labels, levels.nested, levels.derived)

@@ -17,7 +17,7 @@ from voile.errors import PromiseError, TableError, UsageError, spelled
 from voile.kinds.options import SchemaSource
 from voile.options.choices import Nulls
 from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
-from voile.schema.attribute import interval, value_at
+from voile.schema.attribute import interval
 from voile.schema.infer import ColumnProfile, infer_attribute
 from voile.units import counted
 
@@ -184,7 +184,7 @@ def cut(attribute: Attribute, codes: npt.NDArray[np.int64]) -> Any:
     """The part of a domain with these codes, which for all but lists is a stretch of it."""
     domain = attribute.domain
     first, last = int(codes[0]), int(codes[-1])
-    low, high = value_at(domain, first), value_at(domain, last)
+    low, high = domain.at(first), domain.at(last)
     match domain:
         case Values(values):
             return Values(tuple(values[code] for code in codes))

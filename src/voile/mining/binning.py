@@ -16,7 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from voile.engines.encode import ARROW, EPOCH, domain_array, values_at
+from voile.client.domains import EPOCH
+from voile.engines.encode import ARROW, domain_array, values_at
 from voile.errors import TableError, UsageError
 from voile.query.language import RESERVED
 from voile.query.quoting import literal, quote_identifier

@@ -1,8 +1,8 @@
 """Options of a method as one typed model, from which flags, keywords and documentation come.
 
-A field says all there is to say of an option: its type, default and bounds, a line of help, what to
-do when it is wrong, and how the text of a flag is read. Whatever is wrong becomes a `UsageError`
-that names the field as the caller writes it.
+A field holds an option's type, default and bounds, a line of help, what to do when it is wrong, and
+how the text of a flag is read. A wrong value raises a `UsageError` that names the field as the
+caller writes it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pydantic_core import ErrorDetails
 
 from voile.errors import UsageError, did_you_mean, spelled
 
-Made = TypeVar("Made", bound="Options")
+SomeOptions = TypeVar("SomeOptions", bound="Options")
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Reader:
 
 @dataclass(frozen=True)
 class Flag:
-    """What a field is besides its type: the help of its flag, and how that is written and read."""
+    """The flag of a field: its help, its name, and how its text is read."""
 
     help: str
     hint: str = ""
@@ -55,8 +55,8 @@ class Options(BaseModel):
         except ValidationError as error:
             raise refusal(type(self), error.errors()[0]) from None
 
-    def but(self: Made, **changes: Any) -> Made:
-        """The same with some options changed, checked again."""
+    def but(self: SomeOptions, **changes: Any) -> SomeOptions:
+        """A copy with some options changed, checked again."""
         given = {field.alias or name: getattr(self, name)
                  for name, field in type(self).model_fields.items()
                  if name in self.model_fields_set}  # fmt: skip
@@ -78,12 +78,12 @@ class Options(BaseModel):
         return ""
 
     def given(self, *names: str) -> list[str]:
-        """Those of the fields that are not as they are by default."""
+        """The fields among these that differ from their defaults."""
         return [n for n in names if getattr(self, n) != type(self).model_fields[n].default]
 
 
 def flag_of(field: FieldInfo) -> Flag:
-    """What was said of a field besides its type."""
+    """The flag of a field; an empty one if it has none."""
     return next((each for each in field.metadata if isinstance(each, Flag)), Flag(""))
 
 
@@ -91,7 +91,7 @@ def flag_of(field: FieldInfo) -> Flag:
 
 
 def refusal(model: type[Options], error: ErrorDetails) -> UsageError:
-    """An error of pydantic in our words: the field, the value, and what to do."""
+    """A pydantic error as ours: it names the field, the value, and what to do."""
     name, kind, value = str(error["loc"][0]), error["type"], error["input"]
     if kind == "extra_forbidden":
         known = list(model.keywords())
@@ -126,6 +126,7 @@ WRONG = {
 
 
 def advice(flag: Flag) -> str:
+    """What to do about a wrong value: the flag's hint, or its help."""
     return flag.hint or flag.help
 
 
@@ -136,6 +137,7 @@ def known_words(model: type[Options], name: str) -> str:
 
 
 def words_of(annotation: Any) -> Iterable[str]:
+    """The words that an annotation allows, also inside unions."""
     for part in get_args(annotation):
         if isinstance(part, str):
             yield part
@@ -161,7 +163,7 @@ def bounds(field: FieldInfo) -> str:
 
 
 def split_names(text: str) -> list[str]:
-    """Names apart at commas; a name with a comma goes in double quotes, as in CSV."""
+    """Names separated by commas; a name with a comma goes in double quotes, as in CSV."""
     return [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
 
 
@@ -198,6 +200,7 @@ def number_or_by_name(flag: str, given: Sequence[str]) -> Any:
 
 
 def two_numbers(flag: str, text: str) -> tuple[float, float]:
+    """Two numbers with a comma between them."""
     try:
         low, high = (float(part) for part in text.split(","))
     except ValueError:
@@ -216,6 +219,7 @@ def numbers(flag: str, text: str) -> list[float]:
 
 
 def whole_numbers(flag: str, text: str) -> list[int]:
+    """Whole numbers with commas between them."""
     found = numbers(flag, text)
     for number in found:
         if not number.is_integer():
@@ -235,7 +239,7 @@ WHOLE_NUMBERS = Reader(str, whole_numbers)
 
 
 def listed(value: Any) -> Any:
-    """One name is a list of one."""
+    """A sequence as a tuple; a single name as a tuple of one."""
     if value is None or isinstance(value, Mapping) or not isinstance(value, Iterable):
         return value
     return (value,) if isinstance(value, str) else tuple(value)

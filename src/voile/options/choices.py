@@ -1,4 +1,4 @@
-"""The words that options may have. They have their home here so that listing them loads nothing."""
+"""The words that options may have, in a module of their own so that listing them loads nothing."""
 
 from __future__ import annotations
 

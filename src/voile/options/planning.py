@@ -14,7 +14,7 @@ PROMISES = ("epsilon", "epsilon_column", "breach", "retention")
 
 
 class LocalPlanOptions(Options):
-    """What `voile plan --local` is asked for: one promise, or a retention, or an error."""
+    """The options of `voile plan --local`: one promise, or a retention, or an error."""
 
     epsilon: Annotated[float | None, Flag("ε of a whole row.")] = None
     epsilon_column: Annotated[float | None, Flag("ε of each column.")] = None
@@ -68,7 +68,7 @@ class LocalPlanOptions(Options):
         if not given and self.error is None:
             such = (("epsilon", 3), ("epsilon_column", 1), ("retention", 0.3), ("error", 0.01))
             raise UsageError(
-                "nothing is asked for",
+                "no promise, retention or error is given",
                 hint=f"give {', '.join(spelled(name, some) for name, some in such)} or "
                 f"{spelled('breach')}",
             )
@@ -76,9 +76,9 @@ class LocalPlanOptions(Options):
 
     @property
     def is_by_error(self) -> bool:
-        """Whether the error alone decides."""
+        """Whether only an error is given."""
         return all(getattr(self, name) is None for name in PROMISES)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of them, as JSON has them."""
+        """The options as JSON."""
         return self.model_dump(mode="json")

@@ -50,7 +50,7 @@ class RequirementOptions(Options):
 
     @model_validator(mode="after")
     def _check_readings(self) -> RequirementOptions:
-        """How something is measured is said for nothing where it is not asked for."""
+        """Refuse how something is measured where the requirement itself is not given."""
         for name, of in (("l_measure", "l"), ("c", "l"), ("t_distance", "t"),
                          ("absent", "semantic")):  # fmt: skip
             if self.given(name) and getattr(self, of) is None:
@@ -63,12 +63,12 @@ class RequirementOptions(Options):
 
     @property
     def requires(self) -> dict[str, Any]:
-        """What `requirements_of` takes."""
+        """The keyword arguments of `requirements_of`."""
         return {name: getattr(self, name) for name in RequirementOptions.model_fields}
 
 
 class RequirementKeywords(TypedDict, total=False):
-    """The same as keywords."""
+    """The same options as keyword arguments."""
 
     k: int | None
     l: ForEach | None  # noqa: E741

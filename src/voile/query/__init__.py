@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from voile.query.domain import DomainSums
-    from voile.query.parsing import parse
+    from voile.query.parser import parse
     from voile.query.predicate import Atom, Predicate
     from voile.query.query import Query
 
-__all__ = ["Atom", "DomainSums", "Predicate", "Query", "parse"]
-
 _HOMES = {
-    "Atom": "predicate",
-    "DomainSums": "domain",
-    "Predicate": "predicate",
-    "Query": "query",
-    "parse": "parsing",
+    "Atom": "voile.query.predicate",
+    "DomainSums": "voile.query.domain",
+    "Predicate": "voile.query.predicate",
+    "Query": "voile.query.query",
+    "parse": "voile.query.parser",
 }
+
+__all__ = ["Atom", "DomainSums", "Predicate", "Query", "parse"]
 
 
 def __getattr__(name: str) -> Any:
-    # Loaded on first use: engines write SQL for stewards, too, who ask no query.
+    # Loaded on first use: publishing needs names and types of this package, not a parser.
     if name in _HOMES:
-        return getattr(importlib.import_module(f"voile.query.{_HOMES[name]}"), name)
+        return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module 'voile.query' has no attribute {name!r}")

@@ -24,6 +24,8 @@ from voile.schema import Attribute, Bins, Interval, Range, Values
 
 @dataclass(frozen=True)
 class Number:
+    """A constant."""
+
     value: float
 
 
@@ -56,6 +58,7 @@ Formula = Number | Total | Quantile | Call
 
 
 def leaves(formula: Formula) -> Iterator[Total | Quantile]:
+    """Every total and quantile of a formula."""
     if isinstance(formula, Total | Quantile):
         yield formula
     elif isinstance(formula, Call):
@@ -64,14 +67,17 @@ def leaves(formula: Formula) -> Iterator[Total | Quantile]:
 
 
 def divided(top: Formula, bottom: Formula) -> Formula:
+    """top / bottom."""
     return Call("/", (top, bottom))
 
 
 def minus(left: Formula, right: Formula) -> Formula:
+    """left − right."""
     return Call("-", (left, right))
 
 
 def times(left: Formula, right: Formula) -> Formula:
+    """left · right."""
     return Call("*", (left, right))
 
 
@@ -82,6 +88,7 @@ def covariance(xy: Total, x: Total, y: Total, n: Total, *, sample: bool) -> Form
 
 
 def square_root(formula: Formula) -> Formula:
+    """√formula."""
     return Call("sqrt", (formula,))
 
 
@@ -115,6 +122,7 @@ MEANS = frozenset(["mean"])
 
 
 def is_condition(formula: Formula) -> bool:
+    """Whether a formula is true or false, not a number."""
     return isinstance(formula, Call) and formula.name in CONDITIONS
 
 
@@ -127,6 +135,7 @@ def well_kinded(formula: Formula) -> bool:
 
 
 def is_aggregate(node: exp.Expr) -> bool:
+    """Whether a node of SQL aggregates rows."""
     named = isinstance(node, exp.Anonymous) and node.name.lower() in MEANS
     return named or isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup | exp.Window)
 

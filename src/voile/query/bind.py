@@ -57,6 +57,7 @@ class Partner:
     using: frozenset[str] = frozenset()
 
     def look_up(self, alias: str, column: str) -> exp.Expr:
+        """A column of the row's partner, as a subquery."""
         select = exp.select(exp.column(exp.to_identifier(column, quoted=True), alias))
         return exp.Subquery(this=self._from(select, alias))
 
@@ -85,6 +86,7 @@ class Binder:
     """What the analyst should know and is not wrong."""
 
     def expression(self, tree: exp.Expr) -> Expression:
+        """A syntax tree bound to the schema's attributes."""
         node, reads = self.bound(tree)
         found = Expression(node, self._ordered(reads), short(tree), place(self.sql, [tree]))
         try:
@@ -339,6 +341,7 @@ class Binder:
 
 
 def unknown_table(sql: str, node: exp.Expr, tables: Tables) -> QueryError:
+    """The error for a table that was not given."""
     known = f"known: {', '.join(tables)}; " if tables else ""
     name = node.name if isinstance(node, exp.Table) else short(node)
     return refusal(
@@ -402,6 +405,7 @@ def _minus(left: exp.Expr, right: exp.Expr) -> exp.Expr:
 
 
 def cast(node: exp.Expr, kind: exp.DType) -> exp.Expr:
+    """A node cast to a type."""
     return exp.Cast(this=node, to=kind.into_expr())
 
 

@@ -132,11 +132,15 @@ class Or(Generic[Part_co]):
 
 @dataclass(frozen=True)
 class Not(Generic[Part_co]):
+    """The part does not hold."""
+
     part: Part_co
 
 
 @dataclass(frozen=True)
 class Xor(Generic[Part_co]):
+    """Exactly one of two parts holds."""
+
     left: Part_co
     right: Part_co
 
@@ -180,6 +184,7 @@ def folded(
 
 
 def atoms(predicate: Predicate) -> Iterator[Atom]:
+    """The atoms of a predicate, from left to right."""
     if isinstance(predicate, Atom):
         yield predicate
     else:
@@ -188,6 +193,7 @@ def atoms(predicate: Predicate) -> Iterator[Atom]:
 
 
 def attributes(predicate: Predicate) -> set[str]:
+    """The names of all attributes that a predicate reads."""
     return {name for atom in atoms(predicate) for name in atom.attributes}
 
 
@@ -200,6 +206,7 @@ def in_words(predicate: Predicate) -> str:
 
 
 def conjuncts(predicate: Predicate) -> tuple[Predicate, ...]:
+    """The parts of an AND, or the predicate alone."""
     return predicate.parts if isinstance(predicate, And) else (predicate,)
 
 

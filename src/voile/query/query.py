@@ -19,6 +19,8 @@ class OutputColumn:
 
 @dataclass(frozen=True)
 class Order:
+    """What answers are sorted by: a group's key by its number, or a formula."""
+
     source: int | Formula
     descending: bool = False
     nulls_first: bool = False
@@ -42,6 +44,7 @@ class Query:
 
     @property
     def atoms(self) -> list[Atom]:
+        """Every atom of WHERE, once."""
         return list(dict.fromkeys(atoms(self.predicate))) if self.predicate else []
 
     @property

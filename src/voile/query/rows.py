@@ -1,15 +1,14 @@
-"""What is asked of the rows of a view, and what an engine tells about them."""
+"""What is counted on the rows of a release, and what an engine gives back."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from voile.query.predicate import Atom, Expression, Predicate, Term
+from voile.query.predicate import Atom, Expression, Term
 
 HISTORY, SCORE, SPREAD = "voile_history", "voile_score", "voile_spread"
 """Columns of scored rows: a tuple's counts in all views of a series, and what they score."""
@@ -54,20 +53,3 @@ class RowSums:
     keys: tuple[list[Any], ...]
     sums: npt.NDArray[np.float64]
     """(groups, sums)"""
-
-
-class Rows(Protocol):
-    """The rows of a view, as an engine counts them.
-
-    Rows may have a score: then a row counts as so many, and adds its spread to the variance of
-    its tuple's noise (see SCORE and SPREAD).
-    """
-
-    @property
-    def scored(self) -> bool: ...
-
-    def sums(
-        self, where: Predicate | None, keys: Sequence[Expression], sums: Sequence[WeightedTerm]
-    ) -> RowSums:
-        """Sums over the rows that pass, for each combination of keys that occurs."""
-        ...

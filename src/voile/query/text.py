@@ -37,6 +37,8 @@ class Dialect(DuckDB):
     """DuckDB's SQL, and XOR between conditions."""
 
     class Tokenizer(DuckDB.Tokenizer):
+        """Knows XOR as a keyword."""
+
         KEYWORDS = {**DuckDB.Tokenizer.KEYWORDS, "XOR": TokenType.XOR}  # noqa: RUF012
 
     class Parser(DuckDB.Parser):  # type: ignore[misc, valid-type]
@@ -106,6 +108,7 @@ def single_select(sql: str) -> exp.Select:
 
 
 def not_a_question(sql: str, what: str) -> QueryError:
+    """The error for a statement that is no query."""
     start = len(sql) - len(sql.lstrip())
     return refusal(sql, f"{what} is not a question about the data", start, ASK)
 
@@ -137,6 +140,7 @@ def _trees(sql: str) -> list[exp.Expr]:
 
 
 def too_deep() -> QueryError:
+    """The error for SQL that Python's stack cannot hold."""
     return QueryError("the SQL is nested too deeply", hint="write a shorter condition")
 
 
@@ -180,6 +184,7 @@ def first_token(sql: str, word: str) -> int | None:
 
 
 def tokens(sql: str) -> list[Any]:
+    """The tokens of SQL; none where it cannot be cut into tokens."""
     try:
         return list(Dialect().tokenize(sql))
     except SqlglotError:
@@ -210,5 +215,6 @@ def _told(node: exp.Expr) -> str:
 
 
 def short(node: exp.Expr) -> str:
+    """SQL of a node, cut to a length that fits a message."""
     text = _told(node)
     return text if len(text) <= 40 else text[:37] + "…"

@@ -33,6 +33,7 @@ class ValueType:
 
     @property
     def is_condition(self) -> bool:
+        """Whether its values are true and false."""
         return self.kind is ValueKind.BOOLEAN
 
     @property
@@ -42,6 +43,7 @@ class ValueType:
 
     @property
     def can_be_grouped(self) -> bool:
+        """Whether its values can be keys of groups."""
         return self.kind in GROUPED
 
     def __str__(self) -> str:

@@ -1,7 +1,7 @@
 """Anatomy: buckets of ℓ rows with different sensitive values, whatever their quasi-identifiers.
 
 Xiao and Tao, *Anatomy: Simple and Effective Privacy Preservation*, VLDB 2006. Its buckets are only
-ever bucketized: as boxes they would tell next to nothing.
+ever bucketized: as boxes they would be almost useless.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def anatomy(
     requirements: Sequence[Requirement] = (),
     labels: Sequence[str] | None = None,
 ) -> Grouping:
-    """Buckets in each of which every row has another value of the sensitive attribute.
+    """Buckets whose rows all have different values of the sensitive attribute.
 
     One unit for each row. Which row of a value goes to which bucket is drawn from the stream.
     `requirements` are others that buckets must meet: those that fail are joined until they do.
@@ -68,7 +68,7 @@ def _whole(l: float) -> int:  # noqa: E741
 def _check_eligible(
     units: Units, l: int, attribute: int, labels: Sequence[str] | None  # noqa: E741
 ) -> None:  # fmt: skip
-    """No value may have more than 1/ℓ of the rows: some bucket would have it twice."""
+    """Refuse if a value has more than 1/ℓ of the rows: some bucket would have it twice."""
     counts, rows = units.overall[attribute], units.rows
     most = int(counts.argmax())
     if counts[most] * l > rows:
@@ -108,9 +108,9 @@ def deal(counts: Counts, l: int) -> tuple[Codes, int]:  # noqa: E741
 
 
 def _place_residues(buckets: Codes, values: Codes, number: int, stream: Stream) -> None:
-    """Each row that is left over goes to a bucket, drawn from those that do not have its value.
+    """Put each remaining row into a random bucket among those that do not have its value.
 
-    No two of them have the same value.
+    No two remaining rows have the same value.
     """
     for row in np.flatnonzero(buckets < 0):
         taken = np.zeros(number, dtype=np.bool_)

@@ -21,12 +21,12 @@ from voile.arrays import Floats, Ints
 from voile.errors import UsageError
 from voile.privacy.divergence import jensen_shannon
 from voile.privacy.requirements import Requirement
-from voile.recoding.grouping import Grouping, bounding, check_classes
+from voile.recoding.grouping import Grouping, bounding, check_classes, failing_classes
 from voile.recoding.mondrian import mondrian
 from voile.recoding.units import Codes, Counts, Units
 
 # ---------------------------------------------------------------------- questions and scores
-# What a bucketized table will be asked: the sensitive values of populations, and how well it does.
+# The queries that buckets are made for (sensitive values of populations), and the loss on them.
 #
 # Bucketized, a population y of units that lie in several buckets is estimated to have the sensitive
 # distribution Σ_B |B ∩ y|·p_B / |y|, where p_B is the bucket's. The loss is the mean over all
@@ -34,9 +34,9 @@ from voile.recoding.units import Codes, Counts, Units
 
 
 BINS = 8
-"""Columns of more than twice as many positions are asked about in so many intervals."""
+"""Columns of more than twice as many positions are queried in this many intervals."""
 SUPPORT = 0.01
-"""Populations of a smaller share of the rows are not asked about, unless they are given."""
+"""Populations of a smaller share of the rows are not queried, unless they are given."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +76,7 @@ def values_and_pairs(units: Units) -> Questions:
 
 
 def _binned(codes: Codes, size: int) -> Codes:
-    """Intervals that about as many units lie in, of columns that have many positions."""
+    """The codes, or intervals of about equally many units where there are many positions."""
     if size <= 2 * BINS:
         return codes
     ends = np.quantile(codes, np.arange(1, BINS) / BINS, method="inverted_cdf")
@@ -85,7 +85,7 @@ def _binned(codes: Codes, size: int) -> Codes:
 
 @dataclass(frozen=True, eq=False)
 class BucketHistograms:
-    """An assignment of units to buckets, with what the search asks of it again and again."""
+    """An assignment of units to buckets, with the sums that the search reads often."""
 
     classes: npt.NDArray[np.int64]
     counts: Counts
@@ -96,6 +96,7 @@ class BucketHistograms:
 
     @cached_property
     def rows(self) -> Counts:
+        """(buckets,): rows."""
         rows: Counts = self.counts.sum(axis=1)
         return rows
 
@@ -106,8 +107,8 @@ class BucketHistograms:
 
 
 @dataclass(frozen=True, eq=False)
-class Scoring:
-    """The loss of assignments, and in which direction it falls."""
+class BucketScorer:
+    """Computes the loss of an assignment, and the direction in which it falls."""
 
     questions: Questions
     values: npt.NDArray[np.int64]
@@ -117,6 +118,7 @@ class Scoring:
 
     @cached_property
     def records(self) -> int:
+        """How many different sensitive records there are."""
         return int(self.values.max()) + 1
 
     @cached_property
@@ -144,14 +146,14 @@ class Scoring:
         return BucketHistograms(classes, counts, estimated, loss)
 
     def slope(self, buckets: BucketHistograms) -> Floats:
-        """(atoms, sensitive records): how the loss grows with what is told of one row there.
+        """(atoms, sensitive records): how the loss grows with the estimate for one row there.
 
         ∂JS(P, r)/∂r(s) = ½·ln(2r(s)/(P(s) + r(s))), and a row of a population is 1/|y| of r.
         """
-        told, true = buckets.estimated, self.true
-        ratio = np.divide(2 * told, told + true, out=np.ones_like(told), where=told > 0)
+        shown, true = buckets.estimated, self.true
+        ratio = np.divide(2 * shown, shown + true, out=np.ones_like(shown), where=shown > 0)
         found: Floats = self.questions.incidence.T @ (np.log(ratio) / 2 / self.sizes)
-        return found / max(len(told), 1)
+        return found / max(len(shown), 1)
 
     def _table(self, which: npt.NDArray[np.int64], number: int) -> Counts:
         """(atoms, number): rows of each atom, by a number of each unit."""
@@ -182,7 +184,7 @@ def free_shape(
     """Buckets that meet the requirements and answer the questions well.
 
     One unit for each row. Starts from `start`, by default Mondrian's classes by certainty, and from
-    then on the loss never grows. Without questions those of `values_and_pairs` are asked. The
+    then on the loss never grows. Without questions those of `values_and_pairs` are used. The
     result depends on the units and the number of rounds alone, not on the clock.
     """
     if (units.weights != 1).any() or units.population is not None:
@@ -198,18 +200,19 @@ def free_shape(
     if start is None:
         start = mondrian(units, requirements, cuts="certainty").grouping
     _, values = np.unique(units.sensitive, axis=1, return_inverse=True)
-    asked = questions or values_and_pairs(units)
-    scoring = Scoring(asked, values.ravel().astype(np.int64), start.number)
-    found = scoring.buckets(start.classes.astype(np.int64))
+    scorer = BucketScorer(
+        questions or values_and_pairs(units), values.ravel().astype(np.int64), start.number
+    )
+    found = scorer.buckets(start.classes.astype(np.int64))
     pace = [0.3, 0.3]
     for turn in range(rounds if start.number > 1 else 0):
         partner = paired(start.number, turn // 2)
-        slope = scoring.slope(found)
+        slope = scorer.slope(found)
         if turn % 2:
-            classes = move(units, requirements, scoring, found, slope, partner, pace[1])
+            classes = move(units, requirements, scorer, found, slope, partner, pace[1])
         else:
-            classes = exchange(scoring, found, slope, partner, pace[0])
-        tried = scoring.buckets(classes)
+            classes = exchange(scorer, found, slope, partner, pace[0])
+        tried = scorer.buckets(classes)
         better = tried.loss < found.loss
         pace[turn % 2] = min(1.0, 1.2 * pace[turn % 2]) if better else max(0.01, pace[turn % 2] / 2)
         if better:
@@ -220,7 +223,7 @@ def free_shape(
 
 
 def paired(number: int, turn: int) -> Ints:
-    """(buckets,): each one's partner in this round of a tournament, or −1; in the end all meet."""
+    """(buckets,): the partner of each bucket in this round, or −1; in the end all pairs meet."""
     even = number + number % 2
     ring = np.concatenate([[0], 1 + (np.arange(even - 1) + turn) % (even - 1)])
     partner = np.empty(even, dtype=np.int64)
@@ -229,7 +232,7 @@ def paired(number: int, turn: int) -> Ints:
 
 
 def exchange(
-    scoring: Scoring, found: BucketHistograms, slope: Floats, partner: Ints, pace: float
+    scorer: BucketScorer, found: BucketHistograms, slope: Floats, partner: Ints, pace: float
 ) -> Ints:
     """Exchange rows with the same sensitive record where that promises a smaller loss.
 
@@ -238,17 +241,17 @@ def exchange(
     """
     here, there = found.classes, partner[found.classes]
     costs = slope @ found.shares.T
-    atom = scoring.questions.atom
+    atom = scorer.questions.atom
     rows = np.flatnonzero(there >= 0)
     here, there, atom = here[rows], there[rows], atom[rows]
     gain = costs[atom, here] - costs[atom, there]
-    group = np.minimum(here, there) * scoring.records + scoring.values[rows]
+    group = np.minimum(here, there) * scorer.records + scorer.values[rows]
     first, second = here < there, here > there
     one, rank_one = _ranked(np.flatnonzero(first), group, gain)
     two, rank_two = _ranked(np.flatnonzero(second), group, gain)
-    room = len(group) + 1
+    stride = len(group) + 1
     _, a, b = np.intersect1d(
-        group[one] * room + rank_one, group[two] * room + rank_two, return_indices=True
+        group[one] * stride + rank_one, group[two] * stride + rank_two, return_indices=True
     )
     one, two = one[a], two[b]
     both = gain[one] + gain[two]
@@ -260,7 +263,7 @@ def exchange(
 
 
 def _ranked(rows: Ints, group: Ints, gain: Floats) -> tuple[Ints, Ints]:
-    """The rows by group, in each the largest gain first, and their ranks in it."""
+    """The rows ordered by group and falling gain, and the rank of each in its group."""
     ordered = rows[np.lexsort((-gain[rows], group[rows]))]
     return ordered, _ranks(group[ordered])
 
@@ -273,7 +276,7 @@ def _ranks(sorted_groups: Ints) -> Ints:
 def move(
     units: Units,
     requirements: Sequence[Requirement],
-    scoring: Scoring,
+    scorer: BucketScorer,
     found: BucketHistograms,
     slope: Floats,
     partner: Ints,
@@ -285,7 +288,7 @@ def move(
     the requirements.
     """
     here, there = found.classes, partner[found.classes]
-    promise = promises(scoring, found, slope, here, there)
+    promise = promises(scorer, found, slope, here, there)
     rows = np.flatnonzero(promise < -TINY)
     pair = np.minimum(here, there)[rows]
     order = np.lexsort((promise[rows], pair))
@@ -297,24 +300,25 @@ def move(
         moved = rows[rank < quota[pair]]
         classes = here.copy()
         classes[moved] = there[moved]
-        wrong = _failing(units, requirements, classes, scoring.number)
+        histograms = units.histograms(classes.astype(np.int32), scorer.number)
+        wrong = failing_classes(histograms, requirements)
         if not len(wrong) or not len(moved):
             return classes
         quota[np.minimum(wrong, partner[wrong])] //= 2
 
 
 def promises(
-    scoring: Scoring, found: BucketHistograms, slope: Floats, here: Ints, there: Ints
+    scorer: BucketScorer, found: BucketHistograms, slope: Floats, here: Ints, there: Ints
 ) -> Floats:
     """(units,): by how much the loss would change, to first order, if one row moved.
 
     A bucket's part of the first-order loss is g·p, where g is the sum of its rows' slopes; the
     move changes both.
     """
-    atom, values, rows, counts = scoring.questions.atom, scoring.values, found.rows, found.counts
-    pulls = np.zeros((scoring.number, slope.shape[1]))
+    atom, values, rows, counts = scorer.questions.atom, scorer.values, found.rows, found.counts
+    pulls = np.zeros((scorer.number, slope.shape[1]))
     for record in range(slope.shape[1]):
-        pulls[:, record] = np.bincount(here, slope[atom, record], scoring.number)
+        pulls[:, record] = np.bincount(here, slope[atom, record], scorer.number)
     whole = (pulls * counts).sum(axis=1)
     costs = slope @ counts.T
     own = slope[atom, values]
@@ -325,11 +329,3 @@ def promises(
     before = whole[here] / rows[here] + whole[there] / rows[there]
     allowed = (there >= 0) & (rows[here] > 1)
     return np.where(allowed, left + joined - before, 0.0)
-
-
-def _failing(units: Units, requirements: Sequence[Requirement], classes: Ints, number: int) -> Ints:
-    histograms = units.histograms(classes.astype(np.int32), number)
-    fails = histograms.rows == 0
-    for requirement in requirements:
-        fails |= ~requirement.met(histograms)
-    return np.flatnonzero(fails)

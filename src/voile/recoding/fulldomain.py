@@ -46,7 +46,7 @@ BLOCK = 4096
 class LevelSearch:
     """Exact search with two kinds of pruning.
 
-    What is hopeless at some levels is hopeless at all finer ones; and no loss is below its bound,
+    Levels that are hopeless rule out all finer ones; and no loss is below its bound,
     which never falls from finer to coarser levels. Combinations are taken by their bounds, and
     each that is still open is looked at from a chain of coarser ones above it, halved again and
     again: a hopeless one far up rules out most.
@@ -59,7 +59,7 @@ class LevelSearch:
         self._costs = costs
         self._bounds = costs.bounds()
         self._closed = np.zeros(shape, dtype=np.bool_)
-        """Combinations that need no look: hopeless, looked at, or not better."""
+        """Combinations that need not be checked: hopeless, checked, or not better."""
         self._verdicts: dict[Node, Verdict] = {}
         self.best: Node | None = None
         self.best_key: Key = (np.inf, 0, 0)
@@ -77,7 +77,7 @@ class LevelSearch:
         return self.best
 
     def _open(self) -> Iterator[Node]:
-        """The combinations by their bounds, without those that have become needless to look at."""
+        """The combinations that are still open, by their bounds."""
         heights = outer_sum([np.arange(size, dtype=np.int64) for size in self._shape])
         order = np.lexsort((heights.ravel(), self._bounds.ravel()))
         closed, bounds = self._closed.reshape(-1), self._bounds.reshape(-1)
@@ -98,7 +98,7 @@ class LevelSearch:
         return rounded(loss), sum(node), int(np.ravel_multi_index(node, self._shape))
 
     def _look_from_above(self, node: Node) -> None:
-        """Find where the chain above the combination stops to be hopeless.
+        """Find where the chain above the combination stops being hopeless.
 
         Then the combination itself is ruled out, or it was the last to be looked at.
         """
@@ -112,7 +112,7 @@ class LevelSearch:
                 high = middle - 1
 
     def _chain(self, node: Node) -> Iterator[Node]:
-        """The combination and ever coarser ones, a level at a time, where the bound grows least."""
+        """The combination and coarser ones, each one level up where the bound grows least."""
         yield node
         top = tuple(size - 1 for size in self._shape)
         while node != top:
@@ -155,7 +155,7 @@ MOST_NODES = 10_000_000
 
 @dataclass(frozen=True, eq=False)
 class FullDomain:
-    """The chosen levels, which are the recoding, and the classes that they make of these rows."""
+    """The chosen levels, and the classes into which they group these rows."""
 
     levels: Node
     """The level of each quasi-identifier, in their order."""
@@ -187,8 +187,8 @@ def full_domain(
     `units` are given by the codes of the schema, not by positions. Up to a share `suppression` of
     the rows may be in classes that fail. They are 'removed', and the rest must meet the
     requirements as a table of its own; or 'shown' as one class with '*' everywhere, which must
-    then meet the requirements as any other. Levels that lose equally little: those that are
-    lower, then those that keep earlier columns finer.
+    then meet the requirements as any other. Of levels with equal loss,
+    the lower ones are chosen, then those that keep earlier columns finer.
     """
     check_arguments(units, levels, suppression, suppressed)
     if suppression == 0:
@@ -219,7 +219,7 @@ def full_domain(
 def check_arguments(
     units: Units, levels: Sequence[Levels], suppression: float, suppressed: str
 ) -> None:
-    """Refuse a share of suppressed rows, or levels, that cannot be."""
+    """Refuse a share of suppressed rows, or levels, that make no sense."""
     if not 0 <= suppression < 1:
         raise UsageError(
             f"suppression {suppression:g} is no share of the rows",
@@ -245,9 +245,10 @@ def check_arguments(
 
 
 def refusal(requirements: Sequence[Requirement], suppression: float) -> PromiseError:
-    asked = ", ".join(requirement.spelling for requirement in requirements)
+    """The error when no combination of levels meets the requirements."""
+    wanted = ", ".join(requirement.spelling for requirement in requirements)
     return PromiseError(
-        f"no combination of levels meets {asked}"
+        f"no combination of levels meets {wanted}"
         + (f" with at most {suppression:.6g} of the rows suppressed" if suppression else ""),
         hint="ask for less, allow more suppression, or group by --method mondrian",
     )
@@ -256,7 +257,7 @@ def refusal(requirements: Sequence[Requirement], suppression: float) -> PromiseE
 def classes_at(
     counting: RollUp, levels: Sequence[Levels], node: Node, verdict: Verdict, *, shown: bool
 ) -> tuple[Grouping, npt.NDArray[np.bool_]]:
-    """The classes at these levels, those that are suppressed as one; and which are shown."""
+    """The classes at these levels, suppressed ones as a single class; and which are shown."""
     nodes, classes = counting.class_of_unit(node)
     ends = [extents(found, level) for found, level in zip(levels, node, strict=True)]
     low = np.array([first[line] for (first, _), line in zip(ends, nodes, strict=True)])
@@ -277,7 +278,7 @@ def classes_at(
 
 
 def extents(levels: Levels, level: int) -> tuple[Codes, Codes]:
-    """Of every node of a level, the first and the last position in the nested order."""
+    """The first and the last position of every node of a level, in the nested order."""
     nodes = levels.nodes[level][levels.nested]
     starts = np.flatnonzero(np.diff(nodes, prepend=-1))  # every node is one run
     first, last = (np.empty(len(starts), dtype=np.int32) for _ in range(2))
@@ -287,6 +288,7 @@ def extents(levels: Levels, level: int) -> tuple[Codes, Codes]:
 
 
 def rows_first(columns: npt.NDArray[np.int32]) -> Codes:
+    """The transpose, with each class's positions side by side in memory."""
     return np.ascontiguousarray(columns.T, dtype=np.int32)
 
 

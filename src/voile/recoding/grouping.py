@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from voile.arrays import Ints
 from voile.errors import PromiseError
 from voile.options import choices
 from voile.privacy.requirements import Histograms, Requirement
 from voile.recoding.units import Codes, Counts, Units
 
 Recode = choices.Recode
-"""What is shown of a class: ranges of its quasi-identifiers, or which value is whose hidden."""
+"""What is shown of a class: ranges of quasi-identifiers, or exact ones with shuffled values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,9 +30,11 @@ class Grouping:
 
     @property
     def number(self) -> int:
+        """How many classes there are."""
         return len(self.low)
 
     def histograms(self, units: Units) -> Histograms:
+        """The rows and the sensitive values of each class."""
         return units.histograms(self.classes, self.number)
 
 
@@ -49,7 +52,7 @@ def bounding(units: Units, classes: Codes, number: int) -> Grouping:
 
 
 def alike_as_one(grouping: Grouping) -> Grouping:
-    """Classes with the same box as one: nobody could tell them apart."""
+    """Join classes with the same box: a release could not distinguish them."""
     boxes = np.hstack([grouping.low, grouping.high])
     unique, number = np.unique(boxes, axis=0, return_inverse=True)
     width = grouping.low.shape[1]
@@ -60,7 +63,7 @@ def alike_as_one(grouping: Grouping) -> Grouping:
 
 @dataclass(frozen=True, eq=False)
 class Shown:
-    """What a grouped release tells about its rows, as numbers.
+    """What a grouped release shows of its rows, as numbers.
 
     Generalized, a row's quasi-identifiers lie somewhere in the box of its class, and its sensitive
     values are as shown. Bucketized, quasi-identifiers are as shown (`cells`), and which sensitive
@@ -102,7 +105,7 @@ def cells_by_class(classes: Codes, codes: Codes, weights: Counts) -> tuple[Codes
 
 
 # ---------------------------------------------------------------------- refusals
-# What no grouping can keep is refused before anything is grouped.
+# Requirements that no grouping can meet are refused before anything is grouped.
 
 
 def check_whole(units: Units, requirements: Sequence[Requirement]) -> None:
@@ -121,7 +124,7 @@ def check_whole(units: Units, requirements: Sequence[Requirement]) -> None:
 
 
 def check_classes(units: Units, grouping: Grouping, requirements: Sequence[Requirement]) -> None:
-    """Refuse a grouping of which any class fails: the last look, by the vectorised checks."""
+    """Refuse a grouping in which any class fails: the final check, on arrays."""
     histograms = grouping.histograms(units)
     for requirement in requirements:
         wrong = np.flatnonzero(~requirement.met(histograms))
@@ -138,20 +141,24 @@ def check_classes(units: Units, grouping: Grouping, requirements: Sequence[Requi
 # Joining classes that do not meet the requirements until they do.
 
 
+def failing_classes(histograms: Histograms, requirements: Sequence[Requirement]) -> Ints:
+    """The numbers of the classes that are empty or fail any of the requirements."""
+    fails = histograms.rows == 0
+    for requirement in requirements:
+        fails |= ~requirement.met(histograms)
+    return np.flatnonzero(fails)
+
+
 def joined(
     units: Units, classes: Codes, number: int, requirements: Sequence[Requirement]
 ) -> tuple[Codes, int]:
-    """Join those that fail in pairs, again and again; refuse if one class of all is left.
+    """Join failing classes in pairs until all meet the requirements.
 
     The class of all rows meets the requirements (else PromiseError), so this ends. A class that
     fails alone is joined with one that does not.
     """
     while number > 1 and requirements:
-        histograms = units.histograms(classes, number)
-        fails = np.zeros(number, dtype=np.bool_)
-        for requirement in requirements:
-            fails |= ~requirement.met(histograms)
-        wrong = np.flatnonzero(fails)
+        wrong = failing_classes(units.histograms(classes, number), requirements)
         if not len(wrong):
             break
         into = np.arange(number)
@@ -165,7 +172,7 @@ def joined(
 
 
 def trivial(units: Units, requirements: Sequence[Requirement] = ()) -> Grouping:
-    """One class of all rows: nothing but the distribution of the sensitive values is told."""
+    """One class of all rows: only the distribution of the sensitive values is shown."""
     check_whole(units, requirements)
     grouping = bounding(units, np.zeros(len(units.weights), dtype=np.int32), 1)
     check_classes(units, grouping, requirements)

@@ -18,9 +18,9 @@ from voile.recoding.nodes import (
     extent,
     in_order,
     median,
-    room_for,
     tally,
     tally_between,
+    workspace_for,
 )
 from voile.recoding.units import Codes, Counts
 
@@ -31,7 +31,7 @@ from voile.recoding.units import Codes, Counts
 # candidate part, and its histogram changes by one line at a time.
 
 INFORMATION = 1
-"""The cut that tells most about the sensitive attributes."""
+"""The cut with the largest information gain about the sensitive attributes."""
 CERTAINTY = 2
 """The cut that leaves the narrowest boxes."""
 
@@ -44,12 +44,12 @@ def weight(lines: Lines, i: int) -> int:
 
 @compiled
 def surprise(count: int) -> float:
-    """count·ln(count): sums of it are what entropies of counts are made of."""
+    """count·ln(count): the terms that entropies of counts are sums of."""
     return count * np.log(count) if count > 0 else 0.0
 
 
 @compiled
-def information_gains(lines: Lines, order: Counts, room: Workspace) -> Floats:
+def information_gains(lines: Lines, order: Counts, work: Workspace) -> Floats:
     """Before each line of the order, by how much Σ rows·H(sensitive | part) falls if cut there.
 
     Summed over the sensitive attributes. For one of them rows·H = g(rows) − Σ g(count) with
@@ -57,15 +57,15 @@ def information_gains(lines: Lines, order: Counts, room: Workspace) -> Floats:
     """
     gains = np.zeros(order.size)
     attributes, columns = lines.starts.size - 1, lines.sizes.size
-    for value in range(room.node.size):
-        room.part[value] = 0
-        room.rest[value] = room.node[value]
+    for value in range(work.node.size):
+        work.part[value] = 0
+        work.rest[value] = work.node[value]
     total = 0
     for value in range(lines.starts[0], lines.starts[1] if attributes else 0):
-        total += room.node[value]
+        total += work.node[value]
     whole = attributes * surprise(total)
-    for value in range(room.node.size):
-        whole -= surprise(room.node[value])
+    for value in range(work.node.size):
+        whole -= surprise(work.node[value])
     sides, rows = whole - attributes * surprise(total), 0
     for place in range(order.size):
         gains[place] = whole - sides - attributes * (surprise(rows) + surprise(total - rows))
@@ -74,10 +74,10 @@ def information_gains(lines: Lines, order: Counts, room: Workspace) -> Floats:
         rows += count
         for a in range(attributes):
             value = lines.starts[a] + np.int64(lines.columns[columns + a, i])
-            sides += surprise(room.part[value]) + surprise(room.rest[value])
-            room.part[value] += count
-            room.rest[value] -= count
-            sides -= surprise(room.part[value]) + surprise(room.rest[value])
+            sides += surprise(work.part[value]) + surprise(work.rest[value])
+            work.part[value] += count
+            work.rest[value] -= count
+            sides -= surprise(work.part[value]) + surprise(work.rest[value])
     return gains
 
 
@@ -118,9 +118,9 @@ def uncertainties(lines: Lines, order: Counts, backwards: bool) -> Floats:
 
 @compiled
 def best_cut(
-    lines: Lines, start: int, stop: int, room: Workspace, rules: Rules, way: int
+    lines: Lines, start: int, stop: int, work: Workspace, rules: Rules, way: int
 ) -> tuple[int, int]:
-    """The column and the position of the best cut both parts of which meet the requirements.
+    """The column and the position of the best cut whose parts both meet the requirements.
 
     Column −1 if there is none. Of cuts that are equally good the first is taken: columns as
     given, positions from below.
@@ -130,16 +130,16 @@ def best_cut(
     low, high = np.empty_like(lines.sizes), np.empty_like(lines.sizes)
     extent(lines, start, stop, False, low, high)
     for column in range(columns):
-        if room.high[column] <= room.low[column]:
+        if work.high[column] <= work.low[column]:
             continue
         order = in_order(lines, start, stop, column, low[column], high[column])
         if way == INFORMATION:
-            gains = information_gains(lines, order, room)
+            gains = information_gains(lines, order, work)
         else:
             gains, after = uncertainties(lines, order, False), uncertainties(lines, order, True)
             for place in range(gains.size):
                 gains[place] = -gains[place] - after[place]
-        best, position = best_position_of(lines, order, column, gains, best, room, rules)
+        best, position = best_position_of(lines, order, column, gains, best, work, rules)
         if position >= 0:
             best_column, best_position = column, position
     return best_column, best_position
@@ -152,14 +152,14 @@ def best_position_of(
     column: int,
     gains: Floats,
     best: float,
-    room: Workspace,
+    work: Workspace,
     rules: Rules,
 ) -> tuple[float, int]:
     """The best allowed cut of one column, if it is better than the best so far; else −1."""
     columns, found = lines.sizes.size, -1
-    for value in range(room.node.size):
-        room.part[value] = 0
-        room.rest[value] = room.node[value]
+    for value in range(work.node.size):
+        work.part[value] = 0
+        work.rest[value] = work.node[value]
     rows, population, all_rows, all_population = 0, 0, 0, 0
     for i in order:
         all_rows += weight(lines, i)
@@ -172,8 +172,8 @@ def best_position_of(
             0 < rows < all_rows
             and code != lines.columns[column, order[place - 1]]
             and gains[place] > best + 1e-9
-            and meets(rules, room.part, rows, population)
-            and meets(rules, room.rest, all_rows - rows, all_population - population)
+            and meets(rules, work.part, rows, population)
+            and meets(rules, work.rest, all_rows - rows, all_population - population)
         ):
             best = gains[place]
             found = int(np.int64(lines.columns[column, order[place - 1]]))
@@ -183,8 +183,8 @@ def best_position_of(
             population += lines.population[i]
         for a in range(lines.starts.size - 1):
             value = lines.starts[a] + np.int64(lines.columns[columns + a, i])
-            room.part[value] += count
-            room.rest[value] -= count
+            work.part[value] += count
+            work.rest[value] -= count
     return best, found
 
 
@@ -204,47 +204,47 @@ class CutTree(NamedTuple):
 
 
 @compiled
-def by_width(lines: Lines, room: Workspace) -> int:
-    """Put the columns that can be cut in order, widest first, ties as given; how many they are."""
+def by_width(lines: Lines, work: Workspace) -> int:
+    """Order the columns that can be cut, widest first, ties as given; return their number."""
     widths = np.empty(lines.sizes.size)
     number = 0
     for column in range(lines.sizes.size):
-        if room.high[column] <= room.low[column]:
+        if work.high[column] <= work.low[column]:
             continue
-        width = (room.high[column] - room.low[column]) / (lines.sizes[column] - 1)
+        width = (work.high[column] - work.low[column]) / (lines.sizes[column] - 1)
         place = number
         while place > 0 and widths[place - 1] < width:
             widths[place] = widths[place - 1]
-            room.order[place] = room.order[place - 1]
+            work.order[place] = work.order[place - 1]
             place -= 1
         widths[place] = width
-        room.order[place] = column
+        work.order[place] = column
         number += 1
     return number
 
 
 @compiled
 def child_cuts(
-    lines: Lines, start: int, stop: int, column: int, breaks: Codes, room: Workspace
+    lines: Lines, start: int, stop: int, column: int, breaks: Codes, work: Workspace
 ) -> int:
     """Cut a column into the children of the hierarchy's lowest node that has all rows.
 
     breaks[p] is the coarsest level on which positions p−1 and p are in different nodes. Children
     without rows stay with the one before. Writes the cuts, and returns how many they are.
     """
-    low, high = room.low[column], room.high[column]
+    low, high = work.low[column], work.high[column]
     level = 0
     for position in range(low + 1, high + 1):
         level = max(level, breaks[position])
-    clear(room.positions, high - low + 1)
+    clear(work.positions, high - low + 1)
     for i in range(start, stop):
         if lines.weights.size == 0 or lines.weights[i] > 0:
-            room.positions[np.int64(lines.columns[column, i]) - low] = 1
+            work.positions[np.int64(lines.columns[column, i]) - low] = 1
     number, seen = 0, False
     for position in range(low + 1, high + 1):
-        seen = seen or room.positions[position - 1 - low] > 0
+        seen = seen or work.positions[position - 1 - low] > 0
         if breaks[position] == level and seen:
-            room.cuts[number] = position - 1
+            work.cuts[number] = position - 1
             number += 1
             seen = False
     return number
@@ -253,77 +253,77 @@ def child_cuts(
 @compiled
 def all_meet(
     lines: Lines, start: int, stop: int, column: int, number: int, rows: int, population: int,
-    rules: Rules, room: Workspace,
+    rules: Rules, work: Workspace,
 ) -> bool:  # fmt: skip
     """Whether every part of a cut into number + 1 parts meets the requirements."""
-    for value in range(room.node.size):
-        room.rest[value] = room.node[value]
+    for value in range(work.node.size):
+        work.rest[value] = work.node[value]
     above = -1
     for c in range(number):
         part_rows, part_population = tally_between(
-            lines, start, stop, column, above, room.cuts[c], room.part
+            lines, start, stop, column, above, work.cuts[c], work.part
         )
-        if not meets(rules, room.part, part_rows, part_population):
+        if not meets(rules, work.part, part_rows, part_population):
             return False
-        for value in range(room.rest.size):
-            room.rest[value] -= room.part[value]
+        for value in range(work.rest.size):
+            work.rest[value] -= work.part[value]
         rows -= part_rows
         population -= part_population
-        above = room.cuts[c]
-    return meets(rules, room.rest, rows, population)
+        above = work.cuts[c]
+    return meets(rules, work.rest, rows, population)
 
 
 @compiled
 def halve(
-    lines: Lines, start: int, stop: int, column: int, cut: int, rules: Rules, room: Workspace
+    lines: Lines, start: int, stop: int, column: int, cut: int, rules: Rules, work: Workspace
 ) -> int:
-    """Order the lines around the median and part them in the middle; 0 if that is not allowed."""
-    equal = divide(lines, start, stop, column, cut - 1, room.misplaced)
-    divide(lines, equal, stop, column, cut, room.misplaced)
+    """Order the lines around the median and cut in the middle; 0 if that is not allowed."""
+    equal = divide(lines, start, stop, column, cut - 1, work.misplaced)
+    divide(lines, equal, stop, column, cut, work.misplaced)
     middle = start + (stop - start) // 2
-    first, _ = tally(lines, start, middle, room.part)
-    if not meets(rules, room.part, first, 0):
+    first, _ = tally(lines, start, middle, work.part)
+    if not meets(rules, work.part, first, 0):
         return 0
-    second, _ = tally(lines, middle, stop, room.rest)
-    return middle if meets(rules, room.rest, second, 0) else 0
+    second, _ = tally(lines, middle, stop, work.rest)
+    return middle if meets(rules, work.rest, second, 0) else 0
 
 
 @compiled
 def propose(
     lines: Lines, start: int, stop: int, rows: int, population: int, rules: Rules,
-    best: int | None, relaxed: bool, breaks: Codes, room: Workspace,
+    best: int | None, relaxed: bool, breaks: Codes, work: Workspace,
 ) -> tuple[int, int, int]:  # fmt: skip
-    """The cut to make: column, number of cuts (in room.cuts), and the middle where it is relaxed.
+    """The cut to make: column, number of cuts (in work.cuts), and the middle where it is relaxed.
 
-    Column −1 if no cut leaves parts that all meet the requirements. What the best cut is, if it is
-    not the median of the widest column, is said by `best`, a constant of best_cut.py.
+    Column −1 if no cut leaves parts that all meet the requirements. `best` is
+    INFORMATION or CERTAINTY, or None for the median of the widest column.
     """
     if best is not None:  # where it is None the compiler leaves best_cut out
-        column, cut = best_cut(lines, start, stop, room, rules, best)
-        room.cuts[0] = cut
+        column, cut = best_cut(lines, start, stop, work, rules, best)
+        work.cuts[0] = cut
         return column, 1, 0
-    for place in range(by_width(lines, room)):
-        column = room.order[place]
+    for place in range(by_width(lines, work)):
+        column = work.order[place]
         if breaks.shape[1] > 0 and breaks[column, 0] >= 0:
-            number = child_cuts(lines, start, stop, column, breaks[column], room)
+            number = child_cuts(lines, start, stop, column, breaks[column], work)
         else:
             number = 1
-            room.cuts[0] = median(
-                lines, start, stop, column, room.low[column], room.high[column], rows,
-                room.positions,
+            work.cuts[0] = median(
+                lines, start, stop, column, work.low[column], work.high[column], rows,
+                work.positions,
             )  # fmt: skip
         if relaxed:
-            middle = halve(lines, start, stop, column, room.cuts[0], rules, room)
+            middle = halve(lines, start, stop, column, work.cuts[0], rules, work)
             if middle:
                 return column, 1, middle
-        elif all_meet(lines, start, stop, column, number, rows, population, rules, room):
+        elif all_meet(lines, start, stop, column, number, rows, population, rules, work):
             return column, number, 0
     return -1, 0, 0
 
 
 @compiled
 def longer(values: Counts) -> Counts:
-    """The same numbers with room for as many again."""
+    """The same numbers in an array twice as long."""
     out = np.empty((values.shape[0], 2 * values.shape[1]), dtype=values.dtype)
     for row in range(values.shape[0]):
         for place in range(values.shape[1]):
@@ -343,13 +343,13 @@ def put(table: Counts, place: int, first: int, second: int, third: int) -> None:
 def grow(
     lines: Lines, rules: Rules, best: int | None, relaxed: bool, least: int, breaks: Codes
 ) -> tuple[Counts, Counts]:
-    """Cut until no cut is allowed; the tree's columns, and where each class's lines end.
+    """Cut until no cut is allowed; return the tree's columns, and where each class ends.
 
     A node of fewer than 2·least rows is not tried: each side needs `least`. `breaks` has a row for
     each column, −1 at the first position of a column that is cut without a hierarchy; it is empty
     if all are.
     """
-    room = room_for(lines)
+    work = workspace_for(lines)
     tree, used = np.empty((3, 64), dtype=np.int64), 1
     stops, classes = np.empty((1, 64), dtype=np.int64), 0
     stack, depth = np.empty((3, 64), dtype=np.int64), 1
@@ -357,12 +357,12 @@ def grow(
     while depth > 0:
         depth -= 1
         start, stop, node = stack[0, depth], stack[1, depth], stack[2, depth]
-        rows, population = tally(lines, start, stop, room.node)
+        rows, population = tally(lines, start, stop, work.node)
         column, number, middle = -1, 0, 0
         if rows >= 2 * least:
-            extent(lines, start, stop, True, room.low, room.high)
+            extent(lines, start, stop, True, work.low, work.high)
             column, number, middle = propose(
-                lines, start, stop, rows, population, rules, best, relaxed, breaks, room
+                lines, start, stop, rows, population, rules, best, relaxed, breaks, work
             )
         if column < 0:
             put(tree, node, -1, -1, classes)
@@ -377,9 +377,9 @@ def grow(
             stack = longer(stack)
         top = depth + number
         for c in range(number):
-            cut = room.cuts[c]
-            begin = middle or divide(lines, start, stop, column, cut, room.misplaced)
-            if middle and cut == room.high[column]:
+            cut = work.cuts[c]
+            begin = middle or divide(lines, start, stop, column, cut, work.misplaced)
+            if middle and cut == work.high[column]:
                 cut -= 1
             put(tree, node, column, cut, used)
             put(stack, top, start, begin, used)

@@ -15,12 +15,12 @@ from voile.schema.hierarchy import EVERYTHING, Levels
 Places = npt.NDArray[np.int32]
 
 LISTED = 12
-"""Longer sets of unordered values are told by their first and last."""
+"""Longer sets of unordered values are shown by their first and last."""
 
 
 @dataclass(frozen=True, eq=False)
 class Labels:
-    """The distinct ranges of a column, each with one text that no other has."""
+    """The distinct ranges of a column, each with a text of its own."""
 
     texts: tuple[str, ...]
     of_class: Places
@@ -39,15 +39,15 @@ def labels(
     """Words for the range of each class; `order` where it is not that of the domain."""
     keys = low.astype(np.int64) * attribute.size + high
     unique, of_class = np.unique(keys, return_inverse=True)
-    say = Wording(attribute, levels, order)
+    words = RangeWords(attribute, levels, order)
     ends = [(int(key // attribute.size), int(key % attribute.size)) for key in unique]
     texts: dict[str, tuple[int, int]] = {}
     for low_end, high_end in ends:
-        text = say(low_end, high_end)
-        if text in texts:  # two ranges that read alike, as where a value is called like a group
+        text = words(low_end, high_end)
+        if text in texts:  # two ranges with the same words, as where a value has a group's name
             text += f" (places {low_end} to {high_end})"
         texts[text] = (low_end, high_end)
-    named = {text: found for text, found in texts.items() if text in say.groups}
+    named = {text: found for text, found in texts.items() if text in words.groups}
     return Labels(tuple(texts), of_class.astype(np.int32), named)
 
 
@@ -58,15 +58,15 @@ def agrees(
     order: Places | None,
     groups: Mapping[str, Sequence[int]],
 ) -> bool:
-    """Whether a text is what is said of a range, or a name that stands for it."""
+    """Whether a text is the words for a range, or a name that stands for it."""
     if text in groups:
         return tuple(groups[text]) == ends
     low, high = ends
-    plain = Wording(attribute, None, order)(low, high)
+    plain = RangeWords(attribute, None, order)(low, high)
     return text in (plain, f"{plain} (places {low} to {high})")
 
 
-class Wording:
+class RangeWords:
     """One column's ranges in words."""
 
     def __init__(self, attribute: Attribute, levels: Levels | None, order: Places | None) -> None:
@@ -95,7 +95,7 @@ class Wording:
         return place if self._order is None else int(self._order[place])
 
     def _interval(self, low: int, high: int) -> str:
-        """Of an ordered column in its own order: from … to …, as its kind is written."""
+        """A range of an ordered column: from … to …, as its kind is written."""
         attribute = self._attribute
         ending = ""
         if attribute.null and high == attribute.size - 1:

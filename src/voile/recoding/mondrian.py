@@ -53,6 +53,7 @@ class MondrianPartition:
 
     @cached_property
     def regions(self) -> Regions:
+        """The region of each class, as the cuts leave it."""
         low, high = regions_of(self.tree, np.array(self.sizes, dtype=np.int32))
         here = self.tree.column < 0
         order = np.argsort(self.tree.child[here])
@@ -85,7 +86,7 @@ def regions_of(tree: CutTree, sizes: Codes) -> tuple[Codes, Codes]:
 
 @compiled
 def located(tree: CutTree, codes: Codes) -> Codes:
-    """Down the tree, for each row."""
+    """The class of each row, found by walking down the tree."""
     out = np.empty(codes.shape[1], dtype=np.int32)
     for i in range(codes.shape[1]):
         node = 0
@@ -115,10 +116,10 @@ def mondrian(
 
     'median' cuts the column that is widest, as a share of its domain, at its lower median; if a
     side would fail, the next widest. Ties are cut in the order of the columns. 'information' and
-    'certainty' take the best of all allowed cuts: that which tells most about the sensitive
-    attributes, or leaves the narrowest boxes. `relaxed` divides the rows at the median so that
-    both sides have as many; it needs one unit for each row. A column with levels is cut into the
-    children of its current node; its positions are in nested order, and boxes are whole nodes.
+    'certainty' take the best of all allowed cuts: that with the largest information gain about the
+    sensitive attributes, or with the narrowest boxes. `relaxed` divides the rows at the median so
+    that both sides have as many; it needs one unit for each row. A column with levels is cut into
+    the children of its current node; its positions are in nested order, and boxes are whole nodes.
 
     Raises PromiseError if the class of all rows does not meet the requirements.
     """
@@ -157,7 +158,7 @@ def mondrian(
 
 
 def _least_rows(requirements: Sequence[Requirement]) -> int:
-    """What every class needs at least, which saves trying to cut smaller nodes."""
+    """The least rows of a class: smaller nodes need not be tried."""
     return max([1, *(int(r.k) for r in requirements if isinstance(r, K | AlphaK))])
 
 
@@ -203,7 +204,7 @@ def _breaks(units: Units, levels: Sequence[Levels | None] | None) -> Codes:
 
 
 def _widen(low: Codes, high: Codes, breaks: Codes) -> None:
-    """Make intervals the hierarchy's lowest nodes that hold them, in place."""
+    """Widen intervals, in place, to the lowest nodes of the hierarchy that hold them."""
     size = int((breaks >= 0).sum())
     reach: Counts = np.array(
         [breaks[a + 1 : b + 1].max(initial=-1) for a, b in zip(low, high, strict=True)]

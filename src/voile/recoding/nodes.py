@@ -19,7 +19,7 @@ from voile.recoding.units import Codes, Counts
 
 SPARSE = 8
 """A range of positions that is wider than this many times the node's units is sorted, not
-counted: small nodes of wide columns would else pay for positions that nobody has."""
+counted: counting would be slow in small nodes of wide columns, where most positions are empty."""
 
 
 class Lines(NamedTuple):
@@ -40,7 +40,7 @@ class Lines(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """Arrays that every node uses anew."""
+    """Arrays that every node reuses."""
 
     node: Counts
     """The histogram of the node's sensitive values, one attribute after the other."""
@@ -62,8 +62,8 @@ class Workspace(NamedTuple):
 
 
 @compiled
-def room_for(lines: Lines) -> Workspace:
-    """Enough for every node."""
+def workspace_for(lines: Lines) -> Workspace:
+    """Arrays that are large enough for every node."""
     values, columns, widest = lines.starts[-1], lines.sizes.size, 0
     for size in lines.sizes:
         widest = max(widest, size)
@@ -88,9 +88,9 @@ def exchange(values: npt.NDArray[Any], pairs: Codes, number: int) -> None:
 
 @compiled
 def divide(lines: Lines, start: int, stop: int, column: int, cut: int, pairs: Codes) -> int:
-    """Put the lines up to the cut first; where the others begin.
+    """Put the lines up to the cut first; return where the others begin.
 
-    Lists of what is on the wrong side are made without branches, which nobody could predict.
+    Lists of misplaced lines are made without branches, which a processor could not predict.
     """
     codes = lines.columns[column, start:stop]
     below = 0
@@ -139,7 +139,7 @@ def extent(lines: Lines, start: int, stop: int, counted: bool, low: Counts, high
 
 @compiled
 def tally(lines: Lines, start: int, stop: int, histogram: Counts) -> tuple[int, int]:
-    """Fill the histogram of all sensitive attributes; rows and public rows of these lines."""
+    """Fill the histogram of all sensitive attributes; return rows and public rows."""
     clear(histogram, histogram.size)
     columns = lines.sizes.size
     for a in range(lines.starts.size - 1):
@@ -188,7 +188,7 @@ def clear(values: Counts, upto: int) -> None:
 
 @compiled
 def total(values: Counts) -> int:
-    """Their sum."""
+    """The sum of the values."""
     found = 0
     for value in values:
         found += value
@@ -243,8 +243,8 @@ def median(
 ) -> int:
     """The lower median: the least present position up to which at least half of the rows lie.
 
-    If that is the largest present one, the next lower present one. `counts` is room for the
-    column's positions. Lines that count no rows have no say.
+    If that is the largest present one, the next lower present one. `counts` has a
+    place for each of the column's positions. Lines without rows are ignored.
     """
     codes, weights = lines.columns[column, start:stop], lines.weights[start:stop]
     if high - low > SPARSE * codes.size:

@@ -13,7 +13,7 @@ Truths = npt.NDArray[np.bool_]
 
 
 @compiled
-def with_room(numbers: Codes, needed: int) -> Codes:
+def with_capacity(numbers: Codes, needed: int) -> Codes:
     """The same numbers in an array of at least so many places."""
     if needed <= numbers.size:
         return numbers
@@ -83,11 +83,11 @@ def mine(
                 length += 1
         lengths[depth + 1] = length
         if count == column.size:
-            column, item = with_room(column, count + 1), with_room(item, count + 1)
-            size = with_room(size, count + 1)
+            column, item = with_capacity(column, count + 1), with_capacity(item, count + 1)
+            size = with_capacity(size, count + 1)
             support = np.concatenate((support, np.empty(count, np.int64)))
             starts = np.concatenate((starts, np.empty(count, np.int64)))
-        members = with_room(members, used + length)
+        members = with_capacity(members, used + length)
         members[used : used + length] = lists[depth + 1, :length]
         used += length
         column[count], item[count], size[count] = j, i, depth + 1

@@ -1,4 +1,4 @@
-"""Large populations: the groups of people that research asks about.
+"""Large populations: the groups of people that research studies.
 
 A population is the rows that meet a conjunction of at most one item per quasi-identifier, such as
 'age 40–59 and education Higher'. It is large where at least a given number of rows meet it.
@@ -40,6 +40,7 @@ class Items:
 
     @property
     def number(self) -> int:
+        """How many items there are."""
         return len(self.level)
 
 
@@ -111,6 +112,7 @@ class Populations:
 
     @property
     def number(self) -> int:
+        """How many populations there are."""
         return len(self.column)
 
     @cached_property
@@ -139,7 +141,7 @@ class Populations:
         return found
 
     def words(self, y: int, names: Sequence[str]) -> str:
-        """A population as people say it: 'sex = Male and education = Higher education'."""
+        """A population in words: 'sex = Male and education = Higher education'."""
         return " and ".join(
             f"{name} = {items.labels[item]}"
             for name, items, item in zip(names, self.items, self.choices[y], strict=True)
@@ -149,7 +151,7 @@ class Populations:
     def atoms_of(self, cells: Codes) -> Codes:
         """Which atom each cell is in; cells by (quasi-identifiers, cells) codes.
 
-        A cell that is alike to none of the table's is refused.
+        A cell that matches none of the table's is refused.
         """
         kinds = [kind[codes] for kind, codes in zip(self.kind_of, cells, strict=True)]
         index = TupleIndex([int(kind.max()) + 1 for kind in self.kind_of])
@@ -216,7 +218,7 @@ def populations(
 
 
 def stacked(tables: Sequence[npt.NDArray[np.bool_]]) -> tuple[npt.NDArray[np.bool_], Counts]:
-    """(columns, items, kinds) in one array that is as large as the largest needs, and the items."""
+    """All tables as one (columns, items, kinds) array, and how many items each has."""
     items, kinds = (max(table.shape[axis] for table in tables) for axis in (0, 1))
     found = np.zeros((len(tables), items, kinds), dtype=np.bool_)
     for j, table in enumerate(tables):

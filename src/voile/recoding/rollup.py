@@ -45,11 +45,12 @@ class LevelCells:
 
     @property
     def number(self) -> int:
+        """How many classes there are."""
         return len(self.rows)
 
     @property
     def numbers(self) -> int:
-        """How many numbers it takes to keep them."""
+        """How many numbers are stored."""
         return self.nodes.size + sum(counts.size for counts in self.counts)
 
 
@@ -67,16 +68,16 @@ class RollUp:
         nodes, self.cell_of_unit = distinct(units.codes, units.sizes)
         self._cells = nodes
         self._kept: list[LevelCells] = []
-        self._room = KEPT_NUMBERS
+        self._capacity = KEPT_NUMBERS
 
     def cells(self, levels: Node) -> LevelCells:
         """The classes at these levels."""
         finer = [kept for kept in self._kept if all(map(int.__le__, kept.levels, levels))]
         source = min(finer, key=lambda kept: kept.number, default=None)
         found = self._from_units(levels) if source is None else self._summed(source, levels)
-        if source is not found and found.numbers <= self._room:
+        if source is not found and found.numbers <= self._capacity:
             self._kept.append(found)
-            self._room -= found.numbers
+            self._capacity -= found.numbers
         return found
 
     def class_of_unit(self, levels: Node) -> tuple[Codes, Codes]:
@@ -158,7 +159,7 @@ Truths = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Verdict:
-    """What was found about the classes at some levels."""
+    """Whether classes at some levels may be shown, and which of them."""
 
     kept: Truths
     """(classes,): those that are shown."""
@@ -168,7 +169,7 @@ class Verdict:
 
 
 class Judge:
-    """The requirements, the limit of suppression, and what is done with suppressed rows."""
+    """Decides whether classes may be shown, by the requirements and the limit of suppression."""
 
     def __init__(
         self, units: Units, requirements: Sequence[Requirement], suppression: float, *, shown: bool
@@ -198,7 +199,7 @@ class Judge:
         return Verdict(kept, feasible=self._allowed(cells, kept), hopeless=False)
 
     def _kept(self, cells: LevelCells) -> Truths:
-        """The classes that meet the requirements; without those removed, the table is another."""
+        """The classes that meet the requirements, given that removed rows are not in the table."""
         kept = np.ones(cells.number, dtype=np.bool_)
         overall = self._overall
         while True:
@@ -254,9 +255,9 @@ def failing(
 
 
 def closed_part(requirement: Requirement) -> list[Requirement]:
-    """What of a requirement a class keeps whatever rows join it.
+    """The part of a requirement that a class keeps whatever rows join it.
 
-    Only of that can be said that rows which fail at some levels fail at all finer ones.
+    Rows that fail this part at some levels fail it at all finer ones.
     """
     match requirement:
         case K():
@@ -279,7 +280,7 @@ Loss = choices.Loss
 LOSSES: tuple[str, ...] = get_args(Loss)
 
 DIGITS = 14
-"""Losses that agree in so many digits are equal: the rest is the rounding of sums."""
+"""Losses that agree to this many digits are equal: the rest is the rounding of sums."""
 
 Scalar = TypeVar("Scalar", np.int64, np.float64)
 
@@ -301,7 +302,7 @@ class LevelCosts(ABC):
 
     @abstractmethod
     def loss(self, cells: LevelCells, kept: Truths) -> float:
-        """With the classes that are not kept suppressed."""
+        """The loss if the classes that are not kept are suppressed."""
 
 
 class ColumnCosts(LevelCosts):
@@ -323,12 +324,15 @@ class ColumnCosts(LevelCosts):
         self._bounds = outer_sum(columns) / self._whole
 
     def bounds(self) -> Floats:
+        """The exact bound of every combination: columns add up independently."""
         return np.round(self._bounds, DIGITS)
 
     def bound(self, cells: LevelCells) -> float:
+        """The bound at these levels."""
         return rounded(float(self._bounds[cells.levels]))
 
     def loss(self, cells: LevelCells, kept: Truths) -> float:
+        """The bound, and what '*' loses of the suppressed rows beyond it."""
         lost = np.flatnonzero(~kept)
         more = sum(
             float(cells.rows[lost] @ self._gaps[j][level][cells.nodes[j, lost]])
@@ -345,17 +349,21 @@ class Discernibility(LevelCosts):
         self._shape = shape
 
     def bounds(self) -> Floats:
+        """Zeros: nothing is known before classes are counted."""
         return np.zeros(self._shape)
 
     def bound(self, cells: LevelCells) -> float:
+        """The loss if no row is suppressed."""
         return rounded(squares(cells.rows) / self._rows**2)
 
     def loss(self, cells: LevelCells, kept: Truths) -> float:
+        """Squares of the kept classes' rows, and n for each suppressed row."""
         suppressed = int(cells.rows[~kept].sum())
         return (squares(cells.rows[kept]) + self._rows * suppressed) / self._rows**2
 
 
 def rounded(loss: float) -> float:
+    """A loss without the digits that are rounding errors of sums."""
     return float(np.round(loss, DIGITS))
 
 
@@ -365,6 +373,7 @@ def outer_sum(columns: Sequence[npt.NDArray[Scalar]]) -> npt.NDArray[Scalar]:
 
 
 def squares(rows: npt.NDArray[np.int64]) -> float:
+    """The sum of the squares, in floating point so that it cannot overflow."""
     return float(np.square(rows.astype(np.float64)).sum())
 
 
@@ -393,7 +402,7 @@ def rows_by_node(
 
 
 def gaps_of(loss: str, levels: Levels, rows: Sequence[Floats]) -> list[Floats]:
-    """By level and node, how much more '*' would lose of one row."""
+    """How much more '*' would lose of one row, by level and node."""
     if loss == "entropy":
         whole = float(rows[-1][0])
         return [np.log2(whole / np.where(there > 0, there, whole)) for there in rows]

@@ -19,7 +19,7 @@ Counts = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, eq=False)
 class Units:
-    """Rows, those that are alike as one unit with a weight.
+    """Rows, with equal ones as one unit with a weight.
 
     Codes of quasi-identifiers are positions in the column's order: 0 … size−1.
     """
@@ -38,6 +38,7 @@ class Units:
 
     @property
     def rows(self) -> int:
+        """How many rows the units stand for."""
         return int(self.weights.sum())
 
     @property
@@ -49,7 +50,7 @@ class Units:
         )
 
     def histograms(self, classes: Codes, number: int) -> Histograms:
-        """Of a grouping: class numbers of the units, and how many classes there are."""
+        """The histograms of a grouping, given by each unit's class and the number of classes."""
         counts = tuple(
             np.bincount(classes.astype(np.int64) * size + codes, self.weights, number * size)
             .astype(np.int64)

@@ -1,4 +1,4 @@
-"""A figure or a table of a paper: the work that makes it, piece by piece, and what it comes to."""
+"""A figure or a table of a paper: the pieces of work that make it, and the result."""
 
 from __future__ import annotations
 
@@ -21,9 +21,19 @@ Columns = Mapping[str, Sequence[Any]]
 """A table to be written as CSV: names to values, all of one length."""
 
 
+def columns_from(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> dict[str, list[Any]]:
+    """Rows as columns with these names."""
+    return {name: [row[place] for row in rows] for place, name in enumerate(names)}
+
+
+def rows_at(columns: Columns, places: Sequence[int]) -> dict[str, list[Any]]:
+    """The rows of a table at these places."""
+    return {name: [values[place] for place in places] for name, values in columns.items()}
+
+
 @dataclass(frozen=True)
 class Run:
-    """How much is wanted, and from which coins."""
+    """How much work to do, and with which seed."""
 
     quick: bool = False
     seed: int = 1
@@ -34,14 +44,14 @@ class Run:
 
     @property
     def first(self) -> int:
-        """The seed of what is done once, and of the first repetition.
+        """The seed of the first repetition, and of work that is done once.
 
-        Runs of two seeds have no repetition in common: that of another is another experiment.
+        Runs with different seeds share no repetition: they are different experiments.
         """
         return 1 + APART * (self.seed - 1)
 
     def seeds(self, full: int, quick: int) -> range:
-        """One seed a repetition: so many in a full run, so many in a quick one."""
+        """One seed for each repetition: `full` of them, or `quick` in a quick run."""
         return range(self.first, self.first + (quick if self.quick else full))
 
 
@@ -58,15 +68,16 @@ class Part:
 
     @property
     def key(self) -> str:
+        """The work and its arguments as text: the key of a kept result."""
         return f"{self.work.__module__}.{self.work.__name__} {json.dumps(dict(self.given))}"
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What the pieces come to: the numbers, the verdict, and a picture of them.
+    """The result of the pieces: numbers, checks, and a picture.
 
     `tables` are CSV files: "" is NAME.csv, "x" is NAME-x.csv. `picture` makes an Altair chart, to
-    which title, subtitle and caption are added in the one look of all.
+    which title, subtitle and caption are added in the common style.
     """
 
     checks: tuple[Check, ...]
@@ -78,7 +89,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Figure:
-    """`parts` lists the work, `conclude` makes the finding of its results, in the same order."""
+    """A figure: `parts` lists the work, `conclude` makes the finding from its results."""
 
     name: str
     paper: str

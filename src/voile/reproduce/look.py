@@ -21,7 +21,7 @@ from voile.reproduce.figure import Columns
 
 __all__ = [
     "BLUE", "DENSITY", "GRID", "INK", "METHOD_COLOURS", "METHOD_DASHES", "SOFT", "VERMILION",
-    "altair", "beside", "lines", "records", "table",
+    "altair", "beside", "chart", "lines", "records", "table",
 ]  # fmt: skip
 
 WIDTH, HEIGHT = 620, 380
@@ -30,9 +30,15 @@ ROW = 30
 
 
 def records(columns: Columns) -> list[dict[str, Any]]:
-    """Rows as Altair takes them, of columns as CSV has them."""
+    """The rows of a table of columns, as Altair takes them."""
     names = list(columns)
     return [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def chart(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """A chart of these rows, to which marks and axes are added."""
+    alt = altair()
+    return alt.Chart(alt.Data(values=list(rows)))
 
 
 def lines(
@@ -60,12 +66,12 @@ def lines(
     """
     alt = altair()
     series = list(order) or list(dict.fromkeys(columns[by]))
-    scale = [_scale(*asked) for asked in zip(log, domains, strict=True)]
+    scale = [_scale(*each) for each in zip(log, domains, strict=True)]
     axis = [
         alt.Axis(format=form, **({"tickCount": number} if number else {}))
         for form, number in zip(formats, ticks, strict=True)
     ]
-    base = alt.Chart(alt.Data(values=records(columns))).encode(
+    base = chart(records(columns)).encode(
         x=alt.X(f"{x}:Q", title=titles[0], scale=scale[0], axis=axis[0]),
         y=alt.Y(f"{y}:Q", title=titles[1], scale=scale[1], axis=axis[1]),
         color=alt.Color(
@@ -119,7 +125,7 @@ def table(
         ),
     }
     text = (
-        alt.Chart(alt.Data(values=cells))
+        chart(cells)
         .mark_text(align="left", baseline="middle", fontSize=13)
         .encode(**place, text="text:N", color=alt.Color("colour:N", scale=None))
     )
@@ -127,13 +133,11 @@ def table(
         align="left", baseline="middle", fontSize=13, fontWeight=600
     )
     rules = [{"y": (i + 0.5) * ROW, "x": 0, "x2": size["width"]} for i in range(len(rows))]
-    ruled = (
-        alt.Chart(alt.Data(values=rules)).mark_rule(color=GRID).encode(**place, x2=alt.X2("x2:Q"))
-    )
+    ruled = chart(rules).mark_rule(color=GRID).encode(**place, x2=alt.X2("x2:Q"))
     plain = text.transform_filter("datum.weight != 'bold'")
     return alt.layer(ruled, plain, bold).properties(**size)
 
 
 def beside(*charts: Any) -> Any:
-    """Panels in a row."""
+    """Charts side by side, each with its own scales."""
     return altair().hconcat(*charts, spacing=36).resolve_scale(**OWN_SCALES)

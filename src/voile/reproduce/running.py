@@ -1,4 +1,4 @@
-"""All pieces of all figures on all cores; what is done is kept, so that a run can go on."""
+"""Run the pieces of all figures in processes, and keep results so that a run can resume."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from voile.evaluate.frontier.running import check_jobs
 from voile.journal import Journal, OtherJournalError
 from voile.progress import Progress, Silent
 from voile.reproduce.figure import Figure, Part, Run
-from voile.reproduce.verdict import Reproduced
+from voile.reproduce.verdict import Reproduction
 from voile.reproduce.writing import as_json, check_folder, write_finding, write_gallery
 
 KEPT = ".parts.jsonl"
@@ -32,7 +32,7 @@ def reproduce(
     run: Run | None = None,
     jobs: int | None = None,
     progress: Progress | None = None,
-) -> list[Reproduced]:
+) -> list[Reproduction]:
     """Make the figures' data, pictures and verdicts in `folder`, and a page that shows them all.
 
     Pieces of work run in processes, one a core unless `jobs` says how many. Their results are kept
@@ -41,14 +41,14 @@ def reproduce(
     place, wanted, number = Path(folder), run or Run(), check_jobs(jobs)
     check_folder(place)
     with journal(place) as kept, workers(number) as pool:
-        one = Reproducing(figures, wanted, place, kept, progress or Silent())
+        one = ReproductionRun(figures, wanted, place, kept, progress or Silent())
         done = one.all(pool, number)
     write_gallery(place)
     return done
 
 
-class Reproducing:
-    """One run: what waits to be done, and what is being done."""
+class ReproductionRun:
+    """One run of `reproduce`: which work waits, and which results are there."""
 
     def __init__(
         self,
@@ -62,9 +62,10 @@ class Reproducing:
         self.kept, self.progress = kept, progress
         self.parts = {figure.name: list(figure.parts(run)) for figure in figures}
         self.waiting: deque[Part | Figure] = deque()
-        self.done: dict[str, Reproduced] = {}
+        self.done: dict[str, Reproduction] = {}
 
-    def all(self, pool: ProcessPoolExecutor, jobs: int) -> list[Reproduced]:
+    def all(self, pool: ProcessPoolExecutor, jobs: int) -> list[Reproduction]:
+        """Do all the work that is not kept, and return the results in the order of the figures."""
         pieces = {part.key: part for parts in self.parts.values() for part in parts}
         self.progress.start("reproducing", len(pieces) + len(self.figures))
         self.waiting.extend(part for key, part in pieces.items() if key not in self.kept.known)
@@ -83,12 +84,14 @@ class Reproducing:
         return [self.done[figure.name] for figure in self.figures]
 
     def send(self, task: Part | Figure, pool: ProcessPoolExecutor) -> Future[Any]:
+        """Give a task to the pool."""
         if isinstance(task, Part):
             return pool.submit(task.work, **task.given)
         results = [self.kept.known[part.key] for part in self.parts.pop(task.name)]
         return pool.submit(finish, task, self.run, results, self.folder)
 
     def take(self, task: Part | Figure, result: Any) -> None:
+        """Keep the result of a task, and see which figures are now ready."""
         self.progress.advance(1)
         if isinstance(task, Figure):
             self.done[task.name] = result
@@ -98,7 +101,7 @@ class Reproducing:
             self.conclude()
 
     def conclude(self) -> None:
-        """Next come the figures whose pieces are all there: to be concluded, drawn and written."""
+        """Put figures whose pieces are all done first in the queue."""
         for figure in self.figures:
             parts = self.parts.get(figure.name)
             if parts is None or figure in self.waiting:
@@ -108,12 +111,12 @@ class Reproducing:
 
 
 def outcome(future: Future[Any], task: Part | Figure) -> Any:
-    """The result of a task; an error says whose it is."""
+    """The result of a task; an error names the task."""
     try:
         return future.result()
     except BrokenProcessPool:
         raise UsageError(
-            "a process that was working ended all at once; most likely memory ran out",
+            "a worker process ended unexpectedly; most likely memory ran out",
             hint="run it again, with --jobs 1: what was done is kept. A script calls `reproduce` "
             "under `if __name__ == '__main__':`, since its processes import it",
         ) from None
@@ -122,7 +125,8 @@ def outcome(future: Future[Any], task: Part | Figure) -> Any:
         raise
 
 
-def finish(figure: Figure, run: Run, results: Sequence[Any], folder: Path) -> Reproduced:
+def finish(figure: Figure, run: Run, results: Sequence[Any], folder: Path) -> Reproduction:
+    """Conclude a figure and write its files; runs in a worker process."""
     return write_finding(figure, figure.conclude(run, results), run, folder)
 
 
@@ -143,7 +147,7 @@ def workers(number: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def begin_work() -> None:
-    """One thread a process: there is a process a core. Interrupting is the parent's matter."""
+    """Use one thread, as each core has a process, and leave interrupts to the parent."""
     import numba  # noqa: PLC0415  (only in workers)
 
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -152,7 +156,7 @@ def begin_work() -> None:
 
 @contextmanager
 def journal(folder: Path) -> Iterator[Journal]:
-    """What was kept, unless another Voile kept it: a change of the program may change results."""
+    """Results that were kept; dropped if another version of Voile made them."""
     digest = program()
     try:
         opened = Journal(folder / KEPT, digest).__enter__()

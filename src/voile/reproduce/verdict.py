@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import fmean, stdev
-from typing import Any
 
 from scipy.special import stdtrit
 
@@ -18,26 +17,29 @@ FALSE_ALARM = 0.001
 
 @dataclass(frozen=True)
 class Sample:
-    """What runs with different coins gave; one value where no coin is thrown."""
+    """The values of runs with different seeds; a single value where nothing is random."""
 
     values: tuple[float, ...]
 
     @classmethod
     def of(cls, values: float | Iterable[float]) -> Sample:
+        """A sample of one value or of several."""
         several = (values,) if isinstance(values, (int, float)) else tuple(values)
         return cls(tuple(map(float, several)))
 
     @property
     def mean(self) -> float:
+        """The mean over the runs."""
         return fmean(self.values)
 
     @property
     def sd(self) -> float:
-        """The spread from run to run; 0 where there is one."""
+        """The standard deviation over the runs; 0 where there is only one."""
         return stdev(self.values) if len(self.values) > 1 else 0.0
 
     @property
     def runs(self) -> int:
+        """How many runs there are."""
         return len(self.values)
 
     def near(self, value: float, reading: float) -> bool:
@@ -65,12 +67,12 @@ class Sample:
 
 @dataclass(frozen=True)
 class Number(Record):
-    """A number of the paper and ours.
+    """A number that the paper prints, beside the measured one.
 
-    `reading` is how exactly the print can be read: half of its last digit, or what an eye can tell
-    on a curve. Where the print is wrong, `right` is what it should be, and `why` says so. `average`
-    says that `right` is what runs give on average, by a formula or by many more runs, and not what
-    one run gave.
+    `reading` is how exactly the print can be read: half of its last digit, or the precision of
+    reading a curve. Where the print is wrong, `right` is what it should be, and `why` says so.
+    `average` says that `right` is what runs give on average, by a formula or by many more runs, and
+    not what one run gave.
     """
 
     what: str
@@ -88,7 +90,7 @@ class Number(Record):
 
     @property
     def agrees(self) -> bool | None:
-        """With the print; None where the paper prints no number."""
+        """Whether it agrees with the print; None where the paper prints no number."""
         if self.printed is None:
             return None
         return self.measured.near(self.printed, self.reading)
@@ -104,7 +106,7 @@ class Number(Record):
 
 @dataclass(frozen=True)
 class Claim(Record):
-    """A sentence of the paper, what we saw of it in words, and whether it holds.
+    """A sentence of the paper, what was measured, and whether it holds.
 
     `expected` is False where the print is known to be wrong, as `why` says.
     """
@@ -120,6 +122,7 @@ class Claim(Record):
 
     @property
     def sound(self) -> bool:
+        """Whether the claim holds where it should, and fails where the print is wrong."""
         return self.agrees == self.expected
 
 
@@ -128,18 +131,15 @@ Check = Number | Claim
 
 
 def sign(agrees: bool | None, sound: bool) -> str:
-    """In a word: as printed; not, because the print is wrong or unclear; not, and it should be."""
+    """The verdict: 'agrees', 'differs' (the print is wrong or unclear) or 'fails'."""
     if not sound:
         return "fails"
     return "differs" if agrees is False else "agrees"
 
 
-# ------------------------------ A figure that was reproduced: the verdict, and where its files are
-
-
 @dataclass(frozen=True)
-class Reproduced:
-    """`files` are the CSV, the pictures and this verdict as JSON."""
+class Reproduction(Record):
+    """A figure made again: what was checked, and its files (the CSV, pictures, and JSON)."""
 
     name: str
     paper: str
@@ -147,6 +147,18 @@ class Reproduced:
     title: str
     checks: tuple[Check, ...]
     files: tuple[str, ...]
+
+    json_keys = ("name", "printed", "measured", "agrees", "why", "files")
+
+    @property
+    def printed(self) -> dict[str, float | str | None]:
+        """What the paper prints, by check."""
+        return {check.what: check.printed for check in self.checks}
+
+    @property
+    def measured(self) -> dict[str, Check]:
+        """The checks, by what each is about."""
+        return {check.what: check for check in self.checks}
 
     @property
     def agrees(self) -> bool:
@@ -164,12 +176,6 @@ class Reproduced:
         differs = [check for check in self.checks if check.agrees is False]
         return "; ".join(f"{c.what}: {c.why or 'not explained'}" for c in differs)
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "printed": {check.what: check.printed for check in self.checks},
-            "measured": {check.what: check.to_dict() for check in self.checks},
-            "agrees": self.agrees,
-            "why": self.why,
-            "files": list(self.files),
-        }
+
+Reproduced = Reproduction
+"""The name that programs import; the same class."""

@@ -17,7 +17,7 @@ from voile.files import write_whole
 from voile.kinds.staging import check_outside
 from voile.reproduce.catalogue import FIGURES
 from voile.reproduce.figure import Columns, Figure, Finding, Run
-from voile.reproduce.verdict import Reproduced, sign
+from voile.reproduce.verdict import Reproduction, sign
 
 PAGE = "index.html"
 SIGNS = {"agrees": "agrees with the print", "differs": "differs, as the print is wrong or unclear",
@@ -44,25 +44,26 @@ code { font-size: .9em }
 
 
 def write_gallery(folder: Path) -> Path:
-    """Show everything that the folder has a verdict of, in the order of the papers."""
+    """Write the page that shows every figure of the folder."""
     return write_whole(folder / PAGE, page(verdicts(folder)).encode())
 
 
 def verdicts(folder: Path) -> list[dict[str, Any]]:
-    """What was written beside each picture; figures that are not there are left out."""
+    """The verdicts that the folder holds, in the order of the papers."""
     files = (folder / f"{figure.name}.json" for figure in FIGURES)
     return [json.loads(file.read_text(encoding="utf-8")) for file in files if file.is_file()]
 
 
 def page(found: Iterable[Mapping[str, Any]]) -> str:
+    """The whole page as HTML, paper by paper."""
     papers: dict[str, list[Mapping[str, Any]]] = {}
-    for told in found:
-        papers.setdefault(told["paper"], []).append(told)
+    for entry in found:
+        papers.setdefault(entry["paper"], []).append(entry)
     sections = "\n".join(
         f"<h2>{escape(paper)}</h2>\n" + "\n".join(map(article, several))
         for paper, several in papers.items()
     )
-    count = tally([told for several in papers.values() for told in several])
+    count = tally([entry for several in papers.values() for entry in several])
     return (
         '<!doctype html>\n<html lang="en"><meta charset="utf-8">'
         '<meta name="viewport" content="width=device-width">'
@@ -72,11 +73,11 @@ def page(found: Iterable[Mapping[str, Any]]) -> str:
 
 
 def tally(found: Sequence[Mapping[str, Any]]) -> str:
-    """How much of it is as printed, in a sentence."""
+    """A sentence that counts how many figures agree with the print."""
     if not found:
         return "Nothing yet."
-    signs = [sign(told["agrees"], told["sound"]) for told in found]
-    checks = [check["agrees"] for told in found for check in told["measured"].values()]
+    signs = [sign(entry["agrees"], entry["sound"]) for entry in found]
+    checks = [check["agrees"] for entry in found for check in entry["measured"].values()]
     fails = f", {signs.count('fails')} do not agree and should" if "fails" in signs else ""
     return (
         f"{len(signs)} figures and tables: {signs.count('agrees')} are as printed in all that was "
@@ -86,38 +87,41 @@ def tally(found: Sequence[Mapping[str, Any]]) -> str:
     )
 
 
-def article(told: Mapping[str, Any]) -> str:
-    name, verdict = escape(told["name"]), sign(told["agrees"], told["sound"])
-    rows = "\n".join(check_row(what, told) for what in told["measured"])
-    files = ", ".join(link(Path(file).name) for file in told["files"])
+def article(entry: Mapping[str, Any]) -> str:
+    """One figure as HTML: its picture, its verdict and its files."""
+    name, verdict = escape(entry["name"]), sign(entry["agrees"], entry["sound"])
+    rows = "\n".join(check_row(what, entry) for what in entry["measured"])
+    files = ", ".join(link(Path(file).name) for file in entry["files"])
     return (
-        f'<article id="{name}"><h3>{escape(told["what"])}</h3>\n'
-        f"<code>{name}</code>{' · a quick run' * told['quick']}{made_by(told)} · "
+        f'<article id="{name}"><h3>{escape(entry["what"])}</h3>\n'
+        f"<code>{name}</code>{' · a quick run' * entry['quick']}{made_by(entry)} · "
         f'<span class="sign {verdict}">{SIGNS[verdict]}</span>\n'
-        f'<img src="{name}.svg" alt="{escape(told["title"])}" loading="lazy">\n'
+        f'<img src="{name}.svg" alt="{escape(entry["title"])}" loading="lazy">\n'
         "<details open><summary>Print and measurement</summary><table>\n"
         "<tr><th></th><th>the paper</th><th>measured</th><th></th></tr>\n"
         f"{rows}\n</table></details>\n<p>{files}</p></article>"
     )
 
 
-def made_by(told: Mapping[str, Any]) -> str:
-    """A folder may hold figures of several versions: those of others than this one say so."""
-    version = told.get("voile", "of an older version")
+def made_by(entry: Mapping[str, Any]) -> str:
+    """Which other version of Voile made a figure; empty for this one."""
+    version = entry.get("voile", "of an older version")
     return "" if version == __version__ else f" · made by Voile {escape(version)}"
 
 
 def link(file: str) -> str:
+    """A link to a file of the folder."""
     return f'<a href="{escape(file)}">{escape(file)}</a>'
 
 
-def check_row(what: str, told: Mapping[str, Any]) -> str:
-    check = told["measured"][what]
+def check_row(what: str, entry: Mapping[str, Any]) -> str:
+    """One check as a row of HTML: the print, the measurement and the verdict."""
+    check = entry["measured"][what]
     verdict = sign(check["agrees"], check["sound"])
     shown = "–" if check["agrees"] is None and check["sound"] else verdict
     why = f"<br>{escape(check['why'])}" if check["why"] else ""
     return (
-        f"<tr><td>{escape(what)}</td><td>{escape(printed(told['printed'][what]))}</td>"
+        f"<tr><td>{escape(what)}</td><td>{escape(printed(entry['printed'][what]))}</td>"
         f"<td>{escape(measured(check))}</td>"
         f'<td><span class="sign {verdict}">{shown}</span>{why}</td>'
         "</tr>"
@@ -125,13 +129,14 @@ def check_row(what: str, told: Mapping[str, Any]) -> str:
 
 
 def printed(value: Any) -> str:
+    """What the paper prints, as text."""
     if value is None:
         return "–"
     return value if isinstance(value, str) else f"{value:.4g}"
 
 
 def measured(check: Mapping[str, Any]) -> str:
-    """Mean and spread, or what was seen; and what is right where the print is not."""
+    """Mean and deviation, or the claim's words; and the right value if the print is wrong."""
     if "seen" in check:
         return str(check["seen"])
     spread = f" ± {check['sd']:.2g} ({check['runs']} runs)" if check["runs"] > 1 else ""
@@ -146,7 +151,7 @@ PICTURES = ("png", "svg")
 
 
 def check_folder(folder: Path) -> None:
-    """Refuse before any work is done."""
+    """Refuse a folder that cannot be written to, before any work is done."""
     load_altair()
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{str(folder)!r} is a file", hint="name a folder")
@@ -159,8 +164,8 @@ def check_folder(folder: Path) -> None:
         ) from None
 
 
-def write_finding(figure: Figure, found: Finding, run: Run, folder: Path) -> Reproduced:
-    """Each file whole or not there; the verdict last, so that it tells of files that exist."""
+def write_finding(figure: Figure, found: Finding, run: Run, folder: Path) -> Reproduction:
+    """Write a figure's files, the verdict last, so that it names files that exist."""
     written = [
         write_whole(folder / f"{figure.name}{suffix and '-'}{suffix}.csv", as_csv(columns))
         for suffix, columns in found.tables.items()
@@ -169,11 +174,11 @@ def write_finding(figure: Figure, found: Finding, run: Run, folder: Path) -> Rep
     written += [write_whole(folder / f"{figure.name}.{k}", render(chart, k)) for k in PICTURES]
     verdict = folder / f"{figure.name}.json"
     names = tuple(str(path) for path in [*written, verdict])
-    done = Reproduced(figure.name, figure.paper, figure.what, found.title, found.checks, names)
+    done = Reproduction(figure.name, figure.paper, figure.what, found.title, found.checks, names)
     about = {"paper": done.paper, "what": figure.label, "title": done.title, "sound": done.sound}
-    told = done.to_dict() | about | {"quick": run.quick, "seed": run.seed, "voile": __version__}
-    told["files"] = [Path(name).name for name in names]  # a folder may be moved
-    write_whole(verdict, as_json(told, figure.name, indent=1).encode() + b"\n")
+    entry = done.to_dict() | about | {"quick": run.quick, "seed": run.seed, "voile": __version__}
+    entry["files"] = [Path(name).name for name in names]  # a folder may be moved
+    write_whole(verdict, as_json(entry, figure.name, indent=1).encode() + b"\n")
     return done
 
 
@@ -189,7 +194,7 @@ def framed(figure: Figure, found: Finding, run: Run) -> Any:
 
 
 def as_json(value: Any, whose: str, indent: int | None = None) -> str:
-    """JSON has no word for what is not a number: others could not read it."""
+    """A value as JSON, which refuses what is infinite or not a number."""
     try:
         return json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False)
     except ValueError:
@@ -200,7 +205,7 @@ def as_json(value: Any, whose: str, indent: int | None = None) -> str:
 
 
 def as_csv(columns: Columns) -> bytes:
-    """Numbers as short as they can be written without loss, at most ten digits of them."""
+    """A table as CSV, with numbers of at most ten digits."""
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)

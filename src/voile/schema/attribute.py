@@ -10,45 +10,36 @@ from decimal import Decimal
 from functools import cached_property
 from typing import Any, Literal, get_args, overload
 
+from voile.client.domains import (
+    EPOCH,
+    KINDS,
+    LARGEST,
+    Bins,
+    Grid,
+    Kind,
+    NumberedDomain,
+    Value,
+    Values,
+)
 from voile.errors import SchemaError
 
-Kind = Literal["categorical", "integer", "numeric", "boolean", "date"]
-"""What an attribute's values are; it decides which comparisons a query may make."""
+__all__ = [
+    "KINDS", "NULL", "Attribute", "Bins", "Domain", "Interval", "Kind", "Public", "Range", "Value",
+    "Values", "attribute_from_dict", "code_of_words", "domain_in_words", "in_words", "interval",
+    "number_in_words", "ordinal", "plain", "value_words",
+]  # fmt: skip
 
 Public = Literal["declared", "active"]
 """Whether a domain was declared, or read off the private table and so is told by it."""
 
-Value = str | int | float | bool | dt.date | None
-"""One value of a column, as Python has it; None is NULL."""
-
-KINDS: tuple[str, ...] = get_args(Kind)
 INTERVAL_DIGITS = 6
-LARGEST_POINT = 2**50
-"""Whole numbers of an interval stay below this: a float then leads back to its point."""
+"""An interval without a step is cut into steps of a power of ten, at most 10⁶ of them."""
 MAX_SIZE = 2**62
 """An attribute's code must fit one machine word, with room for the sum of two."""
 
 
 @dataclass(frozen=True)
-class Values:
-    """A domain that is a list of values."""
-
-    values: tuple[Value, ...]
-
-    @property
-    def size(self) -> int:
-        return len(self.values)
-
-    def __iter__(self) -> Iterator[Value]:
-        return iter(self.values)
-
-    def at(self, code: int) -> Value:
-        """The value with that code."""
-        return self.values[code]
-
-
-@dataclass(frozen=True)
-class Range:
+class Range(NumberedDomain):
     """Every integer (or day) from low to high, both included."""
 
     low: int | dt.date
@@ -56,40 +47,27 @@ class Range:
 
     @property
     def size(self) -> int:
+        """How many integers or days there are."""
         return ordinal(self.high) - ordinal(self.low) + 1
 
-    def __iter__(self) -> Iterator[Value]:
-        numbers = range(ordinal(self.low), ordinal(self.high) + 1)
-        return map(dt.date.fromordinal, numbers) if isinstance(self.low, dt.date) else iter(numbers)
+    @property
+    def grid(self) -> Grid:
+        """The same as whole numbers, which are days since 1970-01-01 for dates."""
+        first = self.low if isinstance(self.low, int) else ordinal(self.low) - EPOCH
+        return Grid(first, 1, 1, self.size)
 
     def at(self, code: int) -> Value:
+        """The integer or day with that code."""
         number = ordinal(self.low) + code
         return dt.date.fromordinal(number) if isinstance(self.low, dt.date) else number
 
 
 @dataclass(frozen=True)
-class Bins:
-    """Intervals [e₀,e₁), [e₁,e₂), …, the last one closed; a value is published as its middle."""
-
-    edges: tuple[float, ...]
-
-    @property
-    def size(self) -> int:
-        return len(self.edges) - 1
-
-    def __iter__(self) -> Iterator[Value]:
-        return ((a + b) / 2 for a, b in zip(self.edges, self.edges[1:], strict=False))
-
-    def at(self, code: int) -> Value:
-        return (self.edges[code] + self.edges[code + 1]) / 2
-
-
-@dataclass(frozen=True)
-class Interval:
+class Interval(NumberedDomain):
     """Numbers from low to high at equal decimal steps: a column that is as good as continuous.
 
     The i-th is (first + i·stride)/per with whole numbers, so that everyone computes the same
-    float, and a value that was kept cannot be told from one that was drawn by its digits.
+    float, and the digits of a value do not show whether it was kept or drawn.
     """
 
     low: float
@@ -97,33 +75,36 @@ class Interval:
     step: float
 
     @cached_property
-    def _scaled(self) -> tuple[int, int, int, int]:
+    def grid(self) -> Grid:
+        """The same numbers as fractions of whole numbers."""
         low, high, step = (Decimal(repr(x)) for x in (self.low, self.high, self.step))
         digits = max(0, *(-int(x.normalize().as_tuple().exponent) for x in (low, step)))
         per = Decimal(10) ** digits
-        return int(low * per), int(step * per), int(per), int((high - low) // step) + 1
+        return Grid(int(low * per), int(step * per), int(per), int((high - low) // step) + 1)
 
     @property
     def first(self) -> int:
-        return self._scaled[0]
+        """The numerator of the first number."""
+        return self.grid.low
 
     @property
     def stride(self) -> int:
-        return self._scaled[1]
+        """The difference of successive numerators."""
+        return self.grid.step
 
     @property
     def per(self) -> int:
-        return self._scaled[2]
+        """The denominator, a power of ten."""
+        return self.grid.per
 
     @property
     def size(self) -> int:
-        return self._scaled[3]
+        """How many numbers there are."""
+        return self.grid.count
 
-    def __iter__(self) -> Iterator[Value]:
-        return map(self.at, range(self.size))
-
-    def at(self, code: int) -> Value:
-        return (self.first + code * self.stride) / self.per
+    def at(self, code: int) -> float:
+        """The number with that code."""
+        return self.grid.at(code)
 
 
 Domain = Values | Range | Bins | Interval
@@ -131,6 +112,7 @@ Domain = Values | Range | Bins | Interval
 
 
 def ordinal(value: int | dt.date) -> int:
+    """An integer itself, a date as its proleptic Gregorian ordinal."""
     return value.toordinal() if isinstance(value, dt.date) else value
 
 
@@ -155,6 +137,7 @@ class Attribute:
 
     @property
     def size(self) -> int:
+        """How many values there are, NULL included."""
         return self.domain.size + self.null
 
     def __iter__(self) -> Iterator[Value]:
@@ -178,6 +161,7 @@ class Attribute:
 
 
 def plain(value: Value) -> Any:
+    """A value as JSON has it: dates as ISO text."""
     return value.isoformat() if isinstance(value, dt.date) else value
 
 
@@ -221,6 +205,7 @@ def attribute_from_dict(entry: dict[Any, Any]) -> Attribute:
 
 
 def flag(entry: dict[str, Any], key: str, *, default: bool) -> bool:
+    """An entry that is true or false."""
     value = entry.get(key, default)
     if not isinstance(value, bool):
         raise SchemaError(f"attribute {entry['name']!r}: {key} is {value!r}, not true or false")
@@ -228,6 +213,7 @@ def flag(entry: dict[str, Any], key: str, *, default: bool) -> bool:
 
 
 def domain_from_dict(name: str, kind: Kind, entry: dict[str, Any]) -> Domain:
+    """The domain of a codebook's entry; the error names the attribute."""
     if kind == "numeric" and "range" in entry and "interval" not in entry:
         entry = {"interval" if key == "range" else key: value for key, value in entry.items()}
     given = [key for key in ("values", "range", "bins", "interval") if key in entry]
@@ -282,13 +268,13 @@ def interval(name: str, low: float, high: float, step: Any = None) -> Interval:
             f"attribute {name!r}: step is {step!r}", hint="give a positive number, such as 0.01"
         )
     found = Interval(low, high, float(step))
-    last = (found.first + (found.size - 1) * found.stride) / found.per
+    last = found.at(found.size - 1)
     if last != high:
         raise SchemaError(
             f"attribute {name!r}: steps of {step:g} from {low:g} do not lead to {high:g}",
             hint=f"let it end at {last:g}, or give a step that fits",
         )
-    if abs(found.first) + found.stride * found.size >= LARGEST_POINT:
+    if abs(found.first) + found.stride * found.size >= LARGEST:
         raise SchemaError(
             f"attribute {name!r}: step {step:g} is too fine for numbers up to {high:g}",
             hint="give a larger step",
@@ -323,6 +309,7 @@ def value_of_kind(name: str, kind: Kind, item: Any) -> Value:
 
 
 def check_domain(attribute: Attribute) -> None:
+    """Refuse a domain that is empty, too large, repeats a value or has bins out of order."""
     name, domain = attribute.name, attribute.domain
     if isinstance(domain, Bins):
         if len(domain.edges) < 2 or any(
@@ -379,20 +366,6 @@ def bin_in_words(bins: Bins, number: int) -> str:
     return f"[{low}, {high}" + ("]" if number == bins.size - 1 else ")")
 
 
-def value_at(domain: Domain, code: int) -> Value:
-    """The value of a code, without listing the domain."""
-    match domain:
-        case Values(values):
-            return values[code]
-        case Range(low):
-            number = ordinal(low) + code
-            return dt.date.fromordinal(number) if isinstance(low, dt.date) else number
-        case Interval():
-            return (domain.first + code * domain.stride) / domain.per
-        case Bins(edges):
-            return (edges[code] + edges[code + 1]) / 2
-
-
 class ValueWords(Sequence[str]):
     """The words of all codes of an attribute, made when they are asked for.
 
@@ -421,7 +394,7 @@ class ValueWords(Sequence[str]):
             return self._null
         if isinstance(domain, Bins):
             return bin_in_words(domain, number)
-        return in_words(value_at(domain, number))
+        return in_words(domain.at(number))
 
 
 def value_words(attribute: Attribute) -> Sequence[str]:

@@ -46,6 +46,7 @@ class Levels:
 
     @property
     def size(self) -> int:
+        """How many codes are generalized."""
         return len(self.nodes[0])
 
     @cached_property
@@ -95,6 +96,7 @@ class Hierarchy:
 
     @property
     def height(self) -> int:
+        """The number of the top level."""
         return len(self.paths[0]) - 1
 
     def bind(self, attribute: Attribute) -> Levels:
@@ -165,6 +167,7 @@ def refuse_missing(attribute: Attribute, by_code: Mapping[int, Path]) -> None:
 
 
 def check_lengths(paths: Sequence[Path]) -> None:
+    """Refuse paths of different lengths."""
     if not paths:
         raise SchemaError("the hierarchy is empty", hint="give one row for each value")
     length = len(paths[0])
@@ -178,6 +181,7 @@ def check_lengths(paths: Sequence[Path]) -> None:
 
 
 def check_leaves(paths: Sequence[Path]) -> None:
+    """Refuse two paths of one value."""
     seen: dict[str, int] = {}
     for number, path in enumerate(paths, start=1):
         if path[0] in seen:

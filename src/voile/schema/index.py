@@ -36,6 +36,7 @@ class Limb:
 
     @cached_property
     def size(self) -> int:
+        """How many combinations of codes there are."""
         return math.prod(self.sizes)
 
     @property
@@ -44,6 +45,7 @@ class Limb:
         return (self.size - 1).bit_length()
 
     def encode(self, codes: Sequence[Codes]) -> Words:
+        """The word of each row's codes."""
         word = np.zeros(len(codes[0]), dtype=np.uint64)
         for size, code in zip(self.sizes, codes, strict=True):
             word *= np.uint64(size)
@@ -73,10 +75,13 @@ class Limb:
 
 @dataclass(frozen=True)
 class AttributeGroup:
+    """Attributes whose codes are found by one division and one look-up."""
+
     sizes: tuple[int, ...]
 
     @cached_property
     def size(self) -> int:
+        """How many combinations of codes there are."""
         return math.prod(self.sizes)
 
     @cached_property
@@ -106,9 +111,11 @@ class TupleIndex:
         return np.dtype(np.uint64 if len(self.limbs) == 1 else f"V{8 * len(self.limbs)}")
 
     def encode(self, codes: Sequence[Codes]) -> Keys:
+        """The keys of tuples, given the codes of each attribute."""
         return self.keys([limb.encode(codes[limb.first : limb.last]) for limb in self.limbs])
 
     def decode(self, keys: Keys) -> list[Codes]:
+        """The codes of each attribute, given keys."""
         return [
             code
             for limb, word in zip(self.limbs, self._words(keys), strict=True)
@@ -116,6 +123,7 @@ class TupleIndex:
         ]
 
     def keys(self, words: Sequence[Words]) -> Keys:
+        """Keys made of the words of all limbs."""
         if len(self.limbs) == 1:
             return words[0]
         return np.stack(words, axis=1).astype(">u8").view(self.key_type).reshape(-1)
@@ -213,6 +221,7 @@ class Product:
         return self._extreme(sizes, min)
 
     def most(self, sizes: Sequence[int]) -> Fraction:
+        """The largest s(t)."""
         return self._extreme(sizes, max)
 
     def _extreme(self, sizes: Sequence[int], choose: Callable[[Iterable[int]], int]) -> Fraction:

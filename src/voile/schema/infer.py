@@ -98,6 +98,7 @@ def _domain(profile: ColumnProfile) -> Domain:
 
 
 def refuse_infinite(profile: ColumnProfile) -> None:
+    """Refuse a column of which no bins can be made."""
     if math.inf in (profile.high, -profile.low if isinstance(profile.low, float) else None):
         raise TableError(
             f"column {profile.name!r} holds an infinite value", hint="make it NULL, or leave it out"

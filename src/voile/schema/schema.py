@@ -27,6 +27,7 @@ HEADER = """\
 
 
 def read_codebook(path: Path) -> dict[str, Any]:
+    """The data of a codebook file."""
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -55,6 +56,7 @@ def _reason(error: Exception) -> str:
 
 
 def write_codebook(path: Path, data: dict[str, Any], *, overwrite: bool) -> None:
+    """Write a codebook with its explanations on top."""
     text = HEADER + yaml.dump(
         data, allow_unicode=True, sort_keys=False, default_flow_style=None, width=100
     )

@@ -19,7 +19,7 @@ from tests.support.random_units import (
 from voile.evaluate.losses.queries import u_loss
 from voile.privacy.divergence import jensen_shannon
 from voile.privacy.requirements import K, T
-from voile.recoding.free_shape import Questions, Scoring, free_shape, paired, values_and_pairs
+from voile.recoding.free_shape import BucketScorer, Questions, free_shape, paired, values_and_pairs
 from voile.recoding.grouping import bounding, shown
 from voile.recoding.mondrian import mondrian
 from voile.recoding.populations import populations
@@ -54,14 +54,14 @@ def test_free_shapes_lie_below_every_mondrian() -> None:
 def test_the_search_minimises_what_the_losses_room_measures() -> None:
     units, questions, loss = adult_questions()
     classes = mondrian(units, [K(1000)]).grouping.classes
-    scoring = Scoring(questions, units.sensitive[0].astype(np.int64), int(classes.max()) + 1)
+    scoring = BucketScorer(questions, units.sensitive[0].astype(np.int64), int(classes.max()) + 1)
     assert scoring.buckets(classes.astype(np.int64)).loss == pytest.approx(loss(classes), abs=1e-12)
 
 
 def test_slopes_are_derivatives() -> None:
     """To first order the loss changes by slope·(p_C − p_B) when a row is told p_C, not p_B."""
     units = random_units(2)
-    scoring = Scoring(values_and_pairs(units), units.sensitive[0].astype(np.int64), 3)
+    scoring = BucketScorer(values_and_pairs(units), units.sensitive[0].astype(np.int64), 3)
     found = scoring.buckets(np.arange(len(units.weights)) % 3)
     step, slope = 1e-6, scoring.slope(found)
     questions = scoring.questions
@@ -85,7 +85,7 @@ def test_free_shapes_meet_requirements_and_never_lose() -> None:
             assert all(meets_all(units, of, requirements) for of in classes)
             again = free_shape(units, requirements, rounds=20)
             assert (again.classes == found.classes).all(), "nothing is random"
-            scoring = Scoring(
+            scoring = BucketScorer(
                 values_and_pairs(units), units.sensitive[0].astype(np.int64), start.number
             )
             losses = [scoring.buckets(g.classes.astype(np.int64)).loss for g in (found, start)]

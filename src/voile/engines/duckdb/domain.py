@@ -18,7 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from voile.arrow import arrow_array
-from voile.engines.duckdb.sql import expression_sql, first_line, guarded
+from voile.engines.duckdb.rendering import expression_sql, guarded
+from voile.engines.duckdb.sql import first_line
 from voile.engines.encode import computed_values, domain_array, is_computed
 from voile.errors import QueryError
 from voile.query.predicate import ROW, Expression
@@ -230,12 +231,14 @@ class Domain:
 
 
 def from_numpy(column: Any) -> Any:
+    """A column that DuckDB gave to NumPy, as Arrow."""
     if isinstance(column, np.ma.MaskedArray):
         return arrow_array(column.data, np.ma.getmaskarray(column))
     return arrow_array(column)
 
 
 def joined(parts: list[Any]) -> Any:
+    """Parts of one column as a whole; parts of NULLs alone take the type of the others."""
     if len(parts) == 1:
         return parts[0]
     known = next((part.type for part in parts if not pa.types.is_null(part.type)), pa.null())
@@ -243,5 +246,6 @@ def joined(parts: list[Any]) -> Any:
 
 
 def uncomputable(requests: Sequence[Expression], error: duckdb.Error) -> QueryError:
+    """The error for expressions that fail on the domain."""
     listed = " and ".join(map(expression_sql, requests))
     return QueryError(f"{listed} cannot be computed on the domain: {first_line(error)}")

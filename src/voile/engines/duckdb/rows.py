@@ -17,17 +17,20 @@ import pyarrow as pa
 from voile.arrays import Ints
 from voile.arrow import arrow_array, numpy_array
 from voile.engines.duckdb.domain import Domain
-from voile.engines.duckdb.sql import (
-    SQL,
+from voile.engines.duckdb.rendering import (
     condition_sql,
     expression_sql,
-    first_line,
     guarded,
     key_sql,
-    not_in_domain,
-    off_grid,
     product_sql,
     sum_sql,
+)
+from voile.engines.duckdb.sql import (
+    SQL,
+    connected,
+    first_line,
+    not_in_domain,
+    off_grid,
     value_type,
 )
 from voile.engines.encode import codes, domain_array, values_at
@@ -277,8 +280,8 @@ class DuckRows(ReleaseRows):
 
 def locked_connection(files: Sequence[Path], memory: str) -> duckdb.DuckDBPyConnection:
     """A connection that reaches these files and nothing else, whatever SQL gets to it."""
-    con = duckdb.connect(
-        config={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
+    con = connected(
+        settings={"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
     )
     if memory:
         con.execute(f"SET memory_limit = {literal(memory)}")
@@ -323,6 +326,7 @@ def unanswered(error: duckdb.Error) -> QueryError | ReleaseError:
 
 
 def unreadable(error: duckdb.Error) -> ReleaseError:
+    """The error for a release that DuckDB cannot read."""
     return ReleaseError(
         f"the release cannot be counted: {first_line(error)}", hint="try `voile verify`"
     )

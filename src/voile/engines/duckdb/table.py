@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
@@ -20,9 +20,17 @@ import pyarrow as pa
 from voile.arrow import numpy_array
 from voile.engines.duckdb.sources import attach
 from voile.engines.duckdb.sources.common import SOURCE
-from voile.engines.duckdb.sql import SQL, first_line, kind_of, not_in_domain, off_grid, value_type
+from voile.engines.duckdb.sql import (
+    SQL,
+    Settings,
+    connected,
+    first_line,
+    kind_of,
+    not_in_domain,
+    off_grid,
+    value_type,
+)
 from voile.engines.encode import OUTSIDE, clamped, codes
-from voile.engines.lookups import CodedRows
 from voile.engines.table import CodedBatch, RowBatch, Table
 from voile.errors import SchemaError, TableError, UsageError
 from voile.progress import Progress
@@ -34,6 +42,9 @@ from voile.schema.index import code_type
 from voile.schema.infer import LISTED_TEXTS, ColumnProfile, histogram
 from voile.units import counted
 
+if TYPE_CHECKING:
+    from voile.engines.lookups import CodedRows
+
 BATCH, CHUNK = 2**17, 2**20
 """Rows of a batch of codes, and of a batch of values."""
 MEMORY = "1GB"
@@ -44,7 +55,7 @@ class DuckTable(Table):
     """A table that DuckDB reads, from files, databases or memory."""
 
     def __init__(self, source: object, *, null_text: Sequence[str] = ()) -> None:
-        self._con = duckdb.connect(config={"memory_limit": MEMORY})
+        self._con = connected(settings={"memory_limit": MEMORY})
         spill = tempfile.mkdtemp(prefix="voile-")
         weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
         self._con.execute(f"SET temp_directory = {literal(spill)}")
@@ -141,7 +152,7 @@ class DuckTable(Table):
 
     def run(self, sql: str) -> list[tuple[Any, ...]]:
         """The truth, for evaluation: what SQL gives on the table, by whatever name it calls it."""
-        import sqlglot  # noqa: PLC0415  (evaluation alone writes SQL about tables)
+        import sqlglot  # noqa: PLC0415  (publishing runs no query)
 
         (found,) = sqlglot.parse_one(sql, dialect="duckdb").find_all(sqlglot.exp.Table)
         found.set("this", sqlglot.to_identifier(SOURCE))
@@ -324,12 +335,11 @@ ROWS, TAKEN, PART = '"rows"', "taken", "part"
 COUNTED_MEMORY = "2GB"
 HASHED = "CAST('0x' || substr(sha256('voile row ' || who), 1, 16) AS UBIGINT)"
 """As voile.noise.keyed.id_hash."""
-READ_ONLY: dict[str, str | bool | int | float | list[str]] = {
+READ_ONLY: Settings = {
     "memory_limit": COUNTED_MEMORY,
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "enable_external_access": "false",
-    "lock_configuration": "true",
 }
 
 
@@ -344,7 +354,7 @@ def write(
     progress: Progress | None,
 ) -> tuple[int, int]:
     """See voile.engines.counted.write_counted."""
-    con = duckdb.connect(path, config={"memory_limit": COUNTED_MEMORY})
+    con = connected(path, {"memory_limit": COUNTED_MEMORY})
     try:
         columns = ", ".join(f"c{i} BIGINT" for i in range(len(schema.names)))
         con.execute(f"CREATE TABLE {TAKEN} ({columns}, who UBIGINT)")
@@ -399,8 +409,11 @@ def bound_rows(
 
 def read(path: Path, schema: Schema) -> CodedRows:
     """All rows, in the fewest bytes that their codes need."""
+    from voile.engines.lookups import CodedRows  # noqa: PLC0415  (publishing looks nothing up)
+
     try:
-        with duckdb.connect(path, read_only=True, config=READ_ONLY) as con:
+        with connected(path, READ_ONLY, read_only=True) as con:
+            con.execute("SET lock_configuration = true")
             columns = {
                 attribute.name: con.execute(f"SELECT c{i} FROM {ROWS}")
                 .fetchnumpy()[f"c{i}"]

@@ -6,6 +6,8 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+__all__ = ["Published", "break_even", "halves_needed"]
+
 SHARE = 0.25
 """Of the rows that have each part of the conjunction whose error is told."""
 TOLERATED, MISSED = 0.05, 0.05

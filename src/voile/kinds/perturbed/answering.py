@@ -24,6 +24,7 @@ from voile.answering.quantiles import CumulativeCounts, check_values, quantile_c
 from voile.answering.totals import ListedGroups, Totals, product, totals, with_products
 from voile.answering.walk import NO_TUPLE, answer_from, bin_notes
 from voile.arrays import Floats, Ints
+from voile.engines.rows import ReleaseRows
 from voile.errors import QueryError
 from voile.estimate import Answer
 from voile.kinds.perturbed.axes import (
@@ -59,7 +60,6 @@ from voile.query.aggregate import Formula, Quantile
 from voile.query.domain import DomainSums
 from voile.query.predicate import Expression, Predicate, Term
 from voile.query.query import Query
-from voile.query.rows import Rows
 from voile.reconstruct import Axis as Transition
 from voile.reconstruct import maximum_likelihood
 
@@ -247,7 +247,7 @@ def whole_row_totals(
     where: Predicate | None,
     groups: tuple[Expression, ...],
     sets: Sequence[Sequence[Term]],
-    rows: Rows,
+    rows: ReleaseRows,
     domain: DomainSums,
     *,
     retention: float,

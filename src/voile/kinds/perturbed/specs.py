@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+import datetime as dt
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from voile.client import Column, Domain, Edges, Grid, Listed, Spec, Texts
+from voile.client import Column, Grid, Listed, Spec, Texts
 from voile.engines.encode import values_at
 from voile.errors import UsageError, spelled
 from voile.kinds.domain import read_schema
 from voile.kinds.perturbed.noise import check_epsilon, noise_for
 from voile.kinds.perturbed.options import PerturbOptions
 from voile.kinds.perturbed.retention import ColumnNoise, Local, Retention, WholeRows
-from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
-from voile.schema.attribute import plain
+from voile.schema import Attribute, Bins, Domain, Interval, Range, Schema, Values
+from voile.schema.attribute import interval, plain
 
 
 def spec_of(schema: Schema, mechanism: Local, name: str, *, promise: bool = True) -> Spec:
@@ -45,7 +48,7 @@ def spec_of(schema: Schema, mechanism: Local, name: str, *, promise: bool = True
 
 
 def column_of(attribute: Attribute, noise: ColumnNoise) -> dict[str, Any]:
-    """A column as a spec has it."""
+    """The entry of a column in a spec."""
     return {
         "name": attribute.name,
         "kind": attribute.kind,
@@ -57,23 +60,16 @@ def column_of(attribute: Attribute, noise: ColumnNoise) -> dict[str, Any]:
 
 
 def domain_of(attribute: Attribute) -> dict[str, Any]:
-    """A domain as a spec has it."""
+    """The domain of a column as a spec writes it."""
     match attribute.domain:
         case Values(values):
             return {"values": [plain(v) for v in values]}
-        case Range(int(low)) as domain:
-            return {"low": low, "step": 1, "per": 1, "count": domain.size}
-        case Range(first) as domain:
-            return {"first": plain(first), "count": domain.size}
         case Bins(edges):
             return {"edges": list(edges)}
-        case Interval() as domain:
-            return {
-                "low": domain.first,
-                "step": domain.stride,
-                "per": domain.per,
-                "count": domain.size,
-            }
+        case Range(dt.date() as first) as days:
+            return {"first": plain(first), "count": days.size}
+        case Range() | Interval() as numbers:
+            return dataclasses.asdict(numbers.grid)
 
 
 # ---------------------------------------------------------------------- and back
@@ -81,7 +77,7 @@ def domain_of(attribute: Attribute) -> dict[str, Any]:
 
 def schema_of(spec: Spec) -> Schema:
     """The domain of a spec; a spec of another's making may have one that no release can have."""
-    schema = Schema.from_dict({"attributes": [entry_of(column) for column in spec.columns]})
+    schema = Schema(tuple(map(attribute_of, spec.columns)))
     for attribute, column in zip(schema, spec.columns, strict=True):
         ends = np.array([0, attribute.size - 1 - attribute.null])
         ours, theirs = values_at(attribute, ends).to_pylist(), column.decode(ends).tolist()
@@ -98,42 +94,43 @@ def check_releasable(spec: Spec) -> None:
     mechanism_of(spec, schema_of(spec))
 
 
-def entry_of(column: Column) -> dict[str, Any]:
-    """A spec's column as a schema has it."""
-    return {
-        "name": column.name,
-        "kind": column.kind,
-        "null": column.null,
-        **listed_domain(column, column.domain),
-    }
+def attribute_of(column: Column) -> Attribute:
+    """The attribute of a schema that has the values of a column."""
+    ordered = column.kind != "categorical"
+    return Attribute(column.name, column.kind, schema_domain(column), column.null, ordered=ordered)
 
 
-def listed_domain(column: Column, domain: Domain) -> dict[str, Any]:
-    """A spec's domain as a schema has it."""
-    match domain:
+def schema_domain(column: Column) -> Domain:
+    """The values of a column as a schema has them: only its grids may have any denominator."""
+    match column.domain:
+        case Bins() as bins:
+            return bins
         case Texts(texts):
-            return {"values": list(texts)}
-        case Edges(edges):
-            return {"bins": list(edges)}
-        case Grid(low, step, per, count) if column.kind == "numeric":
-            ends = [low / per, (low + (count - 1) * step) / per]
-            return {"interval": ends, "step": step / per}
+            return Values(texts)
+        case Grid(low, step, per) as grid if column.kind == "numeric":
+            return interval(column.name, low / per, grid.high / per, step / per)
         case Grid(_, 1, 1, count):
-            first, last = column.decode([0, count - 1]).tolist()
-            return {"range": [first, last]}
-        case Grid() | Listed():
-            return {"values": column.decode(range(domain.count)).tolist()}
+            first, last = values_of(column, [0, count - 1])
+            return Range(first, last)
+        case Grid() | Listed() as listed:
+            return Values(tuple(values_of(column, range(listed.size))))
+
+
+def values_of(column: Column, codes: Sequence[int]) -> list[Any]:
+    """The values of codes, dates as dates."""
+    found: list[Any] = column.decode(codes).tolist()
+    return [dt.date.fromisoformat(day) for day in found] if column.kind == "date" else found
 
 
 def mechanism_of(spec: Spec, schema: Schema) -> Local:
-    """The mechanism that a spec's clients apply."""
+    """The mechanism that a spec describes."""
     if spec.joint is not None:
         return WholeRows(spec.joint, tuple(schema.sizes))
     return Retention(tuple(noise_of(column) for column in spec.columns))
 
 
 def noise_of(column: Column) -> ColumnNoise:
-    """What a spec's clients do to a column."""
+    """How a column of a spec is perturbed."""
     if column.replace == "uniform":
         return ColumnNoise(column.size, column.retention)
     return ColumnNoise(column.size, column.retention, "declared", tuple(column.replace))

@@ -222,7 +222,7 @@ class Shaped:
 
     def noise_weights(self, names: Sequence[str]) -> tuple[Weights, Weights]:
         """λ(t), and λ(t)(1+λ(t)), as mixtures of products."""
-        from voile.query.domain import Weights  # noqa: PLC0415  (publishing needs no sums)
+        from voile.query.domain import Weights  # noqa: PLC0415  (only answering sums over D)
 
         listed = {
             name: p

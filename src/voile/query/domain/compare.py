@@ -159,6 +159,7 @@ def separable(atom: Atom) -> Separable | None:
 
 
 def summands(tree: exp.Expr, sign: int) -> list[tuple[int, exp.Expr]]:
+    """The terms of sums and differences, each with its sign."""
     if isinstance(tree, exp.Paren):
         return summands(tree.this, sign)
     if isinstance(tree, exp.Neg):
@@ -170,6 +171,7 @@ def summands(tree: exp.Expr, sign: int) -> list[tuple[int, exp.Expr]]:
 
 
 def side(tree: exp.Expr, atom: Atom) -> Expression:
+    """One side of a comparison as an expression of the attributes that it reads."""
     named = {column.name.casefold() for column in tree.find_all(exp.Column)}
     reads = tuple(name for name in atom.attributes if name.casefold() in named)
     return Expression(tree.copy(), reads)
@@ -274,6 +276,7 @@ def exact_doubles(columns: Sequence[Floats]) -> list[Ints] | None:
 
 
 def kind(arrow: Any) -> str:
+    """The kind of an Arrow type, as far as comparisons differ by it."""
     if pa.types.is_signed_integer(arrow):
         return "integer"
     if pa.types.is_float64(arrow):
@@ -286,11 +289,13 @@ def kind(arrow: Any) -> str:
 
 
 def whole(column: Any) -> Ints:
+    """A column of integers or dates as whole numbers, 0 for NULL."""
     numbers = column.cast(pa.int32()) if pa.types.is_date(column.type) else column
     return numpy_array(numbers.cast(pa.int64()))
 
 
 def doubles(column: Any) -> Floats:
+    """A column as doubles, 0 for NULL."""
     return numpy_array(column.cast(pa.float64(), safe=False))
 
 

@@ -63,11 +63,13 @@ def sample(problem: Problem) -> tuple[Floats, Floats]:
 
 
 def total_mass(problem: Problem, k: int) -> float:
+    """The sum of the absolute weights of all tuples."""
     listed = math.prod(float(np.abs(a.weight[k]).sum()) for a in problem.axes.values())
     return listed * math.prod(float(problem.schema[name].size) for name in problem.huge)
 
 
 def seed(problem: Problem, k: int) -> int:
+    """The seed of a sample: the same for the same problem."""
     text = f"{problem.component}|{k}"
     return int.from_bytes(hashlib.sha256(text.encode()).digest()[:16], "big")
 
@@ -128,6 +130,7 @@ def cells(groups: list[TermGroup], drawn: Drawn) -> Ints:
 
 
 def sampling_part(problem: Problem) -> PlanPart:
+    """The plan of sampling the domain."""
     atoms = len(problem.joint_atoms()) + len(problem.values)
     groups = math.prod(group.size for group in problem.groups)
     return PlanPart(
@@ -175,6 +178,7 @@ class Way:
     run: Callable[[], tuple[Floats, Floats | None]]
 
     def sum(self) -> Summed:
+        """Carry the plan out."""
         values, errors = self.run()
         return Summed(values, errors, self.part)
 
@@ -259,6 +263,7 @@ def enumerated(problem: Problem, memory: int) -> Way | None:
 
 
 def too_large(problem: Problem, memory: int) -> QueryError:
+    """The error for a sum that does not fit into memory."""
     names = problem.component.attributes
     sizes = [problem.schema[name].size for name in names]
     spans = " × ".join(f"{size:,}" for size in sizes)
@@ -272,6 +277,7 @@ def too_large(problem: Problem, memory: int) -> QueryError:
 
 
 def gib(count: int) -> str:
+    """A number of bytes in words."""
     return f"{count / 2**30:,.3g} GiB"
 
 
@@ -281,11 +287,13 @@ def exactly(problem: Problem, opened: Floats) -> tuple[Floats, None]:
 
 
 def scaled(problem: Problem, found: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
+    """A sum and its error, times the problem's constant factors."""
     scale = column(problem.scale, len(problem.groups))
     return found[0] * scale, found[1] * np.abs(scale)
 
 
 def column(vector: Floats, count: int) -> Floats:
+    """A vector over the mixture, to be multiplied with (K, *groups)."""
     return vector.reshape(-1, *(1,) * count)
 
 

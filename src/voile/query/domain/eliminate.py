@@ -41,6 +41,7 @@ class Distribution:
 
     @property
     def contiguous(self) -> bool:
+        """Whether its numbers follow each other without gaps."""
         return len(self.numbers) == 0 or span(self.numbers) == len(self.numbers)
 
     def places(self, sought: Ints) -> tuple[Ints, Ints]:
@@ -75,6 +76,7 @@ class Distribution:
 
 
 def span(numbers: Ints) -> int:
+    """How many whole numbers lie from the first to the last."""
     return int(numbers[-1]) - int(numbers[0]) + 1
 
 
@@ -124,6 +126,7 @@ def convolution(one: Distribution, other: Distribution) -> Distribution:
 
 
 def convolution_cost(one: Distribution, other: Distribution) -> float:
+    """How many operations a convolution takes, weighted by how slow they are."""
     pairs = float(one.mass.size) * len(other.numbers)
     return pairs if one.contiguous and other.contiguous else pairs * CONVOLVED / LISTED
 
@@ -236,6 +239,7 @@ def combined(problem: Problem, step: Step, linear: Linear) -> Distribution | Non
 
 
 def convolved(parts: Sequence[Distribution]) -> Distribution | None:
+    """The distribution of a sum; None where it would cost too much."""
     result = parts[0]
     for part in parts[1:]:
         if convolution_cost(result, part) > CONVOLVED:

@@ -95,6 +95,7 @@ def enumerate_grid(problem: Problem, cells: int) -> Floats:
 
 
 def cut_to(array: Floats, axes: tuple[str, ...], window: Window) -> Floats:
+    """The part of an array that lies in a window of positions."""
     return array[(slice(None), *(window[name] for name in axes))]
 
 
@@ -135,6 +136,7 @@ def weight_of(problem: Problem) -> Floats:
 
 
 def grid_part(problem: Problem) -> PlanPart:
+    """The plan of going through all combinations of positions."""
     kept = sum(math.prod(problem.axes[n].size for n in join) for join in problem.joins())
     return PlanPart(
         attributes=problem.component.attributes,

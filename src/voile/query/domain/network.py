@@ -69,6 +69,7 @@ def value_tensor(problem: Problem, value: Expression) -> Floats:
 
 
 def shape(problem: Problem, names: tuple[str, ...]) -> tuple[int, ...]:
+    """How many positions each of these attributes has."""
     return tuple(problem.axes[name].size for name in names)
 
 
@@ -201,6 +202,8 @@ class Tensor:
 
 @dataclass
 class Network:
+    """The sum over the domain as a network of tensors, to be contracted."""
+
     problem: Problem
     reduced: frozenset[str]
     """Open attributes that are summed into their classes on the way."""
@@ -213,6 +216,7 @@ class Network:
     def add(
         self, indices: tuple[Index, ...], make: Callable[[], Floats], *, batched: bool = False
     ) -> None:
+        """Add a tensor, which is made when it is needed."""
         self.tensors.append(Tensor(indices, make, batched))
 
     def weights(self, names: Iterable[str]) -> None:
@@ -367,6 +371,7 @@ def one_hot(axis: ProblemAxis) -> Floats:
 
 
 def network_of(problem: Problem) -> Network:
+    """The network of a problem: weights and conditions."""
     network = Network(problem, reduced(problem))
     network.weights(problem.axes)
     network.conditions()

@@ -132,6 +132,7 @@ def constant(tree: exp.Expr, *, dates: bool) -> int | float | None:
 
 
 def number(text: str) -> int | float:
+    """A finite number from its SQL text."""
     value = int(text) if text.isdigit() else float(text)
     if not math.isfinite(value):
         raise ValueError(text)
@@ -153,6 +154,7 @@ class Sizes:
 
 
 def sizes_of(component: Component, schema: Schema, memory: int, weights: Weights | None) -> Sizes:
+    """Which attributes of a component are too large to list, and which are cut into intervals."""
     plain = [n for n in component.attributes if weights is None or n not in weights.tables]
     found = {n: i for n in plain if (i := intervals(component, schema[n]))}
     large = (n for n in component.attributes if n not in found and unlisted(schema[n].size, memory))
@@ -280,6 +282,7 @@ def gathered(part: And[Predicate] | Or[Predicate]) -> list[Predicate]:
 
 
 def every_value(size: int) -> tuple[Ints, Floats]:
+    """All codes of an attribute, each with weight 1."""
     return np.arange(size), np.ones(size)
 
 

@@ -51,6 +51,7 @@ def flat(predicate: Predicate | None) -> Iterator[Predicate]:
 
 
 def reads(piece: Piece) -> set[str]:
+    """The names of the attributes that a condition or an expression reads."""
     return set(piece.attributes) if isinstance(piece, Expression) else attributes(piece)
 
 
@@ -117,10 +118,12 @@ class ProblemAxis:
 
     @property
     def size(self) -> int:
+        """How many positions there are."""
         return len(self.codes)
 
     @property
     def classes(self) -> int:
+        """How many classes there are."""
         return len(self.first)
 
     def coarse(self) -> ProblemAxis:
@@ -187,6 +190,7 @@ class Problem:
 
     @property
     def cells(self) -> int:
+        """How many combinations of positions there are."""
         return math.prod(axis.size for axis in self.axes.values())
 
     def copy(self) -> Problem:
@@ -211,6 +215,7 @@ class Problem:
         ]
 
     def joint_atoms(self) -> list[Atom]:
+        """The atoms that read several attributes, once."""
         found = (a for formula in self.formulas for a in atoms(formula))
         return list(dict.fromkeys(a for a in found if a in self.joint))
 

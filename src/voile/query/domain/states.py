@@ -136,6 +136,7 @@ def open_strides(problem: Problem) -> dict[str, int]:
 
 
 def mask(numbers: tuple[int, ...], words: int) -> Words:
+    """Words with the bits of these numbers set."""
     bits = np.zeros(words, np.uint64)
     for number in numbers:
         bits[number // 64] |= np.uint64(1) << np.uint64(number % 64)
@@ -184,6 +185,7 @@ def step(
 
 
 def settled(bits: Words, number: int) -> npt.NDArray[np.bool_]:
+    """Which states have a bit set."""
     shifted = bits[:, number // 64] >> np.uint64(number % 64)
     return np.asarray(shifted & np.uint64(1) != 0)
 

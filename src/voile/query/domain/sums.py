@@ -111,6 +111,7 @@ class GroupedSum:
 
 
 def as_float(number: int | float) -> float:
+    """A number as a float, infinite where it is too large for one."""
     try:
         return float(number)
     except OverflowError:
@@ -118,6 +119,7 @@ def as_float(number: int | float) -> float:
 
 
 def whole_number(summed: Summed) -> int:
+    """A sum that is a count."""
     return round(float(summed.values.reshape(-1)[0]))
 
 

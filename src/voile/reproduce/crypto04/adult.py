@@ -40,7 +40,7 @@ def properties() -> dict[str, npt.NDArray[np.bool_]]:
 
 
 def share(*wanted: str) -> float:
-    """Of the rows that have all of these properties."""
+    """The share of the rows that have all of these properties."""
     return float(np.logical_and.reduce([properties()[name] for name in wanted]).mean())
 
 

@@ -14,18 +14,28 @@ import pyarrow as pa
 import voile
 from voile.kinds.counts.expected import Published, break_even, halves_needed
 from voile.reproduce.crypto04.adult import PROPERTIES, combinations_counted, properties
-from voile.reproduce.figure import Figure, Finding, Part, Run
-from voile.reproduce.look import BLUE, INK, METHOD_COLOURS, SOFT, VERMILION, altair, beside, records
+from voile.reproduce.figure import Figure, Finding, Part, Run, columns_from
+from voile.reproduce.look import (
+    BLUE,
+    INK,
+    METHOD_COLOURS,
+    SOFT,
+    VERMILION,
+    altair,
+    beside,
+    chart,
+    records,
+)
 from voile.reproduce.papers import CRYPTO04
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 
 ROWS, COLUMNS, ARITY, RHO = 32_561, 8, 2, 0.5
-"""Eight Boolean columns of Adult, tables of two, and what all figures together may tell."""
+"""Eight Boolean columns of Adult, tables of two, and the budget ρ of all figures together."""
 SLIDES = 18
 """Halves at which the slides' tables err least at that budget."""
 NAMES = tuple("abcdefgh")
 WAYS = ((0, 1, 2, 3), (0, 2, 1, 3), (0, 3, 1, 2))
-"""To part four columns into two pairs."""
+"""The ways to split four columns into two pairs."""
 ERROR = 0.05
 Floats = npt.NDArray[np.float64]
 METHODS = {
@@ -40,7 +50,7 @@ METHODS = {
 
 
 def as_on_slides(seed: int) -> dict[str, float]:
-    """One side of each half, a table of every pair, and the covariance of pairs."""
+    """The errors of the slides' method: a table of every pair, on one side of each half."""
     rng = np.random.default_rng([seed, 4])
     true = combinations_counted()
     halves = rng.binomial(true, 0.5, (SLIDES, *true.shape)).astype(np.float64)
@@ -66,7 +76,7 @@ def margin(counts: npt.NDArray[Any], some: Sequence[int], before: int = 0) -> np
 
 
 def off_by(tables: Mapping[Any, tuple[Floats, Floats]], four: Sequence[int], true: Any) -> Floats:
-    """Of four columns' conjuncts: estimated share less the true one, for each way to part them."""
+    """The errors of the shares of four columns' conjuncts, for each way to pair the columns."""
     found = []
     for a, b, c, d in WAYS:
         one, other = (four[a], four[b]), (four[c], four[d])
@@ -79,7 +89,7 @@ def off_by(tables: Mapping[Any, tuple[Floats, Floats]], four: Sequence[int], tru
 
 
 def as_voile(direct: bool, seed: int) -> dict[str, float]:
-    """Publish the tables, ask for every conjunct of four columns, and compare."""
+    """Publish the tables, query every conjunct of four columns, and compare."""
     frame = pa.table({n: properties()[p] for n, p in zip(NAMES, PROPERTIES, strict=True)})
     arity = 2 * ARITY if direct else ARITY
     release = voile.publish(
@@ -99,6 +109,7 @@ def as_voile(direct: bool, seed: int) -> dict[str, float]:
 
 
 def rms(values: Floats) -> float:
+    """The root mean square of the values."""
     return float(np.sqrt(np.mean(np.square(values))))
 
 
@@ -106,7 +117,7 @@ def rms(values: Floats) -> float:
 
 
 def savings() -> dict[str, list[Any]]:
-    """Figures for all conjuncts of 2d columns, by the two ways, for an error of .05."""
+    """How many figures each way needs for all conjuncts of 2d columns, for an error of .05."""
     rows = []
     for arity in (1, 2, 3):
         for columns in (8, 16, 32, 64, 128, 256):
@@ -118,7 +129,7 @@ def savings() -> dict[str, list[Any]]:
             printed = slides_saving(columns, arity) if arity > 1 else None
             rows.append((arity, columns, halves, parted, whole, parted / whole, printed))
     names = ("d", "k", "t", "figures_halves", "figures_direct", "ratio", "printed_ratio")
-    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    return columns_from(names, rows)
 
 
 def slides_saving(columns: int, arity: int) -> float:
@@ -128,6 +139,7 @@ def slides_saving(columns: int, arity: int) -> float:
 
 
 def slides_break_even(arity: int) -> int:
+    """The least k from which halves need fewer figures, by the printed formula."""
     columns = 2 * arity
     while slides_saving(columns, arity) >= 1:
         columns += 1
@@ -135,6 +147,7 @@ def slides_break_even(arity: int) -> int:
 
 
 def parts(run: Run) -> list[Part]:
+    """Errors of the slides' halves and of Voile's own releases, with and without halves."""
     return [
         *(Part(as_on_slides, {"seed": seed}) for seed in run.seeds(20, 8)),
         *(Part(as_voile, {"direct": direct, "seed": seed})
@@ -144,6 +157,7 @@ def parts(run: Run) -> list[Part]:
 
 
 def conclude(_: Run, results: Sequence[Any]) -> Finding:
+    """Compare the errors at equal privacy, and the figures that each way needs."""
     errors = {
         method: Sample.of([one[method] for one in results if method in one]) for method in METHODS
     }
@@ -172,6 +186,7 @@ def conclude(_: Run, results: Sequence[Any]) -> Finding:
 
 
 def figures(results: Sequence[Any]) -> list[int]:
+    """How many figures each method publishes, in the order of METHODS."""
     slides = SLIDES * math.comb(COLUMNS, ARITY) * 2**ARITY
     published = [next(int(one["figures"]) for one in results if method in one)
                  for method in ("halves", "direct")]  # fmt: skip
@@ -181,6 +196,7 @@ def figures(results: Sequence[Any]) -> list[int]:
 def checks(
     errors: Mapping[str, Sample], saved: Mapping[str, Sequence[Any]], results: Sequence[Any]
 ) -> list[Check]:
+    """The errors beside an independent program's, the break-even points and the claims."""
     halves = next(one for one in results if "halves" in one)
     t = halves["halves_published"]
     one_side = t * math.comb(COLUMNS, ARITY) * 2**ARITY
@@ -213,7 +229,7 @@ def checks(
 
 
 def within(slides: Sample) -> Claim:
-    """All conjuncts within .05 means that two standard errors of each are within it, at least."""
+    """Whether two standard errors of a conjunct are within .05."""
     return Claim(
         f"all conjuncts of four within {ERROR:g}, at ρ = {RHO:g}",
         "t picked such that statistics for all functions is estimated within additive error ε",
@@ -227,12 +243,12 @@ def within(slides: Sample) -> Claim:
 def fewer(saved: Mapping[str, Sequence[Any]], columns: int) -> Claim:
     """For d = 2 and 3: whether halves need fewer figures than the tables that they stand for."""
     wanted = [i for i, k in enumerate(saved["k"]) if k == columns and saved["d"][i] > 1]
-    told = ", ".join(f"{saved['ratio'][i]:.2g} (d = {saved['d'][i]})" for i in wanted)
+    ratios = ", ".join(f"{saved['ratio'][i]:.2g} (d = {saved['d'][i]})" for i in wanted)
     many = columns > break_even(2)
     return Claim(
         f"figures by halves over figures of tables of 2d, k = {columns}",
         "savings: t·C(k,d)·2^d numbers vs. C(k,2d)·2^(2d) numbers",
-        f"{told}, for an error of {ERROR:g}",
+        f"{ratios}, for an error of {ERROR:g}",
         agrees=all(saved["ratio"][i] < 1 for i in wanted),
         expected=many,
         why="" if many else "an error of 0.05 takes t in the hundreds, whatever k is",
@@ -254,18 +270,14 @@ Columns = Mapping[str, Sequence[Any]]
 
 
 def picture(errors: Columns, saved: Columns) -> Any:
+    """The errors of the methods, beside the figures that halves save."""
     return beside(errors_of(errors), savings_chart(saved))
 
 
-def chart(rows: Sequence[Mapping[str, Any]]) -> Any:
-    alt = altair()
-    return alt.Chart(alt.Data(values=list(rows)))
-
-
 def errors_of(errors: Columns) -> Any:
-    """One point a method, on a scale of factors."""
+    """The error of each method, on a logarithmic scale."""
     alt = altair()
-    rows = [row | {"text": told(row)} for row in records(errors)]
+    rows = [row | {"text": point_label(row)} for row in records(errors)]
     y = alt.Y("method:N", sort=None, title=None,
               axis=alt.Axis(labelLimit=260, grid=True))  # fmt: skip
     x = alt.X("error:Q", title="error of a conjunct's share (root mean square)",
@@ -283,7 +295,8 @@ def errors_of(errors: Columns) -> Any:
     )
 
 
-def told(row: Mapping[str, Any]) -> str:
+def point_label(row: Mapping[str, Any]) -> str:
+    """The error of a method and the figures it takes, as its point is labelled."""
     return f"{row['error']:.2g}, {row['figures']:,} figures"
 
 

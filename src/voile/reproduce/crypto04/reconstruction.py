@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from voile.evaluate.reconstruction import Noise, simulate
-from voile.reproduce.figure import Figure, Finding, Part, Run
-from voile.reproduce.look import INK, METHOD_COLOURS, SOFT, VERMILION, altair, records
+from voile.reproduce.figure import Figure, Finding, Part, Run, columns_from
+from voile.reproduce.look import INK, METHOD_COLOURS, SOFT, VERMILION, altair, chart, records
 from voile.reproduce.papers import CRYPTO04
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 
@@ -36,7 +36,7 @@ LIMITS = (0.0, 1 / 12, 1 / 8, 1 / 6, 1 / 4, 1 / 3, 1 / 2)
 
 
 def attacked(questions: list[int], seed: int) -> list[dict[str, Any]]:
-    """A random column, by least squares."""
+    """Attack a random column by least squares; the share recovered at each noise."""
     noises = [
         *(Noise(f"{roots:g}", roots=roots) for roots in ROOTS),
         Noise(AS_PRINTED, per_question=1.0),
@@ -51,9 +51,9 @@ def attacked(questions: list[int], seed: int) -> list[dict[str, Any]]:
 
 
 def all_tried(seed: int) -> list[float]:
-    """An adversary without limits: the share of rows that any database which fits has right.
+    """The share of rows that an unlimited adversary gets right in the worst case.
 
-    All subsets are asked about; answers are off by at most E, always towards |q|/2. Of the
+    All subsets are queried; answers are off by at most E, always towards |q|/2. Of the
     databases that fit, the one furthest from the truth is taken.
     """
     rng = np.random.default_rng([seed, 6])
@@ -64,14 +64,15 @@ def all_tried(seed: int) -> list[float]:
     shares = []
     for limit in LIMITS:
         reach = limit * SMALL
-        told = counts[secret] + np.clip(middle - counts[secret], -reach, reach)
-        fits = (np.abs(counts - told) <= reach + 1e-9).all(axis=1)
+        answers = counts[secret] + np.clip(middle - counts[secret], -reach, reach)
+        fits = (np.abs(counts - answers) <= reach + 1e-9).all(axis=1)
         wrong = np.abs(everything[fits] - everything[secret]).sum(axis=1)
         shares.append(1 - float(wrong.max()) / SMALL)
     return shares
 
 
 def parts(run: Run) -> list[Part]:
+    """Attacks by an unlimited adversary on a small table, and by least squares on a larger one."""
     return [
         Part(all_tried, {"seed": run.first}),
         *(Part(attacked, {"questions": list(QUESTIONS), "seed": seed}) for seed in run.seeds(8, 4)),
@@ -79,6 +80,7 @@ def parts(run: Run) -> list[Part]:
 
 
 def conclude(_: Run, results: Sequence[Any]) -> Finding:
+    """How much of the column comes back at each size of the noise."""
     worst, runs = results[0], results[1:]
     table = averaged(runs)
     return Finding(
@@ -100,16 +102,18 @@ def conclude(_: Run, results: Sequence[Any]) -> Finding:
 
 
 def averaged(runs: Sequence[Any]) -> dict[str, list[Any]]:
+    """The share recovered at each noise and number of questions, over all runs."""
     rows = []
     for place, one in enumerate(runs[0]):
         values = Sample.of([run[place]["recovered"] for run in runs])
         rows.append((one["noise"], one["questions"], one["roots"], values.mean, values.sd,
                      one["most"]))  # fmt: skip
     names = ("noise", "questions", "roots", "recovered", "sd", "most")
-    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    return columns_from(names, rows)
 
 
 def recovered(runs: Sequence[Any], noise: float | str, questions: int) -> Sample:
+    """The share recovered in each run at one noise and number of questions."""
     name = noise if isinstance(noise, str) else f"{noise:g}"
     return Sample.of([
         one["recovered"] for run in runs for one in run
@@ -118,23 +122,27 @@ def recovered(runs: Sequence[Any], noise: float | str, questions: int) -> Sample
 
 
 def checks(runs: Sequence[Any], worst: Sequence[float]) -> list[Check]:
+    """The recovered shares beside an independent simulation's, and the slides' three claims."""
     numbers: list[Check] = [
-        Number(f"recovered, noise {label(noise)}, {asked:,} questions", None,
-               recovered(runs, noise, asked), 0.5 * 10 ** -decimals(right), right)
-        for noise, asked, right in RIGHT
+        Number(f"recovered, noise {label(noise)}, {questions:,} questions", None,
+               recovered(runs, noise, questions), 0.5 * 10 ** -decimals(right), right)
+        for noise, questions, right in RIGHT
     ]  # fmt: skip
     return [*numbers, polynomial(runs), bounded(runs), unlimited(worst)]
 
 
 def decimals(value: float) -> int:
+    """How many decimals a number is written with."""
     return len(f"{value:g}".partition(".")[2])
 
 
 def label(noise: float | str) -> str:
+    """A noise by its name, or in units of √n."""
     return noise if isinstance(noise, str) else f"{noise:g}·√n"
 
 
 def polynomial(runs: Sequence[Any]) -> Claim:
+    """Whether noise of √n separates recovery from privacy for a polynomial adversary."""
     below, above = recovered(runs, 0.1, 4_000).mean, recovered(runs, 4.0, 4_000).mean
     return Claim(
         "an adversary with polynomial time",
@@ -147,10 +155,10 @@ def polynomial(runs: Sequence[Any]) -> Claim:
 
 
 def bounded(runs: Sequence[Any]) -> Claim:
-    """A server's noise beside √n, for few questions; and what comes back for any number."""
+    """Whether a server's noise is far below √n for few questions, and still hides the rows."""
     questions = MANY // FEWER
     size = Noise("", setting=(1.0, 1e-6)).size(MANY, questions) / math.sqrt(MANY)
-    most = max(recovered(runs, SERVER, asked).mean for asked in QUESTIONS)
+    most = max(recovered(runs, SERVER, count).mean for count in QUESTIONS)
     return Claim(
         "a bounded adversary, T ≪ n",
         "privacy preserving access mechanism with perturbation magnitude ≪ sqrt(n)",
@@ -162,7 +170,7 @@ def bounded(runs: Sequence[Any]) -> Claim:
 
 
 def unlimited(worst: Sequence[float]) -> Claim:
-    """Errors of E leave no database that is wrong in more than 4E rows; n/2 leave them all."""
+    """Whether errors of E reveal all but 4E rows, and errors of n/2 reveal none."""
     bound = all(share >= 1 - 4 * limit - 1e-9 for share, limit in zip(worst, LIMITS, strict=True))
     return Claim(
         f"an unlimited adversary, {SMALL} rows, all subsets",
@@ -188,16 +196,11 @@ WIDTH, HEIGHT = 700, 400
 Columns = Mapping[str, Sequence[Any]]
 
 
-def chart(rows: Sequence[Mapping[str, Any]]) -> Any:
-    alt = altair()
-    return alt.Chart(alt.Data(values=list(rows)))
-
-
 def picture(columns: Columns, questions: Sequence[int]) -> Any:
     """A line for each number of questions; rings where the slides' and a server's noise are."""
     alt = altair()
     names = [f"{count:,} questions" for count in questions]
-    rows = [row | {"asked": f"{row['questions']:,} questions"} for row in records(columns)]
+    rows = [row | {"curve": f"{row['questions']:,} questions"} for row in records(columns)]
     plain = [row for row in rows if row["noise"].replace(".", "").isdigit()]
     named = [row | {"text": row["noise"]} for row in rows if row not in plain]
     x = alt.X("roots:Q", title="standard deviation of the noise, in √n",
@@ -207,7 +210,7 @@ def picture(columns: Columns, questions: Sequence[int]) -> Any:
               "scale": alt.Scale(domain=[0.45, 1.0], nice=False)}  # fmt: skip
     y, most, level = (alt.Y(f"{name}:Q", **shares) for name in ("recovered", "most", "y"))
     colour = alt.Color(
-        "asked:N", title=None, scale=alt.Scale(domain=names, range=METHOD_COLOURS[: len(names)]),
+        "curve:N", title=None, scale=alt.Scale(domain=names, range=METHOD_COLOURS[: len(names)]),
         legend=alt.Legend(orient="top", symbolType="stroke", symbolSize=400),
     )  # fmt: skip
     base = chart(plain)

@@ -1,4 +1,4 @@
-"""Mining two vertically split SuLQ databases: Voile's own servers, asked in this process."""
+"""Mining two vertically split SuLQ databases: Voile's own servers, queried in this process."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from scipy.stats import binom, chi2
 from voile.asking import best_halves, covariance_error, mine
 from voile.privacy.interactive.confidence import variance_needed
 from voile.reproduce.crypto04.adult import TABLE, properties, share
-from voile.reproduce.figure import Figure, Finding, Part, Run
-from voile.reproduce.look import BLUE, METHOD_COLOURS, VERMILION, altair, beside, records
+from voile.reproduce.figure import Figure, Finding, Part, Run, columns_from
+from voile.reproduce.look import BLUE, METHOD_COLOURS, VERMILION, altair, beside, chart, records
 from voile.reproduce.papers import CRYPTO04
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 from voile.serve import simulated
@@ -43,13 +43,14 @@ SMALL = 8
 
 
 def truths() -> dict[str, float]:
+    """The true share of the rows for which each function holds."""
     a, b = properties()["married"], properties()["rich"]
     found = (a & b, a & ~b, a | b, a ^ b)
     return {word: float(one.mean()) for word, one in zip(WORDS, found, strict=True)}
 
 
 def mined(promise: str, halves: int, words: list[str], seed: int) -> dict[str, Any]:
-    """Begin two servers for exactly so many questions, and estimate these functions."""
+    """Start two servers with a budget for these questions, and estimate the functions."""
     options: dict[str, Any] = {"queries": halves + 1, "delta": PROMISES[promise], "eta": ETA}
     with (
         simulated(TABLE, seed=2 * seed, columns=["marital_status"], **options) as people,
@@ -67,7 +68,7 @@ def mined(promise: str, halves: int, words: list[str], seed: int) -> dict[str, A
 
 
 def third_moments(seed: int) -> list[float]:
-    """Over all halves of small random tables: how three columns vary together, at most."""
+    """The largest third moments of three columns, over all halves of small random tables."""
     rng = np.random.default_rng([seed, 3])
     inside = np.array(list(product((0, 1), repeat=SMALL))) - 0.5
     largest = []
@@ -79,22 +80,25 @@ def third_moments(seed: int) -> list[float]:
 
 
 def parts(run: Run) -> list[Part]:
-    asked = [
+    """Third moments on small tables, and estimates for each promise, number of halves and seed."""
+    mining = [
         Part(mined, {"promise": promise, "halves": halves, "words": words_of(promise, halves),
                      "seed": len(PROMISES) * len(HALVES) * seed + place})
-        # Other coins for each, as if they were asked on other days: verdicts take them together.
+        # Other coins for each, as if they were queried on other days: verdicts take them together.
         for place, (promise, halves) in enumerate(product(PROMISES, HALVES))
         if not run.quick or (place < len(HALVES) and halves <= SHOWN)
         for seed in run.seeds(12, 2)
     ]  # fmt: skip
-    return [Part(third_moments, {"seed": run.first}), *asked]
+    return [Part(third_moments, {"seed": run.first}), *mining]
 
 
 def words_of(promise: str, halves: int) -> list[str]:
+    """The functions to estimate: all four in the runs that are drawn, else the conjunction."""
     return list(WORDS) if (promise, halves) == (next(iter(PROMISES)), SHOWN) else [BOTH]
 
 
 def conclude(_: Run, results: Sequence[Any]) -> Finding:
+    """Compare estimates and their errors with the truth and with the formula."""
     found, true = results[1:], truths()
     measured, formula = errors(found, true), curves()
     shown = [one for one in found if len(one["found"]) == len(WORDS)]
@@ -133,7 +137,7 @@ def formula_error(per_question: float, halves: float) -> float:
 
 
 def best_error(per_question: float = 1.0) -> tuple[int, float]:
-    """T and the error that is least, by trying all."""
+    """The T with the least error, and that error."""
     tried = [(formula_error(per_question, t), t) for t in range(2, 4_000)]
     return min(tried)[1], min(tried)[0]
 
@@ -150,10 +154,11 @@ def errors(found: Sequence[Any], true: Mapping[str, float]) -> dict[str, list[An
         ends = (math.sqrt(square / at) for at in (len(runs), *law.ppf([0.975, 0.025])))
         rows.append((promise, halves, len(runs), stated, *ends))
     names = ("promise", "halves", "runs", "stated", "error", "low", "high")
-    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    return columns_from(names, rows)
 
 
 def curves() -> dict[str, list[Any]]:
+    """The error by the formula, over the number of halves, for each promise."""
     grid = [round(t) for t in np.geomspace(20, 20_000, 40)]
     rows = [
         (name, t, formula_error(variance_needed(delta, ETA, 1), t))
@@ -161,18 +166,18 @@ def curves() -> dict[str, list[Any]]:
         for t in grid
     ]
     names = ("promise", "halves", "error")
-    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    return columns_from(names, rows)
 
 
 def estimated(found: Sequence[Any], true: Mapping[str, float]) -> dict[str, list[Any]]:
-    """One line a function and run."""
+    """A row for each function and run."""
     rows = [
         (word, number + 1, true[word], *one["found"][word])
         for word in WORDS
         for number, one in enumerate(found)
     ]
     names = ("function", "run", "truth", "estimate", "stderr", "low", "high")
-    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    return columns_from(names, rows)
 
 
 # ---------------------------------------------------------------------- verdicts
@@ -181,6 +186,7 @@ def estimated(found: Sequence[Any], true: Mapping[str, float]) -> dict[str, list
 def checks(
     found: Sequence[Any], true: Mapping[str, float], moments: Sequence[float]
 ) -> list[Check]:
+    """The least errors by formula, coverage of intervals, and the slides' claims."""
     spread, (halves, _) = 0.25, best_error()
     rule = best_halves(ROWS, 1.0, spread)
     return [
@@ -203,7 +209,10 @@ def checks(
 
 
 def covered(found: Sequence[Any], true: Mapping[str, float]) -> Claim:
-    """One function a run: the four of a run are sums of the same three estimates."""
+    """Whether intervals cover the truth as often as stated; one function of each run.
+
+    The four functions of a run are sums of the same three estimates.
+    """
     words = [list(one["found"])[number % len(one["found"])] for number, one in enumerate(found)]
     inside = sum(
         one["found"][word][2] <= true[word] <= one["found"][word][3]
@@ -219,12 +228,13 @@ def covered(found: Sequence[Any], true: Mapping[str, float]) -> Claim:
 
 
 def scaled(found: Sequence[Any], true: Mapping[str, float]) -> list[float]:
+    """The errors of Pr[α and β], each divided by the standard error stated for it."""
     runs = [one["found"][BOTH] for one in found]
     return [(value - true[BOTH]) / stderr for value, stderr, *_ in runs]
 
 
 def spread_claim(found: Sequence[Any], true: Mapping[str, float]) -> Claim:
-    """Squares of standardised errors add up to about their number."""
+    """Whether errors are as large as stated, by a χ² test."""
     z = scaled(found, true)
     total, law = float(np.square(z).sum()), chi2(len(z))
     chance = 2 * min(float(law.cdf(total)), float(law.sf(total)))
@@ -237,6 +247,7 @@ def spread_claim(found: Sequence[Any], true: Mapping[str, float]) -> Claim:
 
 
 def implied(found: Sequence[Any]) -> Claim:
+    """Whether intervals of Δ from two servers cover the true Δ as often as they state."""
     right = share("married", "rich") / share("married") - share("rich")
     inside = sum(low <= right <= high for _, low, high in (one["implied"] for one in found))
     most = max(one["halves"] for one in found)
@@ -251,7 +262,7 @@ def implied(found: Sequence[Any]) -> Claim:
 
 
 def unmasked(found: Sequence[Any]) -> Claim:
-    """What halves differ by, and the noise on it, where V = T."""
+    """Whether the noise is smaller than what halves differ by, where V = T."""
     most = max(one["halves"] for one in found)
     noise = math.sqrt(next(one["variance"] for one in found if one["halves"] == most
                            and one["promise"] == next(iter(PROMISES))))  # fmt: skip
@@ -282,18 +293,14 @@ Columns = Mapping[str, Sequence[Any]]
 def picture(
     estimates: Columns, measured: Columns, formula: Columns, promises: Sequence[str]
 ) -> Any:
+    """Estimates beside the truth, and their error by the number of halves."""
     return beside(intervals(estimates), curves_chart(measured, formula, promises))
-
-
-def chart(columns: Columns) -> Any:
-    alt = altair()
-    return alt.Chart(alt.Data(values=records(columns)))
 
 
 def intervals(estimates: Columns) -> Any:
     """Each function's runs side by side, each with its interval; the truth as a bar across."""
     alt = altair()
-    base = chart(estimates)
+    base = chart(records(estimates))
     x = alt.X("function:N", sort=None, title=None,
               axis=alt.Axis(labelAngle=0, labelFontSize=14))  # fmt: skip
     off = alt.XOffset("run:O")
@@ -315,6 +322,7 @@ def intervals(estimates: Columns) -> Any:
 
 
 def curves_chart(measured: Columns, formula: Columns, promises: Sequence[str]) -> Any:
+    """The formula's curves, with the measured errors as points on them."""
     alt = altair()
     colours = alt.Color(
         "promise:N", legend=None,
@@ -328,10 +336,10 @@ def curves_chart(measured: Columns, formula: Columns, promises: Sequence[str]) -
               axis=alt.Axis(values=[0.005, 0.01, 0.02, 0.05, 0.1], format="~g"))  # fmt: skip
     # The second promise's points stand a little to the right, so that intervals do not hide others.
     beside_ = f"datum.halves * (datum.promise == '{promises[-1]}' ? 1.1 : 1)"
-    points = chart(measured).transform_calculate(halves=beside_)
-    words = chart(named(formula, promises))
+    points = chart(records(measured)).transform_calculate(halves=beside_)
+    words = chart(records(named(formula, promises)))
     layers = (
-        chart(formula).mark_line(strokeWidth=2.2).encode(x=x, y=y, color=colours),
+        chart(records(formula)).mark_line(strokeWidth=2.2).encode(x=x, y=y, color=colours),
         points.mark_rule(strokeWidth=1.6).encode(
             x=x, y=alt.Y("low:Q", scale=scale), y2="high:Q", color=colours
         ),

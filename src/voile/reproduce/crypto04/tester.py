@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from voile.asking import Tester
 from voile.reproduce.crypto04.adult import share
-from voile.reproduce.figure import Figure, Finding, Part, Run
-from voile.reproduce.look import BLUE, INK, SOFT, VERMILION, altair, beside, records
+from voile.reproduce.figure import Figure, Finding, Part, Run, columns_from
+from voile.reproduce.look import BLUE, INK, SOFT, VERMILION, altair, beside, chart, records
 from voile.reproduce.papers import CRYPTO04
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 
@@ -27,9 +27,9 @@ TRIALS = 2_000
 FEW = 1_000
 """Questions that are few beside n."""
 DECIDES = 2 / 3
-"""What is asked of a tester: to be right this often."""
+"""A tester must be right at least this often."""
 ADULT = {0.1: (0.344, 0.600), 0.5: (0.0223, 0.713)}
-"""By bias, of (married, rich): halves that are accepted, and how often Δ is told from Δ − .1."""
+"""By bias, of (married, rich): halves accepted, and how often Δ is distinguished from Δ − .1."""
 Counts = npt.NDArray[np.float64]
 
 
@@ -41,7 +41,7 @@ def cells(rows: int, p: float, q: float, delta: float) -> list[int]:
 
 
 def halves_of(counts: Sequence[int], number: int, rng: np.random.Generator) -> list[Counts]:
-    """Of random halves without noise: what α, β and the size are above what is expected of them.
+    """The excess of α and of β over the expected counts in random halves, and their sizes.
 
     A row is in a half or not with equal chances, so that the rows of a kind are binomial.
     """
@@ -53,7 +53,7 @@ def halves_of(counts: Sequence[int], number: int, rng: np.random.Generator) -> l
 
 
 def searched(delta: float, batches: int, seed: int) -> dict[str, Any]:
-    """Search random halves for biased ones, and ask β of those."""
+    """Search random halves for biased ones, and query β on those."""
     counts = cells(ROWS, SHARE, SHARE, delta)
     rng = np.random.default_rng([seed, round(1000 * delta)])
     tester = Tester(ROWS, SHARE, (0.0, 0.0))
@@ -77,7 +77,7 @@ def searched(delta: float, batches: int, seed: int) -> dict[str, Any]:
 
 
 def covaried(delta: float, seed: int) -> dict[str, Any]:
-    """Decide by Δ̂ = (4/n)·cov/p over so many halves, many times."""
+    """How often Δ̂ = (4/n)·cov/p decides rightly, by the number of halves."""
     counts = cells(ROWS, SHARE, SHARE, delta)
     rng = np.random.default_rng([seed, 7, round(1000 * delta)])
     right = []
@@ -91,7 +91,7 @@ def covaried(delta: float, seed: int) -> dict[str, Any]:
 
 
 def on_adult(batches: int, seed: int) -> dict[str, Any]:
-    """Married and rich people: how often halves are accepted, and Δ is told from Δ − .1."""
+    """Married and rich people: how often a half is accepted, and Δ distinguished from Δ − .1."""
     p, q, both = share("married"), share("rich"), share("married", "rich")
     delta = both / p - q
     counts = cells(ROWS, p, q, delta)
@@ -99,17 +99,18 @@ def on_adult(batches: int, seed: int) -> dict[str, Any]:
     found = {bias: [0, 0] for bias in ADULT}
     for _ in range(batches):
         excess, other, size = halves_of(counts, AT_ONCE, rng)
-        for bias, told in found.items():
+        for bias, counted in found.items():
             taken = excess > bias * math.sqrt(ROWS)
             limit = tester.threshold(excess[taken], size[taken], q, delta - 0.1)
-            told[0] += int(taken.sum())
-            told[1] += int((other[taken] + size[taken] * q > limit).sum())
+            counted[0] += int(taken.sum())
+            counted[1] += int((other[taken] + size[taken] * q > limit).sum())
     tried = batches * AT_ONCE
     return {"accepted": [a / tried for a, _ in found.values()],
             "right": [right / a for a, right in found.values()]}  # fmt: skip
 
 
 def parts(run: Run) -> list[Part]:
+    """Tests on Adult, decisions by covariance, and searches for biased halves."""
     batches = 6 if run.quick else 16
     return [
         Part(on_adult, {"batches": 2, "seed": run.first}),
@@ -123,6 +124,7 @@ def parts(run: Run) -> list[Part]:
 
 
 def conclude(_: Run, results: Sequence[Any]) -> Finding:
+    """Compare how often the two testers decide rightly, and how many questions they take."""
     adult, covariance, found = results[0], results[1:3], results[3:]
     decided = deciding(covariance, found)
     return Finding(
@@ -140,6 +142,7 @@ def conclude(_: Run, results: Sequence[Any]) -> Finding:
 
 
 def title(decided: Mapping[str, Sequence[Any]]) -> str:
+    """How many questions the covariance needs to do as well as the slides' tester."""
     rows = list(zip(decided["tester"], decided["questions"], decided["right"], strict=True))
     slides = next(row for row in rows if row[0] == "one biased half")
     enough = [row[1] for row in rows if row[0] == "covariance" and row[2] >= slides[2]]
@@ -152,7 +155,7 @@ def title(decided: Mapping[str, Sequence[Any]]) -> str:
 
 
 def deciding(covariance: Sequence[Any], found: Sequence[Any]) -> dict[str, list[Any]]:
-    """What a decision costs and how often it is right, both values of Δ alike."""
+    """The cost of a decision and how often it is right, over both values of Δ."""
     tried = sum(one["tried"] for one in found)
     rows = []
     for place, bias in reversed(list(enumerate(BIASES))):
@@ -163,12 +166,13 @@ def deciding(covariance: Sequence[Any], found: Sequence[Any]) -> dict[str, list[
         right = float(np.mean([one["right"][place] for one in covariance]))
         rows.append(("covariance", math.nan, 2 * number, right))
     names = ("tester", "bias", "questions", "right")
-    columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
+    columns = columns_from(names, rows)
     columns["bias"] = [None if math.isnan(x) else x for x in columns["bias"]]
     return columns
 
 
 def accepted_halves(found: Sequence[Any]) -> dict[str, list[Any]]:
+    """Every accepted half: its Δ, its excess of α and its excess of β."""
     listed = [(one["delta"], x, y) for one in found
               for x, y in zip(one["excess"], one["other"], strict=True)]  # fmt: skip
     return {"delta": [row[0] for row in listed], "excess": [row[1] for row in listed],
@@ -176,6 +180,7 @@ def accepted_halves(found: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 def of(found: Sequence[Any], delta: float, name: str) -> Counts:
+    """One quantity of all accepted halves with this Δ."""
     return np.concatenate([np.array(one[name]) for one in found if one["delta"] == delta])
 
 
@@ -188,6 +193,7 @@ def separation(found: Sequence[Any]) -> float:
 def checks(
     adult: Mapping[str, Any], found: Sequence[Any], decided: Mapping[str, Sequence[Any]]
 ) -> list[Check]:
+    """Acceptance rates, the distance of the bells, and whether the testers decide."""
     rate = Sample.of([one["accepted"][-1] / one["tried"] for one in found])
     numbers = [
         Number("a random half is accepted, as written", None, rate, 0.5e-5, 3e-5,
@@ -206,7 +212,7 @@ def checks(
 
 
 def apart(found: Sequence[Any]) -> Number:
-    """Given x more of α, β has x·Δ/(1 − p) more on average."""
+    """The distance of the bells: with x more of α, β has x·Δ/(1 − p) more on average."""
     gap = np.array([separation([one, two]) for one, two in pairs(found)])
     excess = float(np.mean(np.concatenate([np.array(one["excess"]) for one in found])))
     return Number(
@@ -218,11 +224,13 @@ def apart(found: Sequence[Any]) -> Number:
 
 
 def pairs(found: Sequence[Any]) -> list[tuple[Any, Any]]:
+    """Searches with Δ₁ and with Δ₂, seed by seed."""
     one, two = ([part for part in found if part["delta"] == delta] for delta in DELTAS)
     return list(zip(one, two, strict=True))
 
 
 def finding(rate: float) -> Claim:
+    """Whether a biased half is likely to be found with few questions."""
     chance = -math.expm1(FEW * math.log1p(-rate))
     return Claim(
         f"a biased half is found among {FEW:,} ≪ n",
@@ -235,6 +243,7 @@ def finding(rate: float) -> Claim:
 
 
 def decisions(decided: Mapping[str, Sequence[Any]]) -> list[Claim]:
+    """Whether each tester is right often enough."""
     rows = list(zip(decided["tester"], decided["bias"], decided["questions"], decided["right"],
                     strict=True))  # fmt: skip
     slides = next(row for row in rows if row[1] == 1.0)
@@ -267,12 +276,8 @@ Columns = Mapping[str, Sequence[Any]]
 def picture(
     halves: Columns, decided: Columns, separation: float, rows: int, deltas: Sequence[float]
 ) -> Any:
+    """The two bells, beside the cost of a decision."""
     return beside(bells(halves, separation, rows, deltas), costs(decided))
-
-
-def chart(rows: Sequence[Mapping[str, Any]]) -> Any:
-    alt = altair()
-    return alt.Chart(alt.Data(values=list(rows)))
 
 
 def bells(halves: Columns, separation: float, rows: int, deltas: Sequence[float]) -> Any:
@@ -309,11 +314,12 @@ def bells(halves: Columns, separation: float, rows: int, deltas: Sequence[float]
         chart(arrow).mark_rule(color=INK, strokeWidth=2).encode(x=x, x2="x2:Q", y=y),
         chart(word).mark_text(fontSize=13, color=INK).encode(x=x, y=y, text="text:N"),
     )
-    told = f"{len(known):,} halves that were accepted"
-    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=told)
+    heading = f"{len(known):,} halves that were accepted"
+    return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT, title=heading)
 
 
 def costs(decided: Columns) -> Any:
+    """The chance to decide rightly over the number of questions, for both testers."""
     alt = altair()
     names = ["one biased half", "covariance"]
     base = chart(records(decided)).encode(

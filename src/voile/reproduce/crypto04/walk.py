@@ -10,7 +10,7 @@ import numpy as np
 
 from voile.evaluate.sulq import Setup, simulate
 from voile.reproduce.figure import Figure, Finding, Part, Run
-from voile.reproduce.look import BLUE, INK, VERMILION, altair, beside
+from voile.reproduce.look import BLUE, INK, VERMILION, altair, beside, chart
 from voile.reproduce.papers import CRYPTO04
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 
@@ -35,13 +35,13 @@ def walked(eta: float, seed: int) -> dict[str, Any]:
         "eta": eta,
         "ratio": found.needed.formula / QUERIES,
         "ratio_drawn": found.needed.variance / QUERIES,
-        "slides": told(found.chosen),
-        "needed": told(found.beside),
+        "slides": summary(found.chosen),
+        "needed": summary(found.beside),
     }
 
 
-def told(outcome: Any) -> dict[str, Any]:
-    """Of one noise: chances, and what is drawn of the walks."""
+def summary(outcome: Any) -> dict[str, Any]:
+    """The probabilities for one noise, and the walks that are drawn."""
     walks = outcome.walks
     ends = walks.ends
     finite = ends[np.isfinite(ends)]
@@ -65,11 +65,13 @@ def told(outcome: Any) -> dict[str, Any]:
 
 
 def parts(run: Run) -> list[Part]:
+    """One set of walks at the larger η, and one for each seed at the smaller."""
     first = Part(walked, {"eta": ETAS[0], "seed": run.first})
     return [first, *(Part(walked, {"eta": ETAS[1], "seed": seed}) for seed in run.seeds(6, 4))]
 
 
 def conclude(_: Run, results: Sequence[Any]) -> Finding:
+    """How often walks exceed δ with the slides' noise, and with what the promise needs."""
     strict = [one for one in results if one["eta"] == ETAS[1]]
     table = rows(results)
     ratio, above = strict[0]["ratio"], strict[0]["slides"]["exact"]
@@ -89,7 +91,7 @@ def conclude(_: Run, results: Sequence[Any]) -> Finding:
 
 
 def rows(results: Sequence[Any]) -> dict[str, list[Any]]:
-    """One row a run and noise."""
+    """A row for each run and noise."""
     flat = [(one["eta"], name, one[name]) for one in results for name in ("slides", "needed")]
     ratios = [1.0 if name == "slides" else one["ratio"]
               for one in results for name in ("slides", "needed")]  # fmt: skip
@@ -105,6 +107,7 @@ def rows(results: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 def checks(results: Sequence[Any]) -> list[Check]:
+    """The noise needed, the law of the walk's end, and whether (δ, T)-privacy holds."""
     promised = {eta: [one for one in results if one["eta"] == eta] for eta in ETAS}
     slides = [one["slides"] for one in promised[ETAS[1]]]  # a seed's walks are the same for all η
     return [
@@ -126,10 +129,12 @@ def checks(results: Sequence[Any]) -> list[Check]:
 
 
 def over(found: Sequence[Mapping[str, Any]], name: str) -> Sample:
+    """One quantity, over all runs."""
     return Sample.of([one[name] for one in found])
 
 
 def broken(slides: Sequence[Mapping[str, Any]]) -> Claim:
+    """Whether noise of variance T keeps (δ, T)-privacy."""
     chance = over(slides, "above").mean
     return Claim(
         "(δ, T)-privacy with noise of variance T",
@@ -143,7 +148,7 @@ def broken(slides: Sequence[Mapping[str, Any]]) -> Claim:
 
 
 def kept(eta: float, needed: Sequence[Mapping[str, Any]]) -> Claim:
-    """Chances so small are found by walks that are led towards them and weighed for it."""
+    """Whether this noise keeps (δ, T)-privacy, by importance sampling."""
     chance = fmean_of(needed, "rare")
     error = spread_of(needed, "rare")
     return Claim(
@@ -155,7 +160,7 @@ def kept(eta: float, needed: Sequence[Mapping[str, Any]]) -> Claim:
 
 
 def highest(needed: Sequence[Mapping[str, Any]]) -> Claim:
-    """The slides' sentence with the noise that is needed: compromise at some step m, not only T."""
+    """Whether compromise at any step up to T is as unlikely, with the noise that is needed."""
     ever = fmean_of(needed, "rare_ever")
     ratio = ever / fmean_of(needed, "rare")
     return Claim(
@@ -168,6 +173,7 @@ def highest(needed: Sequence[Mapping[str, Any]]) -> Claim:
 
 
 def fmean_of(found: Sequence[Mapping[str, Any]], name: str) -> float:
+    """The mean chance over the runs."""
     return float(np.mean([one[name][0] for one in found]))
 
 
@@ -191,6 +197,7 @@ BANDS = ((0, 6, 0.16), (1, 5, 0.22), (2, 4, 0.3))
 
 
 def picture(found: Mapping[str, Any], queries: int, delta: float, reach: float) -> Any:
+    """Walks with the slides' noise, beside walks with the noise that the promise needs."""
     named = (
         (f"The slides' noise: V = T = {queries}", found["slides"]),
         (f"What η = {found['eta']:g} needs: V = {found['ratio_drawn']:.1f}·T", found["needed"]),
@@ -200,6 +207,7 @@ def picture(found: Mapping[str, Any], queries: int, delta: float, reach: float) 
 
 
 def fan(title: str, one: Mapping[str, Any], queries: int, delta: float, reach: float) -> Any:
+    """The walks of one noise: their bands, some of them, the limit, and where they end."""
     alt = altair()
     domain = alt.Scale(domain=[-reach, reach], nice=False, clamp=True)
     y = alt.Y("y:Q", title="change of conf", scale=domain, axis=alt.Axis(tickCount=8))
@@ -213,15 +221,12 @@ def fan(title: str, one: Mapping[str, Any], queries: int, delta: float, reach: f
 
 
 def chance(p: float) -> str:
+    """A probability in per cent, or in powers of ten where it is small."""
     return f"{100 * p:.1f} %" if p >= 1e-3 else f"{p:.1e}"
 
 
-def chart(rows: Sequence[Mapping[str, Any]]) -> Any:
-    alt = altair()
-    return alt.Chart(alt.Data(values=list(rows)))
-
-
 def bands(one: Mapping[str, Any], x: Any, y: Any) -> list[Any]:
+    """Areas that hold 50, 90 and 99 % of the walks."""
     layers = []
     for low, high, opacity in BANDS:
         between = zip(one["times"], one["quantiles"][low], one["quantiles"][high], strict=True)
@@ -248,12 +253,13 @@ def drawn(one: Mapping[str, Any], x: Any, y: Any) -> list[Any]:
 
 
 def limit(delta: float, y: Any) -> Any:
+    """A dashed line at δ."""
     rule = chart([{"y": delta}]).mark_rule(color=VERMILION, strokeDash=[6, 4], strokeWidth=1.8)
     return rule.encode(y=y)
 
 
 def ends(one: Mapping[str, Any], delta: float, reach: float) -> Any:
-    """Where walks end, as bars on the fan's own axis."""
+    """Where walks end, as bars on the same axis."""
     alt = altair()
     width = 2 * reach / len(one["bars"])
     rows = [

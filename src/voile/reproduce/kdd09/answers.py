@@ -39,7 +39,10 @@ BOTH = (GENERALIZED, BUCKETIZED)
 
 
 @lru_cache(maxsize=4)
-def asked(dimension: int, selectivity: float, seed: int, queries: int) -> tuple[Queries, Any]:
+def drawn_queries(
+    dimension: int, selectivity: float, seed: int, queries: int
+) -> tuple[Queries, Any]:
+    """Random queries of this size, and their true counts."""
     of = subject()
     return workload(
         of.told, of.units.sizes, dimension=dimension, selectivity=selectivity, number=queries,
@@ -57,10 +60,10 @@ def errors(
 ) -> dict[str, Any]:
     """The average relative error in per cent of each release, by how it is shown.
 
-    `selectivity` is the share of the domain that a query asks for, as in Anatomy: of an attribute A
+    `selectivity` is the share of the domain that a query covers, as in Anatomy: of an attribute A
     it names ⌈|A|·sel^(1/(qd+1))⌉ values.
     """
-    drawn, counts = asked(dimension, selectivity, seed, queries)
+    drawn, counts = drawn_queries(dimension, selectivity, seed, queries)
     return {
         "errors": [
             {s.recode: 100 * relative_error(s.told, drawn, counts)
@@ -73,9 +76,9 @@ def errors(
 
 
 def regions(dimensions: Sequence[int]) -> list[float]:
-    """By dimension: the share of the domain that a query names, on average over its columns."""
+    """The share of the domain that a query covers on average, by dimension."""
     of, found = subject(), []
-    queries, _ = asked(DIMENSION, SELECTIVITY, 1, 1)
+    queries, _ = drawn_queries(DIMENSION, SELECTIVITY, 1, 1)
     values = queries.sensitive.shape[1]
     for dimension in dimensions:
         each = SELECTIVITY ** (1 / (dimension + 1))
@@ -93,6 +96,7 @@ def part(
     selectivity: float = SELECTIVITY,
     recodes: Sequence[str] = BOTH,
 ) -> Part:
+    """The errors of these releases on the queries of one seed."""
     number = QUICK_QUERIES if run.quick else QUERIES
     return Part(errors, {
         "releases": [dict(of) for of in releases], "dimension": dimension,
@@ -102,7 +106,7 @@ def part(
 
 
 def with_errors(points: Points, results: Sequence[Any], recode: str) -> Points:
-    """Releases in the order that was asked for, each with its errors over the seeds."""
+    """Releases in the order of `points`, each with its errors over the seeds."""
     found = []
     for i, point in enumerate(points):
         values = [result["errors"][i][recode] for result in results]
@@ -120,6 +124,7 @@ ALIKE = 0.9
 
 
 def parts(run: Run) -> list[Part]:
+    """The losses of all releases, and the errors of each curve by seed."""
     small = [{"t": t} for t in study.SMALL_T]
     curves = [*REQUIREMENTS.values(), small]
     return [
@@ -130,6 +135,7 @@ def parts(run: Run) -> list[Part]:
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:
+    """Compare the errors of the four requirements at equal P_loss."""
     named, small = study.curves(results)
     several = len(run.seeds(4, 1))
     answered = [
@@ -156,6 +162,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:
 
 
 def pattern(buckets: dict[str, Points], line: Points) -> list[Check]:
+    """Whether errors rank the requirements as U_loss does."""
     others = [point for name, points in buckets.items() if name != CLOSENESS for point in points]
     times = study.times_the_line(others, line, "error")
     above = sum(t > 1 for t in times)
@@ -180,7 +187,7 @@ def pattern(buckets: dict[str, Points], line: Points) -> list[Check]:
 def method(
     buckets: dict[str, Points], general: dict[str, Points], boxed: Sequence[float]
 ) -> list[Check]:
-    """Which way of showing the figure is about is not said."""
+    """Whether bucketization answers better; the paper does not say which one is drawn."""
     shown = study.at(buckets[K_ANONYMITY], 5000, BUCKETIZED)
     pairs = [
         (b["error"], g["error"])
@@ -202,6 +209,7 @@ def method(
 
 
 def drawn(columns: dict[str, list[Any]], buckets: dict[str, Points]) -> Any:
+    """The curves of the requirements, with the ends of two of them labelled."""
     chart = curves_chart(columns, "error", E_TITLE, formats=("~g", "~f"))
     words = [
         values([buckets[name][end]], "error", letter)

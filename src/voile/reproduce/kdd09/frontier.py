@@ -36,7 +36,7 @@ END, STEPS = 0.2, 401
 
 
 def optimum(p_losses: Sequence[float]) -> dict[str, Any]:
-    """The least U_loss of any bucketization: what was reached, and what none is below."""
+    """The least U_loss of any bucketization: the value reached, and a lower bound."""
     found = certify(study.subject().populations, list(p_losses))
     return {
         "points": [
@@ -47,6 +47,7 @@ def optimum(p_losses: Sequence[float]) -> dict[str, Any]:
 
 
 def parts(run: Run) -> list[Part]:
+    """The paper's curves, other partitions, noise, and the certified optimum."""
     shaped = (PLACES[1],) if run.quick else SHAPED
     posteriors = POSTERIORS[1:4] if run.quick else POSTERIORS
     retentions = RETENTIONS[1::2] if run.quick else RETENTIONS
@@ -62,10 +63,12 @@ def parts(run: Run) -> list[Part]:
 
 
 def part(method: str, name: str, values: Sequence[float]) -> Part:
-    return Part(study.losses, {"method": method, "asked": [{name: value} for value in values]})
+    """The losses of one method at several values of one parameter."""
+    return Part(study.losses, {"method": method, "options": [{name: value} for value in values]})
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
+    """Compare partitions and noise with the t-closeness line and with the optimum."""
     named, _ = study.curves(results)
     mondrian, cuts, certified, views, rows = results[6:11]
     curves = {
@@ -96,6 +99,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
 
 
 def of_optimum(certified: Mapping[str, Any]) -> list[Check]:
+    """The certified least U_loss beside an independent implementation's."""
     known = dict(zip(PLACES, OPTIMUM, strict=True))
     return [
         Number(f"least U_loss at P_loss {point['p_loss']:g}", None, Sample.of(point["u_loss"]),
@@ -106,7 +110,7 @@ def of_optimum(certified: Mapping[str, Any]) -> list[Check]:
 
 
 def of_partitions(curves: Mapping[str, Points]) -> list[Check]:
-    """Of t-closeness with t = .03, .05, .075, .1, by Mondrian and by information cuts."""
+    """U_loss of t-closeness at t = .03, .05, .075, .1, by Mondrian and by information cuts."""
     return [
         Number(f"U_loss of {name}, t = {t:g}", None,
                Sample.of(study.at(curves[name], t, BUCKETIZED)["u_loss"]), READING, right)
@@ -116,6 +120,7 @@ def of_partitions(curves: Mapping[str, Points]) -> list[Check]:
 
 
 def below_the_line(curves: Mapping[str, Points], certified: Mapping[str, Any]) -> Check:
+    """Whether the optimum lies below the t-closeness line, as the paper supposes."""
     times = study.times_the_line(certified["points"], curves[CLOSENESS])
     return Claim(
         "the efficient frontier",
@@ -126,12 +131,13 @@ def below_the_line(curves: Mapping[str, Points], certified: Mapping[str, Any]) -
 
 
 def of_shapes(curves: Mapping[str, Points]) -> list[Check]:
+    """Whether information cuts and free shapes lose less than Mondrian's partitions."""
     lower = {}
     for name in (CUTS, SHAPES):
         times = study.times_the_line(curves[name], curves[CLOSENESS])
         better = sum(t < 1 for t in times)
-        told = f"below its line at {better} of {len(times)}, with {min(times):.0%} to "
-        lower[name] = (better, len(times), f"{told}{max(times):.0%} of its U_loss")
+        text = f"below its line at {better} of {len(times)}, with {min(times):.0%} to "
+        lower[name] = (better, len(times), f"{text}{max(times):.0%} of its U_loss")
     known = dict(zip(PLACES, SEARCHED, strict=True))
     shapes = [(p["u_loss"], known[p["value"]]) for p in curves[SHAPES] if p["value"] in known]
     won = sum(ours < theirs for ours, theirs in shapes)
@@ -149,7 +155,7 @@ def of_shapes(curves: Mapping[str, Points]) -> list[Check]:
 def nothing_below(
     others: Points, curves: Mapping[str, Points], certified: Mapping[str, Any]
 ) -> Check:
-    """Every bucketization that was measured is above the bound."""
+    """Whether every bucketization that was measured is above the bound."""
     measured = [*others, *(p for name in (CLOSENESS, CUTS, SHAPES) for p in curves[name])]
     below = [p for p in measured if p["u_loss"] < bound(certified, p["p_loss"])]
     return Claim(
@@ -160,11 +166,12 @@ def nothing_below(
 
 
 def bound(certified: Mapping[str, Any], p_loss: float) -> float:
-    """A bucketization of this P_loss is one of every larger, so that the next bound holds."""
+    """The lower bound at this P_loss: that of the next larger P_loss, which holds too."""
     return next((lower for at, lower in certified["border"] if at >= p_loss), 0.0)
 
 
 def drawn(curves: Mapping[str, Points], others: Points, certified: Mapping[str, Any]) -> Any:
+    """All curves, the paper's releases behind them, and the region that is impossible."""
     alt = look.altair()
     shown = {n: [p for p in points if p["u_loss"] <= TOP] for n, points in curves.items()}
     columns = as_columns({n: points for n, points in shown.items() if points}, ("p_loss", "u_loss"))
@@ -174,18 +181,19 @@ def drawn(curves: Mapping[str, Points], others: Points, certified: Mapping[str, 
               axis=alt.Axis(values=[0, 0.0005, 0.002, 0.005, 0.01, 0.02, 0.03, 0.04],
                             format="~g"))  # fmt: skip
     border = [{"p_loss": p, "u_loss": u, "zero": 0.0} for p, u in certified["border"] if u > 0]
-    ground = alt.Chart(alt.Data(values=border)).encode(x=x, y=y)
-    pale = alt.Chart(alt.Data(values=others)).encode(x=x, y=y)
+    ground = look.chart(border).encode(x=x, y=y)
+    pale = look.chart(others).encode(x=x, y=y)
     return alt.layer(
         ground.mark_area(color="#E3E6EA", opacity=1).encode(y2="zero:Q"),
         ground.mark_line(color=look.SOFT, strokeWidth=1.6),
         pale.mark_circle(size=34, color=look.SOFT, opacity=0.35),
         *lines(alt, columns, x, y),
-        words(alt, x, y),
+        words(x, y),
     ).properties(width=780, height=460)
 
 
 def lines(alt: Any, columns: Mapping[str, Sequence[Any]], x: Any, y: Any) -> list[Any]:
+    """A line and points for each curve."""
     names = list(dict.fromkeys(columns["curve"]))
     colours = dict(zip((CLOSENESS, CUTS, SHAPES, VIEWS, ROWS),
                        [look.METHOD_COLOURS[i] for i in (2, 0, 1, 3, 4)], strict=True))  # fmt: skip
@@ -196,12 +204,13 @@ def lines(alt: Any, columns: Mapping[str, Sequence[Any]], x: Any, y: Any) -> lis
         legend=alt.Legend(orient="top", columns=3, labelLimit=300, symbolType="stroke",
                           symbolSize=400),
     )  # fmt: skip
-    base = alt.Chart(alt.Data(values=look.records(columns))).encode(x=x, y=y, color=colour)
+    base = look.chart(look.records(columns)).encode(x=x, y=y, color=colour)
     return [base.mark_line(strokeWidth=2.5), base.mark_point(filled=True, size=46, opacity=1)]
 
 
-def words(alt: Any, x: Any, y: Any) -> Any:
-    base = alt.Chart(alt.Data(values=[{"p_loss": 0.004, "u_loss": 0.0004}])).encode(x=x, y=y)
+def words(x: Any, y: Any) -> Any:
+    """The label of the impossible region."""
+    base = look.chart([{"p_loss": 0.004, "u_loss": 0.0004}]).encode(x=x, y=y)
     said = ["no bucketization", "can be here"]
     return base.mark_text(text=said, align="left", fontSize=11, color=look.SOFT)
 

@@ -46,13 +46,13 @@ def shares() -> dict[str, Any]:
 
 
 def highest_mixture(overall: Any, number: int = 200_000, seed: int = 1) -> float:
-    """The largest P_loss of random distributions; JS is convex: none is above a known value's."""
+    """The largest P_loss of random distributions; by convexity, at most a known value's."""
     drawn = np.random.default_rng(seed).dirichlet(np.full(len(overall), 0.05), number)
     return float(jensen_shannon(overall, drawn).max())
 
 
 def trivial_with_wide_ages() -> float:
-    """U_loss without quasi-identifiers, where ages are grouped by twenty years and no less."""
+    """U_loss without quasi-identifiers, where ages are grouped by twenty years only."""
     ages = multiples(study.subject().prepared.schema["age"], [YEARS])
     of = read_subject(
         study.TABLE, source=study.TABLE, sensitive=study.SENSITIVE, qi=study.QI,
@@ -63,9 +63,10 @@ def trivial_with_wide_ages() -> float:
 
 
 def parts(run: Run) -> list[Part]:
+    """The paper's curves, the trivial release, the table's shares, and readings at random."""
     return [
         *study.curve_parts(),
-        Part(study.losses, {"method": "trivial", "asked": [{}]}),
+        Part(study.losses, {"method": "trivial", "options": [{}]}),
         Part(shares),
         Part(trivial_with_wide_ages),
         *(Part(readings, {"seed": seed, "number": 50}) for seed in run.seeds(8, 1)),
@@ -73,31 +74,33 @@ def parts(run: Run) -> list[Part]:
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
+    """Put the losses beside those of known values and of the trivial release."""
     named, _ = study.curves(results)
-    (trivial,), told, wide = results[6:9]
+    (trivial,), facts, wide = results[6:9]
     open_ = [reading for part in results[9:] for reading in part]
     checks = [
-        *of_shares(told["share"]), *of_revealed(told), *of_diversity(named[L_DIVERSITY], open_),
+        *of_shares(facts["share"]), *of_revealed(facts), *of_diversity(named[L_DIVERSITY], open_),
         *of_trivial(trivial["u_loss"], wide), *of_utility(named, trivial["u_loss"]),
     ]  # fmt: skip
     columns: dict[str, list[Any]] = {
         "occupation": list(PRINTED),
         "printed": list(PRINTED.values()),
-        "share": [told["share"][name] for name in PRINTED],
-        "p_loss_if_known": [told["revealed"][name] for name in PRINTED],
+        "share": [facts["share"][name] for name in PRINTED],
+        "p_loss_if_known": [facts["revealed"][name] for name in PRINTED],
     }
     return Finding(
         checks=tuple(checks),
         tables={"": columns},
         picture=lambda: drawn(columns, named, trivial["u_loss"]),
-        title=f"To be known is a P_loss of {min(told['revealed'].values()):.2f} to "
-        f"{max(told['revealed'].values()):.2f}; every release tells more than none",
+        title=f"To be known is a P_loss of {min(facts['revealed'].values()):.2f} to "
+        f"{max(facts['revealed'].values()):.2f}; every release tells more than none",
         subtitle="Left: P_loss of a person whose occupation becomes known, by how common it is. "
         "Right: U_loss of all releases beside that of publishing no quasi-identifier",
     )
 
 
 def of_shares(share: dict[str, float]) -> list[Check]:
+    """The share of each occupation beside the printed one."""
     why = "232 of 45,222 rows"
     return [
         Number(f"share of {name}", printed, Sample.of(share[name]), 0.00005,
@@ -107,8 +110,9 @@ def of_shares(share: dict[str, float]) -> list[Check]:
     ]  # fmt: skip
 
 
-def of_revealed(told: dict[str, Any]) -> list[Check]:
-    known = told["revealed"]
+def of_revealed(facts: dict[str, Any]) -> list[Check]:
+    """P_loss of a person whose occupation becomes known."""
+    known = facts["revealed"]
     low, high = min(known.values()), max(known.values())
     return [
         Number("P_loss of Armed-Forces, known", RAREST, Sample.of(known["Armed-Forces"]), 0.0005),
@@ -124,13 +128,14 @@ def of_revealed(told: dict[str, Any]) -> list[Check]:
         Claim(
             "the largest P_loss",
             f"privacy loss cannot be greater than {RAREST}",
-            f"the largest of 200,000 random distributions is {told['mixed']:.4f}",
-            told["mixed"] <= high + 1e-9,
+            f"the largest of 200,000 random distributions is {facts['mixed']:.4f}",
+            facts["mixed"] <= high + 1e-9,
         ),
     ]  # fmt: skip
 
 
 def of_diversity(points: Points, open_: Sequence[dict[str, Any]]) -> list[Check]:
+    """Whether ℓ-diversity exceeds the P_loss of a known value without revealing one."""
     both = [study.at(points, value, GENERALIZED)["p_loss"] for value in (3.0, 3.5)]
     others = [reading["diverse_p_loss"] for reading in open_]
     return [
@@ -153,6 +158,7 @@ def of_diversity(points: Points, open_: Sequence[dict[str, Any]]) -> list[Check]
 
 
 def of_trivial(trivial: float, wide: float) -> list[Check]:
+    """U_loss of a release without quasi-identifiers."""
     why = "it depends on the hierarchies, which are not said: ours has ages by 5, 10 and 20 years"
     return [
         Number("U_loss without quasi-identifiers", TRIVIAL, Sample.of(trivial), 0.00005,
@@ -162,6 +168,7 @@ def of_trivial(trivial: float, wide: float) -> list[Check]:
 
 
 def of_utility(named: dict[str, Points], trivial: float) -> list[Check]:
+    """Whether U_loss stays below the limits that the paper states."""
     literal = [p["u_loss"] for name, of in named.items() if name != IGNORING for p in of]
     ignoring = [p["u_loss"] for p in named[IGNORING]]
     every = literal + ignoring
@@ -199,10 +206,12 @@ def of_utility(named: dict[str, Points], trivial: float) -> list[Check]:
 
 
 def drawn(columns: dict[str, list[Any]], named: dict[str, Points], trivial: float) -> Any:
+    """P_loss of known values, beside U_loss of all releases."""
     return look.beside(known(columns), lost(named, trivial))
 
 
 def known(columns: dict[str, list[Any]]) -> Any:
+    """P_loss by occupation, with the printed extremes marked."""
     alt = look.altair()
     rows = look.records(columns)
     order = sorted(rows, key=lambda row: -row["share"])
@@ -214,11 +223,11 @@ def known(columns: dict[str, list[Any]]) -> Any:
         axis=alt.Axis(tickCount=5),
     )
     texts = [row | {"text": f"{row['share']:.2%}"} for row in rows]
-    base = alt.Chart(alt.Data(values=texts)).encode(y=y, x=x)
-    printed = alt.Chart(alt.Data(values=[
+    base = look.chart(texts).encode(y=y, x=x)
+    printed = look.chart([
         {"occupation": "Craft-repair", "p_loss_if_known": COMMONEST, "text": "printed: 0.488"},
         {"occupation": "Armed-Forces", "p_loss_if_known": RAREST, "text": "printed: 0.692"},
-    ])).encode(y=y, x=x)  # fmt: skip
+    ]).encode(y=y, x=x)  # fmt: skip
     return alt.layer(
         base.mark_point(filled=True, size=70, color=look.BLUE, opacity=1),
         base.mark_text(align="right", dx=-10, fontSize=12, color=look.SOFT).encode(text="text:N"),
@@ -232,6 +241,7 @@ def known(columns: dict[str, list[Any]]) -> Any:
 
 
 def lost(named: dict[str, Points], trivial: float) -> Any:
+    """U_loss of every release, with that of the trivial ones as lines."""
     alt = look.altair()
     words = {GENERALIZED: "generalization", BUCKETIZED: "bucketization"}
     rows = [
@@ -242,7 +252,7 @@ def lost(named: dict[str, Points], trivial: float) -> Any:
     y = alt.Y("u_loss:Q", title="U_loss", scale=alt.Scale(domain=[0, 0.054], nice=False),
               axis=alt.Axis(tickCount=6))  # fmt: skip
     dots = (
-        alt.Chart(alt.Data(values=rows))
+        look.chart(rows)
         .mark_tick(thickness=2.5, size=26)
         .encode(
             x=alt.X("curve:N", sort=list(named), title=None,
@@ -261,7 +271,8 @@ def lost(named: dict[str, Points], trivial: float) -> Any:
 
 
 def level(alt: Any, y: Any, at: float, text: str) -> Any:
-    base = alt.Chart(alt.Data(values=[{"u_loss": at}])).encode(y=y)
+    """A labelled horizontal line."""
+    base = look.chart([{"u_loss": at}]).encode(y=y)
     return alt.layer(
         base.mark_rule(color=look.SOFT, strokeDash=[3, 3], strokeWidth=1.5),
         base.mark_text(text=f"{text}: {at:.4g}", align="right", dy=-9, fontSize=13,

@@ -42,12 +42,13 @@ ORDERED = (QI.index("age"), QI.index("sex"))
 
 
 def readings(seed: int, number: int) -> list[dict[str, Any]]:
-    """So many readings at random: what k = 5000, ℓ = 3.5 and δ = 0.99 give in each."""
+    """`number` random readings: what k = 5000, ℓ = 3.5 and δ = 0.99 give in each."""
     coins = np.random.default_rng(seed)
     return [one_reading(coins) for _ in range(number)]
 
 
 def one_reading(coins: np.random.Generator) -> dict[str, Any]:
+    """The losses when columns and unordered values stand in random orders."""
     of = subject()
     orders = [
         np.arange(size, dtype=np.int32)
@@ -71,7 +72,7 @@ def one_reading(coins: np.random.Generator) -> dict[str, Any]:
 
 
 def grouped(units: Units, columns: Any, requirement: Requirement) -> Any:
-    """Generalized classes; of equally wide columns the first of these is cut."""
+    """Generalized classes; of equally wide columns, the first in `columns` is cut."""
     turned = replace(
         units,
         codes=np.ascontiguousarray(units.codes[columns]),
@@ -96,11 +97,12 @@ TOGETHER = 50
 
 
 def parts(run: Run) -> list[Part]:
+    """The paper's curves, the trivial release, δ below 1, and readings at random."""
     several = run.seeds(8, 1)
     return [
         *study.curve_parts(),
-        Part(study.losses, {"method": "trivial", "asked": [{}]}),
-        Part(study.losses, {"method": "mondrian", "asked": [
+        Part(study.losses, {"method": "trivial", "options": [{}]}),
+        Part(study.losses, {"method": "mondrian", "options": [
             {"semantic": BELOW_ONE, "absent": absent} for absent in ("forbidden", "ignored")
         ]}),
         *(Part(readings, {"seed": seed, "number": TOGETHER}) for seed in several),
@@ -108,6 +110,7 @@ def parts(run: Run) -> list[Part]:
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
+    """Compare the U_loss of the requirements at equal P_loss."""
     named, small = study.curves(results)
     (trivial,), below_one = results[6], results[7]
     open_ = [reading for part in results[8:] for reading in part]
@@ -134,6 +137,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
 
 
 def of_k(points: Points, open_: Sequence[dict[str, Any]]) -> list[Check]:
+    """The losses at k = 5000 beside the printed ones, and how far other orders move them."""
     ours = study.at(points, 5000, GENERALIZED)
     privacy, utility = (
         (min(r[loss] for r in open_), max(r[loss] for r in open_)) for loss in ("p_loss", "u_loss")
@@ -157,6 +161,7 @@ def of_k(points: Points, open_: Sequence[dict[str, Any]]) -> list[Check]:
 
 
 def of_closeness(general: dict[str, Points], line: Points, trivial: Any) -> list[Check]:
+    """Whether t-closeness is the best, and which release one would publish."""
     others = {name: points for name, points in general.items() if name != CLOSENESS}
     times = [t for points in others.values() for t in study.times_the_line(points, line)]
     above = sum(t > 1 for t in times)
@@ -182,11 +187,12 @@ def of_closeness(general: dict[str, Points], line: Points, trivial: Any) -> list
 
 
 def remoteness(point: dict[str, Any], trivial: float) -> float:
-    """How far from no loss; both losses in parts of the largest that there is."""
+    """The distance from no loss, with both losses as shares of their largest values."""
     return math.hypot(point["p_loss"] / REVEALED, point["u_loss"] / trivial)
 
 
 def of_diversity_and_semantic(general: dict[str, Points], line: Points) -> list[Check]:
+    """Whether ℓ-diversity and semantic privacy lie above the t-closeness line."""
     said = {L_DIVERSITY: "ℓ-diversity does not perform well",
             LITERAL: "semantic privacy does not perform well either",
             IGNORING: "semantic privacy does not perform well either"}  # fmt: skip
@@ -204,6 +210,7 @@ def of_diversity_and_semantic(general: dict[str, Points], line: Points) -> list[
 
 
 def of_classes(general: dict[str, Points]) -> list[Check]:
+    """Whether semantic privacy leaves few classes."""
     classes = {name: [p["classes"] for p in points] for name, points in general.items()}
     fewest = min(classes[CLOSENESS])
     return [
@@ -220,7 +227,7 @@ def of_classes(general: dict[str, Points]) -> list[Check]:
 
 
 def of_ranges(general: dict[str, Points]) -> list[Check]:
-    """Similar: at least half as wide as the widest."""
+    """Whether the ranges of P_loss are similar: at least half as wide as the widest."""
     ends = {
         name: (min(p["p_loss"] for p in points), max(p["p_loss"] for p in points))
         for name, points in general.items()
@@ -242,6 +249,7 @@ def of_ranges(general: dict[str, Points]) -> list[Check]:
 
 
 def one_class(below_one: Points, open_: Sequence[dict[str, Any]]) -> Check:
+    """Whether δ below 1 leaves one class."""
     ours = [point["classes"] for point in study.shown_as(below_one, GENERALIZED)]
     fewest = min(reading["semantic_classes"] for reading in open_)
     return Claim(
@@ -256,11 +264,12 @@ def one_class(below_one: Points, open_: Sequence[dict[str, Any]]) -> Check:
 
 
 def drawn(general: dict[str, Points], small: Points, open_: Sequence[dict[str, Any]]) -> Any:
+    """The curves, smaller t, other readings of k = 5000, and the printed point."""
     alt = look.altair()
-    chart = curves_chart(as_columns(general, ("p_loss", "u_loss")), "u_loss", U_TITLE)
+    curves = curves_chart(as_columns(general, ("p_loss", "u_loss")), "u_loss", U_TITLE)
     ours = mark(("p_loss", PRINTED[0]), ("u_loss", PRINTED[1]), "printed, k = 5000")
     smaller = (
-        alt.Chart(alt.Data(values=small))
+        look.chart(small)
         .mark_line(color=look.METHOD_COLOURS[2], strokeWidth=1.2, strokeDash=[2, 2],
                    point={"fill": "white", "stroke": look.METHOD_COLOURS[2], "size": 36})
         .encode(x=alt.X("p_loss:Q"), y=alt.Y("u_loss:Q"))
@@ -272,7 +281,7 @@ def drawn(general: dict[str, Points], small: Points, open_: Sequence[dict[str, A
             (CLOSENESS, "t", 0), (IGNORING, "δ", 0), (IGNORING, "δ", -1),
         )
     ]  # fmt: skip
-    return alt.layer(cloud(open_, "p_loss", "u_loss"), smaller, chart, ours, *words)
+    return alt.layer(cloud(open_, "p_loss", "u_loss"), smaller, curves, ours, *words)
 
 
 FIG2A = Figure(

@@ -35,92 +35,97 @@ DIMENSIONS = (2, 3, 4, 5, 6)
 LITERALLY = {"t": 0.1}
 """The release of which sel is also read as the text has it."""
 
-Asked = tuple[int, float]
+QueryShape = tuple[int, float]
 """Dimension and selectivity."""
 
 
-def by_selectivity(run: Run) -> list[Asked]:
+def by_selectivity(run: Run) -> list[QueryShape]:
+    """The query sizes of Figure 3(b): one dimension, several selectivities."""
     return [(DIMENSION, sel) for sel in (SELECTIVITIES[::3] if run.quick else SELECTIVITIES)]
 
 
-def by_dimension(run: Run) -> list[Asked]:
+def by_dimension(run: Run) -> list[QueryShape]:
+    """The query sizes of Figure 3(c): one selectivity, several dimensions."""
     return [(qd, SELECTIVITY) for qd in (DIMENSIONS[::2] if run.quick else DIMENSIONS)]
 
 
 def releases(run: Run) -> Sequence[dict[str, Any]]:
+    """The t-closeness releases to query; fewer in a quick run."""
     return REQUIREMENTS[CLOSENESS][:: 3 if run.quick else 1]
 
 
-def literal(asked: Asked) -> Asked:
-    """So that the fraction `sel` of every attribute's values is named, as the text says."""
-    dimension, selectivity = asked
+def literal(shape: QueryShape) -> QueryShape:
+    """The size at which queries name a fraction `sel` of each attribute, as the text says."""
+    dimension, selectivity = shape
     return dimension, selectivity ** (dimension + 1)
 
 
-def parts(varied: Callable[[Run], list[Asked]], run: Run) -> list[Part]:
+def parts(varied: Callable[[Run], list[QueryShape]], run: Run) -> list[Part]:
     """The releases' losses; for each seed and size of queries their errors; sel read literally.
 
     Last, the regions that queries of each dimension name.
     """
-    asked = varied(run)
+    shapes = varied(run)
     seeds = run.seeds(4, 2)
     return [
-        Part(study.losses, {"method": "mondrian", "asked": list(releases(run))}),
+        Part(study.losses, {"method": "mondrian", "options": list(releases(run))}),
         *(part(run, releases(run), seed, *of, recodes=[BUCKETIZED])
-          for of in asked for seed in seeds),
+          for of in shapes for seed in seeds),
         *(part(run, [LITERALLY], seed, *literal(of), recodes=[BUCKETIZED])
-          for of in asked for seed in seeds),
+          for of in shapes for seed in seeds),
         Part(regions, {"dimensions": list(DIMENSIONS)}),
     ]  # fmt: skip
 
 
 def gathered(
-    varied: Callable[[Run], list[Asked]], run: Run, results: Sequence[Any]
+    varied: Callable[[Run], list[QueryShape]], run: Run, results: Sequence[Any]
 ) -> tuple[list[Points], list[dict[str, float]], list[dict[str, float]]]:
-    """Of each size of queries: the releases with errors; what queries meet; read literally."""
+    """By size of queries: the releases with errors, the means, and those of sel read literally."""
     points = study.shown_as(results[0], BUCKETIZED)
-    asked, several = varied(run), len(run.seeds(4, 2))
-    groups = [results[1 + i * several : 1 + (i + 1) * several] for i in range(2 * len(asked))]
-    curves = [with_errors(points, of, BUCKETIZED) for of in groups[: len(asked)]]
-    told = [
+    shapes, several = varied(run), len(run.seeds(4, 2))
+    groups = [results[1 + i * several : 1 + (i + 1) * several] for i in range(2 * len(shapes))]
+    curves = [with_errors(points, of, BUCKETIZED) for of in groups[: len(shapes)]]
+    means = [
         {"error": fmean(r["errors"][0][BUCKETIZED] for r in of),
          "rows": fmean(r["rows"] for r in of), "queries": sum(r["queries"] for r in of)}
         for of in groups
     ]  # fmt: skip
-    return curves, told[: len(asked)], told[len(asked) :]
+    return curves, means[: len(shapes)], means[len(shapes) :]
 
 
 def falls(curves: Sequence[Points]) -> tuple[int, int]:
-    """At how many of all parameters the last curve is below the first."""
+    """At how many parameters the last curve is below the first, and of how many."""
     pairs = list(zip(curves[0], curves[-1], strict=True))
     return sum(last["error"] < first["error"] for first, last in pairs), len(pairs)
 
 
 def falls_by_steps(curves: Sequence[Points]) -> tuple[int, int]:
-    """In how many of all comparisons of neighbouring curves the later one is lower."""
+    """In how many comparisons of neighbouring curves the later is lower, and of how many."""
     found = [falls(both) for both in pairwise(curves)]
     return sum(lower for lower, _ in found), sum(number for _, number in found)
 
 
 def written(values: Sequence[float], form: str) -> str:
+    """Numbers in this format, with commas between them."""
     return ", ".join(format(value, form) for value in values)
 
 
 def conclude(
-    varied: Callable[[Run], list[Asked]], letter: str, run: Run, results: Sequence[Any]
+    varied: Callable[[Run], list[QueryShape]], letter: str, run: Run, results: Sequence[Any]
 ) -> Finding:
-    asked = varied(run)
-    curves, told, literally = gathered(varied, run, results)
+    """Compare the errors of queries of different sizes."""
+    shapes = varied(run)
+    curves, means, literally = gathered(varied, run, results)
     by = "selectivity" if letter == "b" else "dimension"
-    sizes = [of[letter == "b"] for of in asked]
+    sizes = [of[letter == "b"] for of in shapes]
     names = [f"{'sel' if letter == 'b' else 'qd'} = {size:g}" for size in sizes]
     columns = as_columns(dict(zip(names, curves, strict=True)), ("value", "p_loss", "error"))
     reading = {by: sizes, "error": [of["error"] for of in literally],
                "rows": [of["rows"] for of in literally]}  # fmt: skip
-    number = sum(of["queries"] for of in told) // len(told)
+    number = sum(of["queries"] for of in means) // len(means)
     held = f"sel = {SELECTIVITY}" if letter == "c" else f"qd = {DIMENSION}"
     return Finding(
-        checks=(smaller(by, sizes, curves), larger(by, sizes, told),
+        checks=(smaller(by, sizes, curves), larger(by, sizes, means),
                 *([wider(results[-1])] if by == "dimension" else []),
                 as_the_text_says(by, sizes, literally)),
         tables={"": columns, "literal": reading},
@@ -133,6 +138,7 @@ def conclude(
 
 
 def smaller(by: str, sizes: Sequence[float], curves: Sequence[Points]) -> Check:
+    """Whether errors fall as queries grow."""
     said = {
         "selectivity": "the average relative error is smaller when sel is larger",
         "dimension": "queries are answered more accurately as qd increases",
@@ -149,12 +155,13 @@ def smaller(by: str, sizes: Sequence[float], curves: Sequence[Points]) -> Check:
     )
 
 
-def larger(by: str, sizes: Sequence[float], told: Sequence[dict[str, float]]) -> Check:
+def larger(by: str, sizes: Sequence[float], means: Sequence[dict[str, float]]) -> Check:
+    """Whether larger queries cover more rows."""
     said = {
         "selectivity": "a larger sel value corresponds to queries about larger populations",
         "dimension": "implying a larger query region",
     }
-    rows = [of["rows"] for of in told]
+    rows = [of["rows"] for of in means]
     return Claim(
         f"more rows at the largest {by} than at the least", said[by],
         f"median rows of a query {written(rows, ',.0f')} at {by} {written(sizes, 'g')}",
@@ -163,7 +170,7 @@ def larger(by: str, sizes: Sequence[float], told: Sequence[dict[str, float]]) ->
 
 
 def wider(shares: Sequence[float]) -> Check:
-    """The text's reason, at every step and not only from the first to the last."""
+    """Whether the region grows at every step, which is the reason that the text gives."""
     return Claim(
         "a larger region with every further condition",
         "the number of points in the retrieved region is larger when qd is larger",
@@ -176,9 +183,9 @@ def wider(shares: Sequence[float]) -> Check:
     )
 
 
-def as_the_text_says(by: str, sizes: Sequence[float], told: Sequence[dict[str, float]]) -> Check:
-    """With a fraction `sel` of every attribute, each further condition leaves fewer rows."""
-    errors, rows = ([of[name] for of in told] for name in ("error", "rows"))
+def as_the_text_says(by: str, sizes: Sequence[float], means: Sequence[dict[str, float]]) -> Check:
+    """Whether queries cover more rows if `sel` is read as the text defines it."""
+    errors, rows = ([of[name] for of in means] for name in ("error", "rows"))
     by_selectivity = by == "selectivity"
     return Claim(
         f"sel as the text defines it: more rows at the largest {by}",

@@ -26,10 +26,12 @@ SUBSTANTIAL = 0.75
 
 
 def parts(run: Run) -> list[Part]:  # noqa: ARG001  (the same curves as in Figure 2(a))
+    """The losses of all releases."""
     return study.curve_parts()
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
+    """Compare the U_loss of the same classes shown in two ways."""
     named, _ = study.curves(results)
     shares = {name: shares_of(points) for name, points in named.items()}
     everywhere = [share for of in shares.values() for share in of]
@@ -63,7 +65,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
 
 
 def shares_of(points: Points) -> list[float]:
-    """Bucketization's U_loss in parts of generalization's, class by class the same releases."""
+    """The ratio of bucketization's U_loss to generalization's, release by release."""
     pairs = zip(
         study.shown_as(points, GENERALIZED), study.shown_as(points, BUCKETIZED), strict=True
     )
@@ -73,6 +75,7 @@ def shares_of(points: Points) -> list[float]:
 def substantially(
     name: str, shares: Sequence[float], *, expected: bool = True, why: str = ""
 ) -> Claim:
+    """Whether bucketization lowers the U_loss of this requirement substantially."""
     return Claim(
         f"{name}: substantially",
         "bucketization provides substantially better data utility",

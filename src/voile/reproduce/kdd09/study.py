@@ -43,34 +43,35 @@ Points = list[dict[str, Any]]
 
 @lru_cache(maxsize=1)
 def subject() -> Subject:
+    """The paper's table with its quasi-identifiers and sensitive attribute."""
     return read_subject(TABLE, source=TABLE, sensitive=SENSITIVE, qi=QI)
 
 
 @lru_cache(maxsize=64)
-def classes_of(asked: str) -> list[Showing]:
-    """Mondrian's classes; what is asked is given as JSON, so that it is found once."""
-    return showings(subject(), Candidate("mondrian", json.loads(asked)))
+def classes_of(options: str) -> list[Showing]:
+    """Mondrian's classes; options are given as JSON, so that they are found once."""
+    return showings(subject(), Candidate("mondrian", json.loads(options)))
 
 
-def losses(method: str, asked: Sequence[Mapping[str, Any]]) -> Points:
+def losses(method: str, options: Sequence[Mapping[str, Any]]) -> Points:
     """P_loss and U_loss of releases, each way that their classes can be shown."""
     return [
         {
-            "value": next(iter(options.values()), None),
+            "value": next(iter(each.values()), None),
             "recode": point.recode,
             "p_loss": point.p_loss,
             "u_loss": point.u_loss,
             "classes": point.classes,
         }
-        for options in asked
-        for point in measure(subject(), Candidate(method, dict(options)))
+        for each in options
+        for point in measure(subject(), Candidate(method, dict(each)))
     ]
 
 
 def curve_parts() -> list[Part]:
-    """One a requirement, in the order of REQUIREMENTS, and then our smaller t."""
-    asked = [*REQUIREMENTS.values(), tuple({"t": t} for t in SMALL_T)]
-    return [Part(losses, {"method": "mondrian", "asked": list(of)}) for of in asked]
+    """One piece of work for each requirement, in the order of REQUIREMENTS, then our smaller t."""
+    curves = [*REQUIREMENTS.values(), tuple({"t": t} for t in SMALL_T)]
+    return [Part(losses, {"method": "mondrian", "options": list(of)}) for of in curves]
 
 
 def curves(results: Sequence[Points]) -> tuple[dict[str, Points], Points]:
@@ -80,6 +81,7 @@ def curves(results: Sequence[Points]) -> tuple[dict[str, Points], Points]:
 
 
 def shown_as(points: Iterable[Mapping[str, Any]], recode: str) -> Points:
+    """The releases that show their classes in this way."""
     return [dict(point) for point in points if point["recode"] == recode]
 
 
@@ -89,7 +91,7 @@ def at(points: Points, value: float, recode: str) -> dict[str, Any]:
 
 
 def times_the_line(points: Points, line: Points, loss: str = "u_loss") -> list[float]:
-    """How many times a line's loss each point has, at its own P_loss.
+    """The ratio of each point's loss to the line's at the same P_loss.
 
     To the right of the line its last point counts, as that has no more P_loss; points to its left
     cannot be compared and are left out.
@@ -117,7 +119,7 @@ def as_columns(curves: Mapping[str, Points], names: Sequence[str]) -> dict[str, 
 
 
 def curves_chart(columns: Columns, y: str, title: str, **options: Any) -> Any:
-    """A line a curve, P_loss along."""
+    """A line for each curve, over P_loss."""
     usual: dict[str, Any] = {
         "width": 760, "height": 420, "domains": ((0, 0.6), ()), "ticks": (7, 6),
         "formats": ("~g", "~g"),
@@ -128,9 +130,7 @@ def curves_chart(columns: Columns, y: str, title: str, **options: Any) -> Any:
 def mark(x: tuple[str, float], y: tuple[str, float], text: str, **place: Any) -> Any:
     """A hollow point with words: what the paper prints."""
     alt = look.altair()
-    base = alt.Chart(alt.Data(values=[{x[0]: x[1], y[0]: y[1]}])).encode(
-        x=alt.X(f"{x[0]}:Q"), y=alt.Y(f"{y[0]}:Q")
-    )
+    base = look.chart([{x[0]: x[1], y[0]: y[1]}]).encode(x=alt.X(f"{x[0]}:Q"), y=alt.Y(f"{y[0]}:Q"))
     words = {"align": "left", "dx": 10, "dy": 0, "fontSize": 13, "color": look.INK} | place
     return alt.layer(
         base.mark_point(filled=False, size=110, color=look.INK, strokeWidth=2, opacity=1),
@@ -143,7 +143,7 @@ def values(points: Points, y: str, letter: str, **place: Any) -> Any:
     alt = look.altair()
     rows = [{"p_loss": p["p_loss"], y: p[y], "text": f"{letter} = {p['value']:g}"} for p in points]
     words = {"align": "left", "dx": 7, "dy": -9, "fontSize": 12, "color": look.SOFT} | place
-    base = alt.Chart(alt.Data(values=rows)).mark_text(**words)
+    base = look.chart(rows).mark_text(**words)
     return base.encode(x=alt.X("p_loss:Q"), y=alt.Y(f"{y}:Q"), text="text:N")
 
 
@@ -151,7 +151,7 @@ def cloud(points: Sequence[Mapping[str, float]], x: str, y: str) -> Any:
     """Many pale points, behind the others."""
     alt = look.altair()
     return (
-        alt.Chart(alt.Data(values=[{x: p[x], y: p[y]} for p in points]))
+        look.chart([{x: p[x], y: p[y]} for p in points])
         .mark_circle(size=22, color=look.SOFT, opacity=0.28)
         .encode(x=alt.X(f"{x}:Q"), y=alt.Y(f"{y}:Q"))
     )

@@ -21,7 +21,7 @@ WHY = "the eighth, Never-worked, is only in rows with an unknown occupation, whi
 
 
 def counted() -> dict[str, Any]:
-    """Rows and different values; and of workclass, those of rows that are left out too."""
+    """The numbers of rows and of different values; for workclass, also over incomplete rows."""
     table, whole = voile.read(TABLE), voile.read("dataset:adult")
     columns = ", ".join(f"count(distinct {name})" for name in PRINTED)
     (row,) = table.run(f"select count(*), {columns} from adult")
@@ -31,10 +31,12 @@ def counted() -> dict[str, Any]:
 
 
 def parts(run: Run) -> list[Part]:  # noqa: ARG001  (nothing is left out of a quick run)
+    """One count of rows and values."""
     return [Part(counted)]
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
+    """Compare the table's sizes with the printed ones."""
     found = results[0]
     sizes = found["sizes"]
     checks = [
@@ -64,6 +66,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
 
 
 def drawn(sizes: dict[str, int]) -> Any:
+    """The attributes as a table, with differences marked."""
     rows = [
         [name, KINDS.get(name, "categorical"), str(printed), str(sizes[name])]
         for name, printed in PRINTED.items()

@@ -24,7 +24,7 @@ TEXT = "condition number"
 
 
 def conditioned(retention: float) -> dict[str, list[float]]:
-    """By columns: the condition number, the error that inversion will have, and Adult's number."""
+    """Condition numbers and expected inversion errors by columns, and Adult's numbers."""
     axes = conditions(retention, [SELECTIVITY] * MOST_COLUMNS)
     adult = conditions(retention, [column.chance for column in COLUMNS])
     return {
@@ -35,7 +35,7 @@ def conditioned(retention: float) -> dict[str, list[float]]:
 
 
 def inversion_error(retention: float, columns: int) -> float:
-    """The mean L1 of the inversion where all cells hold as many rows; all are then off alike."""
+    """The mean L1 error of the inversion where all cells hold equally many rows."""
     axes = conditions(retention, [SELECTIVITY] * columns)
     cell = np.zeros(2**columns)
     cell[-1] = 1
@@ -45,10 +45,12 @@ def inversion_error(retention: float, columns: int) -> float:
 
 
 def parts(run: Run) -> list[Part]:  # noqa: ARG001  (nothing is random, and all of it is quick)
+    """The condition numbers at each retention."""
     return [Part(conditioned, {"retention": retention}) for retention in RETENTIONS]
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
+    """Compare condition numbers with the printed formula and with the inversion's error."""
     found = dict(zip(RETENTIONS, results, strict=True))
     table: dict[str, list[Any]] = {"retention": [], "columns": [], TEXT: [], "error": []}
     for retention, values in found.items():
@@ -102,6 +104,7 @@ def numbers(found: dict[float, Any]) -> list[Check]:
 
 
 def claims(found: dict[float, Any]) -> list[Check]:
+    """How the condition number grows, and whether it predicts the error."""
     even = {p: values["even"] for p, values in found.items()}
     by_retention = [rises([even[p][k] for p in reversed(RETENTIONS)]) for k in range(MOST_COLUMNS)]
     logarithms = np.log([(values["even"], values["error"]) for values in found.values()])
@@ -125,6 +128,7 @@ def claims(found: dict[float, Any]) -> list[Check]:
 
 
 def picture(table: dict[str, list[Any]]) -> Any:
+    """Condition numbers by columns, a line for each retention."""
     drawn = table | {"p": [f"p = {retention:g}" for retention in table["retention"]]}
     return lines(
         drawn,

@@ -17,7 +17,7 @@ from voile.privacy.local import (
     relative_priors,
 )
 from voile.reproduce.figure import Figure, Finding, Part, Run
-from voile.reproduce.look import INK, altair, lines
+from voile.reproduce.look import INK, chart, lines
 from voile.reproduce.papers import SIGMOD05
 from voile.reproduce.sigmod05.study import COLUMNS, INTERVALS, cells, rises
 from voile.reproduce.verdict import Check, Claim, Number, Sample
@@ -61,14 +61,17 @@ def measured_sets(names: Sequence[str]) -> dict[str, Any]:
 
 
 def sets_of(columns: int) -> list[tuple[str, ...]]:
+    """All choices of so many of Adult's columns."""
     return list(combinations([column.name for column in COLUMNS], columns))
 
 
 def parts(run: Run, columns: int) -> list[Part]:  # noqa: ARG001  (nothing is random)
+    """The cells of each choice of columns."""
     return [Part(measured_sets, {"names": list(names)}) for names in sets_of(columns)]
 
 
 def by_theorem(columns: int, s: float, mass: float = MASS) -> list[float]:
+    """The largest retention that Theorem 5 allows at each ρ₁."""
     return [joint_retention(SBreach(s, rho1, RHO2), columns, mass) for rho1 in BEFORE]
 
 
@@ -76,6 +79,7 @@ def by_theorem(columns: int, s: float, mass: float = MASS) -> list[float]:
 
 
 def sizes(found: Mapping[tuple[str, ...], Any], columns: int) -> list[Check]:
+    """The largest and the median s of Adult's cells, beside the printed ones."""
     most = max(found, key=lambda names: float(found[names]["largest"]))
     usual = found[EXACT[columns]]
     return [
@@ -108,6 +112,7 @@ def sizes(found: Mapping[tuple[str, ...], Any], columns: int) -> list[Check]:
 
 
 def retentions(found: Mapping[tuple[str, ...], Any], columns: int) -> list[Check]:
+    """The largest retentions beside an independent program's."""
     curves = {s: by_theorem(columns, s) for s in (PRINTED[columns], MEDIAN, RARE)}
     numbers: list[Check] = [
         Number(
@@ -155,6 +160,7 @@ def allowed(columns: int, s: float, limit: float, words: str) -> Claim:
 
 
 def claims(columns: int) -> list[Check]:
+    """What the paper allows for rare sets and for the largest s."""
     return [
         allowed(columns, RARE, LIMITS[RARE], "rare sets (s ≤ 0.1)"),
         allowed(columns, PRINTED[columns], LIMITS[0], f"sets of s = {PRINTED[columns]}"),
@@ -165,6 +171,7 @@ def claims(columns: int) -> list[Check]:
 
 
 def table_of(found: Mapping[tuple[str, ...], Any], columns: int) -> dict[str, list[Any]]:
+    """The largest retention by ρ₁, for each kind of set."""
     largest = max(float(one["largest"]) for one in found.values())
     own = [min(one["allowed"][place] for one in found.values()) for place in range(len(BEFORE))]
     curves = {
@@ -182,6 +189,7 @@ def table_of(found: Mapping[tuple[str, ...], Any], columns: int) -> dict[str, li
 
 
 def conclude(run: Run, results: Sequence[Any], columns: int) -> Finding:  # noqa: ARG001
+    """The largest retentions for so many columns."""
     found = dict(zip(sets_of(columns), results, strict=True))
     table = table_of(found, columns)
     largest = max(float(one["largest"]) for one in found.values())
@@ -201,8 +209,8 @@ def conclude(run: Run, results: Sequence[Any], columns: int) -> Finding:  # noqa
 
 
 def picture(table: Mapping[str, Sequence[Any]]) -> Any:
-    alt = altair()
-    chart = lines(
+    """The largest retention by ρ₁, with the printed limits."""
+    curves = lines(
         table,
         "rho1",
         "retention",
@@ -214,17 +222,18 @@ def picture(table: Mapping[str, Sequence[Any]]) -> Any:
         {"low": 0.5, "high": BEFORE[-1], "p": p, "words": f"printed: {p:g} for ρ1 > 0.5"}
         for p in LIMITS.values()
     ]
-    printed = alt.Chart(alt.Data(values=limits))
+    printed = chart(limits)
     rule = printed.mark_rule(color=INK, strokeDash=[2, 4], strokeWidth=1.5)
     text = printed.mark_text(align="left", dx=8, color=INK, fontSize=13)
     return (
-        chart
+        curves
         + rule.encode(x="low:Q", x2="high:Q", y="p:Q")
         + text.encode(x="high:Q", y="p:Q", text="words:N")
     )
 
 
 def figure(number: int, columns: int, words: str) -> Figure:
+    """Figure 13 or 14."""
     return Figure(
         name=f"sigmod05-fig{number}",
         paper=SIGMOD05,

@@ -19,8 +19,8 @@ from voile.privacy.local import (
     relative_prior_bound,
     row_bound,
 )
-from voile.reproduce.figure import Figure, Finding, Part, Run
-from voile.reproduce.look import INK, altair, beside, lines
+from voile.reproduce.figure import Figure, Finding, Part, Run, columns_from
+from voile.reproduce.look import INK, altair, beside, chart, lines
 from voile.reproduce.papers import SIGMOD05
 from voile.reproduce.sigmod05.study import COLUMNS, SOURCE
 from voile.reproduce.verdict import Check, Claim, Number, Sample
@@ -36,6 +36,7 @@ RELATIVE = (1, 2, 5, 10, 20, 40, 60, 68, 80, 120, 200, 400)
 
 
 def number(exact: Fraction | None) -> float | None:
+    """A fraction as a float, None where there is none."""
     return None if exact is None else float(exact)
 
 
@@ -77,6 +78,7 @@ def least_belief_in_a_value(retention: float) -> float:
 
 
 def conclude_4(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
+    """Theorem 4: the bound by retention, and the belief in the worst set."""
     (found,) = results
     bounds = {
         "retention": list(RETENTIONS),
@@ -104,6 +106,7 @@ def conclude_4(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
 
 
 def checks_4(found: Mapping[str, Any]) -> list[Check]:
+    """The printed numbers of Theorem 4's example."""
     beliefs = dict(zip(RELATIVE, found["beliefs"], strict=True))
     return [
         Number("s without a (s, 0.1, 0.95) breach, p = 0.2", PRINTED_4,
@@ -129,7 +132,7 @@ def checks_4(found: Mapping[str, Any]) -> list[Check]:
 
 
 def picture_4(bounds: Mapping[str, Any], beliefs: Mapping[str, Any]) -> Any:
-    alt = altair()
+    """The bound by retention, beside the belief by s."""
     first = lines(
         bounds, "retention", "s", "curve", titles=("retention p", "s (log scale)"),
         log=(False, True), formats=(".1f", "~g"), width=400,
@@ -138,10 +141,10 @@ def picture_4(bounds: Mapping[str, Any], beliefs: Mapping[str, Any]) -> Any:
         beliefs, "s", "belief", "curve", titles=("s (log scale)", "belief after"),
         log=(True, False), formats=("~g", ".1f"), width=400,
     )  # fmt: skip
-    printed = alt.Chart(alt.Data(values=[{"p": 0.2, "s": 68, "words": "printed: 68"}]))
+    printed = chart([{"p": 0.2, "s": 68, "words": "printed: 68"}])
     mark = printed.mark_point(size=160, color=INK, strokeWidth=2)
     text = printed.mark_text(align="left", dx=12, dy=-8, color=INK, fontSize=13)
-    limit = alt.Chart(alt.Data(values=[{"rho2": RHO2, "s": 1, "words": "ρ2 = 0.95"}]))
+    limit = chart([{"rho2": RHO2, "s": 1, "words": "ρ2 = 0.95"}])
     rule = limit.mark_rule(color=INK, strokeDash=[2, 4]).encode(y="rho2:Q")
     name = limit.mark_text(align="left", dx=6, dy=-8, color=INK, fontSize=13)
     return beside(
@@ -183,6 +186,7 @@ BOUND, EQUAL, UNEVEN = "Theorem 5", "first breach, equal m", "first breach, othe
 
 
 def two_columns() -> dict[str, Any]:
+    """Theorem 5's bound and the first breaches, by the mass of the sets."""
     alike, nearly = [RETENTION] * 2, 1 - Fraction(1, 10**9)
     equal = [first_breach(alike, [m, m], EXAMPLE) for m in MASSES]
     uneven = [first_breach(alike, [nearly, m], EXAMPLE) for m in MASSES]
@@ -200,6 +204,7 @@ def two_columns() -> dict[str, Any]:
 
 
 def conclude_5(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
+    """Theorem 5: the bound for two columns, and where breaches begin."""
     (found,) = results
     points = [
         (float(m), s, curve)
@@ -207,7 +212,7 @@ def conclude_5(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
         for m, s in zip(MASSES, found[curve], strict=True)
         if s is not None
     ]
-    table = dict(zip(("mass", "s", "curve"), map(list, zip(*points, strict=True)), strict=True))
+    table = columns_from(("mass", "s", "curve"), points)
     return Finding(
         checks=tuple(checks_5(found)),
         tables={"": table},
@@ -224,6 +229,7 @@ def conclude_5(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
 
 
 def checks_5(found: Mapping[str, Any]) -> list[Check]:
+    """The printed number of Theorem 5's example in four readings."""
     what = "s without a (s, 0.1, 0.95) breach, two columns, p = 0.2"
     return [
         # Cut off: any value from 273 to 274.
@@ -256,27 +262,30 @@ def checks_5(found: Mapping[str, Any]) -> list[Check]:
 
 
 def picture_5(table: Mapping[str, Any], anything: float) -> Any:
+    """The bound and the first breaches by mass, with the printed number."""
     alt = altair()
-    chart = lines(
+    curves = lines(
         table, "mass", "s", "curve", titles=("replacing mass m (log scale)", "s (log scale)"),
         log=(True, True), formats=("~g", "~g"),
     )  # fmt: skip
-    marks = alt.Data(
-        values=[
+    marks = chart(
+        [
             {"s": PRINTED_5, "words": "printed: 273"},
             {"s": anything, "words": "sets of any shape (ours)"},
         ]
     )
-    rule = alt.Chart(marks).mark_rule(color=INK, strokeDash=[2, 4]).encode(y="s:Q")
-    text = alt.Chart(marks).mark_text(align="right", dy=-8, dx=-4, color=INK, fontSize=13)
-    return chart + rule + text.encode(x=alt.value(620), y="s:Q", text="words:N")
+    rule = marks.mark_rule(color=INK, strokeDash=[2, 4]).encode(y="s:Q")
+    text = marks.mark_text(align="right", dy=-8, dx=-4, color=INK, fontSize=13)
+    return curves + rule + text.encode(x=alt.value(620), y="s:Q", text="words:N")
 
 
 def parts_4(run: Run) -> list[Part]:  # noqa: ARG001  (nothing is random)
+    """One calculation for Theorem 4."""
     return [Part(one_column)]
 
 
 def parts_5(run: Run) -> list[Part]:  # noqa: ARG001
+    """One calculation for Theorem 5."""
     return [Part(two_columns)]
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import voile
 from voile.mining import ReleaseTree
 from voile.reproduce.figure import Figure, Finding, Part, Run
-from voile.reproduce.look import INK, altair, lines
+from voile.reproduce.look import INK, chart, lines
 from voile.reproduce.papers import SIGMOD05
 from voile.reproduce.sigmod05.study import StudySeries
 from voile.reproduce.verdict import Check, Claim, Number, Sample
@@ -37,7 +37,7 @@ MAJORITY = 0.7638
 
 
 def accuracy(retention: float, method: str, seed: int) -> float:
-    """Of a tree of depth 3 from perturbed rows, on rows that nobody perturbed."""
+    """The accuracy of a tree of depth 3, grown from perturbed rows, on true rows."""
     release = voile.perturb(LEARNT, retention, schema=COLUMNS, simulate_seed=seed)
     tree = ReleaseTree("salary", depth=3, method=method).fit(release)
     return tree.score(TESTED)
@@ -56,10 +56,12 @@ def tested() -> int:
 
 
 def retentions_of(run: Run) -> tuple[float, ...]:
+    """The retentions to study; fewer in a quick run."""
     return (0.2, 0.3, 0.5, 1.0) if run.quick else (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0)
 
 
 def parts(run: Run) -> list[Part]:
+    """A tree for each retention, method and seed."""
     methods = (STOPPED,) if run.quick else (STOPPED, INVERSION)
     return [
         Part(accuracy, {"retention": retention, "method": method, "seed": seed})
@@ -70,11 +72,13 @@ def parts(run: Run) -> list[Part]:
 
 
 def measured(run: Run, results: Sequence[float]) -> StudySeries:
+    """The accuracies by retention and method."""
     points = [(part.given["retention"], WORDS[part.given["method"]]) for part in parts(run)]
     return StudySeries.of(("retention", "method"), zip(points, results, strict=True))
 
 
 def usable(series: StudySeries) -> Claim:
+    """Whether trees from perturbed rows are nearly as accurate as from true ones."""
     half, whole = (series.mean(p, WORDS[STOPPED]) for p in (0.5, 1.0))
     return Claim(
         "trees from reconstructed counts",
@@ -86,6 +90,7 @@ def usable(series: StudySeries) -> Claim:
 
 
 def numbers(run: Run, series: StudySeries) -> list[Check]:
+    """The accuracies beside an independent program's."""
     always = Number(
         "accuracy of the most frequent class for everybody",
         None,
@@ -112,6 +117,7 @@ def numbers(run: Run, series: StudySeries) -> list[Check]:
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:
+    """Compare trees from perturbed rows with the most frequent class."""
     series = measured(run, results)
     table = series.columns("accuracy")
     half = series.mean(0.5, WORDS[STOPPED])
@@ -130,8 +136,8 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:
 
 
 def picture(table: dict[str, list[Any]]) -> Any:
-    alt = altair()
-    chart = lines(
+    """Accuracy by retention, a line for each method."""
+    curves = lines(
         table,
         "retention",
         "accuracy",
@@ -139,8 +145,8 @@ def picture(table: dict[str, list[Any]]) -> Any:
         titles=("retention p, alike for all columns and the class", "share of test rows right"),
         formats=("~g", ".1%"),
     )
-    always = alt.Chart(alt.Data(values=[{"accuracy": majority()}]))
-    return chart + always.mark_rule(color=INK, strokeDash=[2, 4]).encode(y="accuracy:Q")
+    always = chart([{"accuracy": majority()}])
+    return curves + always.mark_rule(color=INK, strokeDash=[2, 4]).encode(y="accuracy:Q")
 
 
 TREE = Figure(

@@ -31,6 +31,7 @@ SLACK = {ABSOLUTE: 0.1, RELATIVE: 0.15}
 
 
 def parts(run: Run) -> list[Part]:
+    """Zipfian columns of each size, one piece of work for each seed."""
     return [
         Part(
             width_errors,
@@ -48,6 +49,8 @@ def parts(run: Run) -> list[Part]:
 
 
 def measured(run: Run, results: Sequence[Any], kind: str) -> StudySeries:
+    """The errors by rows and width."""
+
     def points() -> Any:
         for part, one in zip(parts(run), results, strict=True):
             for width, value in zip(WIDTHS, one[kind], strict=True):
@@ -60,6 +63,7 @@ def measured(run: Run, results: Sequence[Any], kind: str) -> StudySeries:
 
 
 def numbers(series: StudySeries, kind: str) -> list[Check]:
+    """The errors beside an independent program's."""
     place = (ABSOLUTE, RELATIVE).index(kind)
     return [
         Number(
@@ -91,7 +95,7 @@ def displacement(series: StudySeries) -> Number:
 
 
 def flat(series: StudySeries) -> Claim:
-    """'Not much': within a factor of two, where ranges are a tenth of the domain or more."""
+    """Whether the error varies by at most a factor of two, for ranges of a tenth or more."""
     wide = [series.mean(SIZES[-1], width) for width in WIDTHS if width >= 0.1]
     narrow = max(wide) / series.mean(SIZES[-1], WIDTHS[0])
     return Claim(
@@ -104,6 +108,7 @@ def flat(series: StudySeries) -> Claim:
 
 
 def steep(series: StudySeries) -> Claim:
+    """Whether the relative error grows as ranges become narrower."""
     always = [rises([series.mean(rows, width) for width in reversed(WIDTHS)]) for rows in SIZES]
     first, last = (series.mean(SIZES[-1], width) for width in (WIDTHS[0], WIDTHS[-1]))
     return Claim(
@@ -116,6 +121,7 @@ def steep(series: StudySeries) -> Claim:
 
 
 def falls(series: StudySeries, kind: str) -> Claim:
+    """Whether errors fall as rows are added."""
     always = [rises([series.mean(rows, width) for rows in reversed(SIZES)]) for width in WIDTHS]
     return Claim(
         "more rows",
@@ -129,6 +135,7 @@ def falls(series: StudySeries, kind: str) -> Claim:
 
 
 def conclude(run: Run, results: Sequence[Any], kind: str) -> Finding:
+    """The absolute or relative error by the width of the range."""
     series = measured(run, results, kind)
     table = series.columns()
     about = flat(series) if kind == ABSOLUTE else steep(series)
@@ -152,6 +159,7 @@ def conclude(run: Run, results: Sequence[Any], kind: str) -> Finding:
 
 
 def picture(table: dict[str, list[Any]], kind: str) -> Any:
+    """The error by width, a line for each number of rows."""
     drawn = table | {"size": [f"{rows:,} rows" for rows in table["rows"]]}
     return lines(
         drawn,
@@ -165,6 +173,7 @@ def picture(table: dict[str, list[Any]], kind: str) -> Any:
 
 
 def figure(number: int, kind: str) -> Figure:
+    """Figure 11 or 12."""
     return Figure(
         name=f"sigmod05-fig{number}",
         paper=SIGMOD05,

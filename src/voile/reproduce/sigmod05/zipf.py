@@ -58,7 +58,7 @@ def rows_in_range(rows: int, width: float, coins: np.random.Generator | None) ->
 def true_counts(
     rows: int, columns: int, coins: np.random.Generator, *, ordered: bool = False
 ) -> Floats:
-    """Rows by which of so many conditions they meet, each on half the domain of its own column."""
+    """Rows by the conditions that they meet, each on half the domain of its own column."""
     place = np.zeros(rows, dtype=np.int64)
     for _ in range(columns):
         met = np.zeros(rows, dtype=np.int64)
@@ -94,9 +94,9 @@ def zipf_errors(
     return totals
 
 
-# ---------------------------------------------------------------------- columns that go together
+# ---------------------------------------------------------------------- correlated columns
 
-TOGETHER = {
+CORRELATED = {
     "sex = 'Male'": 1 / 2,
     "marital_status = 'Married-civ-spouse'": 1 / 7,
     "relationship in ('Husband', 'Wife')": 2 / 6,
@@ -111,15 +111,16 @@ our own workload, beside the paper's."""
 
 
 @lru_cache
-def together() -> Floats:
-    return counted("dataset:adult/train", [f"({condition})::int" for condition in TOGETHER], 2)
+def correlated_counts() -> Floats:
+    """Rows of Adult by which of these conditions they meet."""
+    return counted("dataset:adult/train", [f"({condition})::int" for condition in CORRELATED], 2)
 
 
-def together_errors(
+def correlated_errors(
     columns: Sequence[int], retentions: Sequence[float], seed: int, repetitions: int
 ) -> list[list[dict[str, float]]]:
     """For each retention and number of columns: mean errors over so many perturbed tables."""
-    chances = list(TOGETHER.values())
+    chances = list(CORRELATED.values())
     return [
         [
             errors(
@@ -128,7 +129,7 @@ def together_errors(
                 np.random.default_rng([seed, few.ndim, round(1000 * retention)]),
                 repetitions,
             )
-            for few in prefixes(together(), columns)
+            for few in prefixes(correlated_counts(), columns)
         ]
         for retention in retentions
     ]
@@ -184,6 +185,7 @@ KNOWN = {
 
 
 def parts(run: Run) -> list[Part]:
+    """Zipfian tables of each size, one piece of work for each seed."""
     return [
         Part(
             zipf_errors,
@@ -201,6 +203,8 @@ def parts(run: Run) -> list[Part]:
 
 
 def measured(run: Run, results: Sequence[Any]) -> StudySeries:
+    """The errors by rows, retention and method."""
+
     def points() -> Any:
         for part, one in zip(parts(run), results, strict=True):
             for retention, (found,) in zip(RETENTIONS, one, strict=True):
@@ -211,6 +215,7 @@ def measured(run: Run, results: Sequence[Any]) -> StudySeries:
 
 
 def numbers(series: StudySeries) -> list[Check]:
+    """The errors beside an independent program's."""
     return [
         Number(
             f"{method}, {rows:,} rows, p = {p:g}: mean error",
@@ -226,6 +231,7 @@ def numbers(series: StudySeries) -> list[Check]:
 
 
 def falls(series: StudySeries) -> Claim:
+    """Whether errors fall as rows are added."""
     always = [
         rises([series.mean(rows, p, method) for rows in reversed(SIZES)])
         for p in RETENTIONS
@@ -255,6 +261,7 @@ def root(series: StudySeries) -> Claim:
 
 
 def reaches(series: StudySeries) -> Claim:
+    """Whether more rows allow smaller retentions."""
     least = [
         min((p for p in RETENTIONS if series.mean(rows, p, CONVERGED) < USEFUL), default=1.0)
         for rows in SIZES
@@ -269,6 +276,7 @@ def reaches(series: StudySeries) -> Claim:
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:
+    """Figure 10: the errors by number of rows."""
     series = measured(run, results)
     table = series.columns()
     ratio = series.mean(SIZES[0], 0.9, CONVERGED) / series.mean(SIZES[-1], 0.9, CONVERGED)
@@ -287,6 +295,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:
 
 
 def picture(table: dict[str, list[Any]]) -> Any:
+    """The errors by retention, a line for each number of rows and stopping rule."""
     drawn = only(table, method=(STOPPED, CONVERGED))
     short = {STOPPED: "stopped", CONVERGED: "converged"}
     drawn["curve"] = [

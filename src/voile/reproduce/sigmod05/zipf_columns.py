@@ -1,4 +1,4 @@
-"""Figure 9: more and more columns of a Zipfian table; and of Adult, where they belong together."""
+"""Figure 9: more and more columns of a Zipfian table; and of Adult, where they are correlated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from voile.reproduce.sigmod05.study import (
     StudySeries,
     only,
 )
-from voile.reproduce.sigmod05.zipf import TOGETHER, together_errors, zipf_errors
+from voile.reproduce.sigmod05.zipf import CORRELATED, correlated_errors, zipf_errors
 from voile.reproduce.verdict import Check, Claim, Number
 
 ROWS = 100_000
@@ -54,23 +54,27 @@ KNOWN = {
 
 
 def columns_of(run: Run) -> tuple[int, ...]:
+    """The numbers of columns to study; fewer in a quick run."""
     return (1, 2, 4, 6, 8, 10) if run.quick else COLUMNS
 
 
 def parts(run: Run) -> list[Part]:
+    """Zipfian tables, and correlated conditions on Adult."""
     columns = columns_of(run)
-    fewer = [k for k in columns if k <= len(TOGETHER)]
+    fewer = [k for k in columns if k <= len(CORRELATED)]
     shared = {"retentions": list(RETENTIONS), "repetitions": 2 if run.quick else 10}
     return [
         Part(zipf_errors, {"rows": ROWS, "columns": list(columns), "seed": seed, **shared})
         for seed in run.seeds(full=12, quick=5)
     ] + [
-        Part(together_errors, {"columns": fewer, "seed": seed, **shared})
+        Part(correlated_errors, {"columns": fewer, "seed": seed, **shared})
         for seed in run.seeds(full=6, quick=2)
     ]
 
 
 def measured(run: Run, results: Sequence[Any]) -> StudySeries:
+    """The errors by table, columns, retention and method."""
+
     def points() -> Any:
         for part, one in zip(parts(run), results, strict=True):
             table = ZIPF if "rows" in part.given else ADULT
@@ -86,6 +90,7 @@ def measured(run: Run, results: Sequence[Any]) -> StudySeries:
 
 
 def numbers(series: StudySeries) -> list[Check]:
+    """The errors on Zipfian tables beside an independent program's."""
     return [
         Number(
             f"{method}, {columns} columns, p = {p:g}: mean error",
@@ -135,6 +140,7 @@ def beaten(series: StudySeries, table: str, methods: Sequence[str]) -> tuple[int
 
 
 def baseline(series: StudySeries) -> list[Check]:
+    """Whether reconstruction is better than the perturbed counts themselves."""
     methods = (INVERSION, STOPPED, CONVERGED)
     worse, points = beaten(series, ZIPF, methods)
     kept = series.mean(ZIPF, 8, SHOWN, PLAUSIBLE) / series.mean(ZIPF, 8, SHOWN, RANDOMIZED)
@@ -164,6 +170,7 @@ def baseline(series: StudySeries) -> list[Check]:
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:
+    """Figure 9: the errors by columns, on both tables."""
     series = measured(run, results)
     table = series.columns()
     worse, points = beaten(series, ZIPF, (INVERSION, STOPPED, CONVERGED))
@@ -183,6 +190,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:
 
 
 def picture(table: Mapping[str, Sequence[Any]]) -> Any:
+    """Zipfian tables by retention and by method, and Adult by method."""
     by_retention = only(table, table=(ZIPF,), method=(STOPPED,))
     by_retention["p"] = [f"p = {p:g}" for p in by_retention["retention"]]
     panels = [panel(by_retention, "p", "Zipf, by retention")]
@@ -194,6 +202,7 @@ def picture(table: Mapping[str, Sequence[Any]]) -> Any:
 
 
 def panel(columns: Mapping[str, Sequence[Any]], by: str, title: str) -> Any:
+    """The errors by columns, a line for each value of `by`."""
     return lines(
         columns,
         "columns",

@@ -13,8 +13,8 @@ import voile
 from voile.mechanisms import AlphaBeta
 from voile.noise import Key
 from voile.privacy import plan
-from voile.reproduce.figure import Columns, Figure, Finding, Part, Run
-from voile.reproduce.look import INK, altair, lines
+from voile.reproduce.figure import Columns, Figure, Finding, Part, Run, columns_from, rows_at
+from voile.reproduce.look import INK, altair, chart, lines, records
 from voile.reproduce.papers import TR07
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 from voile.reproduce.vldb07.adult import TABLE, adult, promise
@@ -36,6 +36,7 @@ def loose(posterior: float) -> AlphaBeta:
 
 
 def tight(posterior: float) -> AlphaBeta:
+    """The planner's choice: α = ½ and the least β that keeps the promise."""
     planned = plan(promise(Fraction(FACTOR), posterior), "multiset", retention=0.5)
     return AlphaBeta(planned.retention, planned.noise)
 
@@ -77,11 +78,13 @@ def curve() -> dict[str, list[float]]:
 
 
 def parts(run: Run) -> list[Part]:
+    """The planner's curve, and releases at several γ."""
     several = QUICK if run.quick else FULL
     return [Part(curve), *(Part(sizes, {"posterior": p, "seed": run.first}) for p in several)]
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:
+    """Compare the sizes of views with the printed β and with the least one."""
     planned, *found = results
     posteriors = QUICK if run.quick else FULL
     columns = columns_of(planned, posteriors, found)
@@ -100,6 +103,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:
 
 
 def checks(posteriors: Sequence[float], found: Sequence[Any]) -> tuple[Check, ...]:
+    """The sizes beside what is expected, and the report's two claims."""
     at = dict(zip(posteriors, found, strict=True))
     numbers: list[Check] = []
     for posterior in (0.1, 0.2, 0.5):
@@ -127,25 +131,22 @@ def checks(posteriors: Sequence[float], found: Sequence[Any]) -> tuple[Check, ..
 
 
 def columns_of(planned: Any, posteriors: Sequence[float], found: Sequence[Any]) -> Columns:
+    """The curves and the releases as one table."""
     rows = [(FORMULA, x, FACTOR / x + 0.5) for x in CURVE]
     rows += [(PLANNED, *pair) for pair in zip(planned["posterior"], planned["ratio"], strict=True)]
     for posterior, one in zip(posteriors, found, strict=True):
         rows.append(("made, β = d/γ", posterior, one["printed"]))
         rows.append(("made, tight β", posterior, one["planned"]))
-    return {
-        "of": [row[0] for row in rows],
-        "posterior": [row[1] for row in rows],
-        "view_ratio": [row[2] for row in rows],
-    }
+    return columns_from(("of", "posterior", "view_ratio"), rows)
 
 
 def drawn(columns: Columns) -> Any:
+    """The curves, with the releases as points."""
     alt = altair()
     of = columns["of"]
 
     def only(made: bool) -> Columns:
-        kept = [i for i, name in enumerate(of) if name.startswith("made") == made]
-        return {name: [values[i] for i in kept] for name, values in columns.items()}
+        return rows_at(columns, [i for i, n in enumerate(of) if n.startswith("made") == made])
 
     curves = lines(
         only(made=False), "posterior", "view_ratio", "of",
@@ -154,12 +155,8 @@ def drawn(columns: Columns) -> Any:
         formats=(".2~f", ",d"),
         ticks=(10, 10), points=False,
     )  # fmt: skip
-    data = alt.Data(values=[
-        {"posterior": x, "view_ratio": y}
-        for x, y in zip(only(made=True)["posterior"], only(made=True)["view_ratio"], strict=True)
-    ])  # fmt: skip
     points = (
-        alt.Chart(data)
+        chart(records(only(made=True)))
         .mark_point(size=80, color=INK, opacity=1, strokeWidth=1.8)
         .encode(x="posterior:Q", y="view_ratio:Q")
     )

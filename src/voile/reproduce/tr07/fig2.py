@@ -7,7 +7,7 @@ from typing import Any
 
 from voile.privacy import DGamma, plan
 from voile.reproduce.figure import Figure, Finding, Part, Run
-from voile.reproduce.look import altair
+from voile.reproduce.look import altair, chart
 from voile.reproduce.papers import TR07
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 from voile.reproduce.vldb07.adult import BAND, REPORT, REPORT_BETA, adult, measured, promise
@@ -30,11 +30,13 @@ def case_study() -> dict[str, Any]:
 
 
 def parts(run: Run) -> list[Part]:
+    """What follows from the parameters, and one run of the method for each seed."""
     seen = [Part(measured, {"method": REPORT, "seed": seed}) for seed in run.seeds(8, 4)]
     return [Part(case_study), *seen]
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001  (the same for all runs)
+    """Compare estimates with true counts at the report's α and β."""
     known, *runs = results
     columns = cells_of({REPORT: runs[0]})
     share = Sample.of(one["in_band_large"] for one in runs)
@@ -52,6 +54,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001  (the
 
 
 def checks(known: Any, runs: Sequence[Any]) -> tuple[Check, ...]:
+    """The case study's numbers, and how estimates lie around the truth."""
     band, large = (Sample.of(one[name] for one in runs) for name in ("in_band", "in_band_large"))
     first, printed = runs[0], 4.65e-3
     needed = plan(DGamma(0.00465, 0.2), "set", retention=0.5).noise
@@ -84,6 +87,7 @@ def checks(known: Any, runs: Sequence[Any]) -> tuple[Check, ...]:
 
 
 def drawn(columns: Any, found: Any) -> Any:
+    """Estimates against true counts, with the band of width 1000."""
     alt = altair()
     ends = [
         {"at": at, "value": at + side, "side": side}
@@ -91,7 +95,7 @@ def drawn(columns: Any, found: Any) -> Any:
         for at in (0, LARGEST)
     ]
     rules = (
-        alt.Chart(alt.Data(values=ends))
+        chart(ends)
         .mark_line(strokeDash=[5, 4], strokeWidth=1.2, color="#555555")
         .encode(x="at:Q", y="value:Q", detail="side:N")
     )

@@ -12,7 +12,7 @@ from typing import Any
 
 from voile.privacy.meaning import alphabeta_law
 from voile.reproduce.figure import Columns, Figure, Finding, Part, Run
-from voile.reproduce.look import BLUE, INK, VERMILION, altair, beside
+from voile.reproduce.look import BLUE, INK, VERMILION, altair, beside, chart
 from voile.reproduce.papers import TR07
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 
@@ -53,11 +53,12 @@ def extremes(alpha: Sequence[int], beta: Sequence[int]) -> dict[str, float]:
 
 
 def every(count: int) -> list[tuple[bool, ...]]:
+    """All combinations of so many Boolean values."""
     return list(product((False, True), repeat=count))
 
 
 def chance(table: frozenset[int], priors: Sequence[Fraction]) -> Fraction:
-    """Of a table, where tuples are in it independently."""
+    """The probability of a table whose tuples are independent."""
     found = Fraction(1)
     for member, prior in enumerate(priors):
         found *= prior if member in table else 1 - prior
@@ -65,6 +66,7 @@ def chance(table: frozenset[int], priors: Sequence[Fraction]) -> Fraction:
 
 
 def given(alpha: Fraction, beta: Fraction) -> dict[str, list[int]]:
+    """α and β as whole numbers, which JSON can hold."""
     return {
         "alpha": [alpha.numerator, alpha.denominator],
         "beta": [beta.numerator, beta.denominator],
@@ -80,10 +82,12 @@ def settings() -> list[tuple[Fraction, Fraction]]:
 
 
 def parts(run: Run) -> list[Part]:  # noqa: ARG001  (nothing is drawn by chance)
+    """One enumeration for each α and β."""
     return [Part(extremes, given(alpha, beta)) for alpha, beta in settings()]
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
+    """Compare the theorem's conditions with what enumeration shows."""
     points = [
         {"alpha": alpha, "beta": beta, **found}
         for (alpha, beta), found in zip(settings(), results, strict=True)
@@ -104,6 +108,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
 
 
 def checks(along_beta: Sequence[Any], along_alpha: Sequence[Any]) -> tuple[Check, ...]:
+    """Whether the conditions suffice, and whether they are needed."""
     gamma, low = float(POSTERIOR), float(PRIOR / POSTERIOR)
     tight = next(one for one in along_beta if one["beta"] == least_beta(HALF))
     enough = [one for one in along_beta if one["beta"] >= least_beta(HALF)]
@@ -141,6 +146,7 @@ def largest(at: dict[Fraction, float], low: float, near: float) -> Fraction:
 
 
 def columns_of(along_beta: Sequence[Any], along_alpha: Sequence[Any]) -> Columns:
+    """All points as one table, those along β first."""
     every_point = [*along_beta, *sorted(along_alpha, key=lambda one: one["alpha"])]
     return {
         "along": ["beta"] * len(along_beta) + ["alpha"] * len(along_alpha),
@@ -153,6 +159,7 @@ def columns_of(along_beta: Sequence[Any], along_alpha: Sequence[Any]) -> Columns
 
 
 def drawn(columns: Columns) -> Any:
+    """The largest posterior along β, beside the least ratio along α."""
     left = panel(
         columns,
         "beta",
@@ -180,15 +187,14 @@ def panel(
     bound: float,
     ends: dict[str, float],
 ) -> Any:
+    """One curve, with what (d, γ) allows and where conditions end."""
     alt = altair()
     here = [i for i, name in enumerate(columns["along"]) if name == along]
     points = [{"x": columns[x[0]][i], "y": columns[y[0]][i]} for i in here]
     across = alt.X("x:Q", title=x[1], scale=alt.Scale(zero=False))
     up = alt.Y("y:Q", title=y[1], scale=alt.Scale(zero=False))
-    curve = alt.Chart(alt.Data(values=points)).encode(x=across, y=up)
-    level = alt.Chart(alt.Data(values=[{"y": bound}])).mark_rule(
-        color=INK, strokeDash=[6, 4], strokeWidth=1.5
-    )
+    curve = chart(points).encode(x=across, y=up)
+    level = chart([{"y": bound}]).mark_rule(color=INK, strokeDash=[6, 4], strokeWidth=1.5)
     return alt.layer(
         level.encode(y=up),
         *flags(across, ends),
@@ -199,10 +205,9 @@ def panel(
 
 def flags(across: Any, ends: dict[str, float]) -> list[Any]:
     """A line at each end, and its name beside it: of the first at its left, if there are two."""
-    alt = altair()
     found = []
     for i, (says, at) in enumerate(ends.items(), start=1):
-        base = alt.Chart(alt.Data(values=[{"x": at, "says": says}])).encode(x=across)
+        base = chart([{"x": at, "says": says}]).encode(x=across)
         found.append(base.mark_rule(color=VERMILION, strokeWidth=1.8))
         last = i == len(ends)
         words = {"align": "left" if last else "right", "dx": 6 if last else -6, "y": 10}

@@ -14,8 +14,8 @@ import numpy.typing as npt
 from scipy.stats import binom
 
 from voile.mechanisms import AlphaBeta
-from voile.reproduce.figure import Columns, Figure, Finding, Part, Run
-from voile.reproduce.look import INK, altair, lines
+from voile.reproduce.figure import Columns, Figure, Finding, Part, Run, columns_from, rows_at
+from voile.reproduce.look import INK, altair, chart, lines
 from voile.reproduce.papers import TR07
 from voile.reproduce.verdict import Check, Claim
 
@@ -33,6 +33,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def printed(spread: float, epsilon: float = EPSILON) -> float:
+    """ρ as the theorem prints it."""
     return 2 * math.sqrt(3 * spread * math.log(2 / epsilon))
 
 
@@ -57,7 +58,7 @@ def miss(mechanism: AlphaBeta, members: int, domain: int, error: float) -> float
 
 
 def window(tuples: int, chance: float) -> npt.NDArray[np.int64]:
-    """All numbers of inserted tuples that have any chance worth the name."""
+    """The numbers of inserted tuples that are not negligibly unlikely."""
     low, high = binom.ppf(1e-16, tuples, chance), binom.isf(1e-16, tuples, chance)
     return np.arange(max(0, int(low) - 1), min(tuples, int(high) + 1) + 1)
 
@@ -77,27 +78,25 @@ def worst(spread: float, rows: int) -> dict[str, float]:
     }
 
 
-def asked(run: Run) -> list[tuple[int, float]]:
+def grid(run: Run) -> list[tuple[int, float]]:
+    """The numbers of rows and the values of r to compute; fewer in a quick run."""
     several = ROWS["quick" if run.quick else "full"]
     return [(rows, spread) for rows in several for spread in SPREADS]
 
 
 def parts(run: Run) -> list[Part]:
-    return [Part(worst, {"spread": spread, "rows": rows}) for rows, spread in asked(run)]
+    """One calculation for each number of rows and each r."""
+    return [Part(worst, {"spread": spread, "rows": rows}) for rows, spread in grid(run)]
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:
+    """Compare the chance of a miss with ε, for both forms of ρ."""
     points = [
         (rows, spread, form, found[form])
-        for (rows, spread), found in zip(asked(run), results, strict=True)
+        for (rows, spread), found in zip(grid(run), results, strict=True)
         for form in (PRINTED, RIGHT)
     ]
-    columns: Columns = {
-        "n": [point[0] for point in points],
-        "r": [point[1] for point in points],
-        "form": [point[2] for point in points],
-        "miss": [point[3] for point in points],
-    }
+    columns = columns_from(("n", "r", "form", "miss"), points)
     return Finding(
         checks=checks(points),
         tables={"": columns},
@@ -111,6 +110,8 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:
 
 
 def checks(points: Sequence[tuple[int, float, str, float]]) -> tuple[Check, ...]:
+    """Whether each form of ρ keeps ε, below and above r = ⅔."""
+
     def largest(form: str, *, small: bool) -> float:
         return max(chance for _, r, of, chance in points if of == form and (r < TURN) == small)
 
@@ -129,18 +130,18 @@ def checks(points: Sequence[tuple[int, float, str, float]]) -> tuple[Check, ...]
 
 
 def drawn(columns: Columns) -> Any:
+    """The largest chance of a miss by r, for both forms."""
     alt = altair()
     least = 1e-9
     first = min(columns["n"])
     kept = [i for i, n in enumerate(columns["n"]) if n == first and columns["miss"][i] > least]
-    shown = {name: [values[i] for i in kept] for name, values in columns.items()}
     curves = lines(
-        shown, "r", "miss", "form",
+        rows_at(columns, kept), "r", "miss", "form",
         titles=("r", "largest chance to be off by ρ√n or more"),
         log=(True, True), domains=((0.008, 100), (least, 2)), formats=("~g", ".0e"), width=660,
     )  # fmt: skip
     level = [{"miss": EPSILON, "r": 100, "says": "ε = 0.05"}]
-    base = alt.Chart(alt.Data(values=level)).encode(y="miss:Q")
+    base = chart(level).encode(y="miss:Q")
     rule = base.mark_rule(color=INK, strokeDash=[6, 4], strokeWidth=1.5)
     word = base.mark_text(align="right", dy=-9, dx=-4, fontSize=13, color=INK).encode(
         x="r:Q", text="says:N"

@@ -53,6 +53,7 @@ def adult() -> tuple[Any, Schema]:
 
 @lru_cache(1)
 def truth() -> Selections:
+    """The true counts of all selections."""
     return true_selections(*adult())
 
 
@@ -64,12 +65,12 @@ def promise(factor: Fraction = Fraction(PRIOR_FACTOR), posterior: float = POSTER
 
 def alphabeta(method: str) -> AlphaBeta:
     """The paper's algorithm with the parameters that each reading of it has."""
-    asked = promise()
+    promised = promise()
     if method == LOOSE:
-        return AlphaBeta(0.5, float(asked.ratio_low), "set")
+        return AlphaBeta(0.5, float(promised.ratio_low), "set")
     if method == REPORT:
         return AlphaBeta(0.5, REPORT_BETA, "set")
-    planned = plan(asked, "set", retention=0.5 if method == TIGHT else None)
+    planned = plan(promised, "set", retention=0.5 if method == TIGHT else None)
     return AlphaBeta(planned.retention, planned.noise, "set")
 
 
@@ -95,7 +96,7 @@ def _key(seed: int) -> Key:
 
 
 def estimates(method: str, seed: int) -> Floats:
-    """Of every selection, by one run of a method."""
+    """The estimate of every selection, by one run of a method."""
     table, _ = adult()
     if method == FRAPP:
         retention = frapp_retention()
@@ -103,14 +104,14 @@ def estimates(method: str, seed: int) -> Floats:
         return np.asarray(selection_estimates(rows))
     if method in (LOOSE, TIGHT, BETTER, REPORT):
         return on_rows(alphabeta(method), seed)
-    asked: dict[str, Any] = {
+    options: dict[str, Any] = {
         "prior_factor": PRIOR_FACTOR,
         "posterior": POSTERIOR,
         "simulate_seed": seed,
     }
     if method == REFINED:
-        return selection_estimates(voile.publish(table, retention=0.5, **asked), refine=True)
-    return selection_estimates(voile.publish(table, **asked))
+        return selection_estimates(voile.publish(table, retention=0.5, **options), refine=True)
+    return selection_estimates(voile.publish(table, **options))
 
 
 def measured(method: str, seed: int) -> dict[str, Any]:
@@ -119,6 +120,7 @@ def measured(method: str, seed: int) -> dict[str, Any]:
 
 
 def summary(true: npt.NDArray[Any], estimate: Floats, rows: int) -> dict[str, Any]:
+    """The errors of one run: by threshold, in cells of the plane, and in a few numbers."""
     error = np.abs(estimate - true)
     large = true >= 1000
     squares = np.stack([true // CELL, np.floor(estimate / CELL)], axis=1).astype(np.int64)

@@ -13,7 +13,7 @@ import numpy as np
 import voile
 from voile.noise import Key
 from voile.reproduce.figure import Figure, Finding, Part, Run
-from voile.reproduce.look import GRID, INK, SOFT, VERMILION, altair
+from voile.reproduce.look import GRID, INK, SOFT, VERMILION, altair, chart
 from voile.reproduce.papers import VLDB07
 from voile.reproduce.verdict import Check, Number, Sample
 from voile.reproduce.vldb07.table1 import (
@@ -35,7 +35,7 @@ SQL = "select count(*) from scores where score < 3 * age"
 
 
 def enumerated() -> dict[str, Any]:
-    """By listing all tuples: of the domain, of the view that is printed, of the table."""
+    """The counts by listing all tuples of the domain, of the printed view and of the table."""
     values: list[list[Any]] = [list(attribute) for attribute in DOMAIN]
     ages, nationalities, scores = values
     pairs = list(product(ages, scores))
@@ -50,13 +50,13 @@ def enumerated() -> dict[str, Any]:
     }
 
 
-def asked(seed: int) -> dict[str, Any]:
+def queried(seed: int) -> dict[str, Any]:
     """The same by `voile query`, from a release of the toy table."""
     release = published(seed)
-    told = release.explain(SQL)
+    explained = release.explain(SQL)
     return {
-        "domain": told["n_domain"],
-        "seen": told["n_view"],
+        "domain": explained["n_domain"],
+        "seen": explained["n_view"],
         "estimate": release.query(SQL).value,
         "truth": voile.read(TABLE).count("score < 3 * age"),
     }
@@ -78,12 +78,14 @@ def views(seed: int, count: int) -> list[float]:
 
 
 def parts(run: Run) -> list[Part]:
+    """The enumeration, many views, and a few releases."""
     several = {"seed": run.first, "count": 1000 if run.quick else 3000}
-    asking = [Part(asked, {"seed": seed}) for seed in run.seeds(4, 2)]
-    return [Part(enumerated), Part(views, several), *asking]
+    queries = [Part(queried, {"seed": seed}) for seed in run.seeds(4, 2)]
+    return [Part(enumerated), Part(views, several), *queries]
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001  (the same for all runs)
+    """Compare the printed numbers with enumeration and with releases."""
     listed, estimates, *releases = results
     return Finding(
         checks=checks(listed, estimates, releases),
@@ -113,6 +115,7 @@ def batches(estimates: Sequence[float], size: int = 100) -> Sample:
 
 
 def checks(listed: Any, estimates: Sequence[float], releases: Sequence[Any]) -> tuple[Check, ...]:
+    """n_D, n_V, the estimate and the truth beside the printed ones."""
     forgets = "190 counts score ≤ 3·age, and pairs without the three nationalities: 183 · 3 = 549"
     follows = "n_D is 549, not 190"
     printed_estimate = float((6 - 190 * BETA) / ALPHA)
@@ -132,6 +135,7 @@ def checks(listed: Any, estimates: Sequence[float], releases: Sequence[Any]) -> 
 
 
 def drawn(listed: Any, estimates: Sequence[float]) -> Any:
+    """Estimates from many views, with the true and the printed numbers marked."""
     alt = altair()
     often = Counter(round(value, 6) for value in estimates)
     most = max(often.values())
@@ -144,14 +148,14 @@ def drawn(listed: Any, estimates: Sequence[float]) -> Any:
     x = alt.X("at:Q", title="estimate of how many scores are less than three times the age")
     y = alt.Y("views:Q", title="views", scale=alt.Scale(domain=[0, 1.4 * most], nice=False))
     bars = (
-        alt.Chart(alt.Data(values=[{"at": at, "views": n} for at, n in often.items()]))
+        chart([{"at": at, "views": n} for at, n in often.items()])
         .mark_bar(color=GRID, stroke=SOFT, strokeWidth=0.5, size=26)
         .encode(x=x, y=y)
     )
     layers = [bars]
     for at, says, colour, height, side in flags:
-        data = alt.Data(values=[{"at": at, "views": height * most, "zero": 0, "says": says}])
-        base = alt.Chart(data).encode(x=x, y=y)
+        rows = [{"at": at, "views": height * most, "zero": 0, "says": says}]
+        base = chart(rows).encode(x=x, y=y)
         layers.append(base.mark_rule(color=colour, strokeWidth=2).encode(y2="zero:Q"))
         beside = 7 if side == "left" else -7
         layers.append(

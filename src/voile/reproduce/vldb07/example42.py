@@ -1,6 +1,6 @@
 """Example 4.2: the share of the domain that meets three predicates, each on two attributes.
 
-The paper leaves the predicates open but for one, A1² + A2² ≥ 20; the others here are ours.
+The paper gives one of the predicates, A1² + A2² ≥ 20; the other two are ours.
 """
 
 from __future__ import annotations
@@ -24,14 +24,17 @@ SQL = "select count(*) from t where a1*a1 + a2*a2 >= 20 and a2*a3 < 9 and a3 + a
 
 
 def first(a1: int, a2: int) -> bool:
+    """The predicate on A1 and A2 that the paper gives."""
     return a1 * a1 + a2 * a2 >= 20
 
 
 def second(a2: int, a3: int) -> bool:
+    """Our predicate on A2 and A3."""
     return a2 * a3 < 9
 
 
 def third(a3: int, a4: int) -> bool:
+    """Our predicate on A3 and A4."""
     return a3 + a4 > 5
 
 
@@ -88,10 +91,12 @@ def queried(seed: int) -> int:
 
 
 def parts(run: Run) -> list[Part]:
+    """The formulas, and one count by the query engine."""
     return [Part(computed), Part(queried, {"seed": run.first})]
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001  (the same for all runs)
+    """Compare the printed formula with enumeration."""
     found, counted = results
     rows = [
         ["all tuples listed", found["share"]],
@@ -113,6 +118,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001  (the
 
 
 def checks(found: Any, counted: int) -> tuple[Check, ...]:
+    """Whether the printed formulas are right, and how many steps they take."""
     m1, m2, m3, m4 = SIZES
     return (
         Claim(
@@ -140,6 +146,7 @@ def checks(found: Any, counted: int) -> tuple[Check, ...]:
 
 
 def drawn(rows: Sequence[Sequence[Any]], share: float) -> Any:
+    """The values of p(C) as a table, with wrong ones marked."""
     wrong = [i for i, (_, value) in enumerate(rows) if abs(value - share) > 1e-12]
     cells = [[how, f"{value:.6g}", ""] for how, value in rows]
     for i in wrong:

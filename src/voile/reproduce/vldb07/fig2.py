@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from voile.reproduce.figure import Columns, Figure, Finding, Part, Run
-from voile.reproduce.look import DENSITY, VERMILION, altair, beside, records
+from voile.reproduce.look import DENSITY, VERMILION, altair, beside, chart, records
 from voile.reproduce.papers import VLDB07
 from voile.reproduce.verdict import Check, Claim
 from voile.reproduce.vldb07.adult import BETTER, CELL, FRAPP, REFINED, TIGHT, measured
@@ -24,10 +24,12 @@ def methods(run: Run) -> tuple[str, ...]:
 
 
 def parts(run: Run) -> list[Part]:
+    """One run of each method."""
     return [Part(measured, {"method": method, "seed": run.first}) for method in methods(run)]
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:
+    """Compare the methods' estimates with the true counts."""
     found = dict(zip(methods(run), results, strict=True))
     columns = cells_of(found)
     shares = ", ".join(f"{one['in_band_large']:.0%} ({name})" for name, one in found.items())
@@ -45,6 +47,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:
 
 
 def checks(found: dict[str, Any]) -> tuple[Check, ...]:
+    """What the paper says of small and of large counts."""
     frapp, ours = found[FRAPP], found[TIGHT]
     return (
         Claim(
@@ -95,12 +98,12 @@ def cloud(columns: Columns, method: str, found: Any, side: int = SIDE) -> Any:
     dots = [row for row in records(columns) if row["method"] == method]
     colour = alt.Color("queries:Q", scale=alt.Scale(type="log", range=DENSITY[2:]), legend=None)
     seen = (
-        alt.Chart(alt.Data(values=dots))
+        chart(dots)
         .mark_square(size=16, opacity=1)
         .encode(**axes(columns["estimate"]), color=colour)
     )
     line = (
-        alt.Chart(alt.Data(values=[{"at": 0}, {"at": LARGEST}]))
+        chart([{"at": 0}, {"at": LARGEST}])
         .mark_line(color=VERMILION, strokeWidth=1.2)
         .encode(x="at:Q", y="at:Q")
     )
@@ -110,7 +113,7 @@ def cloud(columns: Columns, method: str, found: Any, side: int = SIDE) -> Any:
 
 
 def axes(estimates: Sequence[float]) -> dict[str, Any]:
-    """The same for all panels: room for the lowest and the highest estimate."""
+    """The same axes for all panels, from the lowest to the highest estimate."""
     alt = altair()
     low, high = min(-4000, min(estimates) - CELL), max(LARGEST, max(estimates) + CELL)
     axis = alt.Axis(format=",d", tickCount=7)

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Any
 
-from voile.reproduce.figure import Columns, Figure, Finding, Part, Run
-from voile.reproduce.look import INK, altair, lines
+from voile.reproduce.figure import Columns, Figure, Finding, Part, Run, rows_at
+from voile.reproduce.look import INK, altair, chart, lines
 from voile.reproduce.papers import VLDB07
 from voile.reproduce.verdict import Check, Claim, Number, Sample
 from voile.reproduce.vldb07.adult import (
@@ -39,10 +39,12 @@ def runs(run: Run) -> list[tuple[str, int]]:
 
 
 def parts(run: Run) -> list[Part]:
+    """Each run of each method."""
     return [Part(measured, {"method": method, "seed": seed}) for method, seed in runs(run)]
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:
+    """Compare the mean errors of the methods."""
     curves: dict[str, list[list[float]]] = {}
     for (method, _), found in zip(runs(run), results, strict=True):
         curves.setdefault(method, []).append(found["cumulative"])
@@ -65,10 +67,12 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:
 
 
 def at(curve: Sequence[float], threshold: int = READ_AT) -> float:
+    """A curve's value at a threshold."""
     return curve[THRESHOLDS.index(threshold)]
 
 
 def mean_at(curves: Curves, method: str) -> float:
+    """A method's error at the threshold that is read, averaged over its runs."""
     return fmean(map(at, curves[method]))
 
 
@@ -88,6 +92,7 @@ def average_ratio(curves: Curves) -> Sample:
 
 
 def checks(curves: Curves) -> tuple[Check, ...]:
+    """The errors and their ratios beside the printed ones."""
     predicted = math.sqrt(PRIOR_FACTOR * (1 - POSTERIOR) / (2 * POSTERIOR))
     numbers = (
         # Read off a curve, at an x that is not said: from 500 to 600 αβ rises by 12, FRAPP by 55.
@@ -105,6 +110,7 @@ def checks(curves: Curves) -> tuple[Check, ...]:
 
 
 def claims(curves: Curves) -> tuple[Check, ...]:
+    """Which curve lies above, and which β was run."""
     shown = range(THRESHOLDS.index(DRAWN_FROM), len(THRESHOLDS))
     mean = {name: [fmean(c[i] for c in several) for i in shown] for name, several in curves.items()}
     below = [a < b for a, b in zip(mean[TIGHT], mean[FRAPP], strict=True)]
@@ -143,6 +149,7 @@ def refined(mean: Mapping[str, list[float]]) -> Claim:
 
 
 def columns_of(curves: Curves) -> Columns:
+    """The mean error by method and threshold."""
     rows = [
         (name, threshold, Sample.of(curve[i] for curve in several))
         for name, several in curves.items()
@@ -158,11 +165,11 @@ def columns_of(curves: Curves) -> Columns:
 
 
 def drawn(columns: Columns) -> Any:
+    """The mean errors by threshold, with the printed ones marked."""
     alt = altair()
     kept = [i for i, threshold in enumerate(columns["threshold"]) if threshold >= DRAWN_FROM]
-    shown = {name: [values[i] for i in kept] for name, values in columns.items()}
     curves = lines(
-        shown,
+        rows_at(columns, kept),
         "threshold",
         "mean_error",
         "method",
@@ -177,7 +184,7 @@ def drawn(columns: Columns) -> Any:
         {"threshold": READ_AT, "mean_error": value, "says": f"printed: {value}"}
         for value in (120, 520)
     ]
-    base = alt.Chart(alt.Data(values=printed)).encode(x="threshold:Q", y="mean_error:Q")
+    base = chart(printed).encode(x="threshold:Q", y="mean_error:Q")
     rings = base.mark_point(size=170, color=INK, strokeWidth=2, opacity=1)
     words = base.mark_text(align="right", dx=-14, dy=-5, fontSize=13, color=INK).encode(
         text="says:N"

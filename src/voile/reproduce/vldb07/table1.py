@@ -15,7 +15,7 @@ import voile
 from voile.mechanisms import AlphaBeta
 from voile.noise import Key
 from voile.release import ViewRelease
-from voile.reproduce.figure import Columns, Figure, Finding, Part, Run
+from voile.reproduce.figure import Columns, Figure, Finding, Part, Run, columns_from
 from voile.reproduce.look import BLUE, INK, altair, table
 from voile.reproduce.papers import VLDB07
 from voile.reproduce.verdict import Check, Claim, Number, Sample
@@ -63,7 +63,7 @@ def alphabeta() -> AlphaBeta:
 
 
 def published(seed: int) -> ViewRelease:
-    """The toy table as a release with these parameters: asked for by what they promise."""
+    """The toy table as a release with these parameters, planned from what they promise."""
     return voile.publish(
         TABLE,
         rows="set",
@@ -102,12 +102,13 @@ def classes() -> dict[str, Any]:
             TABLE, "fulldomain", qi=["age", "nationality"], sensitive="score", k=3, l=2,
             l_measure="distinct", hierarchies={"age": decades}, schema=DOMAIN,
         )  # fmt: skip
-    asked = release.query("select count(*) from scores where age between 29 and 31").scalar
+    counted = release.query("select count(*) from scores where age between 29 and 31").scalar
     measured = [required.measured for required in release.manifest.guarantee.requirements]
-    return {"rows": rows_of(release), "measured": measured, "certain": list(asked.certain or ())}
+    return {"rows": rows_of(release), "measured": measured, "certain": list(counted.certain or ())}
 
 
 def decade(age: int) -> str:
+    """The range of ten years that Table 1(b) shows for an age."""
     first = (age - 1) // 10 * 10 + 1
     return f"{first}-{first + 9}"
 
@@ -142,6 +143,7 @@ def real(rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
 
 
 def parts(run: Run) -> list[Part]:
+    """The classes, many views, and perturbed rows."""
     given = {"seed": run.first, "count": 100 if run.quick else 400}
     kept = [Part(rows_kept, {"seed": seed}) for seed in run.seeds(20, 6)]
     return [Part(classes), Part(views, given), *kept]
@@ -151,6 +153,7 @@ def parts(run: Run) -> list[Part]:
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001  (the same for all runs)
+    """Publish the toy table in each way, and compare with the print."""
     grouped, shown, *kept = results
     columns = columns_of(grouped["rows"], kept[0]["rows"], shown["rows"])
     return Finding(
@@ -166,6 +169,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001  (the
 
 
 def of_classes(found: Any) -> tuple[Check, ...]:
+    """Whether the classes are those of Table 1(b)."""
     ours = Counter(map(tuple, found["rows"]))
     k, diversity = found["measured"]
     low, high = found["certain"]
@@ -184,6 +188,7 @@ def of_classes(found: Any) -> tuple[Check, ...]:
 
 
 def of_counts(shown: Any, kept: Sequence[Any]) -> tuple[Check, ...]:
+    """How many records are kept and how many tuples inserted."""
     return (
         Number("records kept in (c), FRAPP", 2, Sample.of(one["kept"] for one in kept), 0.5),
         Number("records kept in (d), αβ", 4, Sample.of(shown["kept"]), 0.5),
@@ -268,6 +273,7 @@ def of_domain() -> Claim:
 
 
 def inside(rows: Sequence[Sequence[Any]]) -> bool:
+    """Whether all rows lie in the domain."""
     return all(
         value in list(attribute)
         for row in rows
@@ -279,19 +285,16 @@ def inside(rows: Sequence[Sequence[Any]]) -> bool:
 
 
 def columns_of(*shown: Sequence[Sequence[Any]]) -> Columns:
+    """The four tables, one below the other."""
     names = ("(a) Test scores", "(b) 3-anonymity, 2-diversity", "(c) FRAPP", "(d) αβ")
     tables = dict(zip(names, (SCORES, *shown), strict=True))
     every = [(name, *row) for name, rows in tables.items() for row in rows]
-    return {
-        "published": [row[0] for row in every],
-        "age": [row[1] for row in every],
-        "nationality": [row[2] for row in every],
-        "score": [row[3] for row in every],
-        "record": [row[1:] in SCORES for row in every],
-    }
+    columns = columns_from(("published", "age", "nationality", "score"), every)
+    return columns | {"record": [row[1:] in SCORES for row in every]}
 
 
 def drawn(columns: Columns) -> Any:
+    """The four tables side by side."""
     panels = []
     for name in dict.fromkeys(columns["published"]):
         here = [i for i, other in enumerate(columns["published"]) if other == name]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from voile.reproduce.figure import Figure, Finding, Part, Run
+from voile.reproduce.figure import Figure, Finding, Part, Run, columns_from
 from voile.reproduce.look import table
 from voile.reproduce.papers import VLDB07
 from voile.reproduce.verdict import Check, Claim, Number, Sample
@@ -21,6 +21,7 @@ from voile.reproduce.vldb07.adult import (
 
 
 def symbols() -> dict[str, Any]:
+    """The values of the paper's symbols on Adult."""
     listed, schema = adult()
     rows, size, mechanism = len(listed), schema.size, alphabeta(TIGHT)
     return {
@@ -34,10 +35,12 @@ def symbols() -> dict[str, Any]:
 
 
 def parts(run: Run) -> list[Part]:  # noqa: ARG001  (nothing is drawn by chance)
+    """One calculation of all symbols."""
     return [Part(symbols)]
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
+    """The symbols with their meaning and their values."""
     (found,) = results
     rows = [
         ["D", "Domain of tuples", "nine active domains"],
@@ -55,13 +58,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
     ]
     return Finding(
         checks=checks(found),
-        tables={
-            "": {
-                "symbol": [row[0] for row in rows],
-                "meaning": [row[1] for row in rows],
-                "on_adult": [row[2] for row in rows],
-            }
-        },
+        tables={"": columns_from(("symbol", "meaning", "on_adult"), rows)},
         picture=lambda: table(["Symbol", "Meaning", "On Adult"], rows, widths=[90, 300, 240]),
         title="The paper's symbols, and their values on Adult",
         subtitle=[
@@ -72,6 +69,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:  # noqa: ARG001
 
 
 def checks(found: dict[str, Any]) -> tuple[Check, ...]:
+    """The printed sizes of Adult and of its domain."""
     n, m = found["n"], found["m"]
     return (
         Number("n", 30_162, Sample.of(n)),

@@ -1,8 +1,8 @@
 """Table 3: what the three places of privacy can promise, and what they give on Adult.
 
-ρ√n is an error that no query exceeds but with chance ε = 5 %. Its orders are printed in Table 3,
-its formulas with constants in §5; here are both, the exact ρ of the worst query, and the ρ that is
-measured: of the selections of Figure 3, and of a server's answers to some of them.
+ρ√n is an error that a query exceeds with probability at most ε = 5 %. Its orders are printed in
+Table 3, its formulas with constants in §5; here are both, the exact ρ of the worst query, and the ρ
+that is measured: of the selections of Figure 3, and of a server's answers to some of them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from voile.privacy import DGamma, plan
 from voile.privacy.interactive.confidence import variance_needed
 from voile.privacy.interactive.laws import noise_law
 from voile.privacy.local import retention_for_ratio
-from voile.reproduce.figure import Figure, Finding, Part, Run
+from voile.reproduce.figure import Figure, Finding, Part, Run, columns_from
 from voile.reproduce.look import table
 from voile.reproduce.papers import VLDB07
 from voile.reproduce.verdict import FALSE_ALARM, Check, Claim, Number, Sample
@@ -40,9 +40,9 @@ from voile.reproduce.vldb07.adult import (
 from voile.serve import simulated
 
 ETA = 1e-6
-"""The chance with which a server's answers may take a belief above γ."""
+"""The probability with which a server's answers may raise a belief above γ."""
 SERVERS = (6, 2)
-"""Servers that are asked, in a full run and in a quick one."""
+"""How many servers are queried, in a full run and in a quick one."""
 MORE = 4
 """To see how ρ grows: a prior four times as large."""
 
@@ -62,7 +62,7 @@ def worst_frapp(promised: DGamma, rows: int, size: int) -> float:
 
 
 def server(promised: DGamma, rows: int) -> float:
-    """ρ of a server of n answers, whose noise takes a belief of d above γ with chance η."""
+    """ρ of a server of n answers, whose noise raises a belief of d above γ with probability η."""
     rise = math.log(promised.ratio_high)
     law = noise_law("gaussian", variance_needed(rise, ETA, rows))
     return law.deviation(MISS) / math.sqrt(rows)
@@ -75,22 +75,23 @@ def answered(seed: int) -> list[float]:
     promised = {"queries": len(listed), "delta": math.log(promise().ratio_high), "eta": ETA}
     with simulated(
         TABLE, seed=seed, columns=["age", "sex"], noise="gaussian", name="adult", **promised
-    ) as asked:
-        told = [
-            asked.ask(f"select count(*) from adult where age = {age} and sex = '{sex}'").answer
+    ) as server:
+        answers = [
+            server.ask(f"select count(*) from adult where age = {age} and sex = '{sex}'").answer
             for age, sex, _ in true
         ]
-    off = np.array(told, dtype=np.float64) - [count for *_, count in true]
+    off = np.array(answers, dtype=np.float64) - [count for *_, count in true]
     return [float(one) for one in np.abs(off) / math.sqrt(len(listed))]
 
 
 def theorem44(mechanism: AlphaBeta, rows: int, size: int) -> float:
-    """√(2(r+1)·ln(2/ε)) with β = r·α²·n/m; the n that is printed under the root does not belong."""
+    """√(2(r+1)·ln(2/ε)) with β = r·α²·n/m; the n printed under the root is a mistake."""
     spread = mechanism.noise * size / (mechanism.excess**2 * rows)
     return math.sqrt(2 * (spread + 1) * math.log(2 / MISS))
 
 
 def deviation() -> float:
+    """How many standard deviations a normal error exceeds with probability ε."""
     return float(norm.ppf(1 - MISS / 2))
 
 
@@ -110,6 +111,7 @@ def exact() -> dict[str, Any]:
 
 
 def parts(run: Run) -> list[Part]:
+    """The formulas, answers of servers, and runs of FRAPP and αβ."""
     seen = [
         Part(measured, {"method": method, "seed": seed})
         for method in (FRAPP, TIGHT)
@@ -119,6 +121,7 @@ def parts(run: Run) -> list[Part]:
 
 
 def conclude(run: Run, results: Sequence[Any]) -> Finding:
+    """Compare the errors of the three places of privacy."""
     known, several = results[0], len(run.seeds(*SERVERS))
     answers = [off for server in results[1 : 1 + several] for off in server]
     runs = results[1 + several :]
@@ -130,7 +133,7 @@ def conclude(run: Run, results: Sequence[Any]) -> Finding:
     names = ("place", "method", "order", "with_constants", "worst_query", "selections")
     return Finding(
         checks=(*checks(known, frapp, ours), as_drawn(known, answers)),
-        tables={"": {name: [row[i] for row in rows] for i, name in enumerate(names)}},
+        tables={"": columns_from(names, rows)},
         picture=lambda: drawn(rows),
         title="For the worst query, the more is trusted, the smaller the error",
         subtitle=[
@@ -159,6 +162,7 @@ def printed_server(rows: int) -> float:
 
 
 def rows_of(known: Any, frapp: Sample, ours: Sample, answers: Sequence[float]) -> list[list[str]]:
+    """The table's three rows: local perturbation, publishing, and answers with noise."""
     order = PRIOR_FACTOR / POSTERIOR
     return [
         ["(1) local perturbation", "FRAPP", f"k/γ = {order:.0f}", f"{printed_frapp():.1f}",
@@ -178,7 +182,7 @@ def within(answers: Sequence[float]) -> float:
 
 
 def as_drawn(known: Any, answers: Sequence[float]) -> Claim:
-    """Answers that the formula's ρ holds of are binomial; a right ρ is rejected as rarely."""
+    """Whether as many answers as expected are within the formula's ρ, by a binomial test."""
     kept = sum(one <= known["server"] for one in answers)
     return Claim(
         "output perturbation, as measured",
@@ -190,6 +194,7 @@ def as_drawn(known: Any, answers: Sequence[float]) -> Claim:
 
 
 def checks(known: Any, frapp: Sample, ours: Sample) -> tuple[Check, ...]:
+    """The printed ρ and their orders beside what the methods give."""
     (local, more_local), (view, more_view) = known["frapp"], known["alphabeta"]
     mixes = (
         f"the printed formula at k = {PRIOR_FACTOR}, γ = {POSTERIOR:g} mixes two choices of β; "
@@ -222,6 +227,7 @@ def checks(known: Any, frapp: Sample, ours: Sample) -> tuple[Check, ...]:
 
 
 def drawn(rows: Sequence[Sequence[str]]) -> Any:
+    """The table as a picture."""
     headings = ["Where", "How", "ρ, order", "ρ, printed in full", "ρ, worst query", "ρ, selections"]
     return table(headings, rows, widths=[180, 130, 200, 170, 120, 110])
 

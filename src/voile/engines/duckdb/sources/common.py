@@ -99,6 +99,7 @@ def short_name(con: Connection, name: str) -> str:
 
 
 def make_view(con: Connection, select: str) -> None:
+    """Name what SQL selects `source`."""
     con.execute(f"CREATE TEMP VIEW {SOURCE} AS {select}")
 
 
@@ -112,6 +113,7 @@ def copy_stream(con: Connection, stream: Any, select: str = "*") -> None:
 
 
 def listed(texts: Iterable[str]) -> str:
+    """Texts as an SQL list."""
     return f"[{', '.join(map(quote_literal, texts))}]"
 
 
@@ -125,6 +127,7 @@ def paths(files: Iterable[Path]) -> str:
 
 
 def attach_object(con: Connection, spec: Any) -> None:
+    """Name a table in memory `source`."""
     import pyarrow.dataset as ds  # noqa: PLC0415  (slow to load, and rarely needed)
 
     what = f"the {type(spec).__name__}"
@@ -152,6 +155,7 @@ def attach_object(con: Connection, spec: Any) -> None:
 
 
 def attach_dataset(con: Connection, name: str) -> str:
+    """Name a table that comes with Voile `source`; its short name."""
     found = datasets.find(name)
     columns = ", ".join(map(quote_identifier, found.columns))
     where = f" WHERE {found.where}" if found.where else ""

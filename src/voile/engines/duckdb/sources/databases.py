@@ -76,6 +76,7 @@ def _choose(tables: Mapping[str, Any], wanted: str, where: str, home: str) -> st
 
 
 def attach_duckdb(con: Connection, file: Path, table: str) -> str:
+    """Name a table of a DuckDB file `source`; its own name."""
     con.execute(f"ATTACH {quote_literal(str(file))} AS {DATABASE} (READ_ONLY)")
     found = con.execute(
         "SELECT table_schema, table_name FROM information_schema.tables "
@@ -89,6 +90,7 @@ def attach_duckdb(con: Connection, file: Path, table: str) -> str:
 
 
 def attach_sqlite(con: Connection, file: Path, table: str) -> str:
+    """Copy a table of a SQLite file to `source`; its own name."""
     driver = importlib.import_module("adbc_driver_sqlite.dbapi")  # slow to load, rarely needed
     with driver.connect(f"file:{quote(str(file))}?mode=ro") as db, db.cursor() as cursor:
         cursor.execute(
@@ -148,6 +150,7 @@ def _sqlite_storage(found: str, declared: str, what: str) -> str:
 
 
 def attach_postgres(con: Connection, text: str) -> str:
+    """Copy a table of a PostgreSQL database to `source`; its own name."""
     url, table, where, secrets = _parse_postgres(text)
     try:
         driver = importlib.import_module("adbc_driver_postgresql.dbapi")

@@ -59,6 +59,7 @@ def _path_and_table(text: str) -> tuple[str, str]:
 
 
 def attach_path(con: Connection, text: str, null_text: Sequence[str]) -> str:
+    """Name what a path, a folder or a pattern holds `source`; the table's name."""
     path, table = _path_and_table(text)
     root, files = _find(path)
     kinds = {_kind(file) for file in files}
