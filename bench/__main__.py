@@ -54,6 +54,7 @@ BENCHMARKS = {
 
 
 def arguments() -> argparse.Namespace:
+    """The command's arguments; unknown benchmarks are refused."""
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("names", metavar="NAME", nargs="*", help=", ".join(BENCHMARKS))
     parser.add_argument("--quick", action="store_true", help="small sizes, once: does it run?")
@@ -68,6 +69,7 @@ def arguments() -> argparse.Namespace:
 
 
 def measure(names: Sequence[str], *, quick: bool, rounds: int) -> list[Result]:
+    """The results of the named benchmarks."""
     status = Console(stderr=True)
     results: list[Result] = []
     for name in names:
@@ -86,6 +88,7 @@ def explain(results: Sequence[Result], *, quick: bool) -> None:
 
 
 def main() -> int:
+    """Measure and print, in the form that was chosen."""
     given = arguments()
     names = given.names or list(BENCHMARKS)
     results = measure(names, quick=given.quick, rounds=1 if given.quick else given.rounds)

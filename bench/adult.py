@@ -12,6 +12,7 @@ SIZES = [72, 7, 16, 7, 5, 2, 41, 14, 2]
 
 
 def adult_schema() -> Schema:
+    """The inferred schema of Adult's nine attributes."""
     table = voile.read(NAME)
     schema = table.infer(list(table.columns), "error")
     assert schema.sizes == SIZES

@@ -73,15 +73,18 @@ def best(outcomes: list[Outcome]) -> Outcome:
 
 
 def highest_peak(outcomes: list[Outcome]) -> int:
+    """The largest peak of memory, in bytes."""
     return max(outcome.peak for outcome in outcomes)
 
 
 def peak_so_far() -> int:
+    """The peak of this process's memory, in bytes."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
 
 
 def main(task: str, arguments: str) -> None:
+    """Run one task and print its value and peak as JSON."""
     module, function = task.split(":")
     value = getattr(importlib.import_module(f"bench.{module}"), function)(**json.loads(arguments))
     print(json.dumps({"value": value, "peak": peak_so_far()}))

@@ -12,6 +12,7 @@ REQUESTS = {1: 3000, 100: 600, 1000: 100}
 
 
 def benchmark(*, quick: bool, rounds: int) -> list[Result]:
+    """Rows a second, for requests of one row and of many."""
     requests = {rows: count // 10 for rows, count in REQUESTS.items()} if quick else REQUESTS
     return [
         line for rows, count in requests.items() for line in compared(rows, count, min(rounds, 2))
@@ -19,6 +20,7 @@ def benchmark(*, quick: bool, rounds: int) -> list[Result]:
 
 
 def compared(rows: int, requests: int, rounds: int) -> list[Result]:
+    """The collector beside an echo, for one size of request."""
     given = {"rows": rows, "requests": requests, "connections": CONNECTIONS}
     done = run_rounds(
         {

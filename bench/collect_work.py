@@ -64,6 +64,7 @@ def echo(rows: int, requests: int, connections: int) -> dict[str, Any]:
 
 
 def survey() -> Spec:
+    """A specification with a column of every kind."""
     from voile.client import Spec
 
     def column(name: str, kind: str, domain: dict[str, Any]) -> dict[str, Any]:
@@ -106,6 +107,7 @@ def messages(spec: Spec, rows: int, requests: int) -> list[bytes]:
 
 
 def check_count(port: int, wanted: int) -> None:
+    """Refuse a store with another number of rows than was sent."""
     import urllib.request
 
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/v1/count") as answer:

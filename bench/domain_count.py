@@ -22,6 +22,7 @@ BESIDE = {"inclusion_exclusion": "inclusion-exclusion", "diagram": "a BDD (dd)"}
 
 
 def benchmark(*, quick: bool, rounds: int) -> list[Result]:
+    """The times of every case and way."""
     full = dict.fromkeys(FULL, 40) if quick else FULL
     listed = dict.fromkeys(LISTED, 12) if quick else LISTED
     tasks = {}
@@ -36,6 +37,7 @@ def benchmark(*, quick: bool, rounds: int) -> list[Result]:
 
 
 def task(way: str, case: str, size: int) -> tuple[str, dict[str, object]]:
+    """The task of one way to count a case."""
     return f"domain_work:{way}", {"case": case, "size": size}
 
 
@@ -66,6 +68,7 @@ def lines(case: str, full: int, listed: int, done: dict[str, tuple[Outcome, int]
 
 
 def beside_listing(case: str, size: int, done: dict[str, tuple[Outcome, int]]) -> Result:
+    """Ours beside DuckDB's cross join, which must count the same."""
     ours, peer = done[f"{case} ours listed"][0], done[f"{case} cross_join"][0]
     assert ours.value["count"] == peer.value["count"]
     slow = peer.value["seconds"] > 1

@@ -25,6 +25,7 @@ Sides = list[dict[str, tuple[int, int]]]
 
 
 def schema_of(names: str, size: int) -> Schema:
+    """Integer attributes with these names, each of the values 1 … size."""
     return Schema(tuple(Attribute(name, "integer", Range(1, size)) for name in names))
 
 
@@ -63,28 +64,31 @@ def predicate(case: str, size: int) -> tuple[str, Predicate]:
 
 
 def seconds(call: Callable[[], Any]) -> tuple[float, Any]:
+    """How long a call takes, and what it gives."""
     start = time.perf_counter()
     value = call()
     return time.perf_counter() - start, value
 
 
 def ours(case: str, size: int) -> dict[str, Any]:
-    """A question not asked before, in a process that has answered another."""
+    """A new query, in a process that has answered another."""
     best, count = math.inf, 0
     for warm_up in (True, False, False, False):
-        names, asked = predicate(case, size - 1 if warm_up else size)
+        names, condition = predicate(case, size - 1 if warm_up else size)
         schema = schema_of(names, size - 1 if warm_up else size)
         sums = DomainSums(schema, Domain(duckdb.connect(), schema))
-        took, count = seconds(partial(total, sums, Term(asked)))
+        took, count = seconds(partial(total, sums, Term(condition)))
         best = best if warm_up else min(best, took)
     return {"seconds": best, "count": count}
 
 
 def total(sums: DomainSums, term: Term) -> int | float:
+    """The number of tuples of the domain that a term counts."""
     return sums.sums([term])[0].total
 
 
 def sql_of(part: Predicate) -> str:
+    """The condition as SQL."""
     if isinstance(part, Atom):
         return part.canonical
     word = " AND " if isinstance(part, And) else " OR "
@@ -93,12 +97,12 @@ def sql_of(part: Predicate) -> str:
 
 def cross_join(case: str, size: int) -> dict[str, Any]:
     """DuckDB, planning as it likes, on the tables of the values."""
-    names, asked = predicate(case, size)
+    names, condition = predicate(case, size)
     con = duckdb.connect()
     for name in names:
         con.execute(f"CREATE TABLE t{name} AS SELECT range + 1 AS {name} FROM range({size})")
     tables = ", ".join(f"t{name}" for name in names)
-    sql = f"SELECT count(*) FROM {tables} WHERE {sql_of(asked)}"
+    sql = f"SELECT count(*) FROM {tables} WHERE {sql_of(condition)}"
     took, rows = seconds(lambda: con.execute(sql).fetchall())
     return {"seconds": took, "count": rows[0][0]}
 
@@ -152,12 +156,14 @@ class Diagram:
             bdd.declare(f"{name}{bit}")
 
     def count(self, case: str) -> int:
+        """How many tuples meet the condition of a case."""
         found = self.condition(case)
         for name in self.names:
             found &= self.at_least(self.bits(name), 1) & self.at_most(self.bits(name), self.size)
         return int(self.bdd.count(found, nvars=len(self.names) * self.width))
 
     def condition(self, case: str) -> Any:
+        """The diagram of a case's condition."""
         if case in ("chain", "pair"):
             found = self.bdd.true
             for one, other in itertools.pairwise(self.names):
@@ -181,24 +187,29 @@ class Diagram:
         return [self.bdd.var(f"{name}{bit}") for bit in range(self.width)]
 
     def differ(self, one: Any, other: Any) -> Any:
+        """Whether two bits differ."""
         return self.bdd.apply("xor", one, other)
 
     def less(self, one: list[Any], other: list[Any]) -> Any:
+        """Whether one number is below another."""
         found = self.bdd.false
         for a, b in zip(one, other, strict=True):
             found = (~a & b) | (~self.differ(a, b) & found)
         return found
 
     def at_most(self, bits: list[Any], limit: int) -> Any:
+        """Whether a number is at most a limit."""
         found = self.bdd.true
         for place, bit in enumerate(bits):
             found = (~bit | found) if limit >> place & 1 else (~bit & found)
         return found if limit < 2 ** len(bits) else self.bdd.true
 
     def at_least(self, bits: list[Any], limit: int) -> Any:
+        """Whether a number is at least a limit."""
         return ~self.at_most(bits, limit - 1)
 
     def plus(self, one: list[Any], other: list[Any]) -> list[Any]:
+        """The bits of a sum."""
         longer = one + [self.bdd.false] * (len(other) - len(one))
         shorter = other + [self.bdd.false] * (len(one) - len(other))
         carry, total = self.bdd.false, []

@@ -10,7 +10,7 @@ from bench.result import Result
 NAME = "groupings"
 SIZES: tuple[int | None, ...] = (None, 500_000, 5_000_000)
 """None: the complete rows of Adult."""
-ASKED: dict[str, dict[str, Any]] = {
+REQUESTS: dict[str, dict[str, Any]] = {
     "k = 10": {"k": 10},
     "k = 10, ℓ = 3": {"k": 10, "l": 3},
     "k = 10, t = 0.2": {"k": 10, "t": 0.2, "t_distance": "emd-equal"},
@@ -21,31 +21,33 @@ RISK_AIMS = {None: 0.045, 500_000: 0.3, 5_000_000: 4.35}
 
 
 def benchmark(*, quick: bool, rounds: int) -> list[Result]:
+    """CPU seconds and losses at every size."""
     sizes = SIZES[:1] if quick else SIZES
     times = 1 if quick else rounds
     found = []
     for rows in sizes:
-        for name, asked in ASKED.items():
-            found += grouped(rows, name, asked, times=times, quick=quick)
+        for name, requested in REQUESTS.items():
+            found += grouped(rows, name, requested, times=times, quick=quick)
         found += risked(rows, times=times, quick=quick)
     found.append(frontier(times=times))
     return found
 
 
 def grouped(
-    rows: int | None, name: str, asked: dict[str, Any], *, times: int, quick: bool
+    rows: int | None, name: str, requested: dict[str, Any], *, times: int, quick: bool
 ) -> list[Result]:
-    whole = run("groupings_work:ours", rows=rows, times=times, **asked)
-    alone = run("groupings_work:mondrian_alone", rows=rows, times=times, **asked)
-    plain = {key: value for key, value in asked.items() if key in ("k", "l", "t")}
+    """Classes for one request beside the peers' classes."""
+    whole = run("groupings_work:ours", rows=rows, times=times, **requested)
+    alone = run("groupings_work:mondrian_alone", rows=rows, times=times, **requested)
+    plain = {key: value for key, value in requested.items() if key in ("k", "l", "t")}
     loss = [("median", alone)]
     if rows is None:
-        wish = {"rows": rows, "times": times, "cuts": "certainty", **asked}
-        loss.append(("certainty", run("groupings_work:mondrian_alone", **wish)))
+        options = {"rows": rows, "times": times, "cuts": "certainty", **requested}
+        loss.append(("certainty", run("groupings_work:mondrian_alone", **options)))
     peers = {}
     if rows != SIZES[-1]:  # it was stopped there after eight minutes
         peers["anjana"] = ("groupings_work:anjana", {"rows": rows, **plain})
-    if rows is None and asked == ASKED["k = 10"] and not quick:
+    if rows is None and requested == REQUESTS["k = 10"] and not quick:
         peers["anonypy"] = ("groupings_work:anonypy", {"rows": rows, "k": 10})
     count = f"{whole.value['rows']:,} rows, {name}"
     aim = AIMS[rows] if name == "k = 10" else None
@@ -56,9 +58,9 @@ def grouped(
             details=alone.value,
         )
     ]  # fmt: skip
-    for peer, (task, wish) in peers.items():
+    for peer, (task, options) in peers.items():
         try:
-            theirs = run(task, **wish)
+            theirs = run(task, **options)
         except TaskError:
             found.append(line(whole, None, f"{peer} failed", f"generalize, {count}, CPU", aim))
             continue
@@ -71,6 +73,7 @@ def grouped(
 
 
 def line(ours: Outcome, peer: Outcome | None, name: str, what: str, aim: float | None) -> Result:
+    """CPU seconds of ours beside a peer's."""
     return Result(
         name=NAME,
         what=what,
@@ -88,6 +91,7 @@ def line(ours: Outcome, peer: Outcome | None, name: str, what: str, aim: float |
 
 
 def loss_line(alone: Outcome, peer: Outcome, name: str, count: str) -> Result:
+    """The information loss of ours beside a peer's."""
     return Result(
         name=NAME,
         what=f"GenILoss, {count}",
@@ -102,6 +106,7 @@ def loss_line(alone: Outcome, peer: Outcome, name: str, count: str) -> Result:
 
 
 def risked(rows: int | None, *, times: int, quick: bool) -> list[Result]:
+    """CPU seconds of measuring k, ℓ and t."""
     ours = run("groupings_work:our_risk", rows=rows, times=times)
     beside = rows is None and not quick
     peer = run("groupings_work:pycanon", rows=rows) if beside else None
@@ -110,6 +115,7 @@ def risked(rows: int | None, *, times: int, quick: bool) -> list[Result]:
 
 
 def frontier(*, times: int) -> Result:
+    """Seconds of the paper's whole figure."""
     ours = run("groupings_work:paper", times=times)
     return Result(
         name=NAME, what="the paper's 64 releases of Adult with both losses", unit="s",

@@ -48,12 +48,12 @@ def timed(task: Callable[[], Any]) -> tuple[float, float, Any]:
 # ---------------------------------------------------------------------- ours
 
 
-def ours(*, rows: int | None, times: int, **asked: Any) -> dict[str, Any]:
+def ours(*, rows: int | None, times: int, **requested: Any) -> dict[str, Any]:
     """From a data frame to the generalized table; and Mondrian alone, on codes."""
     frame = adult(rows)
-    wish = {"qi": list(QI), "sensitive": SENSITIVE, **asked}
-    voile.generalize(frame.iloc[:2000], **{**wish, "k": 50})  # compiled once, kept on disk
-    tries = [timed(lambda: voile.generalize(frame, **wish)) for _ in range(times)]
+    options = {"qi": list(QI), "sensitive": SENSITIVE, **requested}
+    voile.generalize(frame.iloc[:2000], **{**options, "k": 50})  # compiled once, kept on disk
+    tries = [timed(lambda: voile.generalize(frame, **options)) for _ in range(times)]
     cpu, wall, made = min(tries, key=lambda found: found[0])
     return {
         "rows": len(frame),
@@ -64,8 +64,9 @@ def ours(*, rows: int | None, times: int, **asked: Any) -> dict[str, Any]:
 
 
 def mondrian_alone(
-    *, rows: int | None, times: int, cuts: Any = "median", **asked: Any
+    *, rows: int | None, times: int, cuts: Any = "median", **requested: Any
 ) -> dict[str, Any]:
+    """Mondrian on codes, without reading or writing."""
     frame = adult(rows)
     codes = {name: coded(frame[name]) for name in (*QI, SENSITIVE)}
     units, _ = units_of_rows(
@@ -74,8 +75,8 @@ def mondrian_alone(
         [codes[SENSITIVE][0]],
         [codes[SENSITIVE][1]],
     )
-    asked = {name: value for name, value in asked.items() if value is not None}
-    requirements = requirements_of([SENSITIVE], [codes[SENSITIVE][1]], **asked)
+    requested = {name: value for name, value in requested.items() if value is not None}
+    requirements = requirements_of([SENSITIVE], [codes[SENSITIVE][1]], **requested)
     mondrian(units, requirements, cuts=cuts)
     cpu, wall, found = min(
         (timed(lambda: mondrian(units, requirements, cuts=cuts)) for _ in range(times)),
@@ -107,13 +108,14 @@ def box_loss(units: Units, grouping: Grouping) -> float:
 
 
 def our_risk(*, rows: int | None, times: int) -> dict[str, Any]:
+    """CPU seconds of `risk`."""
     from voile.evaluate.risk import risk
 
     frame = adult(rows)
-    wish: dict[str, Any] = {"qi": list(QI), "sensitive": [SENSITIVE], "largest": 1}
-    risk(frame.iloc[:2000], **wish)
+    options: dict[str, Any] = {"qi": list(QI), "sensitive": [SENSITIVE], "largest": 1}
+    risk(frame.iloc[:2000], **options)
     cpu, wall, found = min(
-        (timed(lambda: risk(frame, **wish)) for _ in range(times)), key=lambda t: t[0]
+        (timed(lambda: risk(frame, **options)) for _ in range(times)), key=lambda t: t[0]
     )
     return {"rows": len(frame), "cpu": cpu, "wall": wall, "k": found.to_dict()["k"]}
 
@@ -122,6 +124,7 @@ def our_risk(*, rows: int | None, times: int) -> dict[str, Any]:
 
 
 def anjana(*, rows: int | None, k: int, l: int | None = None, t: float | None = None) -> dict[str, Any]:  # noqa: E741,E501  # fmt: skip
+    """The same request to anjana, with Voile's hierarchies."""
     from anjana.anonymity import k_anonymity, l_diversity, t_closeness
 
     with warnings.catch_warnings():  # it knows no other texts than objects, as pandas 2 had them
@@ -164,10 +167,12 @@ def hierarchies(frame: pd.DataFrame) -> dict[str, dict[int, Any]]:
 
 
 def typed(values: pd.Series, texts: tuple[str, ...]) -> Any:
+    """A column's labels in its own type."""
     return np.array([int(t) for t in texts]) if values.dtype.kind == "i" else np.array(texts)
 
 
 def groups(steps: dict[int, Any]) -> dict[Any, set[Any]]:
+    """The leaves below every label of a hierarchy."""
     found: dict[Any, set[Any]] = {}
     for labels in steps.values():
         for leaf, label in zip(steps[0], labels, strict=True):
@@ -176,6 +181,7 @@ def groups(steps: dict[int, Any]) -> dict[Any, set[Any]]:
 
 
 def anonypy(*, rows: int | None, k: int) -> dict[str, Any]:
+    """The same request to anonypy's Mondrian."""
     from anonypy import Preserver
 
     frame = adult(rows)
@@ -238,6 +244,7 @@ def spread(text: Any, size: int) -> int:
 
 
 def commas(text: str) -> int:
+    """How many different values a list with commas has."""
     return len(set(str(text).split(",")))
 
 
@@ -257,8 +264,8 @@ def paper(*, times: int) -> dict[str, Any]:
     ]
 
     def run() -> int:
-        wish: dict[str, Any] = {"sensitive": SENSITIVE, "qi": list(QI[:-1]), "min_support": 0.05}
-        subject = read_subject("dataset:adult/frontier", **wish)
+        options: dict[str, Any] = {"sensitive": SENSITIVE, "qi": list(QI[:-1]), "min_support": 0.05}
+        subject = read_subject("dataset:adult/frontier", **options)
         return sum(len(measure(subject, candidate)) for candidate in tried)
 
     run()  # compiled, and kept on disk

@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @contextmanager
 def served(command: Sequence[str]) -> Iterator[int]:
-    """The port of a server that is ready; its first line of JSON tells it."""
+    """The port of a server that is ready; its first line of JSON names it."""
     process = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
     try:
         assert process.stdout
-        told = json.loads(process.stdout.readline())
-        yield int((told.get("listening") or told["url"]).rsplit(":", 1)[1])
+        ready = json.loads(process.stdout.readline())
+        yield int((ready.get("listening") or ready["url"]).rsplit(":", 1)[1])
     finally:
         process.terminate()
         process.communicate(timeout=30)
@@ -53,6 +53,7 @@ def load(port: int, requests: list[bytes], connections: int) -> dict[str, float]
 
 
 def send_all(port: int, requests: list[bytes], waits: list[float]) -> None:
+    """Send requests over one connection, and note how long each waits."""
     with socket.create_connection(("127.0.0.1", port)) as connection:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         with connection.makefile("rb") as answers:

@@ -21,6 +21,7 @@ LIBRARIES = ("multi_freq_ldpy", "pure_ldp")
 
 
 def benchmark(*, quick: bool, rounds: int) -> list[Result]:
+    """Rows a second for every size of the domain."""
     rows = 1e5 if quick else 1e7
     return [line for size in SIZES for line in lines(size, rows, rounds)]
 

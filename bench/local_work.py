@@ -76,10 +76,12 @@ def counted(codes: Codes, size: int) -> Floats:
 
 
 def inverted(counts: Floats) -> Floats:
+    """The unbiased estimate of the true counts."""
     return invert(counts, [Axis(RETENTION, np.full(len(counts), 1 / len(counts)))])
 
 
 def ours(rows: float, size: int) -> dict[str, Any]:
+    """Perturb, count and invert."""
     how, key = Replacement(size, RETENTION), Key.fresh()
 
     def work(codes: Codes) -> Floats:
@@ -99,6 +101,7 @@ def ours_perturbing(rows: float, size: int) -> dict[str, Any]:
 
 
 def plain_numpy(rows: float, size: int) -> dict[str, Any]:
+    """The same with NumPy's own generator."""
     generator = np.random.default_rng()
 
     def work(codes: Codes) -> Floats:

@@ -17,6 +17,7 @@ MODEL = re.compile(r"^model name\s*:\s*(.+)$", re.MULTILINE)
 
 
 def machine() -> dict[str, Any]:
+    """What the numbers depend on: processor, memory, system and versions."""
     return {
         "processor": processor(),
         "cores": os.cpu_count(),
@@ -43,6 +44,7 @@ def memory() -> int:
 
 
 def system() -> str:
+    """The operating system and its kernel."""
     release = ".".join(platform.release().split(".")[:2])  # the rest names who built it
     kernel = f"{platform.system()} {release} {platform.machine()}"
     with suppress(OSError):

@@ -29,6 +29,7 @@ def as_markdown(results: Sequence[Result], *, quick: bool) -> str:
 
 
 def row(result: Result, *, first: bool) -> str:
+    """One result as a line of the table."""
     name = f"**{result.name}**, " if first else ""
     cells = [
         f"{name}{result.what}",
@@ -43,6 +44,7 @@ def row(result: Result, *, first: bool) -> str:
 
 
 def judged(result: Result) -> str:
+    """The aim, and whether it is met."""
     if result.met is None:
         return "–"
     return f"{result.aim}: {'met' if result.met else '**missed**'}"

@@ -14,6 +14,7 @@ FEW = 1
 
 
 def benchmark(*, quick: bool, rounds: int) -> list[Result]:
+    """Rows a second of drawing and writing noise, beside the peers."""
     rows = 2e6 if quick else 1e8
     whole = {"rows": rows}
     part = {"rows": rows, "ages": SLICE}
@@ -35,6 +36,8 @@ def benchmark(*, quick: bool, rounds: int) -> list[Result]:
 
 
 def results(fastest: dict[str, Outcome], count: str, peak: int) -> list[Result]:
+    """The lines of the table, from the fastest run of each task."""
+
     def written(peer: str, peer_name: str, aim: float | None = None) -> Result:
         what = f"{count} noise rows to Parquet"
         ours = fastest["ours"]

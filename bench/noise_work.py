@@ -28,6 +28,7 @@ from voile.schema import Schema
 
 
 def rate(rows: int, seconds: float, **more: Any) -> dict[str, Any]:
+    """What a task found: rows, seconds and rows a second."""
     return {"rows": rows, "seconds": seconds, "rate": rows / seconds} | more
 
 
@@ -39,6 +40,7 @@ def mechanism_for(rows: float, schema: Schema) -> AlphaBeta:
 
 @contextmanager
 def writer(mechanism: AlphaBeta, schema: Schema) -> Iterator[ViewWriter]:
+    """A writer into a folder that is removed afterwards."""
     with tempfile.TemporaryDirectory(prefix="voile-bench-") as folder:
         yield ViewWriter(Path(folder), mechanism, schema, Key.from_seed(1), Silent())
 
@@ -60,12 +62,14 @@ def warm_up(schema: Schema) -> None:
 
 
 def ours(rows: float) -> dict[str, Any]:
+    """Noise of about so many rows, drawn and written."""
     schema = adult_schema()
     warm_up(schema)
     return write_noise(mechanism_for(rows, schema), schema)
 
 
 def ours_profiled(rows: float) -> dict[str, Any]:
+    """The same, with the processor seconds of each stage."""
     schema = adult_schema()
     warm_up(schema)
     with profiled() as stages:
@@ -107,11 +111,13 @@ class Recorder(pq.ParquetWriter):  # type: ignore[misc]
         self.files.append(self)
 
     def write_table(self, table: Any, **settings: Any) -> None:
+        """Write a table and keep it."""
         super().write_table(table, **settings)
         self.tables.append((table, settings))
 
     @property
     def rows(self) -> int:
+        """How many rows were written."""
         return sum(table.num_rows for table, _ in self.tables)
 
     def replay(self, path: Path, *, defaults: bool) -> int:
@@ -197,6 +203,7 @@ def timed_algorithm_2(rows: float, ages: int, unique: str) -> tuple[Schema, Word
 
 
 def numpy_draw(rows: float, ages: int, unique: str) -> dict[str, Any]:
+    """Algorithm 2 with NumPy, without writing."""
     _, taken, seconds = timed_algorithm_2(rows, ages, unique)
     return rate(len(taken), seconds)
 

@@ -12,6 +12,7 @@ LIMITS = {"plan": 5.0, "attack": 10.0, "audit": 5.0}
 
 
 def benchmark(*, quick: bool, rounds: int) -> list[Result]:
+    """Seconds of publishing, planning, attacking and auditing."""
     times = 1 if quick else 3
     done = run_rounds(
         {

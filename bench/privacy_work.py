@@ -25,8 +25,9 @@ def timed(work: Callable[[], Any], times: int) -> dict[str, Any]:
     return {"seconds": min(seconds), "rate": 1 / min(seconds), "found": found}
 
 
-def publishing(times: int, **wish: Any) -> dict[str, Any]:
-    done = timed(lambda: publish_table(NAME, **wish).release.manifest.rows, times)
+def publishing(times: int, **options: Any) -> dict[str, Any]:
+    """A release of Adult with these options."""
+    done = timed(lambda: publish_table(NAME, **options).release.manifest.rows, times)
     return done | {"rows": done["found"]}
 
 
@@ -35,10 +36,10 @@ def series(times: int) -> dict[str, Any]:
     seconds = []
     for _ in range(times):
         with tempfile.TemporaryDirectory(prefix="voile-bench-") as folder:
-            wish: dict[str, Any] = {"series": "adult", "always_fresh": True}
-            publish_table(NAME, to=Path(folder) / "1.voile", **wish)
+            options: dict[str, Any] = {"series": "adult", "always_fresh": True}
+            publish_table(NAME, to=Path(folder) / "1.voile", **options)
             start = time.perf_counter()
-            rows = publish_table(NAME, to=Path(folder) / "2.voile", **wish).release.manifest.rows
+            rows = publish_table(NAME, to=Path(folder) / "2.voile", **options).release.manifest.rows
             seconds.append(time.perf_counter() - start)
     return {"seconds": min(seconds), "rate": 1 / min(seconds), "rows": rows}
 
@@ -61,4 +62,5 @@ def attacking(times: int, known: list[str]) -> dict[str, Any]:
 
 
 def audit(times: int, runs: int) -> dict[str, Any]:
+    """An audit of αβ by so many runs on either side."""
     return timed(lambda: audit_method(runs=runs).found.verdict, times)

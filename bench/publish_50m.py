@@ -13,6 +13,7 @@ GIB = 2**30
 
 
 def benchmark(*, quick: bool, rounds: int) -> list[Result]:
+    """A large table, with a declared schema and with an inferred one."""
     rows = 2_000_000 if quick else 50_000_000
     with tempfile.TemporaryDirectory(prefix="voile-bench-") as folder:
         path = str(Path(folder) / "large.parquet")
@@ -28,6 +29,7 @@ def benchmark(*, quick: bool, rounds: int) -> list[Result]:
 
 
 def results(schema: str, outcomes: list[Outcome]) -> list[Result]:
+    """Seconds, rows a second and memory of one schema."""
     ours, peak = best(outcomes), highest_peak(outcomes)
     value, others = ours.value, ours.others
     what = f"{value['rows_in']:,} rows, {schema} schema"

@@ -69,6 +69,7 @@ def make_large(rows: int, path: str) -> dict[str, Any]:
 
 
 def column(attribute: Attribute) -> str:
+    """SQL that draws a column's values, the first ones most often."""
     place = f"CAST(floor(pow(random(), {SKEW}) * {attribute.size}) AS INTEGER)"
     if isinstance(attribute.domain, Range):
         value = f"{attribute.domain.low} + {place}"
@@ -113,10 +114,12 @@ class Stopwatch:
         self._step = ""
 
     def start(self, what: str, total: int) -> None:  # noqa: ARG002  (the protocol's)
+        """Note that a step begins."""
         self._step = what
         self._began[what] = self._moved[what] = time.perf_counter()
 
     def advance(self, count: int) -> None:  # noqa: ARG002  (the protocol's)
+        """Note that the step has moved."""
         self._moved[self._step] = time.perf_counter()
 
     def steps(self, start: float, end: float) -> dict[str, float]:

@@ -11,6 +11,7 @@ LARGE = 82.0
 
 
 def benchmark(*, quick: bool, rounds: int) -> list[Result]:
+    """Times of counts on a small view and on a large one."""
     count, task = 50 if quick else 1000, "query_work:queries"
     done = run_rounds(
         {
@@ -29,6 +30,7 @@ def results(outcomes: list[Outcome]) -> list[Result]:
 
 
 def line(fastest: Outcome, outcomes: list[Outcome], which: str) -> Result:
+    """The median or the p99, beside the bare count."""
     ours, bare = fastest.value[which]
     median = which == "p50"
     return Result(

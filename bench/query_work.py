@@ -19,6 +19,7 @@ SEED = 20070923
 
 
 def milliseconds(call: Callable[[], object]) -> float:
+    """How long a call takes."""
     start = time.perf_counter()
     call()
     return 1000 * (time.perf_counter() - start)
@@ -58,6 +59,7 @@ def random_conditions(schema: Schema, count: int) -> list[str]:
 
 
 def condition(schema: Schema, rng: random.Random) -> str:
+    """A random condition on a few attributes."""
     names = rng.sample(schema.names, rng.randint(1, 6))
     text = atom(schema, names[0], rng)
     for name in names[1:]:
@@ -66,6 +68,7 @@ def condition(schema: Schema, rng: random.Random) -> str:
 
 
 def atom(schema: Schema, name: str, rng: random.Random) -> str:
+    """A random condition on one attribute."""
     values: list[Any] = list(schema[name])
     if schema[name].kind == "integer":
         low = rng.choice(values)

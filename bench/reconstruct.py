@@ -15,6 +15,7 @@ LIMIT = 2.0
 
 
 def benchmark(*, quick: bool, rounds: int) -> list[Result]:
+    """Steps of EM, and whole ways to the maximum."""
     times, rows = (1, 10_000) if quick else (5, 100_000)
     columns = (10, 11) if quick else range(10, 17)
     steps = {
@@ -36,6 +37,7 @@ def benchmark(*, quick: bool, rounds: int) -> list[Result]:
 
 
 def whole_ways(*, quick: bool, rows: int) -> list[tuple[int, float, int]]:
+    """Columns, retention and rows of the problems that are solved to the end."""
     if quick:
         return [(10, 0.5, rows)]
     small = [(k, p, rows) for k in (10, 13) for p in (0.3, 0.5)]
@@ -43,6 +45,7 @@ def whole_ways(*, quick: bool, rows: int) -> list[tuple[int, float, int]]:
 
 
 def line(outcomes: list[Outcome]) -> Result:
+    """The result of a step, or of a whole way."""
     fastest = best(outcomes)
     return (
         way_line(fastest, outcomes) if "seconds" in fastest.value else step_line(fastest, outcomes)
@@ -50,6 +53,7 @@ def line(outcomes: list[Outcome]) -> Result:
 
 
 def step_line(fastest: Outcome, outcomes: list[Outcome]) -> Result:
+    """Milliseconds of a step beside the whole matrix."""
     value = fastest.value
     k, dense = value["k"], value.get("dense")
     needs = f" (the matrix would need {8 * 4**k / 1e9:.1f} GB)" if dense is None else ""
@@ -70,6 +74,7 @@ def step_line(fastest: Outcome, outcomes: list[Outcome]) -> Result:
 
 
 def way_line(fastest: Outcome, outcomes: list[Outcome]) -> Result:
+    """Seconds to the maximum beside the limit."""
     value = fastest.value
     k = value["k"]
     aimed = k == 16 and value["retention"] >= 0.3

@@ -63,6 +63,7 @@ def step(k: int, rows: int, dense: bool, times: int) -> dict[str, Any]:
 
 
 def whole_matrix(axes: list[Transition]) -> Floats:
+    """The Kronecker product of all axes, as a matrix."""
     matrix: Floats = np.ones((1, 1))
     for axis in axes:
         matrix = np.kron(matrix, axis.matrix()).astype(np.float64, copy=False)

@@ -79,6 +79,7 @@ def errors(
 
 
 def seconds(table: str, outcome: Outcome) -> Result:
+    """How long refining takes, beside the limit."""
     taken: list[float] = outcome.value["seconds"]
     details: dict[str, Any] = {"seconds": taken, "processor_seconds": outcome.value["processor"]}
     return Result(

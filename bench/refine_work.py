@@ -39,9 +39,11 @@ class Case:
 
     @property
     def rows(self) -> int:
+        """How many rows the table has."""
         return len(self.truth[0])
 
     def refine(self) -> Refinement:
+        """The view refined, knowing the mechanism and the number of rows."""
         mechanism = self.mechanism
         return refine(
             self.view,
@@ -82,6 +84,7 @@ class Case:
 
 
 def mean_errors(name: str, value: Floats, truth: npt.NDArray[Any]) -> dict[str, float]:
+    """The mean error of all counts, and of the large ones."""
     wrong, large = np.abs(value - truth), truth >= 1000
     return {
         name: float(wrong.mean()),
@@ -118,6 +121,7 @@ def adult(
 
 
 def adult_case(retention: float | None, seed: int, prior_factor: float) -> Case:
+    """A view of Adult with its truth."""
     table = connect(NAME)
     release = publish(
         table,
@@ -140,6 +144,7 @@ def correlated(seeds: Sequence[int], rows: int = 20_000) -> dict[str, Any]:
 
 
 def correlated_case(seed: int, rows: int) -> Case:
+    """A view of the made-up table with its truth."""
     rng = np.random.default_rng(seed)
     width = len(SIZES)
     loads = rng.normal(0, 1, (4, width)) * (rng.random((4, width)) < 0.5)

@@ -17,6 +17,7 @@ def benchmark(*, quick: bool, rounds: int) -> list[Result]:  # noqa: ARG001
 
 
 def measured(words: tuple[str, ...], limit: float) -> Result:
+    """One run of `voile reproduce` beside its limit."""
     done = run("reproduce_work:reproduced", words=list(words))
     seconds = done.value["seconds"]
     return Result(

@@ -34,4 +34,5 @@ def reproduced(words: list[str]) -> dict[str, Any]:
 
 
 def sound(figure: dict[str, Any]) -> bool:
+    """Whether every check of a figure is sound."""
     return all(check["sound"] for check in figure["measured"].values())

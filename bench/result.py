@@ -32,9 +32,11 @@ class Result:
 
     @property
     def ratio(self) -> float | None:
+        """Ours / peer; None without a peer."""
         return self.ours / self.peer if self.peer else None
 
     def to_dict(self) -> dict[str, Any]:
+        """All fields and the ratio, ready for JSON."""
         return asdict(self) | {"ratio": self.ratio}
 
 

@@ -13,11 +13,13 @@ LEAST_SHARE, MOST_P99 = 0.5, 50.0
 
 
 def benchmark(*, quick: bool, rounds: int) -> list[Result]:
+    """Answers a second and waiting, for few clients and for many."""
     requests = REQUESTS // 10 if quick else REQUESTS
     return [line for clients in CLIENTS for line in compared(clients, requests, min(rounds, 2))]
 
 
 def compared(clients: int, requests: int, rounds: int) -> list[Result]:
+    """Noisy answers beside bare ones, for so many clients."""
     given = {"requests": requests, "connections": clients}
     done = run_rounds(
         {"noisy": ("serve_work:noisy", given), "bare": ("serve_work:bare", given)}, rounds
@@ -28,6 +30,7 @@ def compared(clients: int, requests: int, rounds: int) -> list[Result]:
 
 
 def throughput(what: str, ours: Outcome, peer: Outcome, all_ours: list[Outcome]) -> Result:
+    """Answers a second."""
     rate, beside = float(ours.value["rate"]), float(peer.value["rate"])
     return Result(
         NAME,

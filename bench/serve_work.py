@@ -38,8 +38,8 @@ def count(sql):
 
 @app.post("/query")
 async def query(request: Request):
-    asked = json.loads(await request.body())
-    found = await asyncio.get_running_loop().run_in_executor(threads, count, asked["sql"])
+    body = json.loads(await request.body())
+    found = await asyncio.get_running_loop().run_in_executor(threads, count, body["sql"])
     return JSONResponse({"answer": found})
 
 options = WebOptions(Address("127.0.0.1", 0), Rate(1e6, 10**6))
@@ -68,7 +68,7 @@ def noisy(requests: int, connections: int) -> dict[str, Any]:
 
 
 def bare(requests: int, connections: int) -> dict[str, Any]:
-    """The true counts, of anything that anybody asks."""
+    """The true counts, of any query."""
     with tempfile.TemporaryDirectory() as made:
         file = Path(made) / "adult.duckdb"
         copy_table(file)
@@ -95,12 +95,13 @@ def begun(queries: int) -> Iterator[tuple[Path, str]]:
     """A server's folder, and a token for it."""
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made) / "server"
-        told("serve", "init", str(folder), "--table", DATASET, "--name", "adult",
+        printed("serve", "init", str(folder), "--table", DATASET, "--name", "adult",
              "--queries", str(queries), "--delta", "1")  # fmt: skip
-        yield folder, told("serve", "token", str(folder), "--analyst", "anna")["token"]
+        yield folder, printed("serve", "token", str(folder), "--analyst", "anna")["token"]
 
 
-def told(*arguments: str) -> Any:
+def printed(*arguments: str) -> Any:
+    """The JSON that a command of the CLI prints."""
     done = subprocess.run(
         [sys.executable, "-m", "voile.cli", *arguments, "--json"],
         stdout=subprocess.PIPE,
@@ -123,9 +124,9 @@ def questions(count: int) -> list[str]:
     return listed[:: max(1, len(listed) // count)][:count]
 
 
-def messages(asked: Sequence[str], token: str) -> list[bytes]:
+def messages(queries: Sequence[str], token: str) -> list[bytes]:
     """Whole HTTP requests, made before anything is timed."""
-    bodies = [json.dumps({"sql": sql}).encode() for sql in asked]
+    bodies = [json.dumps({"sql": sql}).encode() for sql in queries]
     return [
         b"POST /query HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         b"Authorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s"
@@ -135,6 +136,7 @@ def messages(asked: Sequence[str], token: str) -> list[bytes]:
 
 
 def check_charged(folder: Path, wanted: int) -> None:
-    found = told("serve", "status", str(folder))["everyone"]["used"]
+    """Refuse a server that charged another number of answers."""
+    found = printed("serve", "status", str(folder))["everyone"]["used"]
     if found != wanted:
         raise RuntimeError(f"{found} answers were charged, not {wanted}")

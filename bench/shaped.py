@@ -15,14 +15,15 @@ def benchmark(*, quick: bool, rounds: int) -> list[Result]:  # noqa: ARG001
     seeds = SEEDS[:1] if quick else SEEDS
     found = []
     for retention in (None, 0.5):
-        wish = {"seeds": seeds, "retention": retention}
-        even = run("shaped_work:errors", **wish)
-        shaped = run("shaped_work:errors", noise_prior="product", **wish)
+        options = {"seeds": seeds, "retention": retention}
+        even = run("shaped_work:errors", **options)
+        shaped = run("shaped_work:errors", noise_prior="product", **options)
         found += lines("largest a" if retention is None else f"a = {retention:g}", shaped, even)
     return found
 
 
 def lines(which: str, shaped: Outcome, even: Outcome) -> list[Result]:
+    """Errors and rows of shaped noise beside even noise."""
     ours, peer = shaped.value, even.value
     errors = [
         Result(

@@ -22,12 +22,12 @@ from voile.schema import TupleIndex
 LIMITS = (0, 1, 100, 500, 1000)
 
 
-def errors(*, seeds: Sequence[int], **wish: Any) -> dict[str, Any]:
+def errors(*, seeds: Sequence[int], **options: Any) -> dict[str, Any]:
     """Mean |error| over the selections with at least so many rows, over the seeds."""
     table = connect(NAME)
     found = []
     for seed in seeds:
-        release = publish(table, simulate_seed=seed, **wish)
+        release = publish(table, simulate_seed=seed, **options)
         schema = release.schema
         members = TupleIndex(schema.sizes).decode(table.keys(schema, drop_nulls=False))
         true = selection_counts(members, schema.sizes)

@@ -19,6 +19,7 @@ WIDTH = 156
 
 
 def quantity(value: float | None, unit: Unit) -> str:
+    """A number in its unit."""
     if value is None:
         return ""
     match unit:
@@ -31,10 +32,12 @@ def quantity(value: float | None, unit: Unit) -> str:
 
 
 def size(count: int | None) -> str:
+    """Bytes in megabytes."""
     return "" if count is None else f"{count / 1e6:,.0f} MB"
 
 
 def verdict(result: Result) -> Text:
+    """The aim, and whether it is met."""
     if result.met is None:
         return Text("–", style="dim")
     sign, style = ("✓", "bold green") if result.met else ("✗", "bold red")
@@ -42,6 +45,7 @@ def verdict(result: Result) -> Text:
 
 
 def table(results: Sequence[Result], *, quick: bool) -> Table:
+    """All results, a section for each benchmark."""
     title = "Voile's benchmarks" + (" (--quick: too small to judge by)" if quick else "")
     shown = Table(title=title, caption=caption(), box=box.SIMPLE_HEAD)
     for heading in ("", "ours", "beside", "", "ratio", "aim", "peak", "others"):
@@ -58,6 +62,7 @@ def table(results: Sequence[Result], *, quick: bool) -> Table:
 
 
 def caption() -> str:
+    """What the columns mean, and the machine."""
     return (
         "ratio: ours / beside. peak: memory of our process. others: share of the machine that "
         f"other processes had meanwhile.\n{described(machine())}"
@@ -65,6 +70,7 @@ def caption() -> str:
 
 
 def cells(result: Result) -> list[str | Text]:
+    """One result as the cells of its line."""
     return [
         "  " + result.what,
         quantity(result.ours, result.unit),
@@ -78,6 +84,7 @@ def cells(result: Result) -> list[str | Text]:
 
 
 def others(result: Result) -> Text:
+    """The share of the machine that others had."""
     if result.unit == "bytes":
         return Text("")
     return Text(f"{result.others:.0%}", style="yellow" if result.others > QUIET else "dim")
@@ -97,19 +104,23 @@ def details(result: Result) -> list[str]:
 
 
 def joined(numbers: dict[str, Any]) -> str:
+    """Named numbers in one line."""
     return ", ".join(f"{name} {plain(value)}" for name, value in numbers.items())
 
 
 def plain(value: object) -> str:
+    """A number with four digits, or any other value."""
     return f"{value:,.4g}" if isinstance(value, float) else f"{value}"
 
 
 def show(results: Sequence[Result], *, quick: bool) -> None:
+    """Print the table."""
     # Lines that a narrow terminal breaks are easier to read than columns of single words.
     Console(width=max(Console().width, WIDTH)).print(table(results, quick=quick))
 
 
 def as_json(results: Sequence[Result], *, quick: bool) -> str:
+    """The machine and all results as JSON."""
     answer = {
         "machine": machine(),
         "quick": quick,

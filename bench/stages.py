@@ -30,7 +30,7 @@ STAGES = {
     "Parquet close": "pyarrow.parquet:ParquetWriter.close",
     "hash": "voile.kinds.manifest:sha256",
 }
-"""Stage to module:function. One that is no longer there is left out of the profile."""
+"""Stage to module:function."""
 
 
 class Stages:
@@ -42,6 +42,7 @@ class Stages:
         self._local = threading.local()
 
     def seconds(self) -> dict[str, float]:
+        """The seconds of each stage that was seen."""
         return {name: self._total[name] for name in STAGES if name in self._total}
 
     @contextmanager
@@ -59,6 +60,8 @@ class Stages:
             self._local.inside = around + took
 
     def wrapped(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """The function, with its time counted for the stage."""
+
         @wraps(function)
         def timed(*args: Any, **kwargs: Any) -> Any:
             with self.stage(name):
@@ -79,14 +82,21 @@ class Stages:
 
 @contextmanager
 def profiled() -> Iterator[Stages]:
+    """Count the time of all stages inside."""
     stages = Stages()
     with ExitStack() as patches:
         for name, place in STAGES.items():
-            module, _, path = place.partition(":")
-            *owners, last = path.split(".")
-            owner: Any = importlib.import_module(module)
-            for step in owners:
-                owner = getattr(owner, step, None)
-            if (function := getattr(owner, last, None)) is not None:
-                patches.enter_context(patch.object(owner, last, stages.wrapped(name, function)))
+            owner, last = located(place)
+            timed = stages.wrapped(name, getattr(owner, last))
+            patches.enter_context(patch.object(owner, last, timed))
         yield stages
+
+
+def located(place: str) -> tuple[Any, str]:
+    """The module or class that a module:function stands in, and the name of the function."""
+    module, _, path = place.partition(":")
+    *owners, last = path.split(".")
+    owner: Any = importlib.import_module(module)
+    for step in owners:
+        owner = getattr(owner, step)
+    return owner, last

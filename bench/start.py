@@ -17,6 +17,7 @@ COMMANDS: dict[str, list[str]] = {
 
 
 def benchmark(*, quick: bool, rounds: int) -> list[Result]:  # noqa: ARG001
+    """Seconds from the command to its end."""
     runs = 3 if quick else RUNS
     return [
         line
@@ -26,6 +27,7 @@ def benchmark(*, quick: bool, rounds: int) -> list[Result]:  # noqa: ARG001
 
 
 def measured(what: str, arguments: list[str], runs: int, limit: float) -> list[Result]:
+    """The best and the median of one command's starts."""
     done = run("start_work:started", arguments=arguments, runs=runs)
     return [
         Result(

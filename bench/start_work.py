@@ -23,6 +23,7 @@ def started(arguments: list[str], runs: int) -> dict[str, Any]:
 
 
 def once(arguments: list[str]) -> float:
+    """Seconds of one start."""
     start = time.perf_counter()
     subprocess.run(
         [sys.executable, "-m", "voile.cli", *arguments],

@@ -18,12 +18,13 @@ def benchmark(*, quick: bool, rounds: int) -> list[Result]:  # noqa: ARG001
     found = []
     for clear in (True, False):
         for retention in retentions:
-            wish = {"retention": retention, "clear": clear, "seeds": seeds, "methods": METHODS}
-            found += lines(retention, clear, run("trees_work:accuracies", **wish))
+            options = {"retention": retention, "clear": clear, "seeds": seeds, "methods": METHODS}
+            found += lines(retention, clear, run("trees_work:accuracies", **options))
     return found
 
 
 def lines(retention: float, clear: bool, outcome: Outcome) -> list[Result]:
+    """The accuracy of each method beside the tree of the true rows."""
     value = outcome.value
     which = "class public" if clear else "class perturbed"
     return [

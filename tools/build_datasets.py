@@ -44,6 +44,7 @@ SPLITS = {"train": ("adult.data", 32_561), "test": ("adult.test", 16_281)}
 
 
 def read_split(path: Path, split: str) -> list[list[str]]:
+    """The rows of one of UCI's files, with the name of the split."""
     with path.open(encoding="ascii", newline="") as lines:
         # adult.test opens with a '|' comment, and both files end in an empty line.
         rows = [row for row in csv.reader(lines) if row and not row[0].startswith("|")]
@@ -52,6 +53,7 @@ def read_split(path: Path, split: str) -> list[list[str]]:
 
 
 def typed(cells: list[str], kind: pa.DataType) -> pa.Array:
+    """A column in its type; '?' is NULL."""
     known = [None if cell == "?" else cell for cell in cells]
     if pa.types.is_integer(kind):
         return pa.array([None if cell is None else int(cell) for cell in known], kind)
@@ -59,6 +61,7 @@ def typed(cells: list[str], kind: pa.DataType) -> pa.Array:
 
 
 def adult(folder: Path) -> pa.Table:
+    """Both splits as one table; a file of another length is refused."""
     rows: list[list[str]] = []
     for split, (file, expected) in SPLITS.items():
         part = read_split(folder / file, split)
@@ -71,11 +74,13 @@ def adult(folder: Path) -> pa.Table:
 
 
 def scores() -> pa.Table:
+    """The example table of the VLDB 2007 paper."""
     rows = [dict(zip(SCORES.names, row, strict=True)) for row in SCORE_ROWS]
     return pa.Table.from_pylist(rows, schema=SCORES)
 
 
 def write(table: pa.Table, path: Path) -> None:
+    """Write a table as small as Parquet makes it."""
     # One row group keeps one dictionary per column, and file order on every reader.
     pq.write_table(
         table,
@@ -89,6 +94,7 @@ def write(table: pa.Table, path: Path) -> None:
 
 
 def main() -> None:
+    """Write both tables into the package."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="holds adult.data and adult.test")
     folder: Path = parser.parse_args().folder

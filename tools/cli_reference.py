@@ -39,6 +39,7 @@ def page_of(panel: str) -> Path:
 
 
 def begin(what: str) -> str:
+    """The marker that opens a generated region."""
     return f"<!-- {what}: generated from --help, see tools/cli_reference.py -->"
 
 

@@ -4,7 +4,7 @@ A child answers from four threads as fast as it can and is killed at a random mo
 again on the same ledger until that is exhausted, then on a new one. After every kill: all that has
 left is in the ledger as it left, there are at most T entries, their chain is whole, and the counter
 is right. `--power` cuts the power instead, after every call to the disk; `--http` kills whole
-servers while clients ask them over HTTP.
+servers while clients query them over HTTP.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from tests.support.serve_http_faults import kills as http_kills  # noqa: E402
 
 
 def main() -> int:
+    """Run the faults and print what became of them; 1 if anything is wrong."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--kills", type=int, default=1000)
     arguments.add_argument("--seed", type=int, default=1)

@@ -49,8 +49,8 @@ STUCK = 120.0
 MEMORY = 2**24
 WATCHED = ("open", "socket.connect", "socket.bind", "subprocess.Popen", "os.system", "os.exec")
 SHOWN = 400
-TOLD = 5000
-"""Inputs after which a line tells how far it is."""
+REPORTED = 5000
+"""Inputs after which a line says how far it is."""
 
 WORDS = """select from where group by having order limit offset and or not xor in is null between
 like ilike similar to case when then else end as on join left using exists all any distinct filter
@@ -77,11 +77,13 @@ class Inputs:
 
     @cached_property
     def fixtures(self) -> list[str]:
+        """The SQL of the test cases about the table of people."""
         every = [*cases("answer"), *cases("refuse")]
         return [case.sql for case in every if case.table == "people"]
 
     @cached_property
     def tokenised(self) -> list[list[str]]:
+        """The same as lists of tokens."""
         return [tokens(sql) for sql in self.fixtures]
 
     def __iter__(self) -> Iterator[str]:
@@ -90,9 +92,11 @@ class Inputs:
             yield self.random.choices(kinds, weights=(1, 2, 6, 1))[0]()
 
     def soup(self) -> str:
+        """Words in any order."""
         return " ".join(self.random.choices(WORDS, k=self.random.randint(1, 25)))
 
     def mutated(self) -> str:
+        """A test case with a few tokens changed, sometimes with an odd character."""
         words = list(self.random.choice(self.tokenised))
         for _ in range(self.random.choice((1, 1, 1, 2, 3))):
             self._mutate(words)
@@ -103,6 +107,7 @@ class Inputs:
         return text
 
     def spliced(self) -> str:
+        """The start of one test case and the end of another."""
         first, second = self.random.choice(self.tokenised), self.random.choice(self.tokenised)
         cut, start = self.random.randint(0, len(first)), self.random.randint(0, len(second))
         return " ".join([*first[:cut], *second[start:]])
@@ -143,10 +148,12 @@ class Inputs:
         return self.random.choice(ODD)
 
     def grammar(self) -> str:
+        """A query that the grammar makes."""
         return Grammar(self.random).query()
 
 
 def kind_of(word: str) -> str:
+    """Whether a token is a keyword, a name, a number, a text or a sign."""
     if word.upper() in KEYWORDS:
         return "keyword"
     return "name" if word[0].isalpha() or word[0] == '"' else "number" if word[0].isdigit() else (
@@ -154,6 +161,7 @@ def kind_of(word: str) -> str:
 
 
 def tokens(sql: str) -> list[str]:
+    """The tokens of SQL; its words where it cannot be tokenised."""
     try:
         found = Dialect().tokenize(sql)
     except SqlglotError:
@@ -172,10 +180,12 @@ class Grammar:
     )
 
     def pick(self, *choices: Callable[[], str] | str) -> str:
+        """One of the choices; those that are functions are called."""
         chosen = self.random.choice(choices)
         return chosen if isinstance(chosen, str) else chosen()
 
     def number(self) -> str:
+        """An expression that is mostly a number."""
         self.depth += 1
         if self.depth > 12:
             return "1"
@@ -194,6 +204,7 @@ class Grammar:
         )  # fmt: skip
 
     def text(self) -> str:
+        """An expression that is mostly a text."""
         return self.pick(
             "nationality", '"größe"', "'Kenya'", "''", "dayname(joined)", "null",
             lambda: f"{self.pick('upper', 'lower', 'trim', 'reverse')}({self.plain_text()})",
@@ -203,9 +214,11 @@ class Grammar:
         )  # fmt: skip
 
     def plain_text(self) -> str:
+        """A text without functions inside of functions."""
         return self.pick("nationality", "größe", "'a%'", "'Per'", "strftime(joined, '%m')")
 
     def condition(self) -> str:
+        """A condition, nested to a limited depth."""
         self.depth += 1
         if self.depth > 12:
             return "true"
@@ -225,6 +238,7 @@ class Grammar:
         )  # fmt: skip
 
     def aggregate(self) -> str:
+        """An aggregate, perhaps with FILTER."""
         kind = self.pick("sum", "avg", "median", "stddev", "var_pop", "count", "mean", "stddev_pop")
         only = self.pick("", "", "", lambda: f" filter (where {self.condition()})")
         return self.pick(
@@ -235,9 +249,11 @@ class Grammar:
         )  # fmt: skip
 
     def digit(self) -> str:
+        """A digit."""
         return str(self.random.randint(0, 9))
 
     def formula(self) -> str:
+        """Arithmetic on aggregates."""
         self.depth += 1
         if self.depth > 14:
             return "count(*)"
@@ -251,6 +267,7 @@ class Grammar:
         )  # fmt: skip
 
     def query(self) -> str:
+        """A whole query."""
         join = self.pick("", "", "", " join regions on country = nationality",
                          " left join grades on score between low and high",
                          " left join regions r on r.country = nationality")  # fmt: skip
@@ -300,11 +317,12 @@ class Watch:
 
 
 def alarm(_signal: int, _frame: FrameType | None) -> None:
+    """End an input that takes too long."""
     raise TooSlowError
 
 
 class Target:
-    """A tiny view with the auxiliary tables, asked as `Release.query` asks."""
+    """A tiny view with the auxiliary tables, queried as `Release.query` does."""
 
     def __init__(self, folder: Path) -> None:
         view = view_of(TINY, people(60, schema=TINY), folder)
@@ -314,6 +332,7 @@ class Target:
         self.source = Source(view, sums, AlphaBeta(0.6, 0.01))
 
     def ask(self, sql: str) -> None:
+        """Answer a query, and write the answer in every form."""
         found = answer(parse(sql, TINY, self.tables), self.source)
         json.dumps(found.to_dict(), allow_nan=False)
         found.to_csv()
@@ -322,16 +341,18 @@ class Target:
 
 def check_closed(view: ReleaseRows) -> None:
     """DuckDB must be unable to reach files, whatever SQL gets to it."""
-    asked = (
+    settings = (
         "select current_setting('enable_external_access'), current_setting('lock_configuration')"
     )
     assert isinstance(view, DuckRows)
-    external, locked = view._con.execute(asked).fetchall()[0]
+    external, locked = view._con.execute(settings).fetchall()[0]
     assert not external and locked, "DuckDB can reach files"
 
 
 @dataclass
 class Report:
+    """What became of the inputs."""
+
     outcomes: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
     slowest: tuple[float, str] = (0.0, "")
@@ -340,6 +361,8 @@ class Report:
 
 
 class Fuzzer:
+    """Gives random SQL to the target and notes what must not happen."""
+
     def __init__(self, folder: Path, patience: float = SECONDS) -> None:
         self.target, self.watch, self.patience = Target(folder), Watch(), patience
         signal.signal(signal.SIGALRM, alarm)
@@ -352,11 +375,12 @@ class Fuzzer:
         while (inputs is None or done < inputs) and (end is None or time.monotonic() < end):
             self.one(next(made), report)
             done += 1
-            if inputs and done % TOLD == 0:
+            if inputs and done % REPORTED == 0:
                 print(f"{done:,} inputs, {len(report.failures)} failures", file=sys.stderr)
         return report
 
     def one(self, sql: str, report: Report) -> None:
+        """Try one input and add its outcome to the report."""
         threads, start = threading.active_count(), time.monotonic()
         self.watch.seen.clear()
         outcome, problem = self._outcome(sql, report)
@@ -396,6 +420,7 @@ class Fuzzer:
 
 
 def main() -> int:
+    """Run the fuzzer and print its report; 1 if an input failed."""
     arguments = argparse.ArgumentParser(description=__doc__)
     arguments.add_argument("--inputs", type=int, default=100_000)
     arguments.add_argument("--seed", type=int, default=1)

@@ -39,47 +39,51 @@ This page is written by `tools/gallery.py`.
 
 
 def page(found: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """The page, section by section."""
     yield HEAD.format(tally=tally(found))
     paper = ""
-    for told in found:
-        if told["paper"] != paper:
-            paper = told["paper"]
+    for figure in found:
+        if figure["paper"] != paper:
+            paper = figure["paper"]
             yield f"\n## {paper}\n"
-        yield section(told)
+        yield section(figure)
 
 
-def section(told: Mapping[str, Any]) -> str:
-    rows = "\n".join(row(what, told) for what in told["measured"])
+def section(figure: Mapping[str, Any]) -> str:
+    """One figure with its table of printed and measured numbers."""
+    rows = "\n".join(row(what, figure) for what in figure["measured"])
     return (
-        f"\n### {told['what']}\n\n"
-        f"`voile reproduce {told['name']}` · {sign(told['agrees'], told['sound'])}\n\n"
-        f"![{told['title']}](images/gallery/{told['name']}.svg)\n\n"
+        f"\n### {figure['what']}\n\n"
+        f"`voile reproduce {figure['name']}` · {sign(figure['agrees'], figure['sound'])}\n\n"
+        f"![{figure['title']}](images/gallery/{figure['name']}.svg)\n\n"
         f"| | the paper | measured | |\n|---|---|---|---|\n{rows}\n"
     )
 
 
-def row(what: str, told: Mapping[str, Any]) -> str:
-    check = told["measured"][what]
+def row(what: str, figure: Mapping[str, Any]) -> str:
+    """One number of a figure: what is printed, what was measured, the verdict."""
+    check = figure["measured"][what]
     verdict = sign(check["agrees"], check["sound"])
     shown = "–" if check["agrees"] is None and check["sound"] else verdict
     why = f"{shown}: {check['why']}" if check["why"] else shown
-    cells = (what, printed(told["printed"][what]), measured(check), why)
+    cells = (what, printed(figure["printed"][what]), measured(check), why)
     return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
 
 
 def main() -> int:
+    """Write the page and its images."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="what `voile reproduce --all -o FOLDER` wrote")
     folder: Path = parser.parse_args().folder
     found = verdicts(folder)
-    missing = {figure.name for figure in FIGURES} - {told["name"] for told in found}
-    if missing or any(told["quick"] for told in found):
+    missing = {one.name for one in FIGURES} - {figure["name"] for figure in found}
+    if missing or any(figure["quick"] for figure in found):
         parser.error(f"a full run of all figures is wanted; missing: {sorted(missing) or 'none'}")
     images = DOCS / "images" / "gallery"
     shutil.rmtree(images, ignore_errors=True)
     images.mkdir(parents=True)
-    for told in found:
-        shutil.copy(folder / f"{told['name']}.svg", images)
+    for figure in found:
+        shutil.copy(folder / f"{figure['name']}.svg", images)
     (DOCS / "gallery.md").write_text("".join(page(found)), encoding="utf-8")
     return 0
 

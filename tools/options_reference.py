@@ -31,6 +31,7 @@ def page() -> str:
 
 
 def section(kind: Any) -> str:
+    """The options of one kind of release."""
     lines = [
         f"## voile {kind.command}: {kind.about}",
         "",
@@ -45,6 +46,7 @@ def section(kind: Any) -> str:
 
 
 def row(name: str, field: FieldInfo) -> str:
+    """One option as a line of the table."""
     flag = flag_of(field)
     spelled = flag.name or f"--{name.replace('_', '-')}"
     default = "required" if field.is_required() else f"`{field.default!r}`"

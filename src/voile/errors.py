@@ -53,7 +53,7 @@ class SchemaError(VoileError):
 
 
 class PromiseError(VoileError):
-    """The promise that was asked for cannot be kept; nothing is released."""
+    """The requested promise cannot be kept; nothing is released."""
 
 
 class ReleaseError(VoileError):

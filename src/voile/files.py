@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 
 
 @contextmanager
@@ -36,10 +36,7 @@ def write_whole(path: Path, content: bytes, *, overwrite: bool = True) -> Path:
     """Put a file in its place in one step; an interrupted run leaves what was there before."""
     if path.is_dir():
         raise UsageError(f"{str(path)!r} is a folder", hint="name a file")
-    if path.exists() and not overwrite:
-        raise UsageError(
-            f"{str(path)!r} exists already", hint="choose another name, or pass --overwrite"
-        )
+    check_free(path, overwrite=overwrite)
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with beside.open("wb") as file:
@@ -55,6 +52,15 @@ def write_whole(path: Path, content: bytes, *, overwrite: bool = True) -> Path:
         with suppress(OSError):
             beside.unlink(missing_ok=True)
     return path
+
+
+def check_free(path: Path, *, overwrite: bool) -> None:
+    """Refuse to replace what exists, unless that was said."""
+    if path.exists() and not overwrite:
+        raise UsageError(
+            f"{str(path)!r} exists already",
+            hint=f"choose another name, or pass {spelled('overwrite', True)}",
+        )
 
 
 def sha256(path: Path) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 
 from tests.support.collecting import SURVEY, application, ask, some_submission, stored, survey
 from voile.client import Spec, Submission, read_submission
-from voile.collect import Added, opened
+from voile.collect import SubmissionReceipt, opened
 from voile.errors import UsageError
 from voile.web.limits import RefusalError
 
@@ -102,7 +102,7 @@ class Expected:
         self._digest = spec.digest
         self.rows: dict[str, bytes] = {}
 
-    def take(self, body: bytes) -> tuple[int, Added | None]:
+    def take(self, body: bytes) -> tuple[int, SubmissionReceipt | None]:
         """The HTTP status, and what is answered when it is 200."""
         found = judged(body, self._digest)
         if found is None:
@@ -111,7 +111,7 @@ class Expected:
             return 409, None
         new = found.keys() - self.rows.keys()
         self.rows |= found
-        return 200, Added(len(new), len(found) - len(new))
+        return 200, SubmissionReceipt(len(new), len(found) - len(new))
 
 
 # ---------------------------------------------------------------------- what is sent
@@ -186,7 +186,7 @@ def test_the_judge_knows_right_from_wrong() -> None:
 def test_whatever_is_parsed_the_store_holds_what_is_valid(tmp_path: Path) -> None:
     spec = survey()
     expected = Expected(spec)
-    answers: list[Added | None] = []
+    answers: list[SubmissionReceipt | None] = []
     taken: list[Submission] = []
     for body in payloads(PARSED, 2):
         try:

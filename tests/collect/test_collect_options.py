@@ -173,7 +173,7 @@ def test_options_that_do_not_go_together(tmp_path: Path) -> None:
     for options, told in (
         (["--listen", "127.0.0.1:0", "--release", "r.voile"], "exclude each other"),
         (["--overwrite"], "belongs to --release"),
-        (["--most-stored", "10KB"], "--most-stored 10240 is no room"),
+        (["--most-stored", "10KB"], "--most-stored 10240 is too small"),
         ([], "there is no store"),
         (["--spec", str(tmp_path / "none.json")], "there is no spec"),
     ):

@@ -27,7 +27,7 @@ from tests.support.collecting import (
     survey,
 )
 from voile.client import Spec
-from voile.collect import Added, Writer, opened, snapshot
+from voile.collect import SubmissionReceipt, Writer, opened, snapshot
 from voile.collect.releasing import release_collected
 from voile.collect.server import make_app
 from voile.collect.store import DATABASE, RowLayout
@@ -94,7 +94,7 @@ def test_after_an_error_of_the_disk_nothing_more_is_taken(tmp_path: Path) -> Non
 def test_a_store_that_another_program_has_locked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("voile.collect.store.PATIENCE", 0.01)
+    monkeypatch.setattr("voile.web.sqlite.PATIENCE", 0.01)
     with application(tmp_path / "store") as app:
         other = sqlite3.connect(tmp_path / "store" / DATABASE, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
@@ -125,7 +125,7 @@ def test_more_than_may_wait_is_refused(tmp_path: Path) -> None:
                 assert error.retry_after == 1
                 refused += 1
         go.set()
-        assert all(future.result() == Added(1, 0) for future in futures)
+        assert all(future.result() == SubmissionReceipt(1, 0) for future in futures)
         assert 1 <= refused <= 6
         writer.close()
         with pytest.raises(RefusalError, match="stopping"):
@@ -149,7 +149,7 @@ def test_who_has_given_up_is_not_waited_for(tmp_path: Path) -> None:
         assert second.cancel()
         go.set()
         writer.close()
-        assert first.result() == Added(1, 0)
+        assert first.result() == SubmissionReceipt(1, 0)
     assert set(kept(tmp_path)) == {(b"1" * 16).hex()}
 
 

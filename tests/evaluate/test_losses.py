@@ -41,7 +41,7 @@ from voile.evaluate.losses.queries import (
     relative_error,
     workload,
 )
-from voile.kinds.blocks import Boxes, Points, Products, Undone
+from voile.kinds.blocks import Boxes, Inversion, Points, Products
 from voile.noise import Key
 from voile.privacy.requirements import K, L, Requirement, Semantic, T
 from voile.recoding import Recode, Shown, Units, shown
@@ -397,7 +397,7 @@ def test_rows_by_value_are_shares_of_single_values() -> None:
     for blocks in (
         Boxes(counts, low, low + 1, [order, order]),
         Points(counts, codes),
-        Points(counts, codes, (Undone(0.3, masses), None)),
+        Points(counts, codes, (Inversion(0.3, masses), None)),
         Products(counts[:1], (masses, None)),
     ):
         for j in range(2):

@@ -79,21 +79,45 @@ def test_what_cannot_be_used_is_named(
     assert all(word in refused.value.message for word in words)
 
 
-def test_from_the_command_line(table: Path, tmp_path: Path) -> None:
-    """An installed package: a dist-info folder on the path."""
-    info = tmp_path / "site" / "voile_rounded-1.0.dist-info"
-    info.mkdir(parents=True)
+def test_failures_are_kept_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    installed(monkeypatch, POINT, EntryPoint("broken", "no_such:Kind", registry.GROUP))
+    assert [kind.name for kind in registry.foreign_kinds()] == ["rounded"]
+    (failure,) = registry.load_failures().items()
+    assert failure[0] == "broken" and "No module named 'no_such'" in failure[1].message
+
+
+def command(folder: Path, home: str, *words: str) -> subprocess.CompletedProcess[str]:
+    """`voile`, with an installed package: a dist-info folder on the path."""
+    info = folder / "site" / "voile_rounded-1.0.dist-info"
+    info.mkdir(parents=True, exist_ok=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: voile-rounded\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[{registry.GROUP}]\nrounded = {POINT.value}\n")
-    here = Path(__file__).parents[2]
-    path = [str(info.parent), str(here), *sys.path]
+    (info / "entry_points.txt").write_text(f"[{registry.GROUP}]\nrounded = {home}\n")
+    path = [str(info.parent), str(Path(__file__).parents[2]), *sys.path]
+    return subprocess.run(
+        [sys.executable, "-m", "voile.cli", *words], capture_output=True, text=True,
+        env=os.environ | {"PYTHONPATH": os.pathsep.join(path)}, cwd=folder, check=False,
+    )  # fmt: skip
+
+
+def test_the_command_line_names_a_package_that_cannot_be_loaded(
+    table: Path, tmp_path: Path
+) -> None:
+    """Its flags are not known then: what matters is why."""
+    for method in (["--method", "rounded"], ["--method=rounded"]):
+        done = command(tmp_path, "no_such:Kind", "publish", str(table), *method, "--base", "10")
+        assert done.returncode == 2
+        said = " ".join(done.stderr.split())
+        assert "the package 'voile-rounded' cannot be loaded" in said
+        assert "No module named 'no_such'" in said
+    listed = command(tmp_path, "no_such:Kind", "publish", "--method", "rounded", "--help")
+    assert listed.returncode == 0 and "rounded (cannot" in listed.stdout
+
+
+def test_from_the_command_line(table: Path, tmp_path: Path) -> None:
     release = str(tmp_path / "r.voile")
 
     def run(*words: str) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "voile.cli", *words], capture_output=True, text=True,
-            env=os.environ | {"PYTHONPATH": os.pathsep.join(path)}, cwd=tmp_path, check=False,
-        )  # fmt: skip
+        done = command(tmp_path, POINT.value, *words)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

@@ -165,7 +165,7 @@ def test_pure_privacy_is_every_other_kind() -> None:
         ("zcdp(rho=0.1)", "dp", PromiseError, "no ε bounds that"),
         ("approximate-dp(epsilon=1, delta=1e-6)", "dp", PromiseError, "even the record itself"),
         ("zcdp(rho=0.1)", "approximate-dp", UsageError, "for every delta"),
-        ("zcdp(rho=2)", "delta-T(delta=1)", PromiseError, "with any chance"),
+        ("zcdp(rho=2)", "delta-T(delta=1)", PromiseError, "with any probability"),
         ("zcdp(rho=0.1)", "noisy-answers", PromiseError, "not by which noise"),
         ("noisy-answers(T=5, variance=9)", "noisy-answers(noise=gaussian)", PromiseError, "which"),
         ("zcdp(rho=0.1)", "dp(unit=add-remove)", PromiseError, "number of rows"),

@@ -568,7 +568,7 @@ def test_requirements_of_what_a_user_typed() -> None:
 @pytest.mark.parametrize(
     ("asked", "words"),
     [
-        ({"l": {"jobs": 3}}, "ℓ is asked of 'jobs'"),
+        ({"l": {"jobs": 3}}, "ℓ is required of 'jobs'"),
         ({"l": 3}, "'pay' has 2 values"),
         ({"l_measure": "entropi"}, "'entropi' is not known"),
         ({"t": 0.1, "t_distance": "jensen"}, "'jensen' is not known"),

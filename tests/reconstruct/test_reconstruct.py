@@ -501,7 +501,7 @@ def test_what_was_not_reached_is_said() -> None:
     y, axes = given_example("det.k3_negative.mle_constrained")
     with pytest.raises(QueryError, match=r"of 8 cells was not reached: after 5 steps .* 1e-08 was"):
         maximum_likelihood(y, axes, most_steps=5)
-    with pytest.raises(QueryError, match="was asked for"):
+    with pytest.raises(QueryError, match="was requested"):
         maximum_likelihood(y, axes, gap=-1.0, most_steps=2000)
 
 

@@ -26,11 +26,11 @@ from voile.privacy.interactive.laws import NoiseLaw, noise_law
 from voile.privacy.interactive.promise import needed
 from voile.schema import Attribute, Range, Schema, Values
 from voile.serve import distances
-from voile.serve.ledger.base import LOST, Entry, Kept, Ledger
+from voile.serve.ledger.base import LOST, Entry, Ledger, StoredEntry
 from voile.serve.query_service import QueryService
 from voile.serve.question import QuestionReader
 from voile.serve.self_audit import ExposureBound, SelfAudit, audit, rise_adaptive, self_audit
-from voile.serve.setting import Setting, Subset
+from voile.serve.setting import DeclaredSubset, Setting
 from voile.terminal.serving import self_audit_view
 
 Row = tuple[str, int, str]
@@ -48,7 +48,7 @@ def setting(noise: str = "gaussian", **changes: Any) -> Setting:
     given: dict[str, Any] = {
         "id": "0" * 32, "name": "people", "schema": SCHEMA, "people": 40, "declared": True,
         "queries": 30, "delta": 1.0, "eta": 0.01, "noise": noise, "variance": 50.0,
-        "subsets": (Subset("old", "age >= 2", 20),),
+        "subsets": (DeclaredSubset("old", "age >= 2", 20),),
     }  # fmt: skip
     return Setting(**(given | changes))
 
@@ -71,13 +71,13 @@ class Remembered:
     """A ledger of questions with answers, as far as it is read here."""
 
     def __init__(self) -> None:
-        self.kept: list[Kept] = []
+        self.kept: list[StoredEntry] = []
 
     def add(self, question: str, answer: str) -> None:
         number = len(self.kept) + 1
-        self.kept.append(Kept(number, Entry(str(number), question, answer), "x", 0.0, ""))
+        self.kept.append(StoredEntry(number, Entry(str(number), question, answer), "x", 0.0, ""))
 
-    def entries(self, after: int = 0, most: int = 1000) -> list[Kept]:
+    def entries(self, after: int = 0, most: int = 1000) -> list[StoredEntry]:
         return self.kept[after : after + most]
 
 

@@ -100,10 +100,10 @@ class Again:
         self._asker = QueryService(service.setting, service._rows, service.ledger, noise)
 
     def answer(self, question: Any, confidence: float) -> Any:
-        from voile.serve.ledger.base import Kept
+        from voile.serve.ledger.base import StoredEntry
 
         entries = self._asker._answers(question, self._asker._asked(question))
-        kept = {entry.key: Kept(1, entry, "", 0.0, "") for entry in entries}
+        kept = {entry.key: StoredEntry(1, entry, "", 0.0, "") for entry in entries}
         return self._asker._assembled(question, kept, confidence)
 
 

@@ -119,7 +119,7 @@ def test_a_full_ledger_charges_nothing_and_goes_on_when_there_is_room(tmp_path: 
 
 
 def test_a_locked_ledger_charges_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("voile.serve.ledger.sqlite.PATIENCE", 0.1)
+    monkeypatch.setattr("voile.web.sqlite.PATIENCE", 0.1)
     folder = tmp_path / "server"
     setting = begun(folder)
     with (

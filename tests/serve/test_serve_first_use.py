@@ -105,7 +105,7 @@ def test_a_schema_that_was_read_off_the_table_declares_nothing(tmp_path: Path) -
         tmp_path / "three", table(), queries=10, delta=1.0, schema=declared, columns=["sex"]
     )
     assert setting.declared
-    assert "left out, not asked for: age, city, smoker, hours" in notes
+    assert "left out, not among the columns: age, city, smoker, hours" in notes
 
 
 # ---------------------------------------------------------------------- the folder

@@ -69,7 +69,7 @@ def test_a_ledger_put_back_alone_is_noticed(folder: Path, tmp_path: Path) -> Non
     shutil.copy(folder / LEDGER, tmp_path / "backup")
     answer(folder, setting, 4, 5)
     shutil.copy(tmp_path / "backup", folder / LEDGER)
-    refused(folder, setting, "has 3 entries, but 5 answers have left: an old copy")
+    refused(folder, setting, "has 3 entries, but 5 answers were given: an old copy")
     with open_ledger(folder, setting) as steward:  # may look, and issue tokens
         assert len(steward.entries()) == 3
 
@@ -86,7 +86,7 @@ def test_a_whole_folder_put_back_is_noticed_by_a_counter_outside(
     shutil.rmtree(folder)
     shutil.copytree(tmp_path / "backup", folder)
     assert not (folder / "counter").exists()
-    refused(folder, setting, "has 3 entries, but 5 answers have left")
+    refused(folder, setting, "has 3 entries, but 5 answers were given")
     assert recover(folder, setting).lost == 2
     assert exhaust(folder, setting) == 5
 
@@ -209,7 +209,7 @@ def test_a_missing_counter_is_noticed(folder: Path, entries: int) -> None:
     setting = begun(folder)
     answer(folder, setting, *range(entries))
     (folder / "counter").unlink()
-    refused(folder, setting, "counter .* is gone, so nobody can tell")
+    refused(folder, setting, "counter .* is gone, so it is unknown")
     assert recover(folder, setting).lost == 10 - entries  # nobody knows, so all
     assert exhaust(folder, setting) == 0
 
@@ -338,7 +338,7 @@ def test_a_shared_ledger_put_back_is_noticed_and_recovered(
     answer(folder, setting, 1, 2, 3, 4)
     with psycopg.connect(url) as base:
         base.execute(f"DELETE FROM voile_{setting.id}.entries WHERE number > 2")
-    refused(folder, setting, "has 2 entries, but 4 answers have left")
+    refused(folder, setting, "has 2 entries, but 4 answers were given")
     assert recover(folder, setting).lost == 2
     with psycopg.connect(url) as base:
         base.execute(f"DROP SCHEMA voile_{setting.id} CASCADE")

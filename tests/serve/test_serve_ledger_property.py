@@ -25,7 +25,14 @@ from hypothesis.stateful import (
 from tests.support.ledgers import begun, question
 from tests.support.soak import rounds
 from voile.errors import UsageError
-from voile.serve.ledger import ExhaustedError, Kept, Ledger, LedgerError, Recorded, open_ledger
+from voile.serve.ledger import (
+    ChargeResult,
+    ExhaustedError,
+    Ledger,
+    LedgerError,
+    StoredEntry,
+    open_ledger,
+)
 from voile.serve.ledger.entries import AnalystAccount
 from voile.serve.setting import Setting
 
@@ -187,7 +194,7 @@ def together(jobs: list[Callable[[], None]]) -> None:
         raise errors[0]
 
 
-def check_conserved(ledger: Ledger, setting: Setting, done: list[Recorded]) -> None:
+def check_conserved(ledger: Ledger, setting: Setting, done: list[ChargeResult]) -> None:
     """As many charges as answers, all of them the kept ones, and at most T."""
     kept = {one.entry.key: one for one in ledger.entries(most=10**6)}
     assert len(kept) <= setting.queries
@@ -206,7 +213,7 @@ def test_64_threads_get_no_more_than_there_is(
     if url:
         pytest.importorskip("psycopg")
     setting = begun(tmp_path / "server", queries=300, ledger=url)
-    done: list[Recorded] = []
+    done: list[ChargeResult] = []
     refused: list[int] = []
     with open_ledger(tmp_path / "server", setting, serving=True) as ledger:
 
@@ -256,8 +263,8 @@ STEPS = st.builds(
 def test_any_interleaving_of_threads(queries: int, plans: list[list[Step]]) -> None:
     with tempfile.TemporaryDirectory(dir=MEMORY) as place:
         setting = begun(Path(place), queries=queries)
-        done: list[Recorded] = []
-        found: list[Kept] = []
+        done: list[ChargeResult] = []
+        found: list[StoredEntry] = []
         with open_ledger(Path(place), setting, serving=True) as ledger:
             ledger.set_group("red", 5)
 

@@ -182,9 +182,9 @@ def test_people_with_several_rows_change_more() -> None:
 
 def test_a_declared_subset_may_be_left_by_its_values() -> None:
     """Who is in a half never changes; who is in a declared subset may."""
-    from voile.serve.setting import Subset
+    from voile.serve.setting import DeclaredSubset
 
-    reader = asking(subsets=(Subset("men", "sex = 'Male'", 4),))
+    reader = asking(subsets=(DeclaredSubset("men", "sex = 'Male'", 4),))
     (half,) = reader.read("select sum(debt) from t", {"half": "x"}).totals
     (men,) = reader.read("select sum(debt + 4) from t", "men").totals
     (all_,) = reader.read("select sum(debt + 4) from t").totals

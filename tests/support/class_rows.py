@@ -19,7 +19,7 @@ from voile.engines.encode import values_at
 from voile.engines.rows import PublicDomain
 from voile.estimate import Answer
 from voile.kinds.classes.answering import answer_classes
-from voile.kinds.classes.cells import ClassBox, ClassSource, Hidden, Method
+from voile.kinds.classes.cells import ClassBox, ClassSource, HiddenRecords, Method
 from voile.query import DomainSums, parse
 from voile.schema import Schema
 
@@ -70,13 +70,13 @@ class Grouped:
             found[name] = ClassBox(order.astype(np.int32), low, high)
         return found
 
-    def records(self) -> Hidden:
+    def records(self) -> HiddenRecords:
         stacked = np.stack([self.classes, *(self.column(name) for name in self.hidden)])
         found, rows = np.unique(stacked, axis=1, return_counts=True)
         codes = {
             name: part.astype(np.int32) for name, part in zip(self.hidden, found[1:], strict=True)
         }
-        return Hidden(found[0].astype(np.int32), codes, rows)
+        return HiddenRecords(found[0].astype(np.int32), codes, rows)
 
     def source(self, recode: str, method: Method = "uniform") -> ClassSource:
         general = recode == "generalize"

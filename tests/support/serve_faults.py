@@ -28,7 +28,7 @@ from typing import Any
 
 import voile.serve.ledger
 from tests.support.ledgers import begun, counter_says, question
-from voile.serve.ledger import ExhaustedError, Kept, open_ledger, recover
+from voile.serve.ledger import ExhaustedError, StoredEntry, open_ledger, recover
 from voile.serve.setting import LEDGER, Setting
 
 ROOM = str(Path(voile.serve.ledger.__file__).parent)
@@ -128,7 +128,7 @@ def answer_fast(folder: Path, setting: Setting, say: Say, seed: int) -> None:
     with open_ledger(folder, setting, serving=True) as ledger:
         say(OPENED.decode().strip())
 
-        def tell(kept: Kept) -> None:
+        def tell(kept: StoredEntry) -> None:
             say(json.dumps([kept.entry.key, kept.number, kept.entry.answer]))
 
         def record(thread: int) -> None:

@@ -82,15 +82,13 @@ def own_tables(given: list[str] | None) -> dict[str, str]:
 def check_output(path: Path, release: Path, *, overwrite: bool) -> None:
     """Refuse before any work is done: a release is sealed, and files are not lost by accident."""
     from voile.errors import UsageError
+    from voile.files import check_free
     from voile.kinds.staging import check_outside
 
     if path.resolve().is_relative_to(release.resolve()):
         raise UsageError(f"{str(path)!r} is inside the release", hint="write it elsewhere")
     check_outside(path)
-    if path.exists() and not overwrite:
-        raise UsageError(
-            f"{str(path)!r} exists already", hint="choose another name, or pass --overwrite"
-        )
+    check_free(path, overwrite=overwrite)
 
 
 def refuse_table(output: Path, table: str) -> None:

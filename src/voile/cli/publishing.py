@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from voile.cli.common import PLACES, JsonOpt, NullTextOpt, TableArg, commands, inode, refuse_table
 from voile.cli.flags import Given, with_flags
 from voile.errors import UsageError
 from voile.kinds.classes.options import ClassOptions, HierarchyOptions
-from voile.kinds.registry import kinds
+from voile.kinds.registry import kinds, load_failures, publishing_kind
 from voile.terminal import say, show
 from voile.terminal.progress import progress_bar
 from voile.terminal.publications import generalized_view, published_view
@@ -22,14 +23,35 @@ PUBLISHED = [kind for kind in kinds() if kind.command == "publish"]
 
 def known_methods() -> str:
     """Every method, with what it makes."""
-    return "; ".join(f"{listed(kind.methods)} ({kind.about})" for kind in PUBLISHED) + "."
+    found = [f"{listed(kind.methods)} ({kind.about})" for kind in PUBLISHED]
+    found += [f"{method} (cannot be loaded)" for method in load_failures()]
+    return "; ".join(found) + "."
 
 
 def listed(words: Sequence[str]) -> str:
     return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 
-@commands.command()
+class PublishCommand(TyperCommand):
+    """Refuses a method that cannot be used before its flags, which are then not known."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        method = method_of(args)
+        if method is not None and "--help" not in args:
+            publishing_kind(method)
+        return super().parse_args(ctx, args)
+
+
+def method_of(args: Sequence[str]) -> str | None:
+    """The value of --method, as it was typed; None where it is not given."""
+    for place, word in enumerate(args):
+        flag, equals, value = word.partition("=")
+        if flag == "--method":
+            return value if equals else next(iter(args[place + 1 :]), None)
+    return None
+
+
+@commands.command(cls=PublishCommand)
 @with_flags(
     *(kind.options for kind in PUBLISHED),
     after={"null_text": "nulls", "overwrite": "name", "as_json": "simulate_seed"},
@@ -51,7 +73,6 @@ def publish(
 ) -> None:
     """Turn a private table into a release that keeps a promise."""
     import voile
-    from voile.kinds.registry import publishing_kind
 
     kind = publishing_kind(method)
     given.check_belong(kind.options, method)

@@ -6,6 +6,16 @@ loads the other.
 
 from __future__ import annotations
 
-from voile.collect.store import Added, Snapshot, Store, Writer, opened, snapshot
+from voile.collect.store import (
+    Snapshot,
+    Store,
+    SubmissionReceipt,
+    Writer,
+    opened,
+    snapshot,
+)
 
-__all__ = ["Added", "Snapshot", "Store", "Writer", "opened", "snapshot"]
+Added = SubmissionReceipt
+"""The name that older programs import."""
+
+__all__ = ["Added", "Snapshot", "Store", "SubmissionReceipt", "Writer", "opened", "snapshot"]

@@ -4,18 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from voile.client import Spec
 from voile.collect.store import snapshot
 from voile.errors import TableError, UsageError
 from voile.kinds.perturbed.publishing import warnings, write_collected
 from voile.kinds.perturbed.release import LocalRelease
+from voile.records import Record
 
 
 @dataclass(frozen=True)
-class CollectedRelease:
+class CollectedRelease(Record):
     """A release of a store: of so many rows, perturbed by the spec of this digest."""
+
+    json_keys = (
+        "release=release.path", "store", "rows", "spec", "guarantee=release.manifest.guarantee",
+        "notes",
+    )  # fmt: skip
 
     release: LocalRelease
     store: Path
@@ -24,18 +29,8 @@ class CollectedRelease:
 
     @property
     def notes(self) -> list[str]:
-        """What its owner should know before it leaves."""
+        """What its owner should know before it is published."""
         return warnings(self.release.manifest.mechanism, self.release.schema, None)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "release": str(self.release.path),
-            "store": str(self.store),
-            "rows": self.rows,
-            "spec": self.spec,
-            "guarantee": self.release.manifest.guarantee.model_dump(),
-            "notes": self.notes,
-        }
 
 
 def release_collected(

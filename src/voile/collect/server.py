@@ -82,6 +82,7 @@ class Collector:
         return JSONResponse({"status": "ok"})
 
     async def count(self) -> Response:
+        """How many rows have been taken."""
         return JSONResponse({"rows": self._writer.store.count})
 
     async def rows(self, request: Request) -> Response:
@@ -140,11 +141,12 @@ def make_app(
 
 
 async def answer_error(_: Request, error: Exception) -> Response:
+    """The response to a request that raised `error`."""
     return refused(as_refusal(error))
 
 
 def as_refusal(error: Exception) -> RefusalError:
-    """What to answer to whom an error was raised for."""
+    """The refusal that stands for an error; an unknown error is the collector's own fault."""
     match error:
         case RefusalError():
             return error
@@ -173,7 +175,7 @@ class CollectorOptions(WebOptions):
 
     def __post_init__(self) -> None:
         if self.most_stored is not None and self.most_stored < 2**20:
-            raise UsageError(f"--most-stored {self.most_stored} is no room", hint="at least 1MB")
+            raise UsageError(f"--most-stored {self.most_stored} is too small", hint="at least 1MB")
 
 
 @dataclass(frozen=True)
@@ -212,7 +214,7 @@ def run_collector(
 
 
 def check_store(spec: Spec, folder: Path) -> None:
-    """A store may have been begun before such specs were refused."""
+    """Refuse a store whose rows could not be released: old versions began such stores."""
     try:
         check_releasable(spec)
     except VoileError as error:
@@ -223,7 +225,7 @@ def check_store(spec: Spec, folder: Path) -> None:
 
 
 def check_origins(given: Sequence[str]) -> tuple[str, ...]:
-    """Origins as browsers write them: a scheme, a host, perhaps a port, and nothing behind."""
+    """The origins, if each is a scheme, a host and perhaps a port, as browsers write them."""
     for text in given:
         if not re.fullmatch(r"https?://[^/?#@\s*]+", text):
             raise UsageError(

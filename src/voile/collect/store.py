@@ -16,6 +16,7 @@ import numpy.typing as npt
 from voile.client import Spec, Submission
 from voile.errors import TableError, UsageError
 from voile.files import exclusive, sync
+from voile.web import sqlite
 from voile.web.limits import RefusalError, unavailable
 from voile.web.writer import GroupWriter, WriterLimits
 
@@ -30,6 +31,7 @@ class RowLayout:
 
     @classmethod
     def of(cls, spec: Spec) -> RowLayout:
+        """The layout of a spec's columns."""
         return cls(tuple(column.size for column in spec.columns))
 
     @property
@@ -40,6 +42,7 @@ class RowLayout:
 
     @property
     def width(self) -> int:
+        """Bytes of a row."""
         return self.record.itemsize
 
     def pack(self, codes: Codes) -> bytes:
@@ -67,23 +70,17 @@ class RowLayout:
 #
 # Rows are keyed by their random id and kept in its order, so the order of arrival is not a part of
 # the table. A commit is on disk before it returns. The spec is inside: a store belongs to one
-# survey for ever. Ids stay here; releases have none.
+# survey for ever. Ids stay in the store; releases have none.
 #
 # One collector at a time may open a store (`opened`); any number of readers may look at it
-# meanwhile (`voile.collect.store`).
+# meanwhile (`snapshot`).
 
 
 DATABASE = "rows.sqlite"
 LOCK = "lock"
-APPLICATION = 0x566F6943
-"""SQLite's application_id: 'VoiC'."""
-VERSION = 1
+MARK = sqlite.FileMark(application=0x566F6943, version=1)
+"""In ASCII: 'VoiC'."""
 PAGE = 4096
-PATIENCE = 10.0
-"""Seconds to wait for another program that has locked the file, such as a backup."""
-PASSING = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-"""Errors after which SQLite goes on as before. After any other one nothing is taken any more: when
-a disk has failed once, a later success does not say that what came before is safe."""
 
 TABLES = (
     "CREATE TABLE spec (one INTEGER PRIMARY KEY CHECK (one = 1), raw BLOB NOT NULL)",
@@ -98,8 +95,8 @@ given(id, codes) AS (
   SELECT substr(:ids, 16 * i + 1, 16), substr(:codes, :width * i + 1, :width) FROM place
 )
 """
-"""The rows of a submission, which come as two long texts of bytes: in one statement SQLite needs
-nothing of Python, whose other threads can then read what comes next."""
+"""The rows of a submission, from two long byte strings. In one statement, SQLite does not hold
+Python's lock, so other threads can read the next submission meanwhile."""
 ADD = f"{GIVEN} INSERT INTO rows SELECT * FROM given WHERE true ON CONFLICT (id) DO NOTHING"
 DIFFERENT = (
     f"{GIVEN} SELECT count(*) FROM given JOIN rows USING (id) WHERE given.codes <> rows.codes"
@@ -113,7 +110,7 @@ WAITING = 200_000
 
 
 @dataclass(frozen=True)
-class Added:
+class SubmissionReceipt:
     """How many rows of a submission were new, and how many had been taken before."""
 
     accepted: int
@@ -131,8 +128,8 @@ class Store:
         self._layout = RowLayout.of(spec)
         self.count = int(connection.execute("SELECT count(*) FROM rows").fetchone()[0])
 
-    def add(self, submissions: Sequence[Submission]) -> list[Added | RefusalError]:
-        """Take every submission whole or not at all; when this returns, all is on disk.
+    def add(self, submissions: Sequence[Submission]) -> list[SubmissionReceipt | RefusalError]:
+        """Add every submission whole or not at all; when this returns, all is on disk.
 
         One transaction for all of them: syncing is what takes time.
         """
@@ -143,12 +140,12 @@ class Store:
             outcomes = [self._add_one(submission) for submission in submissions]
             self._db.execute("COMMIT")
         except sqlite3.Error as error:
-            self._undo()
+            sqlite.roll_back(self._db)
             raise self._failed(error) from None
-        self.count += sum(done.accepted for done in outcomes if isinstance(done, Added))
+        self.count += sum(done.accepted for done in outcomes if isinstance(done, SubmissionReceipt))
         return outcomes
 
-    def _add_one(self, submission: Submission) -> Added | RefusalError:
+    def _add_one(self, submission: Submission) -> SubmissionReceipt | RefusalError:
         count = len(submission.ids)
         rows = {
             "count": count,
@@ -164,21 +161,15 @@ class Store:
         if not same:
             self._db.execute("ROLLBACK TO submission")
         self._db.execute("RELEASE submission")
-        return Added(accepted, count - accepted) if same else conflict()
-
-    def _undo(self) -> None:
-        """Leave the transaction, if SQLite has not done so itself."""
-        with suppress(sqlite3.Error):
-            if self._db.in_transaction:
-                self._db.execute("ROLLBACK")
+        return SubmissionReceipt(accepted, count - accepted) if same else conflict()
 
     def _failed(self, error: sqlite3.Error) -> RefusalError:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        code = sqlite.error_code(error)
         if code == sqlite3.SQLITE_FULL:
             return unavailable(
                 "the store is full", hint="the collector's operator must make room", retry_after=600
             )
-        if code in PASSING:
+        if code in sqlite.PASSING:
             return unavailable(
                 "another program has locked the store", hint="try again", retry_after=5
             )
@@ -193,6 +184,7 @@ class Store:
 
 
 def conflict() -> RefusalError:
+    """The refusal of an id that came before with other values."""
     return RefusalError(
         HTTPStatus.CONFLICT,
         "an id of this submission came before with other values; the first ones stay, and nothing "
@@ -201,7 +193,7 @@ def conflict() -> RefusalError:
     )
 
 
-class Writer(GroupWriter[Submission, Added]):
+class Writer(GroupWriter[Submission, SubmissionReceipt]):
     """Takes submissions from any thread; each has a future that is done when all is on disk."""
 
     def __init__(self, store: Store, *, group: int = GROUP, waiting: int = WAITING) -> None:
@@ -214,11 +206,14 @@ class Writer(GroupWriter[Submission, Added]):
             weigh=lambda submission: len(submission.ids),
         )
 
-    def _write_all(self, submissions: Sequence[Submission]) -> list[Added | RefusalError]:
+    def _write_all(
+        self, submissions: Sequence[Submission]
+    ) -> list[SubmissionReceipt | RefusalError]:
         return self.store.add(submissions)
 
 
 def too_late(closed: bool) -> RefusalError:
+    """The refusal of a submission when the writer is closed, or too much waits."""
     if closed:
         return unavailable("the collector is stopping", hint="try again", retry_after=10)
     return unavailable("too many rows are waiting", hint="try again", retry_after=1)
@@ -284,7 +279,7 @@ def locked(folder: Path) -> AbstractContextManager[None]:
 
 
 def create_file(path: Path) -> None:
-    """Make the file where it is not there yet, for the owner's eyes only."""
+    """Make the file if there is none yet, readable by its owner only."""
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
         sync(path.parent)
@@ -292,16 +287,9 @@ def create_file(path: Path) -> None:
 
 
 def connect(folder: Path) -> sqlite3.Connection:
-    """A connection that begins no transactions of its own; the file must be there."""
-    place = (folder / DATABASE).absolute().as_uri()
+    """A connection to a store's file, which must exist."""
     try:
-        return sqlite3.connect(
-            f"{place}?mode=rw",
-            uri=True,
-            timeout=PATIENCE,
-            isolation_level=None,
-            check_same_thread=False,  # opened by one thread, then used by another
-        )
+        return sqlite.connect(folder / DATABASE)
     except sqlite3.Error as error:
         raise unusable(folder, error) from None
 
@@ -309,38 +297,30 @@ def connect(folder: Path) -> sqlite3.Connection:
 def prepare(connection: sqlite3.Connection, spec: Spec | None, most_bytes: int | None) -> None:
     """Make every commit durable, check what the file is, and fill it when it is new."""
     check_kind(connection)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
+    sqlite.make_durable(connection)
     if most_bytes is not None:
         connection.execute(f"PRAGMA max_page_count = {max(1, most_bytes // PAGE)}")
     connection.execute("BEGIN IMMEDIATE")
-    if is_empty(connection):
+    if sqlite.is_empty(connection):
         if spec is None:
-            raise sqlite3.DatabaseError("it was begun and never finished")
-        connection.execute(f"PRAGMA application_id = {APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {VERSION}")
+            raise sqlite3.DatabaseError(sqlite.UNFINISHED)
+        MARK.write(connection)
         for statement in TABLES:
             connection.execute(statement.format(width=RowLayout.of(spec).width))
         connection.execute("INSERT INTO spec VALUES (1, ?)", [spec.raw])
     connection.execute("COMMIT")
 
 
-def is_empty(connection: sqlite3.Connection) -> bool:
-    return not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-
-
 def check_kind(connection: sqlite3.Connection) -> None:
-    """Leave alone what is somebody else's database."""
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if not is_empty(connection) and (application, version) != (APPLICATION, VERSION):
-        raise sqlite3.DatabaseError("it is another database, or of another version of Voile")
+    """Raise DatabaseError for a database that is not a store; an empty one may become one."""
+    if not sqlite.is_empty(connection):
+        MARK.check(connection)
 
 
 def spec_of(connection: sqlite3.Connection) -> Spec:
     """The spec that the store was begun with, byte for byte."""
-    if is_empty(connection):
-        raise sqlite3.DatabaseError("it was begun and never finished")
+    if sqlite.is_empty(connection):
+        raise sqlite3.DatabaseError(sqlite.UNFINISHED)
     found = connection.execute("SELECT raw FROM spec").fetchone()
     if found is None:
         raise sqlite3.DatabaseError("it has no spec")
@@ -348,6 +328,7 @@ def spec_of(connection: sqlite3.Connection) -> Spec:
 
 
 def check_same(folder: Path, kept: Spec, given: Spec | None) -> None:
+    """Refuse a spec other than the one the store was begun with."""
     if given is not None and given.digest != kept.digest:
         raise UsageError(
             f"the store {str(folder)!r} was begun with another spec (its digest is "
@@ -357,6 +338,7 @@ def check_same(folder: Path, kept: Spec, given: Spec | None) -> None:
 
 
 def unusable(folder: Path, error: sqlite3.Error) -> UsageError:
+    """The error for a file that is no store, or a damaged one."""
     return UsageError(
         f"{str(folder / DATABASE)!r} cannot be used as a store: {error}",
         hint="a store is begun by voile collect --spec spec.json --store FOLDER",
@@ -372,7 +354,7 @@ BATCH = 2**16
 
 
 class Snapshot:
-    """The rows of one moment. Ids are looked at for their order only; they never leave here."""
+    """The rows of one moment. Ids give their order only and are not read out."""
 
     def __init__(self, connection: sqlite3.Connection, spec: Spec) -> None:
         self.spec = spec
@@ -380,7 +362,7 @@ class Snapshot:
         self.count = int(connection.execute("SELECT count(*) FROM rows").fetchone()[0])
 
     def batches(self, size: int = BATCH) -> Iterator[list[Codes]]:
-        """Codes, one array for each column. In the order of the ids, which tells nothing."""
+        """Codes, one array for each column, in the order of the ids, which are random."""
         layout = RowLayout.of(self.spec)
         rows = self._db.execute("SELECT codes FROM rows ORDER BY id")
         while found := rows.fetchmany(size):
@@ -389,7 +371,7 @@ class Snapshot:
 
 @contextmanager
 def snapshot(folder: Path, spec: Spec | None = None) -> Iterator[Snapshot]:
-    """Look at a store without locking anybody out; with `spec`, only if it is the store's own."""
+    """Read a store while a collector may be running; a given `spec` must be the store's own."""
     if not (folder / DATABASE).is_file():
         raise UsageError(
             f"there is no store in {str(folder)!r}", hint="name the --store of a collector"

@@ -1,4 +1,4 @@
-"""Estimates in the rows and columns that a query asked for."""
+"""Estimates in the rows and columns of a query."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from voile.estimate.estimate import Estimate, jsonable
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to a query: one row for each group (one row without groups), in the order asked.
+    """The answer to a query: one row for each group (one row without groups), in the query's order.
 
     A row maps each column of SELECT to a group's key or to an Estimate.
     """
@@ -83,7 +83,7 @@ class Answer:
 
     def to_arrow(self) -> Any:
         """The rows of `flat` as an Arrow table."""
-        import pyarrow as pa  # noqa: PLC0415  (only when asked for)
+        import pyarrow as pa  # noqa: PLC0415  (only for this)
 
         rows = self.flat()
         return pa.table({name: pa.array([row[name] for row in rows]) for name in self._names()})
@@ -132,8 +132,8 @@ class Answer:
         )
         notes = "".join(f"<p>note: {html.escape(note)}</p>" for note in self.notes)
         assumed = f" Assumed: {self.assumption}." if self.assumption else ""
-        told = html.escape(f"Intervals cover {self.covers}.{assumed}")
-        return f"<table><caption>{told}</caption><tr>{head}</tr>{body}</table>{notes}"
+        caption = html.escape(f"Intervals cover {self.covers}.{assumed}")
+        return f"<table><caption>{caption}</caption><tr>{head}</tr>{body}</table>{notes}"
 
 
 def flattened(row: dict[str, Any]) -> dict[str, Any]:

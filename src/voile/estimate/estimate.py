@@ -116,14 +116,14 @@ class Estimate:
 
     def __str__(self) -> str:
         low, high = self.interval()
-        told = (
+        text = (
             f"{number(self.value, self.stderr)} ± {number(self.stderr, self.stderr)} "
             f"[{number(low, self.stderr)}, {number(high, self.stderr)}] at {self.confidence:.12g}"
         )
         if self.certain:
             least, most = (number(x, self.stderr) for x in self.certain)
-            told += f", certainly in [{least}, {most}]"
-        return told
+            text += f", certainly in [{least}, {most}]"
+        return text
 
     def __rich__(self) -> str:
         from rich.markup import escape  # noqa: PLC0415  (only when printed)

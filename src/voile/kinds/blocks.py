@@ -1,4 +1,4 @@
-"""What a release tells about rows, as blocks of rows that are spread over values.
+"""What a release shows of its rows, as blocks of rows that are spread over values.
 
 A block has so many rows of each sensitive value, and for each quasi-identifier it says which share
 of them lies in a set of values, independently of the other columns. All estimates are sums over
@@ -6,7 +6,7 @@ blocks of rows × shares:
 
 generalized    a class, spread evenly over its box
 bucketized     the rows of a class that show the same values, with its sensitive values
-perturbed      rows that show the same values, each share being what undoes the perturbing
+perturbed      rows that show the same values, each share inverting the perturbation
 a noisy view   rows that show the same values, and one block of minus the expected noise
 """
 
@@ -50,7 +50,7 @@ class Blocks(Protocol):
         ...
 
     def merged(self, kind_of: Sequence[Codes]) -> Self:
-        """Fewer blocks that tell the same about sets that do not part values of one kind."""
+        """Fewer blocks, with the same shares for all sets that do not part values of one kind."""
         ...
 
     def part(self, which: slice) -> Self:
@@ -58,8 +58,10 @@ class Blocks(Protocol):
         ...
 
 
-Told = Sequence[Blocks]
-"""All that a release tells: the sum of these."""
+RowBlocks = Sequence[Blocks]
+"""All that a release shows of its rows: the sum of these."""
+Told = RowBlocks
+"""Its earlier name."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,6 +75,7 @@ class Boxes:
     orders: Orders
 
     def shares(self, j: int, sets: Sets) -> Floats:
+        """The share of each box's values that lie in each set."""
         before = np.zeros((len(sets), sets.shape[1] + 1), dtype=np.int32)
         np.cumsum(sets[:, self.orders[j]], axis=1, out=before[:, 1:])
         low, high = self.low[:, j], self.high[:, j] + 1
@@ -80,6 +83,7 @@ class Boxes:
         return found
 
     def by_value(self, j: int, size: int) -> Floats:
+        """The rows of each value, where a box gives each of its values the same."""
         low, high = self.low[:, j], self.high[:, j]
         each = self.counts / (high - low + 1)[:, None]
         change = summed(low, each, size + 1) - summed(high + 1, each, size + 1)
@@ -88,15 +92,17 @@ class Boxes:
         return found
 
     def merged(self, kind_of: Sequence[Codes]) -> Boxes:  # noqa: ARG002  (boxes are few)
+        """The same boxes."""
         return self
 
     def part(self, which: slice) -> Boxes:
+        """Some of the boxes."""
         return replace(self, counts=self.counts[which], low=self.low[which], high=self.high[which])
 
 
 @dataclass(frozen=True, eq=False)
-class Undone:
-    """How the perturbing of a column is undone: a row that shows v counts in a set Y for
+class Inversion:
+    """How the perturbation of a column is inverted: a row that shows v counts in a set Y for
     (1[v ∈ Y] − (1−p)·m(Y))/p, p the retention and m the replacing distribution."""
 
     retention: float
@@ -110,27 +116,30 @@ class Points:
     counts: Floats
     codes: Codes
     """(quasi-identifiers, blocks)"""
-    undone: tuple[Undone | None, ...] = ()
+    inversions: tuple[Inversion | None, ...] = ()
     """For each quasi-identifier; none where all are shown as they are."""
 
     def shares(self, j: int, sets: Sets) -> Floats:
+        """1 where the value lies in the set, else 0; inverted where it was perturbed."""
         inside = sets[:, self.codes[j]].astype(np.float64)
-        undone = self.undone[j] if self.undone else None
-        if undone is None:
+        inversion = self.inversions[j] if self.inversions else None
+        if inversion is None:
             return inside
-        drawn = (1 - undone.retention) * (sets @ undone.masses)
-        found: Floats = (inside - drawn[:, None]) / undone.retention
+        drawn = (1 - inversion.retention) * (sets @ inversion.masses)
+        found: Floats = (inside - drawn[:, None]) / inversion.retention
         return found
 
     def by_value(self, j: int, size: int) -> Floats:
+        """The rows that show each value; inverted where they were perturbed."""
         found = summed(self.codes[j], self.counts, size)
-        undone = self.undone[j] if self.undone else None
-        if undone is None:
+        inversion = self.inversions[j] if self.inversions else None
+        if inversion is None:
             return found
-        drawn = (1 - undone.retention) * np.outer(undone.masses, self.counts.sum(axis=0))
-        return (found - drawn) / undone.retention
+        drawn = (1 - inversion.retention) * np.outer(inversion.masses, self.counts.sum(axis=0))
+        return (found - drawn) / inversion.retention
 
     def merged(self, kind_of: Sequence[Codes]) -> Points:
+        """One block for all rows that show values of the same kinds."""
         kinds = [kind[codes] for kind, codes in zip(kind_of, self.codes, strict=True)]
         index = TupleIndex([int(kind.max()) + 1 for kind in kind_of])
         _, first, where = np.unique(index.encode(kinds), return_index=True, return_inverse=True)
@@ -138,6 +147,7 @@ class Points:
                        codes=self.codes[:, first])  # fmt: skip
 
     def part(self, which: slice) -> Points:
+        """Some of the blocks."""
         return replace(self, counts=self.counts[which], codes=self.codes[:, which])
 
 
@@ -149,23 +159,27 @@ class Products:
     masses: tuple[Floats | None, ...]
 
     def shares(self, j: int, sets: Sets) -> Floats:
+        """The mass of each set."""
         masses = self.masses[j]
         found: Floats = sets.mean(axis=1) if masses is None else sets @ masses
         return found[:, None]
 
     def by_value(self, j: int, size: int) -> Floats:
+        """The rows of the block, spread over the values by their masses."""
         masses = self.masses[j]
         return np.outer(np.full(size, 1 / size) if masses is None else masses, self.counts)
 
     def merged(self, kind_of: Sequence[Codes]) -> Products:  # noqa: ARG002  (it is one)
+        """The same block."""
         return self
 
     def part(self, which: slice) -> Products:  # noqa: ARG002
+        """The same block."""
         return self
 
 
-def told_by(shown: Shown, orders: Orders | None = None, attribute: int = 0) -> Told:
-    """What classes tell; `orders` lead from the positions in `shown` to codes."""
+def class_blocks(shown: Shown, orders: Orders | None = None, attribute: int = 0) -> RowBlocks:
+    """The blocks of classes; `orders` lead from the positions in `shown` to codes."""
     counts = shown.histograms.counts[attribute]
     in_order = orders or [np.arange(size, dtype=np.int32) for size in shown.sizes]
     if shown.recode == "generalize":
@@ -174,6 +188,10 @@ def told_by(shown: Shown, orders: Orders | None = None, attribute: int = 0) -> T
     assert shown.cell_class is not None and shown.cell_rows is not None  # noqa: S101
     codes = np.stack([order[cells] for order, cells in zip(in_order, shown.cells, strict=True)])
     return (Points(shares(counts)[shown.cell_class] * shown.cell_rows[:, None], codes),)
+
+
+told_by = class_blocks
+"""Its earlier name."""
 
 
 def summed(where: npt.NDArray[np.signedinteger], values: Floats, number: int) -> Floats:
@@ -188,6 +206,7 @@ def in_parts(blocks: Blocks) -> Sequence[Blocks]:
 
 
 def columns_of(schema: Schema, codes: Sequence[npt.NDArray[Any]], names: Sequence[str]) -> Codes:
+    """The codes of some of a schema's columns, (columns, rows)."""
     by_name = dict(zip(schema.names, codes, strict=True))
     return np.stack([by_name[name].astype(np.int32) for name in names])
 

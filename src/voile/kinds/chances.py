@@ -19,6 +19,7 @@ MOST_VALUES = 100_000
 
 
 def read_mapping(path: Path) -> Mapping[str, Any]:
+    """The mapping in a YAML or JSON file; an error names the file."""
     try:
         text = path.read_text(encoding="utf-8")
         data = json.loads(text) if path.suffix.lower() == ".json" else yaml.safe_load(text)
@@ -83,6 +84,7 @@ def chances(attribute: Attribute, given: Any, where: str) -> tuple[int, ...]:
 
 
 def by_value(given: Mapping[Any, Any], values: list[Any], where: str) -> list[float]:
+    """A weight for each value of the domain; 0 for those that are left out."""
     # YAML and JSON spell numbers, dates and truth values in their own ways.
     places = {spelled(value): i for i, value in enumerate(values)}
     weights = [0.0] * len(values)
@@ -97,12 +99,14 @@ def by_value(given: Mapping[Any, Any], values: list[Any], where: str) -> list[fl
 
 
 def spelled(value: Any) -> str:
+    """A value as text, the same for every way in which YAML, JSON and Python write it."""
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     return str(plain(value)).casefold() if isinstance(value, bool) else str(plain(value))
 
 
 def number(weight: Any, where: str) -> float:
+    """A weight as a number; refused where it is negative, infinite or none."""
     if isinstance(weight, bool) or not isinstance(weight, int | float):
         raise UsageError(f"{where}: {weight!r} is not a number", hint="chances are numbers")
     if not 0 <= weight < float("inf"):

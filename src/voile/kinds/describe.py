@@ -1,4 +1,4 @@
-"""The page of a release in plain words, from what is particular to its kind."""
+"""The description of a release: README.md in plain words, and datapackage.json."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def page(
         "## What is not promised",
         *not_promised,
         "",
-        "## What the release tells exactly",
+        "## What the release discloses exactly",
         *(f"- {d.what}: {d.why}" for d in manifest.disclosed),
         *(["- nothing beyond the promise"] if not manifest.disclosed else []),
         "",
@@ -47,6 +47,7 @@ def page(
 
 
 def null_words(manifest: Manifest) -> str:
+    """What was done with rows that have NULLs."""
     return {
         "error": "refused, except where the schema has NULL as a value",
         "drop": "rows with one were left out",
@@ -108,4 +109,5 @@ def fields(manifest: Manifest) -> list[dict[str, str]]:
 
 
 def slug_of(manifest: Manifest) -> str:
+    """The name of the table, as a data package may have it."""
     return re.sub(r"[^a-z0-9._-]+", "-", manifest.name.lower()).strip("-") or "view"

@@ -1,4 +1,4 @@
-"""The columns of a table and their public domain, as they were asked for; or why that cannot be."""
+"""The columns of a table and their public domain: declared, inferred, checked, or narrowed."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def choose_schema(
             declared = declared.select(columns)
         table.check_columns(declared.names)
         if left := [c for c in table.columns if c not in declared.names]:
-            why = "not in the schema" if columns is None else "not asked for"
+            why = "not in the schema" if columns is None else "not among the columns"
             notes.append(f"left out, {why}: {', '.join(left)}")
         table.check_kinds(declared)
         return declared, notes + dropped_times(table, declared.names) + rounding(table, declared)
@@ -67,11 +67,13 @@ def read_schema(schema: SchemaSource) -> Schema:
 
 
 def dropped_times(table: Table, names: Sequence[str]) -> list[str]:
+    """A note on columns with times of day, of which only the day is kept."""
     cut = [name for name in names if name in table.with_time_of_day]
     return [f"only the day (UTC) is kept of {', '.join(cut)}"] if cut else []
 
 
 def rounding(table: Table, schema: Schema) -> list[str]:
+    """A note on each column whose values were rounded to the steps of its domain."""
     return [
         f"{count:,} values of {name} were rounded to steps of {schema[name].domain.step:g}: "  # type: ignore[union-attr]
         "answers are about the rounded values"
@@ -80,7 +82,7 @@ def rounding(table: Table, schema: Schema) -> list[str]:
 
 
 def refuse_identifiers(profiles: Sequence[ColumnProfile], names: Sequence[str]) -> None:
-    """A column that names people is published only when asked for by name."""
+    """A column that names people is published only when it is named."""
     suspects = [p for p in profiles if p.looks_like_identifier]
     if suspects:
         first = suspects[0]
@@ -102,6 +104,7 @@ def columns_option(names: Sequence[str]) -> str:
 
 
 def check_nulls(table: Table, schema: Schema, nulls: Nulls) -> None:
+    """Refuse NULLs in columns that have no NULL in their domain, unless the options allow them."""
     if nulls != "error":
         return
     allowed = {a.name for a in schema if a.null}
@@ -146,8 +149,8 @@ LARGEST = 2**27
 
 
 @dataclass(frozen=True, eq=False)
-class Narrowed:
-    """A column's domain cut to what is shown, and where each old code went."""
+class NarrowedDomain:
+    """A column's domain cut to what is shown, and the new place of each old code."""
 
     attribute: Attribute
     kept: npt.NDArray[np.bool_]
@@ -159,11 +162,11 @@ class Narrowed:
         return np.concatenate([[0], np.cumsum(self.kept)])
 
 
-def narrowed(attribute: Attribute, codes: Codes) -> Narrowed:
-    """The domain of these codes; one that was declared tells nothing, and stays."""
+def narrowed_domain(attribute: Attribute, codes: Codes) -> NarrowedDomain:
+    """The domain of these codes; one that was declared discloses nothing, and stays."""
     size = attribute.size
     if attribute.public != "active":
-        return Narrowed(attribute, np.ones(1 if size > LARGEST else size, dtype=bool))
+        return NarrowedDomain(attribute, np.ones(1 if size > LARGEST else size, dtype=bool))
     if size > LARGEST:
         raise TableError(
             f"column {attribute.name!r} has {size:,} possible values, too many to leave out those "
@@ -177,7 +180,7 @@ def narrowed(attribute: Attribute, codes: Codes) -> Narrowed:
         first, last = np.flatnonzero(values)[[0, -1]]
         values[first : last + 1] = True
     found = replace(attribute, domain=cut(attribute, np.flatnonzero(values)), null=null)
-    return Narrowed(found, np.concatenate([values, [null]]) if attribute.null else values)
+    return NarrowedDomain(found, np.concatenate([values, [null]]) if attribute.null else values)
 
 
 def cut(attribute: Attribute, codes: npt.NDArray[np.int64]) -> Any:

@@ -1,4 +1,4 @@
-"""What evaluation asks of a release: the truth that it is measured against, and what it tells."""
+"""What evaluation needs of a release: its evidence about people, and the truth beside it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from voile.arrays import Floats
-from voile.kinds.blocks import Orders, Points, Told, points
+from voile.kinds.blocks import Orders, Points, RowBlocks, points
 from voile.privacy import LikelihoodRatio
 from voile.privacy.divergence import jensen_shannon, shares
 from voile.recoding.grouping import Shown
@@ -20,10 +20,9 @@ from voile.schema import Schema
 
 # ----------------------------------------------------------------------
 # p_loss: how far a release may move a belief away from what everybody knows
-# How far may what a release tells about one person's sensitive value lie from the whole table's
-# distribution Q, which is what trivial anonymization tells? The adversary knows Q, and everything
-# else that the release has about the person, and applies Bayes' rule to what the mechanism is known
-# to do:
+# How far may a belief about one person's sensitive value, given the release, lie from the whole
+# table's distribution Q, which trivial anonymization shows too? The adversary knows Q, and all else
+# that the release has about the person, and applies Bayes' rule to the known law of the mechanism:
 #
 # classes          the distribution in the person's class.
 # a noisy view     posterior(s) ∝ Q(s) · P(what is shown of the tuple (q, s) | it has one more
@@ -95,13 +94,13 @@ def class_losses(shown: Shown, attribute: int = 0) -> Floats:
 
 
 def p_loss(shown: Shown, attribute: int = 0) -> float:
-    """The largest of all classes: the person who is told most about."""
+    """The largest of all classes: the person about whom most is disclosed."""
     rows = shown.histograms.rows
     return float(class_losses(shown, attribute)[rows > 0].max(initial=0.0))
 
 
 # ----------------------------------------------------------------------
-# what evaluation asks of a release: the truth that it is measured against, and what it tells
+# the private table, and the evidence of a release that losses are computed from
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,23 +119,27 @@ class Truth:
 
     @property
     def qi(self) -> tuple[str, ...]:
+        """The quasi-identifiers."""
         return tuple(self.schema.names[:-1])
 
     @property
     def sizes(self) -> tuple[int, ...]:
+        """The sizes of the quasi-identifiers' domains."""
         return tuple(self.schema.sizes[:-1])
 
     @property
     def rows(self) -> int:
+        """The number of rows."""
         return int(self.counts.sum())
 
     @property
     def overall(self) -> Floats:
+        """Q, the distribution of the sensitive column over all rows."""
         return shares(self.counts.sum(axis=0))
 
     @property
-    def told(self) -> Told:
-        """What the table itself tells."""
+    def blocks(self) -> RowBlocks:
+        """The rows of the table itself."""
         return (Points(self.counts.astype(np.float64), self.cells),)
 
     def by_position(self, orders: Sequence[Codes]) -> list[Counts]:
@@ -149,6 +152,7 @@ class Truth:
 
     @property
     def sensitive(self) -> str:
+        """The sensitive column."""
         return self.schema.names[-1]
 
     @cached_property
@@ -170,12 +174,12 @@ class ShownClasses:
 
 @dataclass(frozen=True, eq=False)
 class LossEvidence:
-    """All that losses ask of a release."""
+    """What a release shows of rows and people, from which its losses are computed."""
 
-    told: Told
-    """What it tells about rows, as blocks."""
+    blocks: RowBlocks
+    """What it shows of its rows."""
     posterior: Posterior
-    """What it lets one believe about a person."""
+    """The belief about a person that it permits."""
     classes: ShownClasses | None = None
     """Where it shows classes."""
 

@@ -1,8 +1,8 @@
-"""A kind of release: what it owes to the rest of Voile, which knows kinds by this class alone.
+"""A kind of release: its interface to the rest of Voile, which knows kinds by this class alone.
 
-What is known before there is a release is here: names, options, publishing, words. What a release
-itself is asked (answers, statements, verification, losses) are methods of its class: see
-release.py. CONTRIBUTING.md tells the story of adding one.
+What is known before there is a release is here: names, options, publishing, descriptions. What
+needs a release (answers, statements, verification, losses) are methods of its class: see
+release.py. CONTRIBUTING.md explains how to add one.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from voile.engines.table import Table
     from voile.kinds.manifest import Manifest
-    from voile.kinds.publishing import Done, Draft
+    from voile.kinds.publishing import Draft, PublishResult
     from voile.kinds.release import Release
     from voile.options import Options
     from voile.progress import Progress
@@ -48,7 +48,7 @@ class FrontierMethod:
 
 
 class Kind(ABC, Generic[M]):
-    """What a kind of release owes to the rest."""
+    """A kind of release, as the rest of Voile knows it."""
 
     name: ClassVar[str]
     methods: ClassVar[tuple[str, ...]]
@@ -61,12 +61,12 @@ class Kind(ABC, Generic[M]):
     @property
     @abstractmethod
     def options(self) -> type[Options]:
-        """The model of what a steward may ask for."""
+        """The model of a steward's options."""
 
     @property
     @abstractmethod
     def manifest(self) -> type[M]:
-        """What such a release says about itself."""
+        """The model of such a release's manifest."""
 
     @property
     @abstractmethod
@@ -97,12 +97,12 @@ class Kind(ABC, Generic[M]):
         overwrite: bool = False,
         progress: Progress | None = None,
         **options: Any,
-    ) -> Done:
+    ) -> PublishResult:
         """Publish a table, and say what the steward should know. `to` names the folder."""
         from voile.kinds.publishing import publish  # noqa: PLC0415  (it knows releases)
 
-        asked = self.options(**options)
-        return publish(self, table, asked, to=to, overwrite=overwrite, progress=progress)
+        checked = self.options(**options)
+        return publish(self, table, checked, to=to, overwrite=overwrite, progress=progress)
 
     # ------------------------------------------------------------------ on the frontier
 
@@ -110,5 +110,5 @@ class Kind(ABC, Generic[M]):
         """The ways to publish that the frontier may try, by name."""
         return {}
 
-    def check_frontier(self, asked: Mapping[str, Any]) -> None:
+    def check_frontier(self, options: Mapping[str, Any]) -> None:
         """Refuse, with a PromiseError, options that promise nothing."""

@@ -54,7 +54,7 @@ def file_entry(folder: Path, path: Path, rows: int | None = None) -> File:
 
 
 class Disclosed(ManifestPart):
-    """Something about the table that the release tells exactly, outside the promise."""
+    """Something about the table that the release discloses exactly, outside the promise."""
 
     what: str
     why: str
@@ -82,12 +82,14 @@ class Manifest(ManifestPart):
 
     @property
     def schema_(self) -> Schema:
+        """The public domain, from the attributes."""
         return Schema.from_dict({"attributes": self.attributes})
 
     def check(self) -> None:
         """Construct what the parameters stand for, which refuses them where they are wrong."""
 
     def sealed(self) -> Self:
+        """The same manifest with its digest."""
         return self.model_copy(update={"digest": self._digest()})
 
     def _digest(self) -> str:
@@ -106,7 +108,7 @@ class Manifest(ManifestPart):
 
 
 def read_off_disclosed(schema: Schema) -> list[Disclosed]:
-    """What domains that were read off the table tell about it."""
+    """What domains that were read off the table disclose about it."""
     return [
         Disclosed(what=what, why="its domain was read off the table; a codebook avoids that")
         for what in map(read_off, schema)
@@ -115,7 +117,7 @@ def read_off_disclosed(schema: Schema) -> list[Disclosed]:
 
 
 def read_off(attribute: Attribute) -> str:
-    """What an active domain tells about the column."""
+    """What an active domain discloses about the column."""
     if attribute.public != "active":
         return ""
     missing = ", and that some are missing" if attribute.null else ""

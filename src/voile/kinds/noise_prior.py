@@ -22,7 +22,7 @@ Given = Any
 
 
 def noise_prior(given: Given, schema: Schema, members: Keys, *, drop_nulls: bool) -> Product:
-    """The prior that was asked for: the table's own marginals, a file's, or a public table's."""
+    """The prior of the options: the table's own marginals, a file's, or a public table's."""
     if isinstance(given, Mapping):
         return from_mapping(given, schema, "noise_prior")
     if isinstance(given, str) and given == OWN:

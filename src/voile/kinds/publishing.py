@@ -22,12 +22,12 @@ from voile.kinds.staging import Staging, place_for, removed_with
 from voile.progress import Progress, Silent
 
 # ----------------------------------------------------------------------
-# what the holder of a table is told when it has left
+# what the steward is shown once a release is published
 
 
 @dataclass(frozen=True)
-class Done:
-    """A release that was made; unlike it, this may hold true counts."""
+class PublishResult:
+    """A release that was published, with notes for its steward; it may hold true counts."""
 
     release: Release
     rows_in: int
@@ -40,6 +40,7 @@ class Done:
         return [("rows", rows), ("promise", self.release.promise_in_short)]
 
     def to_dict(self) -> dict[str, Any]:
+        """The result as plain data, for `--json`."""
         manifest = self.release.manifest
         return {
             "release": str(self.release.path),
@@ -59,12 +60,10 @@ class Done:
 
 # ----------------------------------------------------------------------
 # from a private table to a release, the same for every kind
-# The table is read and what to publish is planned (a kind's `draft`); the release is written beside
-# its place, described and sealed, verified as a stranger would, and only then renamed into place.
 
 
 class Draft(AbstractContextManager["Draft"], ABC):
-    """A release that has been planned: what will be written, and what the steward is told."""
+    """A release that has been planned: what will be written, and what the steward is shown."""
 
     def __exit__(self, *_: object) -> None:
         """Nothing is held open, unless a kind says otherwise."""
@@ -74,8 +73,8 @@ class Draft(AbstractContextManager["Draft"], ABC):
         """Make the release, whole and verified, in this place."""
 
     @abstractmethod
-    def done(self, release: Any) -> Done:
-        """What the steward is told of the release, once it is in place."""
+    def done(self, release: Any) -> PublishResult:
+        """What the steward is shown of the release, once it is in place."""
 
 
 class WrittenDraft(Draft):
@@ -86,6 +85,7 @@ class WrittenDraft(Draft):
         """Write the data into this folder; the manifest lists these files and no others."""
 
     def put(self, target: Path, *, overwrite: bool) -> Release:
+        """Write the files beside the place, verify them, and rename the folder into place."""
         with Staging(target, overwrite=overwrite) as staging:
             write_descriptions(staging.folder, self.write(staging.folder))
             self.commit(staging)
@@ -104,7 +104,7 @@ def publish(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
-) -> Done:
+) -> PublishResult:
     """Publish a table as a release of this kind. `to` names its folder, else it is temporary."""
     with (
         place_for(to, overwrite=overwrite) as target,

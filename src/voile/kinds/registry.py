@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -24,7 +23,7 @@ GROUP = "voile.kinds"
 
 
 @dataclass(frozen=True)
-class BuiltIn:
+class BuiltInKind:
     """A kind that comes with Voile: its methods, and where it is."""
 
     home: str
@@ -34,19 +33,23 @@ class BuiltIn:
 
 
 BUILT_IN = (
-    BuiltIn("voile.kinds.views.kind:Views", ("alphabeta",)),
-    BuiltIn("voile.kinds.perturbed.kind:PerturbedRows", ("retention", "frapp"), "perturb"),
-    BuiltIn(
+    BuiltInKind("voile.kinds.views.kind:Views", ("alphabeta",)),
+    BuiltInKind("voile.kinds.perturbed.kind:PerturbedRows", ("retention", "frapp"), "perturb"),
+    BuiltInKind(
         "voile.kinds.classes.kind:Classes",
         ("mondrian", "anatomy", "fulldomain", "suppress", "freeshape", "trivial"),
     ),
-    BuiltIn("voile.kinds.counts.kind:CountTables", ("conjuncts",)),
+    BuiltInKind("voile.kinds.counts.kind:CountTables", ("conjuncts",)),
 )
 HOMES = {method: kind.home for kind in BUILT_IN for method in kind.methods}
 
 
 class KindError(UsageError):
-    """A package's kind that cannot be used."""
+    """A package's kind that cannot be used, and the method that it is for."""
+
+    def __init__(self, method: str, message: str, hint: str) -> None:
+        super().__init__(message, hint=hint)
+        self.method = method
 
 
 def methods() -> list[str]:
@@ -71,14 +74,30 @@ def publishing_kind(method: str) -> Kind[Any]:
 
 
 def foreign_kinds() -> list[Kind[Any]]:
-    """Those of packages that can be used; why another cannot is said when it is asked for."""
-    found: dict[type, Kind[Any]] = {}
-    with suppress(KindError):
-        for point in foreign_methods().values():
-            with suppress(KindError):
-                kind = loaded(point)
-                found[type(kind)] = kind
-    return list(found.values())
+    """Those of packages that can be used; `load_failures` says why others cannot."""
+    return list({type(kind): kind for kind in tried() if not isinstance(kind, KindError)}.values())
+
+
+def load_failures() -> dict[str, KindError]:
+    """Why methods of installed packages cannot be used, by method."""
+    return {kind.method: kind for kind in tried() if isinstance(kind, KindError)}
+
+
+def tried() -> list[Kind[Any] | KindError]:
+    """The kind of each method of a package, or why it cannot be used."""
+    try:
+        points = foreign_methods()
+    except KindError as error:
+        return [error]
+    return [loaded_or_failure(point) for point in points.values()]
+
+
+def loaded_or_failure(point: EntryPoint) -> Kind[Any] | KindError:
+    """The kind of a package, or why it cannot be used."""
+    try:
+        return loaded(point)
+    except KindError as error:
+        return error
 
 
 def kind_of(method: str) -> Kind[Any]:
@@ -114,6 +133,7 @@ def manifest_schema() -> dict[str, Any]:
 
 @cache
 def built_in(home: str) -> Kind[Any]:
+    """A kind that comes with Voile, by its module and class."""
     module, _, name = home.partition(":")
     found: Kind[Any] = getattr(importlib.import_module(module), name)()
     return found
@@ -128,9 +148,10 @@ def foreign_methods() -> Mapping[str, EntryPoint]:
             owner = f"the package {package_of(found[point.name])!r}"
         if owner is not None:
             raise KindError(
+                point.name,
                 f"the package {package_of(point)!r} brings a method {point.name!r}, which {owner} "
                 "has already",
-                hint=f"uninstall {package_of(point)}, or tell its authors to choose another name",
+                hint=f"uninstall {package_of(point)}, or ask its authors to choose another name",
             )
         found[point.name] = point
     return found
@@ -145,12 +166,14 @@ def loaded(point: EntryPoint) -> Kind[Any]:
         kind = made() if isinstance(made, type) else made
     except Exception as error:
         raise KindError(
+            point.name,
             f"the method {point.name!r} of the package {package_of(point)!r} cannot be loaded: "
             f"{type(error).__name__}: {error}",
             hint=f"install another version of {package_of(point)}, or uninstall it",
         ) from error
     if not isinstance(kind, Kind) or point.name not in kind.methods:
         raise KindError(
+            point.name,
             f"{point.value} of the package {package_of(point)!r} is not a kind of release with a "
             f"method {point.name!r}",
             hint="an entry point of voile.kinds is called like a method of the Kind it leads to",
@@ -159,4 +182,5 @@ def loaded(point: EntryPoint) -> Kind[Any]:
 
 
 def package_of(point: EntryPoint) -> str:
+    """The package that an entry point is from; its module where that is unknown."""
     return point.value.partition(":")[0] if point.dist is None else point.dist.name

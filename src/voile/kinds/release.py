@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from voile.answering.explanation import Explanation
     from voile.arrays import Floats
-    from voile.engines.rows import ReleaseRows
     from voile.engines.table import Table
     from voile.estimate import Answer
     from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
@@ -48,10 +47,12 @@ if TYPE_CHECKING:
 
 
 # ----------------------------------------------------------------------
-# how an answer is wanted from a release: all that `query` takes besides the SQL
+# options of a query: all that `query` takes besides the SQL
 
 
 MEMORY = 2**30
+OpenedView = Any
+"""What a kind answers from: `ReleaseRows`, or a `PublicDomain` where it has no rows to count."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +69,7 @@ class QueryOptions:
 
 
 # ----------------------------------------------------------------------
-# what a release says of its columns
+# the roles of a release's columns
 
 
 @dataclass(frozen=True)
@@ -82,13 +83,7 @@ class Roles:
 
 
 # ----------------------------------------------------------------------
-# a release: all that is published, in one folder that describes itself
-# NAME.voile/
-#   manifest.json      what it is, what is promised, the public domain, a hash of every file
-#   datapackage.json   the same columns for tools that know Frictionless data packages
-#   README.md          how to read it and to count from it without Voile
-#   data/part-*.parquet
-#   history/part-*.parquet   in a series: every tuple that its views have shown, and how often
+# a release, opened
 
 
 SMALLEST_MEMORY = 2**24
@@ -99,11 +94,11 @@ class Release(ABC):
 
     kind: ClassVar[str] = "a release"
     instead: ClassVar[str] = ""
-    """What to do with it where something else was asked for."""
+    """What to do with it where another kind of release is needed."""
     refines: ClassVar[bool] = False
     """Whether `refine` fits a model to it."""
     has_losses: ClassVar[bool] = False
-    """Whether `loss_evidence` says what it tells about people."""
+    """Whether it has `loss_evidence`."""
     ways: ClassVar[tuple[str, ...]] = ()
     """The methods of answering that it has, the usual one first; none where there is one way."""
     manifest: Manifest
@@ -111,7 +106,7 @@ class Release(ABC):
     def __init__(self, path: Path, manifest: Manifest) -> None:
         self.path = path
         self.manifest = manifest
-        self._beside: tuple[Any, ReleaseRows, Tables] | None = None
+        self._beside: tuple[Any, OpenedView, Tables] | None = None
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
@@ -211,7 +206,7 @@ class Release(ABC):
 
     @property
     def rows_behind(self) -> int | None:
-        """How many rows the table had that it was made of, where that is told."""
+        """How many rows the table had that it was made of, where that is disclosed."""
         return self.manifest.public_rows
 
     def domain_behind(self, table: Table) -> Schema:  # noqa: ARG002  (for those that narrow it)
@@ -219,7 +214,7 @@ class Release(ABC):
         return self.schema
 
     def loss_evidence(self, truth: Truth) -> LossEvidence:  # noqa: ARG002
-        """What it tells about people, to be compared with the truth."""
+        """What it shows about people, to be compared with the truth."""
         raise UsageError(
             f"{self.name} is {self.kind}: losses are of rows that are shown", hint=self.instead
         )
@@ -262,7 +257,7 @@ class Release(ABC):
         from voile.estimate import checked_confidence
         from voile.query import parse
 
-        asked = QueryOptions(
+        options = QueryOptions(
             checked_confidence(confidence),
             tables or {},
             simultaneous,
@@ -271,9 +266,9 @@ class Release(ABC):
             memory,
             exact,
         )
-        self._check_asked(asked)
-        view, columns = self._with_tables(asked.tables)
-        return self._answer(parse(sql, self.schema, columns), view, asked)
+        self._check_options(options)
+        view, columns = self._with_tables(options.tables)
+        return self._answer(parse(sql, self.schema, columns), view, options)
 
     def explain(
         self,
@@ -297,25 +292,25 @@ class Release(ABC):
         """The same as `explain`, as a typed object with sections for reading."""
         from voile.query import parse
 
-        asked = QueryOptions(tables=tables or {}, memory=memory, exact=exact)
-        view, columns = self._with_tables(asked.tables)
-        return self._explain(parse(sql, self.schema, columns), view, asked)
+        options = QueryOptions(tables=tables or {}, memory=memory, exact=exact)
+        view, columns = self._with_tables(options.tables)
+        return self._explain(parse(sql, self.schema, columns), view, options)
 
     @abstractmethod
-    def _check_asked(self, asked: QueryOptions) -> None:
+    def _check_options(self, options: QueryOptions) -> None:
         """Refuse ways of answering that this kind of release does not have."""
 
     @abstractmethod
-    def _answer(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Answer: ...
+    def _answer(self, query: Query, view: OpenedView, options: QueryOptions) -> Answer: ...
 
     @abstractmethod
-    def _explain(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Explanation: ...
+    def _explain(self, query: Query, view: OpenedView, options: QueryOptions) -> Explanation: ...
 
     @cached_property
-    def _view(self) -> ReleaseRows:
+    def _view(self) -> OpenedView:
         return self._opened_view()
 
-    def _opened_view(self, which: str = "current") -> ReleaseRows:  # noqa: ARG002  (for series)
+    def _opened_view(self, which: str = "current") -> OpenedView:  # noqa: ARG002  (for series)
         return open_rows(self._parts, self.schema)
 
     @property
@@ -329,7 +324,7 @@ class Release(ABC):
             if f.path.endswith(".parquet") and f.path.startswith(folder)
         ]
 
-    def _sums(self, view: ReleaseRows, amount: int | str, *, exact: bool) -> DomainSums:
+    def _sums(self, view: OpenedView, amount: int | str, *, exact: bool) -> DomainSums:
         """Kept for as long as the view, so that what was computed once is remembered."""
         from voile.query import DomainSums
 
@@ -344,7 +339,7 @@ class Release(ABC):
 
     def _with_tables(
         self, tables: Mapping[str, object], which: str = "current"
-    ) -> tuple[ReleaseRows, Tables]:
+    ) -> tuple[OpenedView, Tables]:
         """The view beside the analyst's tables, and the columns of those."""
         if not isinstance(tables, Mapping) or not all(isinstance(name, str) for name in tables):
             raise UsageError("tables are given by name", hint='tables={"regions": frame}')

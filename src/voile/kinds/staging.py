@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from voile.errors import UsageError, VoileError, spelled
-from voile.files import sync
+from voile.errors import UsageError, VoileError
+from voile.files import check_free, sync
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, PARTIAL
 from voile.kinds.release import Release
 from voile.kinds.verification import check, check_files
@@ -27,11 +27,7 @@ def check_target(target: Path, *, overwrite: bool) -> None:
         raise UsageError(f"a release cannot be called {target.name!r}", hint="choose another name")
     if target.is_symlink():
         raise UsageError(f"{str(target)!r} is a link", hint="name the folder itself")
-    if target.exists() and not overwrite:
-        raise UsageError(
-            f"{str(target)!r} exists already",
-            hint=f"choose another name, or pass {spelled('overwrite', True)}",
-        )
+    check_free(target, overwrite=overwrite)
     if target.exists():
         check_is_release(target)
     check_outside(target)
@@ -154,6 +150,7 @@ def removed_with(release: Release) -> None:
 
 
 def copy(release: Release, target: Path, *, overwrite: bool) -> Release:
+    """Copy a release to another folder, verified before it is in place."""
     with Staging(target, overwrite=overwrite) as staging:
         shutil.copytree(release.path, staging.folder, dirs_exist_ok=True)
         staging.commit()

@@ -52,6 +52,7 @@ class Thresholds:
         return len(self._high)
 
     def for_batch(self, stream: Stream) -> Words:
+        """The high words for one batch of coins, each rounded up or not."""
         return self._high + (stream.words(len(self._low)) < self._low)
 
 
@@ -65,6 +66,7 @@ class Bernoulli:
         self._thresholds = Thresholds([int(self.probability * 2**128) % 2**128])
 
     def draw(self, stream: Stream, count: int) -> Bools:
+        """So many coins; True is heads."""
         if self.probability == 1:
             return np.ones(count, dtype=np.bool_)
         threshold = self._thresholds.for_batch(stream)[0]

@@ -197,7 +197,7 @@ def perturb_baskets(
                 out[row, item] = inserted
                 continue
             # Of `size` items that are left, `keep` are still to be kept: this one with chance
-            # keep/size. Its number below `size` is drawn as in replacement_kernels.shuffle.
+            # keep/size. Its number below `size` is drawn as in `shuffle`.
             bound = np.uint64(size)
             product = np.uint64(words[at]) * bound
             at += 1

@@ -40,6 +40,7 @@ class Key:
         return cls(hashlib.sha256(f"voile simulation {seed}".encode()).digest(), simulated=True)
 
     def stream(self, purpose: str, index: int = 0) -> Stream:
+        """The words of a purpose and an index: the same whenever they are read."""
         label = f"{purpose}/{index}".encode()
         return Stream(hmac.new(self._secret, label, hashlib.sha256).digest())
 
@@ -64,6 +65,7 @@ class Stream:
         self._zeros = memoryview(b"")
 
     def words(self, count: int) -> Words:
+        """The next words of the stream."""
         if len(self._zeros) < 8 * count:
             self._zeros = memoryview(bytes(8 * count))
         out = np.empty(count, dtype="<u8")
@@ -95,7 +97,7 @@ def first_side(key: Key, half: int, rows: int) -> Rows:
 # Public pseudo-random halves of rows: who is in one follows from a public seed and a row's id.
 #
 # A half is known to everybody: it hides nothing, and lets several servers that hold different
-# columns of the same people ask about the same people. An id is hashed once (`row_hashes`); a
+# columns of the same people answer about the same people. An id is hashed once (`row_hashes`); a
 # seed becomes a mask of 64 bits; a row is in the half if an odd number of its hash's bits are
 # under the mask. Over random masks the memberships of any two rows are independent, and of any
 # four but for those whose hashes cancel, which random hashes do with chance 2⁻⁶⁴.

@@ -66,10 +66,12 @@ class WordShares:
 
     @property
     def kept(self) -> int:
+        """How many words keep the code: ⌊retention·2ᵇ⌋."""
         return int(self.retention * (1 << self.bits))
 
     @property
     def share(self) -> int:
+        """How many words give each number below `size`."""
         return ((1 << self.bits) - self.kept - 1) // self.size
 
     @property
@@ -79,14 +81,17 @@ class WordShares:
 
     @property
     def undecided(self) -> int:
+        """How many words decide nothing, so that another one is drawn."""
         return (1 << self.bits) - self.limit
 
     @property
     def undecided_retention(self) -> Fraction:
+        """The retention after an undecided word, which makes the whole exact."""
         return (self.retention * (1 << self.bits) - self.kept) / self.undecided
 
     @property
     def is_narrow(self) -> bool:
+        """Whether words of 32 bits are wide enough."""
         return self.bits <= NARROW_BITS
 
     @property
@@ -98,7 +103,7 @@ class WordShares:
         return -(-(1 << places) // self.share), places
 
     def numbers(self) -> Words:
-        """What the compiled loop of this width asks for."""
+        """The numbers that the compiled loop of this width reads."""
         by = self.division if self.is_narrow else (max(1, self.share),)
         shift = (32 if self.is_narrow else 64) - self.bits
         return np.array([shift, self.kept, self.limit, *by], dtype=np.uint64)

@@ -44,7 +44,7 @@ def digits(chance: Fraction, many: int = DIGITS) -> list[int]:
 
 
 def digits_for(select: Sequence[Sequence[Fraction]]) -> int:
-    """Half words that tell the smallest chance from 0, with bits to spare."""
+    """Half words that distinguish the smallest chance from 0, with bits to spare."""
     smallest = min(chance for row in select for chance in row if chance)
     bits = SPARE_BITS + smallest.denominator.bit_length() - smallest.numerator.bit_length() + 1
     return max(DIGITS, -(-bits // 32))

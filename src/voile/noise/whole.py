@@ -28,11 +28,11 @@ from voile.noise.keyed import Key, Stream
 # stands for x = i·m + j or for −1 − i·m − j. It is taken with chance 2ⁱ·C(R, R/2 + x)/C(R, R/2),
 # which is at most 2ⁱ·exp(−i²) ≤ 1. So what is taken has the binomial law, but for what lies beyond
 # i = 63, which is 128 standard deviations away. Whether a uniform u is below that chance is decided
-# in floats where they can tell, else in decimals of 90 digits with 256 further bits of u.
+# in floats where they suffice, else in decimals of 90 digits with 256 further bits of u.
 
 
 MARGIN = 1e-9
-"""Floats tell logarithms of chances apart that differ by more; they err by less than 10⁻¹⁰."""
+"""Floats distinguish logarithms that differ by more; they err by less than 10⁻¹⁰."""
 FURTHER = 256
 """Bits of u beyond the first 64, for the few that floats cannot decide."""
 BERNOULLI = ((1, 6), (-1, 30), (1, 42), (-1, 30), (5, 66), (-691, 2730), (7, 6), (-3617, 510),
@@ -43,7 +43,8 @@ BERNOULLI = ((1, 6), (-1, 30), (1, 42), (-1, 30), (5, 66), (-691, 2730), (7, 6),
 class WordSource(Protocol):
     """Uniform 64-bit words."""
 
-    def words(self, count: int) -> Words: ...
+    def words(self, count: int) -> Words:
+        """So many words, independent of all before."""
 
 
 def many_coins(
@@ -87,7 +88,7 @@ def _proposed(width: int, words: Words) -> tuple[Ints, Ints]:
 
 
 def _decided(chance: Floats, u: Words) -> tuple[Bools, Bools]:
-    """Which of these u/2⁶⁴ are surely below e^chance, and for which floats cannot tell."""
+    """Which of these u/2⁶⁴ are surely below e^chance, and for which floats do not suffice."""
     whole = u.astype(np.float64)
     with np.errstate(divide="ignore"):
         low = np.log(whole) - 64 * math.log(2)
@@ -133,18 +134,22 @@ class WholeNoiseLaw(Protocol):
     """What is read of a law of noise (voile.privacy.interactive.laws.NoiseLaw)."""
 
     @property
-    def kind(self) -> str: ...
+    def kind(self) -> str:
+        """binomial, gaussian or geometric."""
 
     @property
-    def parameter(self) -> int | float: ...
+    def parameter(self) -> int | float:
+        """The number of coins, or the scale."""
 
-    def log_pmf(self, values: npt.ArrayLike) -> Floats: ...
+    def log_pmf(self, values: npt.ArrayLike) -> Floats:
+        """ln Pr[N = k] for each value."""
 
 
 class SystemSource:
     """The operating system's own secret bits."""
 
     def words(self, count: int) -> Words:
+        """So many words from `os.urandom`."""
         return np.frombuffer(os.urandom(8 * count), dtype=np.uint64)
 
 

@@ -33,7 +33,7 @@ ROUNDING = 1e-9
 
 
 class Likelihood(Protocol):
-    """All that an attack asks of a mechanism."""
+    """All that an attack needs of a mechanism."""
 
     def log_likelihood(self, counts: npt.NDArray[Any], records: int, codes: Codes) -> Floats:
         """ln P(the view shows counts[i] copies of tuple i | the table holds `records` of it).
@@ -94,9 +94,11 @@ class Adversary(Protocol):
     """A belief about some tuples, before and after what the view shows of them."""
 
     @property
-    def priors(self) -> Floats: ...
+    def priors(self) -> Floats:
+        """The belief in each tuple before the release."""
 
-    def posteriors(self, evidence: Evidence) -> Floats: ...
+    def posteriors(self, evidence: Evidence) -> Floats:
+        """The belief in each tuple after the release."""
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,7 @@ class Independent:
     others: int = 0
 
     def posteriors(self, evidence: Evidence) -> Floats:
+        """Each belief, changed by the evidence about its own tuple alone."""
         return independent(self.priors, log_ratio(evidence, self.others))
 
 
@@ -119,9 +122,11 @@ class Exclusive:
 
     @property
     def priors(self) -> Floats:
+        """The weights as probabilities that add up to 1."""
         return normalised(self.log_weights)
 
     def posteriors(self, evidence: Evidence) -> Floats:
+        """Each belief, changed by the evidence about all of the tuples."""
         return exclusive(self.log_weights, log_ratio(evidence, self.others))
 
 
@@ -243,7 +248,7 @@ def product(counts: Sequence[Floats]) -> Population:
 def tree(counts: Sequence[Floats], pairs: Sequence[Pair], both: PairCounts) -> Population:
     """The tree of attributes nearest to these counts, of edges among the given pairs.
 
-    Counts of pairs are asked for one after the other, and not all kept: they may be large.
+    Counts of pairs are fetched one after the other, and not all kept: they may be large.
     """
     weights = {pair: mutual_information(both(pair)) for pair in pairs}
     parents: list[int | None] = [None] * len(counts)
@@ -276,7 +281,7 @@ def best_edges(attributes: int, weights: Mapping[Pair, float]) -> list[Pair]:
 
 
 def mutual_information(counts: Floats) -> float:
-    """How much one attribute tells of the other, in natural units."""
+    """The mutual information of two attributes, in natural units."""
     both = counts / counts.sum()
     apart = np.outer(both.sum(axis=1), both.sum(axis=0))
     seen = both > 0

@@ -3,7 +3,7 @@
 Theorem 3.3 leaves its constant open. Here it has one. Let K = ((1−f)·m − 4n) / (98·n²), with n
 rows, m tuples in the domain, and f from Definition 3.2. An algorithm for which exchanging one
 tuple of the table for another changes the chance of no view by more than the factor K is
-meaningless: for two thirds of the queries one cannot tell from its views whether all records
+meaningless: for two thirds of the queries its views do not show whether all records
 meet the query or none does. A (d, γ)-private algorithm changes it by at most R·γ/d. So
 where R·γ/d ≤ K no useful algorithm is (d, γ)-private. Proof: docs/mathematics, section 17.
 """
@@ -85,7 +85,7 @@ class Boundary:
             return None
         return Limit(
             "VLDB 2007, Theorem 3.3, with the constant of docs/mathematics, section 17",
-            f"no algorithm from which queries can be told apart is (d, γ)-private here: an "
+            f"no algorithm whose views distinguish queries is (d, γ)-private here: an "
             f"exchanged tuple may change a chance by R·γ/d = {float(swap_factor(promise)):.4g}, "
             f"and up to K = {float(self.swap_limit):.4g} every algorithm is meaningless "
             f"(f = 1/2); priors from {self.least_forbidden_prior(promise.posterior):.3g} on "

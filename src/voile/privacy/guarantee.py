@@ -361,9 +361,11 @@ class DGamma(Guarantee):
 
     @property
     def against(self) -> str:
+        """The class of adversaries in words."""
         return AGAINST[self.adversary]
 
     def explain(self) -> str:
+        """How far a belief may rise and fall, and for whom that holds."""
         d, gamma = chance(self.prior), chance(self.posterior)
         text = (
             f"Whoever believed, before seeing the release, that a certain person's record is in "

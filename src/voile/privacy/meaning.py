@@ -27,7 +27,7 @@ Law = Callable[[Tuples], Distribution]
 """A mechanism: from a table to the distribution of what it publishes."""
 
 TOLD_APART = Fraction(1, 2)
-"""A query with a statistical difference below this counts as not told apart."""
+"""A query with a statistical difference below this counts as lost."""
 MEANINGLESS_SHARE = Fraction(2, 3)
 MOST_TUPLES = 12
 
@@ -54,7 +54,7 @@ def mixture(laws: Iterable[Distribution]) -> Distribution:
 
 @dataclass(frozen=True)
 class Meaning:
-    """How well the queries of Definition 3.2 are told apart, query by query."""
+    """How well a release answers the queries of Definition 3.2, query by query."""
 
     differences: tuple[Fraction, ...]
     """SD between 'all records meet the query' and 'none does', for every query."""
@@ -72,6 +72,7 @@ class Meaning:
 
     @property
     def mean_difference(self) -> Fraction:
+        """The mean statistical difference over all queries."""
         return sum(self.differences, Fraction(0)) / len(self.differences)
 
 
@@ -110,7 +111,7 @@ def meaning(law: Law, domain_size: int, rows: int, spread: Fraction = QUERY_SPRE
 
 
 def large_queries(domain_size: int, rows: int, spread: Fraction) -> Iterator[Tuples]:
-    """Every set of tuples that Definition 3.2 asks about."""
+    """Every set of tuples that Definition 3.2 is about."""
     low, high = (1 - spread) / 2 * domain_size, (1 + spread) / 2 * domain_size
     for size in range(rows, domain_size - rows + 1):
         if low <= size <= high:

@@ -108,7 +108,7 @@ def least_noise(promise: DGamma, form: Form, a: Fraction) -> Fraction:
 def largest_retention(promise: DGamma, form: Form) -> float:
     """The largest a at which the lower bound, and noise below 1, are possible.
 
-    multiset: 1 − a ≥ d/γ. set: (1 − a)/(1 − a/R) ≥ d/γ, a little more room: Theorem 4.3 prints
+    multiset: 1 − a ≥ d/γ. set: (1 − a)/(1 − a/R) ≥ d/γ, a little more: Theorem 4.3 prints
     the sufficient 1 − d/γ. Against exclusive adversaries the noise also grows with a and must
     stay below 1 (multiset), or (1 − a)/(1 − β) must reach d/γ (set; 1 − d/γ is sufficient).
     """
@@ -264,7 +264,7 @@ def most_protected(promise: DGamma, retention: float) -> float:
 def promise_everywhere(wanted: DGamma, ratio: LikelihoodRatio) -> DGamma:
     """What holds for every tuple, also for those that the prior takes for impossible.
 
-    No more than was asked for: the retention was chosen for that.
+    No more than was requested: the retention was chosen for that.
     """
     assert ratio.high is not None  # noqa: S101  (there is noise everywhere)
     high = ratio.high / ratio.low if wanted.adversary == "exclusive" else ratio.high

@@ -1,8 +1,8 @@
-"""Many views of one changing table: what a whole history of views tells about a record.
+"""Many views of one changing table: what a whole history of views reveals about a record.
 
 At view j a tuple is *seen* if an earlier view of the series published it; that is public. A record
 of a seen tuple is hidden by more noise than one of an unseen tuple, so that later views
-hardly tell more than the first that showed it.
+hardly reveal more than the first that showed it.
 
 The promise is about whether a record has ever been in the series: any course of its being there
 or not, against never. The likelihood ratio of a history is a product over the views, each factor
@@ -58,6 +58,7 @@ class SeriesNoise:
 
     @property
     def views(self) -> int:
+        """How many views the series may have."""
         return len(self.unseen)
 
     def likelihood_ratio(self, views: int | None = None) -> LikelihoodRatio:
@@ -164,7 +165,7 @@ def plan_series(
         raise PromiseError(
             f"{views} views at d = {promise.prior:.6g}, γ = {promise.posterior:.6g} would be "
             "nothing but noise",
-            hint=f"ask for fewer {spelled('views')}, a larger posterior, or a smaller prior",
+            hint=f"take fewer {spelled('views')}, a larger posterior, or a smaller prior",
         )
     return settled(chosen, promise)
 

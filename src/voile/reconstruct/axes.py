@@ -49,6 +49,7 @@ class Axis:
 
     @property
     def classes(self) -> int:
+        """How many classes the column has."""
         return self.masses.size
 
     @property
@@ -88,6 +89,7 @@ class Dense:
 
     @property
     def classes(self) -> int:
+        """How many classes the column has."""
         return len(self.transition)
 
     @property
@@ -96,9 +98,11 @@ class Dense:
         return bool((np.diagonal(self.transition) == 1).all())
 
     def matrix(self) -> Floats:
+        """A itself, as it was given."""
         return self.transition
 
     def inverse(self) -> Floats:
+        """A⁻¹; refused where there is none."""
         try:
             return np.linalg.inv(self.transition).astype(np.float64, copy=False)
         except np.linalg.LinAlgError:

@@ -30,7 +30,7 @@ from voile.reconstruct.axes import Dense
 Codes = npt.NDArray[np.int64]
 
 MOST_ITEMS = 10
-"""Items of which all subsets are told apart."""
+"""Items of which all subsets are distinguished."""
 WORST_CONDITION = 1e8
 """From here on, errors grow so much on the way back that no count is worth reading."""
 
@@ -52,7 +52,7 @@ def transition(select: Sequence[float], insert: float, size: int, items: int) ->
     """
     if not 0 <= items <= MOST_ITEMS:
         raise UsageError(
-            f"all sets of {items} items are too many to tell apart",
+            f"all sets of {items} items are too many to distinguish",
             hint=f"read at most {MOST_ITEMS} items at a time, or only the support of all of them",
         )
     sets = np.arange(2**items, dtype=np.int64)

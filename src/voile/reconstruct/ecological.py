@@ -1,8 +1,8 @@
 """Who has which record, where only the records of whole groups are known.
 
 Rows with attributes x are in groups, and of every group it is known how many of its rows have each
-record s, not which. If what x tells about s is alike in all groups, they tell it together: from
-groups with many young rows and many students one learns that the young study. The model is
+record s, not which. If x predicts s alike in all groups, they reveal it together: from groups with
+many young rows and many students one learns that the young study. The model is
 
   P(s|x) ∝ exp(Σ_j b_j[x_j, s]),
 
@@ -68,11 +68,11 @@ def hand_out(groups: RecordGroups, steps: int = STEPS, prior: float = PRIOR) -> 
         found = np.bincount(place, handed, kinds * groups.records).astype(np.float64)
         expected = weights[:, None] * model
         for values, effect in zip(groups.attributes, effects, strict=True):
-            seen, told = (
+            seen, modelled = (
                 by_value(values, len(effect), x) + prior * overall
                 for x in (found.reshape(kinds, -1), expected)
             )
-            np.add(effect, np.log(seen / told) / len(effects), out=effect)
+            np.add(effect, np.log(seen / modelled) / len(effects), out=effect)
         logits = base + sum(
             effect[values] for values, effect in zip(groups.attributes, effects, strict=True)
         )

@@ -90,7 +90,7 @@ class SeenCounts:
 def em_steps(
     y: npt.ArrayLike, axes: Sequence[Transition], steps: int, start: npt.ArrayLike | None = None
 ) -> Floats:
-    """`steps` steps of EM, from the seen counts themselves unless told otherwise."""
+    """`steps` steps of EM, from the seen counts themselves unless a start is given."""
     seen = SeenCounts(y, axes)
     x = seen.y.copy() if start is None else tensor(start, axes).reshape(-1)
     for _ in range(steps):
@@ -135,7 +135,7 @@ FIRST = 10
 DAMPING = 0.3
 """λ as a multiple of the gap, while steps go uphill."""
 LEAST = 50.0
-"""λ as a multiple of the gap asked for, at least: less only takes longer to solve."""
+"""λ as a multiple of the requested gap, at least: less only takes longer to solve."""
 FIRMER = 10.0
 """What λ is multiplied by after a step that did not, and divided by after one that did."""
 FIRMEST = 1e9
@@ -177,6 +177,7 @@ class LikelihoodPoint:
 
     @property
     def gap(self) -> float:
+        """The most by which the log-likelihood per row may be below the maximum."""
         return max(float(self.slope.max()) - 1, 0.0)
 
 
@@ -201,7 +202,7 @@ def maximum_likelihood(
     """The x ≥ 0 with Σx = Σy under which y is most likely, within `gap` per row of the best.
 
     Where the inversion has no negative cell it is the maximum, and is returned at once.
-    `progress` is told every point on the way; the likelihood never falls from one to the next.
+    `progress` is called with every point on the way; the likelihood never falls.
     """
     seen = SeenCounts(y, axes)
     if seen.rows == 0:
@@ -232,8 +233,8 @@ def not_reached(fit: Fit, gap: float) -> QueryError:
     return QueryError(
         f"the maximum likelihood of {fit.counts.size:,} cells was not reached: after "
         f"{fit.steps:,} steps the log-likelihood per row may still be {fit.gap:.2g} too low, "
-        f"and {gap:.2g} was asked for",
-        hint="ask for a larger gap, for fewer columns at once, or for the inversion",
+        f"and {gap:.2g} was requested",
+        hint="allow a larger gap, take fewer columns at once, or take the inversion",
     )
 
 

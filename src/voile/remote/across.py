@@ -2,7 +2,7 @@
 
 Both servers are asked for noisy counts of the same public random halves of their rows, each about
 its own columns. Neither sees the other's, and each charges its own budget. Asking again with the
-same seed is free, so whoever was interrupted can go on.
+same seed is free, so an interrupted run can be resumed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import stats
@@ -20,6 +19,7 @@ from voile.errors import TableError, VoileError
 from voile.estimate import checked_confidence, number
 from voile.noise.keyed import members, row_hashes
 from voile.records import Record
+from voile.remote.client import Subset
 from voile.remote.implication import (
     BilinearForm,
     CovarianceEstimate,
@@ -37,7 +37,6 @@ from voile.remote.plan import (
     CountServer,
     MiningPlan,
     ServerSide,
-    Subset,
     knows_sizes,
     planned,
 )
@@ -77,8 +76,14 @@ class BudgetUse(Record):
 
 
 @dataclass(frozen=True)
-class MiningResult:
+class MiningResult(Record):
     """Pr[f] with its error."""
+
+    json_keys = (
+        "expression", "probability", "confidence", "observed_stderr=observed", "independent",
+        "implications", "shares", "queries=spent", "rows", "halves", "seed", "expected_error",
+        "notes",
+    )  # fmt: skip
 
     expression: str
     value: float
@@ -87,9 +92,9 @@ class MiningResult:
     high: float
     confidence: float
     observed: float | None
-    """The standard error that the halves show, whatever the noise is said to be."""
+    """The standard error that the halves show, whatever noise the servers state."""
     independent: float
-    """What Pr[f] would be if the two sides had nothing to do with each other."""
+    """What Pr[f] would be if the two sides were independent."""
     implications: tuple[Implication, ...]
     shares: tuple[ConditionShare, ...]
     spent: dict[str, BudgetUse]
@@ -99,20 +104,11 @@ class MiningResult:
     expected_error: float
     notes: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
+    @property
+    def probability(self) -> dict[str, float]:
+        """The estimate with its standard error and interval."""
         return {
-            "expression": self.expression,
-            "probability": {
-                "estimate": self.value, "stderr": self.stderr, "low": self.low, "high": self.high,
-            },
-            "confidence": self.confidence,
-            "observed_stderr": self.observed,
-            "independent": self.independent,
-            "implications": [one.to_dict() for one in self.implications],
-            "shares": [one.to_dict() for one in self.shares],
-            "queries": {name: one.to_dict() for name, one in self.spent.items()},
-            "rows": self.rows, "halves": self.halves, "seed": self.seed,
-            "expected_error": self.expected_error, "notes": list(self.notes),
+            "estimate": self.value, "stderr": self.stderr, "low": self.low, "high": self.high,
         }  # fmt: skip
 
     def __str__(self) -> str:
@@ -153,7 +149,8 @@ class TesterResult(Record):
 # ---------------------------------------------------------------------- across
 
 
-Progress = Callable[[int, int], None]
+ReplyCount = Callable[[int, int], None]
+"""Called after each reply with how many there are, and how many there will be."""
 SURPRISE = 1e-6
 """How unlikely a spread of counts must be before it is remarked."""
 
@@ -166,7 +163,7 @@ def mine(
     error: float | None = None,
     confidence: float = 0.95,
     seed: str | None = None,
-    progress: Progress | None = None,
+    progress: ReplyCount | None = None,
 ) -> MiningResult:
     """Pr[f] of a Boolean function of two servers' columns, as "A.smoker and not B.cancer".
 
@@ -179,9 +176,9 @@ def mine(
 
 
 def carried_out(
-    plan: MiningPlan, *, confidence: float = 0.95, progress: Progress | None = None
+    plan: MiningPlan, *, confidence: float = 0.95, progress: ReplyCount | None = None
 ) -> MiningResult:
-    """Ask all that was planned, and estimate."""
+    """Ask all questions of the plan, and estimate."""
     checked_confidence(confidence)
     answers = PlanAnswers(plan, progress)
     answers.ask()
@@ -195,42 +192,40 @@ class PlanAnswers:
     """Replies to a plan's questions, in its order."""
 
     plan: MiningPlan
-    progress: Progress | None = None
+    progress: ReplyCount | None = None
 
     def ask(self) -> None:
-        """The first half before the others: if the servers do not fit, little has been spent."""
+        """Ask all; the first half comes first, so that servers that do not match cost little."""
         questions = self.plan.questions()
         each = sum(len(side.conditions) for side in self.plan.sides)
         self.replies: list[CountReply] = []
         for part in (questions[: 2 * each], questions[2 * each :]):
             with ThreadPoolExecutor(TOGETHER) as pool:
-                waiting = [pool.submit(asked, *question) for question in part]
+                waiting = [pool.submit(ask_side, *question) for question in part]
                 try:
                     for one in waiting:
                         self.replies.append(one.result())
-                        self.told(len(self.replies), len(questions))
+                        if self.progress:
+                            self.progress(len(self.replies), len(questions))
                 except BaseException:
                     pool.shutdown(wait=False, cancel_futures=True)
                     raise
             self.check_sizes()
 
-    def told(self, done: int, of: int) -> None:
-        if self.progress:
-            self.progress(done, of)
-
     def of(self, side: ServerSide) -> list[CountReply]:
+        """The replies of one server, in the order of the plan's questions."""
         questions = self.plan.questions()
         return [r for r, (one, _, _) in zip(self.replies, questions, strict=False) if one is side]
 
-    def told_sizes(self, side: ServerSide) -> list[int | None]:
-        """|q| of each half, as far as the server tells them."""
+    def stated_sizes(self, side: ServerSide) -> list[int | None]:
+        """|q| of each half, as far as the server states them."""
         count = len(side.conditions)
         return [reply.subset_rows for reply in self.of(side)[count::count]]
 
     def check_sizes(self) -> None:
         """Servers with the same ids have halves of the same sizes."""
-        told = [self.told_sizes(side) for side in self.plan.sides]
-        for sizes in zip(*told, strict=False):
+        stated = [self.stated_sizes(side) for side in self.plan.sides]
+        for sizes in zip(*stated, strict=False):
             if len({size for size in sizes if size is not None}) > 1:
                 names = " and ".join(side.name for side in self.plan.sides)
                 raise TableError(
@@ -240,10 +235,10 @@ class PlanAnswers:
                 )
 
     def sizes(self) -> Floats | None:
-        """|q| of each half: as told, else from the rows' numbers, else unknown."""
-        told = [size for size in self.told_sizes(self.plan.sides[0]) if size is not None]
-        if len(told) == self.plan.halves:
-            return np.array(told, dtype=np.float64)
+        """|q| of each half: as stated, else from the rows' numbers, else unknown."""
+        stated = [size for size in self.stated_sizes(self.plan.sides[0]) if size is not None]
+        if len(stated) == self.plan.halves:
+            return np.array(stated, dtype=np.float64)
         if not knows_sizes(self.plan.sides):
             return None
         hashes = row_hashes(range(self.plan.rows))
@@ -251,17 +246,19 @@ class PlanAnswers:
         return np.array([members(hashes, seed).sum() for seed in halves], dtype=np.float64)
 
     def counts(self, side: ServerSide) -> NoisyCounts:
+        """The counts of one server: of all rows, and of each half."""
         replies = self.of(side)
         table = np.array([r.answer for r in replies], dtype=float).reshape(-1, len(side.conditions))
         noise = max(float(r.stderr or 0.0) ** 2 for r in replies)
         return NoisyCounts(table[0], table[1:], noise)
 
     def spent(self) -> dict[str, BudgetUse]:
+        """What each server was asked and charged."""
         return {side.name: spent(side, self.of(side)) for side in self.plan.sides}
 
 
-def asked(side: ServerSide, sql: str, subset: Subset) -> CountReply:
-    """One question; what goes wrong says where."""
+def ask_side(side: ServerSide, sql: str, subset: Subset) -> CountReply:
+    """The reply to one question; an error names the server."""
     try:
         return side.server.ask(sql, subset)
     except VoileError as error:
@@ -270,11 +267,13 @@ def asked(side: ServerSide, sql: str, subset: Subset) -> CountReply:
 
 
 def spent(side: ServerSide, replies: list[CountReply]) -> BudgetUse:
+    """What these replies took from the server's budget."""
     charged = sum(reply.charged for reply in replies)
     return BudgetUse(len(replies), charged, int(side.server.budget()["remaining"]))
 
 
 def of_two_sides(plan: MiningPlan, answers: PlanAnswers, confidence: float) -> MiningResult:
+    """The estimate of a function that reads two servers."""
     left, right = plan.sides
     counts = answers.counts(left), answers.counts(right)
     sizes = answers.sizes()
@@ -329,8 +328,12 @@ class SideLiteral:
     negated: bool
 
     def __str__(self) -> str:
-        told = f"NOT ({self.sql})" if self.negated else self.sql
-        return f"{self.side.name}: {told}"
+        return f"{self.side.name}: {self.condition}"
+
+    @property
+    def condition(self) -> str:
+        """The literal as an SQL condition."""
+        return f"NOT ({self.sql})" if self.negated else self.sql
 
     def share(self, of: EstimatedShares) -> tuple[float, float]:
         """How frequent it is, and the error of that."""
@@ -359,11 +362,11 @@ def _at(form: BilinearForm, a: int, b: int) -> float:
 def implications(
     plan: MiningPlan, found: CovarianceEstimate, confidence: float
 ) -> tuple[Implication, ...]:
-    """Of a conjunction, what each literal tells of the other."""
+    """Of a conjunction, Δ of each literal given the other."""
     literals = conjunction(plan)
     if literals is None:
         return ()
-    told = []
+    found_implications = []
     known = [literal.share(of) for literal, of in zip(literals, found.shares, strict=True)]
     reach = quantile(confidence, found.halves)
     for one, other in ((0, 1), (1, 0)):
@@ -378,8 +381,8 @@ def implications(
         )
         ratio = cut(ratio, known[one], known[other], reach)
         ends = ratio.value, ratio.stderr, ratio.low, ratio.high
-        told.append(Implication(str(given), str(then), *ends))
-    return tuple(told)
+        found_implications.append(Implication(str(given), str(then), *ends))
+    return tuple(found_implications)
 
 
 def surprises(
@@ -388,8 +391,8 @@ def surprises(
     counts: tuple[NoisyCounts, NoisyCounts],
     sizes: Floats | None,
 ) -> tuple[str, ...]:
-    """Counts of halves that vary otherwise than independent rows and the stated noise do."""
-    told = []
+    """Warnings about counts of halves that do not vary as independent rows and the noise would."""
+    warnings = []
     for side, of, shares in zip(plan.sides, counts, found.shares, strict=True):
         over = excess(of, shares, sizes)
         stated = plan.rows * shares.spread / 4 + of.variance
@@ -398,8 +401,8 @@ def surprises(
         law = stats.chi2(degrees)
         chance = 2 * np.minimum(law.sf(degrees * seen), law.cdf(degrees * seen))
         if bool((chance < SURPRISE).any()):
-            told.append(
+            warnings.append(
                 f"counts of halves on {side.name} vary {float(seen.max()):.3g} times as much as "
                 "independent rows would: are ids repeated? take observed_stderr for the error"
             )
-    return tuple(told)
+    return tuple(warnings)

@@ -1,4 +1,4 @@
-"""A client of a server of noisy counts: what it asks, and what it is answered."""
+"""A client of a server of noisy counts: questions, their costs and the replies."""
 
 from __future__ import annotations
 
@@ -36,27 +36,34 @@ class Cost(Record):
 
     @property
     def affordable(self) -> bool:
+        """Whether the budget suffices."""
         return self.cost <= self.remaining
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Cost:
+        """The cost that a server's JSON states."""
         try:
             cost, left, new, known, groups = (
                 int(found[key]) for key in ("cost", "remaining", "new", "known", "groups")
             )
-            stderr = {plain(name): real(told) for name, told in found["stderr"].items()}
+            stderr = {plain(name): real(value) for name, value in found["stderr"].items()}
             return cls(cost, left, new, known, stderr, groups, notes(found))
         except (KeyError, TypeError, ValueError, AttributeError):
             raise not_ours("cost") from None
 
 
 @dataclass(frozen=True)
-class Reply:
+class Reply(Record):
     """The answer to a question.
 
     `answer`, `stderr`, `low` and `high` are those of the only estimate, None if there are several;
     `rows` has one row for each group, in which an estimate is an object with the same four keys.
     """
+
+    json_keys = (
+        "answer", "stderr", "low", "high", "charged", "remaining", "rows", "columns=column_names",
+        "confidence", "covers", "notes", "subset", "subset_rows", "numbers",
+    )  # fmt: skip
 
     answer: float | None
     stderr: float | None
@@ -76,18 +83,14 @@ class Reply:
     numbers: tuple[int, ...]
     """Which answers of the ledger these figures are made of."""
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "answer": self.answer, "stderr": self.stderr, "low": self.low, "high": self.high,
-            "charged": self.charged, "remaining": self.remaining,
-            "rows": [dict(row) for row in self.rows], "columns": list(self.columns),
-            "confidence": self.confidence, "covers": self.covers, "notes": list(self.notes),
-            "subset": self.subset, "subset_rows": self.subset_rows,
-            "numbers": list(self.numbers),
-        }  # fmt: skip
+    @property
+    def column_names(self) -> list[str]:
+        """The names of the columns, in their order."""
+        return list(self.columns)
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Reply:
+        """The reply that a server's JSON states."""
         try:
             rows = tuple(dict(row) for row in found["rows"])
             confidence = float(found["confidence"])
@@ -137,33 +140,36 @@ class Reply:
         return self.estimates
 
     def _repr_html_(self) -> str:
-        told = f"Charged {self.charged:,}; {self.remaining:,} left."
-        return f"{self.estimates._repr_html_()}<p>{told}</p>"
+        charge = f"Charged {self.charged:,}; {self.remaining:,} left."
+        return f"{self.estimates._repr_html_()}<p>{charge}</p>"
 
 
-def columns_of(told: Any, rows: tuple[dict[str, Any], ...]) -> dict[str, bool]:
-    """The columns' names, and which hold estimates, as the server said or as the rows show."""
-    if isinstance(told, dict):
-        return {name: bool(estimates) for name, estimates in told.items()}
+def columns_of(stated: Any, rows: tuple[dict[str, Any], ...]) -> dict[str, bool]:
+    """The columns' names, and which hold estimates, as the server states or as the rows show."""
+    if isinstance(stated, dict):
+        return {name: bool(estimates) for name, estimates in stated.items()}
     first = rows[0] if rows else {}
-    return {str(name): isinstance(first.get(name), dict) for name in told or first}
+    return {str(name): isinstance(first.get(name), dict) for name in stated or first}
 
 
 def notes(found: Mapping[str, Any]) -> tuple[str, ...]:
+    """The notes of a server's reply, safe to print."""
     return tuple(plain(note) for note in found.get("notes") or ())
 
 
-def real(told: Any) -> float | None:
-    return None if told is None else float(told)
+def real(value: Any) -> float | None:
+    """A number of a reply; None where the server says null."""
+    return None if value is None else float(value)
 
 
 def number_of(value: Mapping[str, Any], key: str, unknown: float) -> float:
-    """JSON has no word for what is unknown or unbounded: there it says null."""
+    """A number of an estimate; `unknown` where JSON has null, for nan and infinities."""
     found = value.get(key)
     return unknown if found is None else float(found)
 
 
 def not_ours(what: str) -> ServerError:
+    """The error for a reply that has not the form of Voile's."""
     return ServerError(
         f"the server answered something that is no {what}", hint="is it of another version?"
     )
@@ -177,7 +183,7 @@ def not_ours(what: str) -> ServerError:
 
 
 VARIABLE = "VOILE_TOKEN"
-"""Where a token is looked for that is not given."""
+"""The environment variable that holds the token, where none is given."""
 
 Subset = str | Mapping[str, str]
 
@@ -202,6 +208,7 @@ class Server:
 
     @property
     def url(self) -> str:
+        """The address that is asked."""
         return self._lines.address.url
 
     def about(self) -> dict[str, Any]:
@@ -230,19 +237,20 @@ class Server:
     def _question(
         self, sql: str, subset: Subset, confidence: float, *, dry_run: bool
     ) -> Mapping[str, Any]:
-        asked = {
+        question = {
             "sql": sql,
             "subset": read_subset(subset),
             "confidence": checked_confidence(confidence),
         }
         try:
-            return self._lines.post("/query", asked | {"dry_run": dry_run})
+            return self._lines.post("/query", question | {"dry_run": dry_run})
         except QueryError as error:
             if error.message.startswith("there is no subset "):
                 raise QueryError(error.message, hint=f"{error.hint}; a half is half:SEED") from None
             raise
 
     def close(self) -> None:
+        """Close the connections; the server is not asked any more."""
         self._lines.close()
 
     def __enter__(self) -> Server:
@@ -268,23 +276,24 @@ def connect(
     return Server(url, known, ca=ca, timeout=timeout, insecure=insecure)
 
 
-def read_subset(told: Subset) -> str | dict[str, str]:
+def read_subset(subset: Subset) -> str | dict[str, str]:
     """Which rows are counted: all, a public half as half:SEED, or a declared subset's name."""
-    if isinstance(told, Mapping):
-        if set(told) != {"half"} or not isinstance(told["half"], str) or not told["half"]:
-            raise wrong_subset(dict(told))
-        return {"half": told["half"]}
-    if not isinstance(told, str) or not told:
-        raise wrong_subset(told)
-    word, colon, seed = told.partition(":")
+    if isinstance(subset, Mapping):
+        if set(subset) != {"half"} or not isinstance(subset["half"], str) or not subset["half"]:
+            raise wrong_subset(dict(subset))
+        return {"half": subset["half"]}
+    if not isinstance(subset, str) or not subset:
+        raise wrong_subset(subset)
+    word, colon, seed = subset.partition(":")
     if not colon or word != "half":
-        return told
+        return subset
     if not seed:
-        raise wrong_subset(told)
+        raise wrong_subset(subset)
     return {"half": seed}
 
 
-def wrong_subset(told: Any) -> UsageError:
+def wrong_subset(subset: Any) -> UsageError:
+    """The refusal of a subset that has no known form."""
     return UsageError(
-        f"subset {told!r} is not known", hint="all, half:SEED, or the name of a declared subset"
+        f"subset {subset!r} is not known", hint="all, half:SEED, or the name of a declared subset"
     )

@@ -1,4 +1,4 @@
-"""Connections to one server: kept open, shared by threads, and readable by nobody else."""
+"""Connections to one server: kept open, shared by threads, and encrypted on the way."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ class ServerAddress:
     def read(cls, url: str, *, insecure: bool = False) -> ServerAddress:
         """Refuse what is no web address, and plain http except to this machine.
 
-        The token goes with every question: whoever reads it on the way can ask in its owner's name.
+        The token goes with every question: anyone who reads it on the way can ask in its owner's
+        name.
         """
         try:
             parts = urlsplit(url)
@@ -64,7 +65,7 @@ class ServerAddress:
 
 
 def right_address(url: str) -> str:
-    """What may have been meant by what is no web address."""
+    """A hint for what is not a web address."""
     host = url.partition("/")[0].rpartition(":")[0] or url.partition("/")[0]
     if "://" not in url and host.isascii() and host and not set(host) - HOST:
         return f"did you mean {'http' if is_loopback(host) else 'https'}://{url} ?"
@@ -98,13 +99,15 @@ class Connections:
         self._closed = False
 
     def get(self, path: str) -> Mapping[str, Any]:
+        """The JSON object at an address of the server."""
         return self._ask("GET", path, None)
 
     def post(self, path: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The JSON object that the server replies to a body."""
         return self._ask("POST", path, json.dumps(body).encode())
 
     def close(self) -> None:
-        """Nothing is asked any more."""
+        """Close all connections; nothing can be asked after this."""
         self._closed = True
         self._drop()
 
@@ -117,7 +120,7 @@ class Connections:
             self._drop()
 
     def _ask(self, method: str, path: str, body: bytes | None) -> Mapping[str, Any]:
-        """The server's answer; who asked too often waits, for no longer than a timeout."""
+        """The server's answer; after too many requests, wait as it says, up to the timeout."""
         if self._closed:
             raise UsageError(
                 f"the connection to {self.address.url} was closed", hint="connect anew"
@@ -178,6 +181,7 @@ class Connections:
 
 
 def read_object(address: ServerAddress, status: int, data: bytes) -> Mapping[str, Any]:
+    """The JSON object of a reply."""
     try:
         found = json.loads(data)
     except (ValueError, RecursionError):
@@ -212,6 +216,7 @@ def refusal(address: ServerAddress, said: HttpReply) -> VoileError:
 
 
 def unreachable(address: ServerAddress, error: Exception) -> ServerError:
+    """The error for a server that gave no reply, with the likely reason."""
     hint = "is the server running, and is the address right?"
     reason = str(error) or type(error).__name__
     if isinstance(error, TimeoutError):
@@ -239,11 +244,11 @@ def trust(ca: Path | None) -> ssl.SSLContext:
 
 
 def checked_token(token: str) -> str:
-    """Tokens go into a header, which holds one line of plain characters. Never say which."""
+    """The token, if it fits into a header; the error never shows it."""
     if not isinstance(token, str) or not token:
         raise UsageError(
             "no token was given",
-            hint="say --token-file FILE, or put it into the variable VOILE_TOKEN; the server's "
+            hint="pass --token-file FILE, or set the variable VOILE_TOKEN; the server's "
             "steward makes one with voile serve token",
         )
     if not token.isascii() or not token.isprintable() or " " in token:
@@ -265,4 +270,5 @@ def lines(words: Any) -> str:
 
 
 def printable(text: str) -> str:
+    """The text with a mark for each character that a terminal would obey."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)

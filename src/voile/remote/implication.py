@@ -2,8 +2,8 @@
 
 A half q holds each row with probability ½. Let r = a_q − |q|·p be by how much a count of q exceeds
 what its size explains: over random halves cov(r_α, r_β) = (n/4)·(Pr[α∧β] − p_α·p_β). So counts of
-α on one server and of β on another, of the same halves, tell how often both hold together. Where
-sizes are not known, cov(a_α, a_β) = (n/4)·Pr[α∧β] tells it too, less exactly. Proofs are in
+α on one server and of β on another, of the same halves, show how often both hold together. Where
+sizes are not known, cov(a_α, a_β) = (n/4)·Pr[α∧β] shows it too, less exactly. Proofs are in
 docs/mathematics 34.
 """
 
@@ -86,12 +86,12 @@ class CovarianceEstimate:
     stderr: float
     """By the formula: variances from the stated noise, correlations from the halves."""
     observed: float
-    """The same from how much the halves differ, whatever the noise is said to be."""
+    """The same from how much the halves differ, whatever noise the servers state."""
     covariance: float
     """How much of Pr[f] is not explained by the shares alone."""
     covariance_stderr: float
     linked: tuple[float, float]
-    """How the errors of the covariance and of each side's first share go together."""
+    """Covariances of the errors of the covariance and of each side's first share."""
     shares: tuple[EstimatedShares, EstimatedShares]
     halves: int
 
@@ -103,6 +103,7 @@ class CovarianceEstimate:
 
 
 def quantile(confidence: float, halves: int) -> float:
+    """Student's quantile for a two-sided interval from this many halves."""
     return float(stats.t.ppf((1 + confidence) / 2, halves - 1))
 
 
@@ -153,12 +154,13 @@ def products_variance(form: BilinearForm, among: Floats, cut: int) -> float:
 
 
 def share_variance(shares: Floats, *, sized: bool) -> Floats:
+    """σ² of each condition from its share; `sized`: the halves' sizes are known."""
     inside = np.clip(shares, 0.0, 1.0)
     return np.asarray(inside * (1 - inside) if sized else inside)
 
 
 def shares_of(counts: NoisyCounts, rows: int, sizes: Floats | None) -> EstimatedShares:
-    """p̂: the count of all rows and the counts of the halves, weighted by how sure each is.
+    """p̂: the count of all rows and the counts of the halves, weighted by their precision.
 
     Variances: V/n² of the first, (σ²/n + 4V/n²)/T of the second.
     """
@@ -289,7 +291,7 @@ def covariance_error(
 def best_halves(rows: int, per_query: float, spread_: float = 0.25) -> tuple[float, float]:
     """T and the least error, where noise of variance V = per_query·T pays for T halves.
 
-    More halves tell more and cost more noise; T = σ²n/(4v) is best, with 4σ√(v/n).
+    More halves reduce the error and add noise; T = σ²n/(4v) is best, with 4σ√(v/n).
     """
     return spread_ * rows / (4 * per_query), 4 * math.sqrt(spread_ * per_query / rows)
 
@@ -404,6 +406,7 @@ class Tester:
 
     @property
     def spread(self) -> float:
+        """σ² = p(1−p) of α."""
         return self.share * (1 - self.share)
 
     @property
@@ -417,6 +420,7 @@ class Tester:
         return float(stats.norm.sf(self.bias * math.sqrt(self.rows) / self.deviation))
 
     def accepts(self, counts: Floats, sizes: Floats) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Which halves have enough of α."""
         return np.asarray(counts - sizes * self.share > self.bias * math.sqrt(self.rows))
 
     @property

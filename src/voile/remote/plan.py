@@ -1,4 +1,4 @@
-"""What mining will ask of each server, what it costs, and how near it will come: before asking."""
+"""The plan of mining: what to ask each server, what that costs, and the error to expect."""
 
 from __future__ import annotations
 
@@ -9,38 +9,55 @@ from typing import Any, Protocol
 
 from voile.errors import PromiseError, TableError, UsageError
 from voile.noise.keyed import Key
+from voile.query.quoting import quote_identifier
+from voile.remote.client import Subset
 from voile.remote.implication import LEAST, expected_error, halves_needed
 from voile.remote.sides import SideProducts, products, read_expression
 from voile.schema import Schema
-
-Subset = str | Mapping[str, str]
 
 
 class CountReply(Protocol):
     """What mining reads of an answer."""
 
     @property
-    def answer(self) -> float | None: ...
+    def answer(self) -> float | None:
+        """The noisy count."""
+
     @property
-    def stderr(self) -> float | None: ...
+    def stderr(self) -> float | None:
+        """The standard error of the count."""
+
     @property
-    def charged(self) -> int: ...
+    def charged(self) -> int:
+        """How many answers it took from the budget."""
+
     @property
-    def subset_rows(self) -> int | None: ...
+    def subset_rows(self) -> int | None:
+        """How many rows the subset has, where the server says it."""
 
 
 class CountCost(Protocol):
+    """What mining reads of a cost."""
+
     @property
-    def cost(self) -> int: ...
+    def cost(self) -> int:
+        """How many new answers the question needs."""
 
 
 class CountServer(Protocol):
     """A server, or whatever answers like one; several threads may ask it."""
 
-    def about(self) -> Mapping[str, Any]: ...
-    def budget(self) -> Mapping[str, Any]: ...
-    def cost(self, sql: str, subset: Subset = "all") -> CountCost: ...
-    def ask(self, sql: str, subset: Subset = "all") -> CountReply: ...
+    def about(self) -> Mapping[str, Any]:
+        """The table's schema, its noise and its size."""
+
+    def budget(self) -> Mapping[str, Any]:
+        """How many answers are left."""
+
+    def cost(self, sql: str, subset: Subset = "all") -> CountCost:
+        """What a question would cost; nothing is charged."""
+
+    def ask(self, sql: str, subset: Subset = "all") -> CountReply:
+        """The noisy answer to a question."""
 
 
 # ---------------------------------------------------------------------- plan
@@ -71,6 +88,7 @@ class ServerSide:
         return len(self.conditions) * (halves + 1)
 
     def sql(self, condition: str) -> str:
+        """The question that counts the rows with a condition."""
         return f"select count(*) from {self.table} where {condition}"
 
 
@@ -89,7 +107,7 @@ class MiningPlan:
     """The standard error to expect, at most, if all classes of rows are equally frequent."""
     notes: tuple[str, ...]
     searching: bool = False
-    """Whether the halves are searched for one that is biased: only of that is the second asked."""
+    """Whether the halves are searched for a biased one, about which alone the second is asked."""
 
     def asked(self, side: ServerSide) -> int:
         """How many questions the server is asked, at most."""
@@ -98,7 +116,7 @@ class MiningPlan:
         return side.queries(self.halves)
 
     def questions(self) -> list[tuple[ServerSide, str, Subset]]:
-        """All of them, half by half, so that both sides get on together."""
+        """All questions, half by half, so that both servers progress together."""
         subsets: list[Subset] = ["all", *({"half": half} for half in self.half_seeds())]
         return [
             (side, side.sql(condition), subset)
@@ -108,6 +126,7 @@ class MiningPlan:
         ]
 
     def half_seeds(self) -> list[str]:
+        """The public seeds of the halves, one for each."""
         return [f"{self.seed}/{number}" for number in range(1, self.halves + 1)]
 
     def new(self, side: ServerSide) -> int:
@@ -139,9 +158,11 @@ class MiningPlan:
         return f"--halves {most} is what the budgets allow; expect an error up to {error:.3g}"
 
     def error_of(self, halves: int) -> float:
+        """The standard error to expect with this many halves."""
         return error_at(self.products, self.sides, self.rows, halves)
 
     def to_dict(self) -> dict[str, Any]:
+        """The plan as JSON."""
         return {
             "expression": self.expression,
             "rows": self.rows,
@@ -170,7 +191,7 @@ def planned(
     seed: str | None = None,
 ) -> MiningPlan:
     """Read the expression, look at the servers, and say what will be asked; nothing is spent."""
-    check_wish(halves, error)
+    check_effort(halves, error)
     if not servers:
         raise UsageError("there is no server to ask", hint="--db A=URL --db B=URL")
     abouts = {name: server.about() for name, server in servers.items()}
@@ -197,7 +218,8 @@ def planned(
     )
 
 
-def check_wish(halves: int | None, error: float | None) -> None:
+def check_effort(halves: int | None, error: float | None) -> None:
+    """Refuse a number of halves or an error that cannot be had."""
     if halves is not None and error is not None:
         raise UsageError("--halves and --error exclude each other", hint="give one of them")
     if halves is not None and not LEAST <= halves <= MOST_HALVES:
@@ -211,24 +233,25 @@ def check_wish(halves: int | None, error: float | None) -> None:
 
 
 def checked_seed(seed: str) -> str:
+    """The seed, if servers take it."""
     if not 0 < len(seed) <= 100 or not seed.isprintable():
         raise UsageError(f"the seed {seed!r} is not 1 to 100 printable characters", hint="spring-1")
     return seed
 
 
 def fresh_seed() -> str:
-    """Public, and not chosen by anyone."""
+    """A random public seed."""
     return f"{int(Key.fresh().stream('public seed').words(1)[0]):016x}"
 
 
 def side_of(
     name: str, server: CountServer, about: Mapping[str, Any], conditions: tuple[str, ...]
 ) -> ServerSide:
-    quoted = str(about["name"]).replace('"', '""')
+    """A server's part of the plan, from what it says about itself."""
     return ServerSide(
         name=name,
         server=server,
-        table=f'"{quoted}"',
+        table=quote_identifier(str(about["name"])),
         conditions=conditions,
         variance=float(about["variance"]),
         remaining=int(server.budget()["remaining"]),
@@ -240,7 +263,7 @@ def aligned(sides: list[tuple[ServerSide, Mapping[str, Any]]]) -> int:
     """How many rows all of them hold; refuse what cannot be of the same people."""
     if not sides:
         return 0
-    told = {side.name: int(about["rows"]) for side, about in sides}
+    sizes = {side.name: int(about["rows"]) for side, about in sides}
     for side, about in sides:
         if int(about["per_person"]) > 1:
             raise TableError(
@@ -249,11 +272,11 @@ def aligned(sides: list[tuple[ServerSide, Mapping[str, Any]]]) -> int:
             )
     if len({about["id"] for _, about in sides}) < len(sides):
         raise UsageError(
-            f"{' and '.join(told)} are the same server",
+            f"{' and '.join(sizes)} are the same server",
             hint="it holds all of these columns: voile ask can count them together",
         )
-    if len(set(told.values())) > 1:
-        listed = ", ".join(f"{name} {rows:,}" for name, rows in told.items())
+    if len(set(sizes.values())) > 1:
+        listed = ", ".join(f"{name} {rows:,}" for name, rows in sizes.items())
         raise TableError(
             f"the servers do not hold the same people: rows of {listed}",
             hint="both must be made from the same people, with equal ids or in the same order",
@@ -264,11 +287,11 @@ def aligned(sides: list[tuple[ServerSide, Mapping[str, Any]]]) -> int:
             f"{without} draws halves by row numbers, the other server by an id column",
             hint="begin both with voile serve init --id, or none of them",
         )
-    return next(iter(told.values()))
+    return next(iter(sizes.values()))
 
 
 def matching(sides: tuple[ServerSide, ...]) -> tuple[str, ...]:
-    """What has to be believed about whose rows are whose."""
+    """The assumption about how the servers' rows match, as a note."""
     if len(sides) < 2:
         return ()
     if sides[0].id_column is None:
@@ -290,16 +313,17 @@ def how_many(
     halves: int | None,
     error: float | None,
 ) -> int:
+    """How many halves to ask about: as given, or as the error needs."""
     if len(sides) < 2:
         return 0
     if halves is not None:
         return halves
     if error is None:
         most = affordable(sides)
-        room = f"--halves {most} is what the budgets allow, with an error up to "
+        allowed = f"--halves {most} is what the budgets allow, with an error up to "
         raise UsageError(
             "neither --halves nor --error says how much to ask",
-            hint=f"{room}{error_at(parts, sides, rows, most):.3g}"
+            hint=f"{allowed}{error_at(parts, sides, rows, most):.3g}"
             if most >= LEAST
             else "--error 0.02",
         )
@@ -316,15 +340,17 @@ def how_many(
 
 
 def knows_sizes(sides: tuple[ServerSide, ...]) -> bool:
-    """Whoever knows how many rows there are knows which of their numbers are in a half."""
+    """Whether the halves' sizes are public: those of row numbers are, those of ids are not."""
     return all(side.id_column is None for side in sides)
 
 
 def affordable(sides: tuple[ServerSide, ...]) -> int:
+    """The most halves that all budgets allow."""
     return min((s.remaining // len(s.conditions) - 1 for s in sides), default=0)
 
 
 def error_at(parts: SideProducts, sides: tuple[ServerSide, ...], rows: int, halves: int) -> float:
+    """The standard error to expect with this many halves."""
     if len(sides) == 2:
         variances = sides[0].variance, sides[1].variance
         sized = knows_sizes(sides)

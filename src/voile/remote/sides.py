@@ -1,8 +1,8 @@
-"""A Boolean function of two servers' columns: read, and taken apart into each side's conditions.
+"""A Boolean function of two servers' columns, parsed and split into each side's conditions.
 
 `A.smoker and not B.cancer` reads column smoker of server A and cancer of server B. A part that
-reads one side only is an *atom*: any SQL condition of that side, the server's own matter. AND, OR,
-NOT, XOR, and = and <> between conditions join them.
+reads one side only is an *atom*: any SQL condition, which that server evaluates. AND, OR, NOT,
+XOR, and = and <> between conditions join them.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class SideExpression:
     atoms: Mapping[str, tuple[SideCondition, ...]]
     """Of each side that it reads."""
     remarks: tuple[str, ...] = ()
-    """What the analyst should know and is not wrong."""
+    """Notes for the analyst that are not errors."""
     whole: str | None = None
     """Where it reads one side only, without XOR and constants: its SQL, as it was written."""
 
@@ -107,7 +107,7 @@ def read_expression(text: str, schemas: Mapping[str, Schema]) -> SideExpression:
 def whole_condition(
     text: str, schemas: Mapping[str, Schema], tree: exp.Expr, found: Tree
 ) -> str | None:
-    """The SQL of an expression that reads one side: AND, OR and NOT are the server's own words."""
+    """The SQL of an expression that reads one side, whose server evaluates AND, OR and NOT."""
     if not is_plain(found):
         return None
     whole = _SideReader(text, schemas, coarse=True).tree(tree)
@@ -152,7 +152,7 @@ def parsed(text: str) -> exp.Expr:
 
 @dataclass
 class _SideReader:
-    """Takes a syntax tree apart at the joints between the sides."""
+    """Splits a syntax tree where its sides meet."""
 
     text: str
     schemas: Mapping[str, Schema]
@@ -339,7 +339,7 @@ class SideProducts:
 
 
 def products(expression: SideExpression) -> SideProducts:
-    """Take f apart from the side that needs fewer counts."""
+    """Split f by the classes of the side that needs fewer counts."""
     first, second = (*expression.sides, "", "")[:2]
     grids = tuple(assignments(expression.atoms.get(side, ())) for side in (first, second))
     values = {}
@@ -467,7 +467,7 @@ class _Builder:
 
 
 def _distinct(sets: Bools) -> Floats:
-    """Assignments that no condition tells apart are one class."""
+    """Assignments on which all conditions agree are one class."""
     return np.unique(sets, axis=1).astype(np.float64)
 
 
@@ -479,6 +479,7 @@ class AssignmentSets:
     grid: npt.NDArray[np.int8]
 
     def sql_of(self, sets: Bools) -> tuple[str, ...]:
+        """Each of the sets as an SQL condition."""
         return tuple(self.spelled(one) for one in sets)
 
     def spelled(self, inside: Bools) -> str:

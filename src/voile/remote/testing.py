@@ -1,4 +1,4 @@
-"""The slides' tester of an implication, asked of two servers: to see why it is of little use."""
+"""The slides' tester of an implication on two servers, which shows why it is of little use."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from voile.errors import UsageError
 from voile.noise.keyed import members, row_hashes
 from voile.remote.across import (
     ConditionShare,
-    Progress,
+    ReplyCount,
     SideLiteral,
     TesterResult,
-    asked,
+    ask_side,
     conjunction,
     spent,
 )
@@ -44,8 +44,8 @@ def planned_tester(plan: MiningPlan, *, bias: float = 1.0, threshold: float = 0.
         raise UsageError(f"no Δ is as large as {threshold!r}", hint="from -1 to 1, such as 0.1")
     if not knows_sizes(plan.sides):
         raise UsageError(
-            "the tester needs the sizes of halves, which the servers' ids do not tell",
-            hint="leave --tester out: the covariance does without them",
+            "the tester needs the sizes of halves, which the servers' ids do not show",
+            hint="leave --tester out: the covariance does not need them",
         )
     literals = conjunction(plan)
     if literals is None:
@@ -56,14 +56,15 @@ def planned_tester(plan: MiningPlan, *, bias: float = 1.0, threshold: float = 0.
     return TesterPlan(replace(plan, searching=True), literals, bias, threshold)
 
 
-def run_tester(trial: TesterPlan, progress: Progress | None = None) -> TesterResult:
+def run_tester(trial: TesterPlan, progress: ReplyCount | None = None) -> TesterResult:
+    """Ask the servers, and say what the tester finds."""
     return _Run(trial, progress).tested()
 
 
 class _Run:
     """One search for a half."""
 
-    def __init__(self, trial: TesterPlan, progress: Progress | None) -> None:
+    def __init__(self, trial: TesterPlan, progress: ReplyCount | None) -> None:
         self.plan, self.literals, self.progress = trial.plan, trial.literals, progress
         self.bias, self.threshold = trial.bias, trial.threshold
         self.hashes = row_hashes(range(trial.plan.rows))
@@ -72,7 +73,7 @@ class _Run:
     def count(self, literal: SideLiteral, half: str | None) -> tuple[float, float]:
         """How many of the rows the literal holds of, and how many rows there are."""
         side = literal.side
-        reply = asked(side, side.sql(literal.sql), "all" if half is None else {"half": half})
+        reply = ask_side(side, side.sql(literal.sql), "all" if half is None else {"half": half})
         self.replies[side.name].append(reply)
         size = self.plan.rows if half is None else self.size(half)
         found = float(reply.answer or 0.0)
@@ -122,6 +123,5 @@ class _Run:
         return float(self.replies[side.name][0].stderr or 0.0) ** 2
 
     def share(self, literal: SideLiteral, value: float) -> ConditionShare:
-        told = f"NOT ({literal.sql})" if literal.negated else literal.sql
         stderr = math.sqrt(self._variance(literal.side)) / self.plan.rows
-        return ConditionShare(literal.side.name, told, value, stderr)
+        return ConditionShare(literal.side.name, literal.condition, value, stderr)

@@ -1,7 +1,7 @@
-"""What a server does for its callers: who may ask what how often, and what goes into the log.
+"""What a server does for its callers: permissions, rates, answers and the audit log.
 
-Plain work of one thread, without HTTP: `app` calls it from a pool of threads. Whatever is refused
-is refused by what was sent, by whom, and by the budget alone: no row is looked at.
+Plain functions without HTTP, which `app` calls from a pool of threads. A refusal depends on the
+request, the caller and the budget alone: no row is read for it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from voile.errors import VoileError
 from voile.serve import wire
 from voile.serve.ledger.base import ExhaustedError, Identity, LedgerError, RolledBackError
 from voile.serve.self_audit import self_audit
-from voile.serve.steward import budget_data, count_error, issued_data, line_data
+from voile.serve.steward import count_error, issued_data, line_data
 from voile.units import duration
 from voile.web.limits import Rate, RateLimiter, RefusalError, too_often, unavailable
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from voile.serve.query_service import QueryReply, QueryService
 
 BELIEVED = 1.0
-"""Seconds for which it is believed how the ledger is."""
+"""Seconds for which the last check of the ledger is trusted."""
 
 
 class LedgerHealth:
@@ -66,10 +66,8 @@ class LedgerHealth:
 
 
 # ---------------------------------------------------------------------- hiding
-# Why a question was refused, in words for the log that do not repeat the question.
-#
-# What somebody asks may say whom they suspect of what; the log has why it was refused, and no
-# more.
+# The reason of a refusal, for the log, without the question's own words: what an analyst asks may
+# say whom they suspect of what.
 
 
 WORD = re.compile(r"[\w.]+")
@@ -83,21 +81,18 @@ PLAIN = frozenset(
 
 
 def hide(sql: str, message: str) -> str:
-    """The first line of a message about a question, with dots for what it repeats of it."""
-    asked = {word.lower() for word in WORD.findall(sql)} - PLAIN
+    """The first line of a message about a question, with dots for the words of the question."""
+    repeated = {word.lower() for word in WORD.findall(sql)} - PLAIN
 
     def hidden(found: re.Match[str]) -> str:
         quoted = found[0][0] in "'\""
-        return "…" if quoted or found[0].lower() in asked else found[0]
+        return "…" if quoted or found[0].lower() in repeated else found[0]
 
     return SAID.sub(hidden, message.partition("\n")[0])
 
 
 # ---------------------------------------------------------------------- callers
-# Who may ask what how often, and what goes into the log.
-#
-# Plain work of one thread, without HTTP: `app` calls it from a pool of threads. Whatever is
-# refused is refused by what was sent, by whom, and by the budget alone: no row is looked at.
+# Permissions, rates, answers and the audit log.
 
 
 GUESSES = Rate(0.5, 20)
@@ -135,20 +130,21 @@ class Api:
     # ------------------------------------------------------------------ analysts
 
     def query(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
+        """Answer a question, or say what it would cost on a dry run."""
         who = self._admit(caller, "query")
-        asked = wire.read(wire.QuestionBody, body)
-        subset = asked.rows()
-        if asked.dry_run:
-            return self._cost(who.name, asked.sql, subset)
+        question = wire.read(wire.QuestionBody, body)
+        subset, sql = question.rows(), question.sql
+        if question.dry_run:
+            return self._cost(who.name, sql, subset)
         try:
-            reply = self._service.ask(who.name, asked.sql, subset, confidence=asked.confidence)
+            reply = self._service.ask(who.name, sql, subset, confidence=question.confidence)
         except VoileError as error:
-            self._refuse(who.name, error, asked.sql)
+            self._refuse(who.name, error, sql)
         self._log_answer(who.name, reply)
         return reply.to_dict()
 
     def _cost(self, who: str, sql: str, subset: Any) -> Mapping[str, Any]:
-        """Not logged, for the page asks it while somebody types."""
+        """What a question would cost; not logged, because the page asks while the analyst types."""
         try:
             return self._service.cost(who, sql, subset).to_dict()
         except LedgerError:
@@ -157,6 +153,7 @@ class Api:
             raise refusal_of(error) from None
 
     def budget(self, caller: Caller) -> Mapping[str, Any]:
+        """What the caller may still ask, by each budget that binds them."""
         who = self._admit(caller, "budget")
         found = self._ledger.budgets(who.name)
         own = found.analyst
@@ -165,13 +162,14 @@ class Api:
             "queries": own and own.queries,
             "used": own and own.used,
             "remaining": found.left,
-            "group": found.group and budget_data(found.group),
-            "everyone": budget_data(found.everyone),
+            "group": found.group and found.group.to_dict(),
+            "everyone": found.everyone.to_dict(),
             "role": who.role,
             "scopes": sorted(who.scopes),
         }
 
     def about(self, caller: Caller) -> Mapping[str, Any]:
+        """What may be asked, and what everyone in the table is promised."""
         self._admit(caller, None)
         return self._about
 
@@ -197,47 +195,53 @@ class Api:
     # ------------------------------------------------------------------ admins
 
     def people(self, caller: Caller) -> Mapping[str, Any]:
+        """All analysts with their tokens and budgets."""
         self._admit(caller, "admin")
         return {"people": self._ledger.people()}
 
     def groups(self, caller: Caller) -> Mapping[str, Any]:
+        """All groups with their budgets."""
         self._admit(caller, "admin")
         return {"groups": self._ledger.groups()}
 
     def log(self, caller: Caller, before: int, most: int) -> Mapping[str, Any]:
+        """Lines of the audit log older than number `before`, newest first."""
         self._admit(caller, "admin")
         return {"log": [line_data(*line) for line in self._ledger.events(before, most)]}
 
     def audit(self, caller: Caller) -> Mapping[str, Any]:
-        """What all answers so far can have told, from the ledger's questions alone."""
+        """What all answers so far disclosed at most, from the ledger's questions alone."""
         self._admit(caller, "admin")
         return self_audit(self._service)
 
     def issue(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
+        """Make a token; the reply is the only place that shows it."""
         who = self._admit(caller, "admin")
-        asked = wire.read(wire.TokenBody, body)
+        options = wire.read(wire.TokenBody, body)
         token, identity = self._ledger.issue(
-            asked.analyst,
-            queries=asked.queries,
-            group=asked.group,
-            role=asked.role,
-            scopes=None if asked.scopes is None else frozenset(asked.scopes),
-            seconds=None if asked.expires is None else duration(asked.expires),
+            options.analyst,
+            queries=options.queries,
+            group=options.group,
+            role=options.role,
+            scopes=None if options.scopes is None else frozenset(options.scopes),
+            seconds=None if options.expires is None else duration(options.expires),
             by=who.name,
         )
         return issued_data(token, identity)
 
     def revoke(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
+        """Revoke one token, or all tokens of an analyst."""
         who = self._admit(caller, "admin")
-        asked = wire.read(wire.RevocationBody, body)
-        revoked = self._ledger.revoke(token=asked.token, analyst=asked.analyst, by=who.name)
+        target = wire.read(wire.RevocationBody, body)
+        revoked = self._ledger.revoke(token=target.token, analyst=target.analyst, by=who.name)
         return {"revoked": revoked}
 
     def set_group(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
+        """Make a group, or change its budget."""
         who = self._admit(caller, "admin")
-        asked = wire.read(wire.GroupBody, body)
-        self._ledger.set_group(asked.name, asked.queries, by=who.name)
-        return {"name": asked.name, "queries": asked.queries}
+        group = wire.read(wire.GroupBody, body)
+        self._ledger.set_group(group.name, group.queries, by=who.name)
+        return {"name": group.name, "queries": group.queries}
 
     # ------------------------------------------------------------------ who may
 
@@ -268,7 +272,7 @@ class Api:
         raise (error if isinstance(error, LedgerError) else refusal) from None
 
     def _log_answer(self, who: str, reply: QueryReply) -> None:
-        """What was asked is in the ledger's entries, which the line names."""
+        """Log an answer by the numbers of its entries, which hold the question."""
         if reply.charged:
             self._ledger.note(who, "answered", entries=reply.numbers, charged=reply.charged)
         elif not self._logged.wait(who):
@@ -281,6 +285,7 @@ class Api:
 
 
 def unauthorized() -> RefusalError:
+    """The refusal of a request without a valid token."""
     return RefusalError(
         HTTPStatus.UNAUTHORIZED,
         "no valid token came with the request",
@@ -289,7 +294,7 @@ def unauthorized() -> RefusalError:
 
 
 def refusal_of(error: VoileError, usage: HTTPStatus = HTTPStatus.FORBIDDEN) -> RefusalError:
-    """The status of an error; `usage` is that of what was asked wrongly."""
+    """The refusal that stands for an error; `usage` is the status of wrong requests."""
     match error:
         case RefusalError():
             return error
@@ -299,7 +304,7 @@ def refusal_of(error: VoileError, usage: HTTPStatus = HTTPStatus.FORBIDDEN) -> R
         case LedgerError():
             # Not its own words, which say where things are: those are for the steward.
             return unavailable(
-                "the server's ledger does not work now, and nothing leaves without it",
+                "the server's ledger does not work now, and no answer is given without it",
                 hint=LASTING if error.lasting else PASSING,
                 retry_after=None if error.lasting else 1,
             )

@@ -1,7 +1,7 @@
 """A server of noisy counts as an ASGI application: its addresses, its pages, its refusals.
 
-Whatever a request is, the answer is JSON (but for the pages), and never a 500: what is wrong with
-the request has its own status, what is wrong with the server is 503.
+Every reply is JSON (except the pages), and never a 500: an error of the request has its own status,
+a fault of the server is 503.
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ class Operation:
 
     @property
     def responses(self) -> dict[int | str, dict[str, Any]]:
+        """The replies that the OpenAPI document lists: the answer, and every refusal."""
         statuses = (*ANY, *WITH_TOKEN * self.token, *WITH_BODY * bool(self.body))
         refusals: dict[int | str, dict[str, Any]] = {
             int(status): {"model": wire.RefusalResponse, "description": WHY[status]}
@@ -104,7 +105,7 @@ OPERATIONS = (
     Operation("GET", "/admin/people", "people", "Analysts and tokens.", (wire.PeopleResponse,)),
     Operation("GET", "/admin/groups", "groups", "Groups and budgets.", (wire.GroupsResponse,)),
     Operation("GET", "/admin/log", "log", "The audit log, newest first.", (wire.LogResponse,)),
-    Operation("GET", "/admin/audit", "audit", "What answers can have told.", (wire.AuditResponse,)),
+    Operation("GET", "/admin/audit", "audit", "What the answers disclosed.", (wire.AuditResponse,)),
     Operation(
         "POST",
         "/admin/tokens",
@@ -161,7 +162,7 @@ def without_422(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def named_by_title(document: dict[str, Any]) -> dict[str, Any]:
-    """The document with its schemas under their titles: names of classes are our own matter."""
+    """The document with its schemas under their titles, not under the names of our classes."""
     schemas = document["components"]["schemas"]
     titles = {f"{SCHEMAS}{name}": f"{SCHEMAS}{one['title']}" for name, one in schemas.items()}
 
@@ -212,7 +213,7 @@ BEARER = HTTPBearer(
 def caller_of(
     request: Request, found: Annotated[HTTPAuthorizationCredentials | None, Depends(BEARER)]
 ) -> Caller:
-    """Who sends it: the token is taken from the header Authorization, and from nowhere else."""
+    """Who sends the request: the token comes from the header Authorization only."""
     if found is None or not found.credentials.strip():
         raise unauthorized()
     check_parameters(request)
@@ -263,36 +264,47 @@ class Endpoints:
         return answer({"status": "ok"})
 
     async def query(self, caller: Token, body: Body) -> Response:
+        """Answers a question, or says what it would cost."""
         return await self._run(self._api.query, caller, body)
 
     async def budget(self, caller: Token) -> Response:
+        """What the token's owner may still ask."""
         return await self._run(self._api.budget, caller)
 
     async def schema(self, caller: Token) -> Response:
+        """The columns that may be asked about, and the promise."""
         return await self._run(self._api.about, caller)
 
     async def history(self, caller: Token, most: Most = 100) -> Response:
+        """The owner's own questions with their answers, newest first."""
         return await self._run(self._api.history, caller, most)
 
     async def people(self, caller: Token) -> Response:
+        """Analysts with their tokens and budgets."""
         return await self._run(self._api.people, caller)
 
     async def groups(self, caller: Token) -> Response:
+        """Groups with their budgets."""
         return await self._run(self._api.groups, caller)
 
     async def log(self, caller: Token, most: Most = 100, before: Before = LAST) -> Response:
+        """The audit log, newest first."""
         return await self._run(self._api.log, caller, before, most)
 
     async def audit(self, caller: Token) -> Response:
+        """What the answers so far can have disclosed."""
         return await self._run(self._api.audit, caller)
 
     async def issue(self, caller: Token, body: Body) -> Response:
+        """Makes a token, which is shown once."""
         return await self._run(self._api.issue, caller, body)
 
     async def revoke(self, caller: Token, body: Body) -> Response:
+        """Revokes one token, or all tokens of an analyst."""
         return await self._run(self._api.revoke, caller, body)
 
     async def set_group(self, caller: Token, body: Body) -> Response:
+        """Makes a group, or changes its budget."""
         return await self._run(self._api.set_group, caller, body)
 
     async def _run(self, work: Callable[..., Mapping[str, Any]], *given: Any) -> Response:
@@ -300,6 +312,7 @@ class Endpoints:
 
 
 def answer(data: Mapping[str, Any]) -> Response:
+    """The data as a JSON response."""
     return Response(json.dumps(data, allow_nan=False), media_type="application/json")
 
 
@@ -329,15 +342,16 @@ def make_app(
     for path, content, kind in pages():
         serve_bytes(app, path, content, kind)
     app.add_api_route("/health", endpoints.health, methods=["HEAD"], include_in_schema=False)
-    tell = ErrorAnswers(note)
+    errors = ErrorAnswers(note)
     for error in (VoileError, HTTPException, RequestValidationError):
-        app.add_exception_handler(error, tell.answer_error)
+        app.add_exception_handler(error, errors.answer_error)
     app.add_middleware(Guard, buckets=RateLimiter(rate), note=note, what=WHAT, free=("/health",))
     app.add_middleware(SecurityHeaders)
     return app
 
 
 def add(app: FastAPI, operation: Operation, endpoint: Callable[..., Any]) -> None:
+    """Route the operation's address to its endpoint."""
     app.add_api_route(
         operation.path,
         endpoint,
@@ -352,6 +366,8 @@ def add(app: FastAPI, operation: Operation, endpoint: Callable[..., Any]) -> Non
 
 
 def serve_bytes(app: FastAPI, path: str, content: bytes, kind: str) -> None:
+    """Serve a fixed page at `path`."""
+
     async def page() -> Response:
         return Response(content, media_type=kind)
 
@@ -372,13 +388,14 @@ def pages() -> list[tuple[str, bytes, str]]:
 
 
 class ErrorAnswers:
-    """Answers errors; the steward alone hears what is wrong with the ledger, but not too often."""
+    """Answers errors; an error of the ledger is noted for the steward, at most once a minute."""
 
     def __init__(self, note: Callable[[str], None]) -> None:
         self._note = note
         self._rate = RateLimiter(Rate(1 / 60, 1))
 
     async def answer_error(self, request: Request, error: Exception) -> Response:
+        """The response to a request that raised `error`."""
         if isinstance(error, LedgerError | RolledBackError) and not self._rate.wait("ledger"):
             self._note(error.message)
         response = refused(as_refusal(error))
@@ -394,6 +411,7 @@ def methods_at(request: Request) -> list[str]:
 
 
 def as_refusal(error: Exception) -> RefusalError:
+    """The refusal that stands for an error; an unknown error is the server's own fault."""
     match error:
         case VoileError():
             return refusal_of(error, usage=HTTPStatus.BAD_REQUEST)

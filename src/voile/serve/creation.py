@@ -1,4 +1,4 @@
-"""Begin a server: take the table in, derive the noise from the promise, open its ledger."""
+"""Begin a server: copy the table, derive the noise from the promise, make the ledger."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from voile.schema import Schema
 from voile.serve.ledger import begin_ledger
 from voile.serve.ledger.postgres import check_url
 from voile.serve.question import QuestionReader
-from voile.serve.setting import FILE, TABLE, Setting, Subset
+from voile.serve.setting import FILE, TABLE, DeclaredSubset, Setting
 
 NAME = 60
 MOST_QUERIES = 2**53
@@ -57,7 +57,7 @@ def begin(
     null_text: Sequence[str] = (),
     progress: Progress | None = None,
 ) -> tuple[Setting, list[str]]:
-    """Make the folder of a new server, whole or not at all; also what its steward should know."""
+    """Make the folder of a new server, whole or not at all; also notes for its steward."""
     check_place(folder)
     check_words(name, ledger)
     check_people(person, per_person, id_column)
@@ -67,13 +67,13 @@ def begin(
     key = person or id_column
     if key is not None:
         source.check_columns([key])
-    asked = columns
-    if asked is None and schema is None and key is not None:
-        asked = [column for column in source.columns if column != key]
-    domain, notes = choose_schema(source, asked, schema, nulls_of(source, asked))
+    chosen = columns
+    if chosen is None and schema is None and key is not None:
+        chosen = [column for column in source.columns if column != key]
+    domain, notes = choose_schema(source, chosen, schema, nulls_of(source, chosen))
     if key in domain.names:
         raise UsageError(
-            f"column {key!r} says whose a row is, and is not asked about",
+            f"column {key!r} identifies people, and cannot be asked about",
             hint="leave it out of the schema or of --columns",
         )
     notes += disclosed(domain, len(source), inferred=schema is None)
@@ -105,17 +105,18 @@ def begin(
 
 
 def outside(counter: Path | None) -> str | None:
-    """From whatever folder the server will be run."""
+    """The counter's absolute path: the server may be run from any folder."""
     return None if counter is None else str(counter.absolute())
 
 
 def nulls_of(source: Table, columns: Sequence[str] | None) -> Any:
-    """NULL is a value where it occurs: rows are not left out, for that would tell of them."""
+    """NULL is a value where it occurs: leaving such rows out would disclose that they exist."""
     names = source.check_columns(list(columns if columns is not None else source.columns))
     return "as-value" if source.null_counts(names) else "error"
 
 
 def check_place(folder: Path) -> None:
+    """Refuse a folder that exists, or whose parent does not."""
     parent = folder.absolute().parent
     if not parent.is_dir():
         raise UsageError(f"there is no folder {str(parent)!r}", hint="make it first")
@@ -127,6 +128,7 @@ def check_place(folder: Path) -> None:
 
 
 def check_words(name: str | None, ledger: str | None) -> None:
+    """Refuse a table name or a ledger address that cannot be used."""
     if name is not None and (
         not 0 < len(name) <= NAME or not name.isprintable() or name != name.strip()
     ):
@@ -139,6 +141,7 @@ def check_words(name: str | None, ledger: str | None) -> None:
 
 
 def check_size(queries: int, delta: float) -> None:
+    """Refuse a number of answers or a δ that no noise can be planned for."""
     if queries > MOST_QUERIES:
         raise UsageError(
             f"--queries {queries} is too large", hint=f"at most 2⁵³ = {MOST_QUERIES:,} answers"
@@ -151,9 +154,10 @@ def check_size(queries: int, delta: float) -> None:
 
 
 def check_people(person: str | None, per_person: int | None, id_column: str | None) -> None:
+    """Refuse options about people that contradict each other."""
     if per_person is not None and person is None:
         raise UsageError(
-            "--per-person needs --person", hint="name the column that says whose a row is"
+            "--per-person needs --person", hint="name the column that identifies people"
         )
     if per_person is not None and per_person < 1:
         raise UsageError(f"--per-person {per_person} keeps no row", hint="at least 1")
@@ -164,18 +168,19 @@ def check_people(person: str | None, per_person: int | None, id_column: str | No
 
 
 def with_subsets(setting: Setting, subsets: Mapping[str, str], table: Path) -> Setting:
-    """Declared conditions: checked as questions are, and counted, for their size is public."""
+    """The setting with declared subsets, checked as questions are, and their public sizes."""
     if not subsets:
         return setting
-    asking, rows = QuestionReader(setting), read_counted(table, setting.schema)
+    reader, rows = QuestionReader(setting), read_counted(table, setting.schema)
     found = []
     for name, sql in subsets.items():
-        asked = Sums((Summand(),), asking.condition(sql))
-        found.append(Subset(checked_name(name), sql, int(rows.totals(asked)[0, 0])))
+        wanted = Sums((Summand(),), reader.condition(sql))
+        found.append(DeclaredSubset(checked_name(name), sql, int(rows.totals(wanted)[0, 0])))
     return replace(setting, subsets=tuple(found))
 
 
 def checked_name(name: str) -> str:
+    """The name of a declared subset, if it can be one."""
     if name == "all" or not name or not name.replace("_", "a").replace("-", "a").isalnum():
         raise UsageError(
             f"--subset {name!r} is no name", hint="letters, digits, _ and -; 'all' is everyone"
@@ -184,6 +189,7 @@ def checked_name(name: str) -> str:
 
 
 def write_setting(folder: Path, setting: Setting) -> None:
+    """Write the setting, readable by its owner only, and wait until it is on disk."""
     path = folder / FILE
     handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
     with os.fdopen(handle, "w", encoding="utf-8") as file:
@@ -194,7 +200,7 @@ def write_setting(folder: Path, setting: Setting) -> None:
 
 
 def put_in_place(begun: Path, folder: Path) -> None:
-    """On disk first, then by its name, for its owner only."""
+    """Sync the folder, readable by its owner only, then give it its name."""
     for path in begun.iterdir():
         path.chmod(stat.S_IRUSR | stat.S_IWUSR)
     sync(begun / TABLE)
@@ -204,7 +210,7 @@ def put_in_place(begun: Path, folder: Path) -> None:
 
 
 def disclosed(domain: Schema, rows: int, *, inferred: bool) -> list[str]:
-    """What every analyst will be told of the values that occur."""
+    """What every analyst will see of the values that occur."""
     notes = []
     if domain.active and not inferred:
         listed = ", ".join(domain.active)
@@ -218,13 +224,14 @@ def disclosed(domain: Schema, rows: int, *, inferred: bool) -> list[str]:
             if different > MANY and 10 * different >= rows:
                 notes.append(
                     f"{attribute.name!r} has {different:,} different values in {rows:,} rows, and "
-                    f"analysts are told all of them; if it says whose a row is: --person "
+                    f"analysts see all of them; if it identifies people: --person "
                     f"{attribute.name}, or leave it out with --columns"
                 )
     return notes
 
 
 def remarks(setting: Setting, left_out: int) -> list[str]:
+    """What the steward should know about the server that was made."""
     notes = [f"how many people there are is public: {setting.people:,}"]
     if setting.person is not None:
         each = f"{setting.per_person:,} row{'s' * (setting.per_person > 1)}"

@@ -1,4 +1,4 @@
-"""How far questions tell two values of one person apart: by the questions and the domain alone.
+"""How well questions distinguish two values of one person: from the questions and the domain.
 
 A question's *part* of a tuple is the group that a row with it is counted in, and by how many steps.
 Two tuples whose parts differ move the answer differently; how far that is, beside the noise, is
@@ -32,10 +32,10 @@ from voile.schema import Schema
 MOST_TUPLES = 2**16
 """Tuples on which questions are compared; beyond, a bound is used."""
 MOST_SEEN = 1_500
-"""Tuples that questions tell apart, of which all pairs are looked at."""
+"""Tuples that questions distinguish, of which all pairs are compared."""
 MOST_NUMBERS = 2 * 10**7
 LARGE = 256
-"""Pairs against which others are held, to leave out those that nobody would choose."""
+"""Pairs that others are compared with, to drop those that can never be the farthest."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class QuestionKind:
 
     @property
     def largest(self) -> float:
-        """What no two tuples are further apart than."""
+        """The largest squared distance that two tuples can have."""
         return self.l2_squared * self.per_step
 
     @cached_property
@@ -121,7 +121,7 @@ class QuestionParts:
 
 
 class DomainParts:
-    """Looks at questions on the public domain."""
+    """Evaluates questions on the public domain."""
 
     def __init__(self, schema: Schema, per_person: int) -> None:
         self._schema = schema
@@ -130,6 +130,7 @@ class DomainParts:
         self._seen: dict[QuestionKind, QuestionParts | None] = {}
 
     def size(self, columns: Sequence[str]) -> int:
+        """How many tuples these columns have."""
         return math.prod(self._schema[name].size for name in columns)
 
     def seen(self, kind: QuestionKind) -> QuestionParts | None:
@@ -139,7 +140,7 @@ class DomainParts:
         return self._seen[kind]
 
     def tuples(self, kinds: Sequence[QuestionKind]) -> Ints | None:
-        """Every tuple that the kinds tell apart, as its part by each of them."""
+        """Every tuple that the kinds distinguish, as its part by each of them."""
         columns = self.columns(kinds)
         seen = [s for kind in kinds if (s := self.seen(kind)) is not None]
         if len(seen) < len(kinds) or self.size(columns) > MOST_TUPLES:
@@ -214,13 +215,13 @@ class DomainParts:
 class KindGroup:
     """Kinds that share columns, directly or through others, and how far pairs are apart by each.
 
-    Others are independent of them: a person's values in other columns are another matter.
+    Kinds of other groups read other columns, so distances add up.
     """
 
     kinds: tuple[QuestionKind, ...]
     columns: tuple[str, ...]
     pairs: Floats
-    """A row for each pair of tuples that is worth choosing, a column for each kind."""
+    """A row for each pair of tuples that may be the farthest, a column for each kind."""
     absent: Floats | None
     """The same for a tuple and no row at all, where a person may have none."""
     exact: bool
@@ -264,6 +265,7 @@ def lots(kinds: Sequence[QuestionKind]) -> list[list[QuestionKind]]:
 
 
 def in_pairs(lot: Sequence[QuestionKind], domains: DomainParts, *, nothing: bool) -> KindGroup:
+    """The lot with the distances of its pairs, or one bound if there are too many pairs."""
     seen = [domains.seen(kind) for kind in lot]
     tables = [np.array([[kind.largest]]) if own is None else own.distances()
               for kind, own in zip(lot, seen, strict=True)]  # fmt: skip
@@ -285,7 +287,7 @@ def in_pairs(lot: Sequence[QuestionKind], domains: DomainParts, *, nothing: bool
 
 
 def worth_choosing(pairs: Floats) -> Floats:
-    """Without pairs that a larger one is as far apart as, by every kind."""
+    """The pairs without those that another pair dominates by every kind."""
     kept = []
     for _ in range(LARGE):
         if not len(pairs):

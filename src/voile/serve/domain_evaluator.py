@@ -1,7 +1,7 @@
-"""Questions on the public domain: what they mean there, and that they can be computed at all.
+"""Questions on the public domain: what they mean there, and whether they can be computed.
 
-All rows are of the domain. So what is tried here cannot fail on them, and what is refused here is
-refused whatever the rows are.
+All rows are of the domain. So what works here cannot fail on them, and a refusal here does not
+depend on the rows.
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ def simplified(predicate: Predicate, truth: Truths) -> Tree:
 
 
 def flat(kind: type[And[Any] | Or[Any]], parts: Iterable[Tree]) -> Iterable[Tree]:
+    """The parts, with those of nested And (or Or) of the same kind in their place."""
     for part in parts:
         if isinstance(part, kind):
             yield from part.parts
@@ -92,6 +93,7 @@ def canonical_form(tree: Tree | None) -> Any:
 
 
 def canonical_lookup(lookup: Lookup) -> Any:
+    """A table of truths as its columns and the digest of its bits, or as a constant."""
     if lookup.table.all():
         return TRUE
     if not lookup.table.any():
@@ -112,7 +114,7 @@ def meaning_of_values(
 
 
 # ---------------------------------------------------------------------- lengths
-# How long texts can get while a question is tried: some functions make long ones of short ones.
+# How long texts can get while a question is evaluated: some functions make short ones long.
 #
 # A bound from the expression alone, so that nobody can fill the server's memory with a question.
 
@@ -123,7 +125,7 @@ SHORT = 64
 """What numbers and dates are at most, as texts."""
 Replacing = exp.Replace | exp.RegexpReplace | exp.Translate
 GROWING = Replacing | exp.Pad | exp.TimeToStr
-"""Without these texts are only put side by side, and a question is short."""
+"""Without these, texts are only concatenated, and a question is short."""
 
 
 def check_lengths(query: Query, parts: Iterable[Atom | Expression], schema: Schema) -> None:
@@ -135,6 +137,7 @@ def check_lengths(query: Query, parts: Iterable[Atom | Expression], schema: Sche
 
 
 def too_long(query: Query, part: Atom | Expression) -> QueryError:
+    """The refusal of an expression whose texts may grow too long."""
     return refusal(query.sql, f"{wording(part)} may make a text of more than {MOST:,} characters",
                    part.start, "pad to less, and replace by shorter texts")  # fmt: skip
 
@@ -157,6 +160,7 @@ def longest(node: exp.Expr, schema: Schema) -> int:
 
 
 def column_length(attribute: Attribute) -> int:
+    """The most characters that a value of the attribute has."""
     if attribute.kind == "categorical" and isinstance(attribute.domain, Values):
         return max((len(str(value)) for value in attribute.domain.values), default=0)
     return SHORT
@@ -189,7 +193,7 @@ class DomainEvaluator:
 
     @contextmanager
     def patience(self) -> Iterator[None]:
-        """Ends what takes too long; that it does has nothing to do with rows."""
+        """Interrupt evaluations that take too long; their time does not depend on the rows."""
         until = self._until = time.monotonic() + PATIENCE
         try:
             yield
@@ -204,6 +208,7 @@ class DomainEvaluator:
             self._until = math.inf
 
     def end_late(self) -> None:
+        """Interrupt the evaluation if its time is over."""
         if time.monotonic() > self._until:
             self.view.interrupt()
 
@@ -251,6 +256,7 @@ class DomainEvaluator:
             self._truths.popitem(last=False)
 
     def truth(self, atom: Atom) -> Truth:
+        """Where a condition is true, on each tuple of its columns' domain."""
         if atom not in self._truths:
             (found,) = self.view.domain.evaluate([atom])
             self._keep(atom, found)
@@ -320,7 +326,7 @@ class DomainEvaluator:
 
 
 def watch(found: weakref.ref[DomainEvaluator]) -> None:
-    """Looks in now and then: a thread for each question would take longer than most of them."""
+    """Check the time again and again: a thread for each question would cost more than most take."""
     while (evaluator := found()) is not None:
         evaluator.end_late()
         del evaluator  # or it would never be gone

@@ -1,4 +1,4 @@
-"""A server's folder, open for answering: its parts belong together, and only one answers."""
+"""A server's folder, open for answering, by one process at a time."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["opened"]
 
 @contextmanager
 def opened(folder: Path) -> Iterator[QueryService]:
-    """Take the folder's lock, check the table and the ledger, and answer."""
+    """Lock the folder, check the table and the ledger, and give the service that answers."""
     setting = Setting.open(folder)
     table = folder / TABLE
     if not table.is_file() or sha256(table) != setting.digest:

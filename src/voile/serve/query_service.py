@@ -1,9 +1,9 @@
-"""From a question to its answer: charged, on disk, and only then told.
+"""From a question to its answer: charged, on disk, and only then disclosed.
 
 The order is: read the question (no row is touched), find what was answered before, see that every
 budget has room for the rest, count, add noise, write charge and answer in one durable step, answer
-from what was written. A process that dies before the write has told nothing; one that dies after it
-finds the answer again.
+from what was written. A process that dies before the write has disclosed nothing; one that dies
+after it finds the answer again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from voile.noise.whole import draw
 from voile.privacy.interactive.laws import NoiseLaw
 from voile.privacy.interactive.promise import account
 from voile.records import Record
-from voile.serve.ledger.base import Entry, ExhaustedError, Kept, Ledger
+from voile.serve.ledger.base import Entry, ExhaustedError, Ledger, StoredEntry
 from voile.serve.question import Question, QuestionReader, QuestionTotal
 from voile.serve.setting import Setting
 
@@ -37,9 +37,10 @@ KEPT = 4096
 
 
 class PrivateRows(Protocol):
-    """The private rows."""
+    """The private table, which gives totals only."""
 
-    def totals(self, asked: Sums) -> Ints: ...
+    def totals(self, asked: Sums) -> Ints:
+        """The exact totals: a row for each group, a column for each summand."""
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,7 @@ class QueryReply:
     notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
+        """The reply as JSON; `answer` and its error are set where there is one estimate only."""
         found = self.answer.to_dict()
         estimates = [v for row in found["rows"] for v in row.values() if isinstance(v, dict)]
         one = estimates[0] if len(estimates) == 1 else {}
@@ -152,7 +154,7 @@ class QueryService:
         )  # fmt: skip
 
     def _size(self, question: Question) -> int | None:
-        """How many rows the subset has, where that is public: who is in a half is, for ids are."""
+        """How many rows the subset has, where that is public: ids are, and so are halves."""
         rows = question.rows
         if rows.rows is not None or self.setting.per_person > 1 or rows.mask is None:
             return rows.rows
@@ -164,13 +166,13 @@ class QueryService:
         return self._sizes[rows.mask]
 
     def _public(self, question: Question, total: QuestionTotal) -> int | None:
-        """What a total is, where everybody can know it: of nobody, or of all rows of a subset."""
+        """The exact total where it is public: of no row, or of all rows of a subset."""
         if total.nobody:
             return 0
         return self._size(question) if total.everybody else None
 
     def _asked(self, question: Question) -> list[QuestionTotal]:
-        """Totals that are answered with noise; two ways to write one in a question are one."""
+        """Totals that are answered with noise, each once however often the question needs it."""
         found = {total.key: total for total in question.totals}
         return [one for one in found.values() if self._public(question, one) is None]
 
@@ -185,7 +187,7 @@ class QueryService:
     # ------------------------------------------------------------------ what touches rows
 
     def _answers(self, question: Question, new: Sequence[QuestionTotal]) -> list[Entry]:
-        """The true totals with noise; the truth goes no further than this function."""
+        """The true totals with noise; no other function sees the true ones."""
         truth = self._rows.totals(question.sums(new))
         entries = []
         for place, total in enumerate(new):
@@ -199,7 +201,7 @@ class QueryService:
     # ------------------------------------------------------------------ what does not
 
     def _expected_errors(self, question: Question) -> dict[str, float | None]:
-        """Standard errors that are known beforehand: of what is linear in totals."""
+        """Standard errors that are known in advance: of columns that are linear in totals."""
         zeros = np.zeros(1)
         totals = {total.term: noisy_total(total, zeros) for total in question.totals}
         for total in question.totals:
@@ -216,7 +218,9 @@ class QueryService:
             found[column.name] = float(estimator.stderr(column.source)[0]) if linear else None
         return found
 
-    def _assembled(self, question: Question, kept: dict[str, Kept], confidence: float) -> Answer:
+    def _assembled(
+        self, question: Question, kept: dict[str, StoredEntry], confidence: float
+    ) -> Answer:
         places = np.array(question.stored)
         found: dict[Any, NoisyTotal] = {}
         for total in question.totals:
@@ -234,16 +238,17 @@ class QueryService:
 
 
 def noisy_total(total: QuestionTotal, values: Any) -> NoisyTotal:
+    """The stored values of a total, with the law of their noise."""
     unit, normal = 1 / total.summand.scale, total.law.kind != "geometric"
     return NoisyTotal(total.key, values, total.law, unit, normal=normal)
 
 
 class Reservations:
-    """Room in budgets that questions which are being counted will need.
+    """Parts of budgets held for questions that are being counted.
 
-    Without it two questions could both see the last one left; the ledger would refuse the second,
-    but after it was counted. This way every refusal comes before. Where only those that are being
-    counted stand in the way, they are waited for: some may fail, or be in the ledger already.
+    Without them two questions could both see the last answer left; the ledger would refuse the
+    second, but only after it was counted. With them every refusal comes before any counting. Where
+    only held parts stand in the way, the question waits: some may fail, or be recorded already.
     """
 
     def __init__(self) -> None:
@@ -253,6 +258,7 @@ class Reservations:
 
     @contextmanager
     def hold(self, ledger: Ledger, analyst: str, needed: int) -> Iterator[None]:
+        """Keep `needed` of the analyst's budgets for the block; refuse if they are used up."""
         with self._changed:
             self._changed.wait_for(lambda: self._has_room(ledger, analyst, needed))
             self._held[analyst] += needed

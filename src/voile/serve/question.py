@@ -179,7 +179,7 @@ class QuestionReader:
         self.subsets = {one.name: self.condition(one.sql) for one in setting.subsets}
 
     def read(self, sql: str, subset: Any = "all") -> Question:
-        """The question, or a refusal that has nothing to do with the rows."""
+        """The question, or a refusal that does not depend on the rows."""
         if len(sql) > LONGEST:
             raise QueryError(
                 f"the question has {len(sql):,} characters", hint=f"at most {LONGEST:,}"
@@ -234,7 +234,7 @@ class QuestionReader:
         )  # fmt: skip
 
     def _query(self, sql: str) -> Query:
-        """Read and checked; who mines asks one question about many subsets."""
+        """The parsed and checked query; mining asks the same one about many subsets."""
         if sql not in self._queries:
             query = parsed(sql, self.setting.schema)
             if (count := len(terms_needed(query))) > MOST_TOTALS:
@@ -334,14 +334,14 @@ def whole_range(term: Term, where: Tree | None, numbers: Sequence[Floats]) -> tu
 
 
 def parsed(sql: str, schema: Schema) -> Query:
-    """As for a release, but for hints that only a release can follow."""
+    """The query as for a release, without hints that only a release can follow."""
     try:
         return parse(sql, schema)
     except QueryError as error:
         if "--with" in error.hint:
             hint = "a server has one table, and its own columns are all there is to ask about"
         elif "quantile" in error.hint:
-            hint = "only sums over many rows are told; ask for a histogram, with GROUP BY"
+            hint = "only sums over many rows are answered; ask for a histogram, with GROUP BY"
         else:
             hint = error.hint
         raise QueryError(error.message, hint=hint) from None

@@ -1,9 +1,9 @@
-"""What the answers so far can have told about each person: from the ledger's questions alone.
+"""What the answers so far disclosed about each person at most, from the ledger's questions alone.
 
-No row is looked at. Someone who knows every other row weighs two tuples, a and b, for one person.
-By all answers that count this person their log-odds move as a walk with mean D²/2 and variance D²,
-where D² is the squared distance of a and b (`distances`). The largest over all pairs bounds what
-anybody learned, with probability at least 1 − η. Proofs: docs/mathematics, section 36.
+No row is read. An attacker who knows every other row weighs two tuples, a and b, for one person.
+All answers that count this person move the log-odds as a walk with mean D²/2 and variance D², where
+D² is the squared distance of a and b (`distances`). The largest over all pairs bounds what any
+attacker learned, with probability at least 1 − η. Proofs: docs/mathematics, section 36.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from voile.query.rows import RowSums
 from voile.records import Record
 from voile.serve.distances import DomainParts, KindGroup, QuestionKind, compared, farthest, lots
 from voile.serve.ledger import open_ledger
-from voile.serve.ledger.base import Kept, Ledger
+from voile.serve.ledger.base import Ledger, StoredEntry
 from voile.serve.question import QuestionReader, declared
 from voile.serve.setting import Setting
 
@@ -53,21 +53,22 @@ class LedgerAnswer:
 
 @dataclass(frozen=True)
 class AnswerResiduals(Record):
-    """What answers leave over, in squares of their standard deviations."""
+    """The residuals of answers, as squares in units of their standard deviations."""
 
     json_keys = ("squares", "freedom", "too_large", "too_small")
 
     squares: float = 0.0
     freedom: int = 0
-    """How many independent combinations of answers ought to be nothing but noise."""
+    """How many independent combinations of answers should be pure noise."""
 
     @property
     def too_large(self) -> float | None:
-        """The chance of squares at least as large, if the noise is what it should be."""
+        """The probability of squares at least as large, if the noise is as stated."""
         return float(chi2.sf(self.squares, self.freedom)) if self.freedom else None
 
     @property
     def too_small(self) -> float | None:
+        """The probability of squares at most as large, if the noise is as stated."""
         return float(chi2.cdf(self.squares, self.freedom)) if self.freedom else None
 
     def __add__(self, other: AnswerResiduals) -> AnswerResiduals:
@@ -76,7 +77,7 @@ class AnswerResiduals(Record):
 
 def residuals(
     answers: Sequence[LedgerAnswer],
-    asking: QuestionReader,
+    reader: QuestionReader,
     domains: DomainParts,
     sizes: Mapping[str | None, int],
 ) -> AnswerResiduals:
@@ -86,29 +87,29 @@ def residuals(
         # Other noise is not normal enough for squares.
         if answer.kind.noise in NORMAL:
             blocks.setdefault(answer.half, []).append(answer)
-    read = StepWeights(asking, domains)
+    weights = StepWeights(reader, domains)
     found = AnswerResiduals()
     for half, block in blocks.items():
         for lot in lots(list(dict.fromkeys(answer.kind for answer in block))):
             own = [answer for answer in block if answer.kind in lot]
-            found += left_over(own, lot, read, sizes.get(half))
+            found += left_over(own, lot, weights, sizes.get(half))
     return found
 
 
 def left_over(
     answers: Sequence[LedgerAnswer],
     lot: Sequence[QuestionKind],
-    read: StepWeights,
+    weights: StepWeights,
     size: int | None,
 ) -> AnswerResiduals:
-    """Of answers about the same rows and columns that belong together."""
-    codes = read.tuples(lot)
+    """The residuals of answers about the same rows and connected columns."""
+    codes = weights.tuples(lot)
     if codes is None:
         return AnswerResiduals()
     rows, right = list[Floats](), list[Floats]()
     for answer in answers:
         deviation = math.sqrt(answer.kind.variance)
-        rows.append(read.of(answer)[:, codes[:, lot.index(answer.kind)]] / deviation)
+        rows.append(weights.of(answer)[:, codes[:, lot.index(answer.kind)]] / deviation)
         right.append(np.array(answer.numbers) / deviation)
     if size is not None:
         known = CERTAIN / math.sqrt(min(answer.kind.variance for answer in answers))
@@ -118,7 +119,7 @@ def left_over(
 
 
 def solved(left: Floats, right: Floats) -> AnswerResiduals:
-    """What is left of the right side that no counts explain."""
+    """The residual of the right side that no counts explain."""
     # Columns alike are one count.
     left = np.unique(left, axis=1)
     u, singular, _ = np.linalg.svd(left, full_matrices=False)
@@ -131,13 +132,13 @@ def solved(left: Floats, right: Floats) -> AnswerResiduals:
 class StepWeights:
     """By how many steps rows count in each group of an answer."""
 
-    def __init__(self, asking: QuestionReader, domains: DomainParts) -> None:
-        self._reader, self._domains = asking, domains
+    def __init__(self, reader: QuestionReader, domains: DomainParts) -> None:
+        self._reader, self._domains = reader, domains
         self._known: dict[QuestionKind, Floats] = {}
         self._tuples: dict[tuple[QuestionKind, ...], Ints | None] = {}
 
     def tuples(self, lot: Sequence[QuestionKind]) -> Ints | None:
-        """Tuples that the kinds tell apart, each as its part by every kind; None if too many."""
+        """Tuples that the kinds distinguish, each as its part by every kind; None if too many."""
         key = tuple(lot)
         if key not in self._tuples:
             codes = self._domains.tuples(key)
@@ -191,14 +192,17 @@ class AuditSubject(Protocol):
     """What is used of a QueryService."""
 
     @property
-    def setting(self) -> Setting: ...
+    def setting(self) -> Setting:
+        """What the server was begun with."""
+
     @property
-    def ledger(self) -> Ledger: ...
+    def ledger(self) -> Ledger:
+        """The ledger of its answers."""
 
 
 @dataclass(frozen=True)
 class ExposureBound(Record):
-    """How far two tuples of one person are told apart, and what follows."""
+    """How well two tuples of one person can be distinguished, and what follows."""
 
     json_keys = ("distance_squared=squared", "rise", "rise_adaptive", "passed")
 
@@ -212,18 +216,18 @@ class ExposureBound(Record):
 
     @property
     def rise(self) -> float:
-        """What conf rises by at most, but with chance η, if questions did not depend on answers."""
+        """The rise of conf, exceeded with probability at most η if questions ignored answers."""
         far = -float(ndtri(self.eta)) if self.normal else math.sqrt(-2 * math.log(self.eta))
         return self.squared / 2 + far * math.sqrt(self.squared)
 
     @property
     def rise_adaptive(self) -> float:
-        """The same if they did, and at any time, and however the noise's tails are below normal."""
+        """The same at any time for questions that used answers, if tails are at most normal."""
         return rise_adaptive(self.squared, self.eta, self.planned)
 
     @property
     def passed(self) -> float:
-        """The chance that conf rose by more than δ."""
+        """The probability that conf rose by more than δ."""
         if self.squared == 0:
             return 0.0
         short = (self.squared / 2 - self.delta) / math.sqrt(self.squared)
@@ -249,7 +253,7 @@ class SelfAudit:
     setting: Setting
     answers: int
     lost: int
-    """Answers that the ledger lost: of each it is taken that it told as much as an answer can."""
+    """Answers that the ledger lost: each is taken to have disclosed as much as an answer can."""
     kinds: int
     together: tuple[KindGroup, ...]
     worst: ExposureBound
@@ -270,13 +274,16 @@ class SelfAudit:
         return all(lot.exact for lot in self.together)
 
     def bound(self, squared: float) -> ExposureBound:
+        """The bound for someone with this squared distance."""
         return replace(self.worst, squared=squared)
 
     @property
     def planned(self) -> ExposureBound:
+        """The bound after all answers that there will ever be."""
         return self.bound(self.worst.planned)
 
     def to_dict(self) -> dict[str, Any]:
+        """The audit as JSON, for the command and for `GET /admin/audit`."""
         setting = self.setting
         return {
             "server": setting.name, "id": setting.id, "queries": setting.queries,
@@ -288,7 +295,7 @@ class SelfAudit:
         }  # fmt: skip
 
     def _columns(self) -> list[dict[str, Any]]:
-        """What someone whom every question counts has to fear, by what is asked about."""
+        """Bounds for someone whom every question counts, by the columns asked about."""
         found = [
             {"columns": list(lot.columns), "exact": lot.exact} | self.bound(part).to_dict()
             for lot, part in zip(self.together, self.parts, strict=True)
@@ -308,12 +315,12 @@ class SelfAudit:
 
 
 def self_audit(audited: AuditSubject, ids: Sequence[str] | None = None) -> dict[str, Any]:
-    """For `GET /admin/audit` and the command: all of it as JSON."""
+    """The audit as JSON, for `GET /admin/audit` and the command."""
     return audit(audited.setting, audited.ledger, ids).to_dict()
 
 
 def audit_folder(folder: Path, ids: Path | None = None) -> SelfAudit:
-    """Of a server's folder, whether it runs or not."""
+    """The audit of a server's folder, whether the server runs or not."""
     setting = Setting.open(folder)
     known = None if ids is None else read_ids(ids)
     ledger = open_ledger(folder, setting)
@@ -324,9 +331,10 @@ def audit_folder(folder: Path, ids: Path | None = None) -> SelfAudit:
 
 
 def audit(setting: Setting, ledger: Ledger, ids: Sequence[str] | None = None) -> SelfAudit:
-    asking = QuestionReader(setting)
+    """Bounds on what the ledger's answers disclosed; `ids` are the people's, if they are known."""
+    reader = QuestionReader(setting)
     domains = DomainParts(setting.schema, setting.per_person)
-    answers, lost = read(ledger, asking)
+    answers, lost = read(ledger, reader)
     kinds = list(dict.fromkeys(answer.kind for answer in answers))
     together = compared(kinds, domains, nothing=setting.per_person > 1)
     everything = Counter(answer.kind for answer in answers)
@@ -345,11 +353,11 @@ def audit(setting: Setting, ledger: Ledger, ids: Sequence[str] | None = None) ->
         parts=tuple(float(farthest([part], 1)[0]) for part in each), known_by=known_by,
         named=None if ids is None else len(ids), ids=named,
         squares=squares_of(answers, together, hashes) + lost * one,
-        left_over=residuals(answers, asking, domains, sizes_of(setting, answers, known_by, hashes)),
+        left_over=residuals(answers, reader, domains, sizes_of(setting, answers, known_by, hashes)),
     )  # fmt: skip
 
 
-def read(ledger: Ledger, asking: QuestionReader) -> tuple[list[LedgerAnswer], int]:
+def read(ledger: Ledger, reader: QuestionReader) -> tuple[list[LedgerAnswer], int]:
     """The ledger's answers, and how many are lost: of those nobody knows what was asked."""
     kinds: dict[QuestionKind, QuestionKind] = {}
     found, lost, after = list[LedgerAnswer](), 0, 0
@@ -358,19 +366,20 @@ def read(ledger: Ledger, asking: QuestionReader) -> tuple[list[LedgerAnswer], in
         known = [kept for kept in page if not kept.lost]
         lost += len(page) - len(known)
         for kept in known:
-            answer = answer_of(kept, asking)
+            answer = answer_of(kept, reader)
             found.append(replace(answer, kind=kinds.setdefault(answer.kind, answer.kind)))
     return found, lost
 
 
-def answer_of(kept: Kept, asking: QuestionReader) -> LedgerAnswer:
+def answer_of(kept: StoredEntry, reader: QuestionReader) -> LedgerAnswer:
+    """An entry of the ledger as an answer with its question's kind."""
     question = json.loads(kept.entry.question)
-    told = question["subset"]
+    rows = question["subset"]
     subset = None
-    if isinstance(told, str) and told != "all":
-        sql = next(one.sql for one in asking.setting.subsets if one.name == told)
-        subset = declared(sql, asking.setting.schema).predicate
-    half = told["half"] if isinstance(told, dict) else None
+    if isinstance(rows, str) and rows != "all":
+        sql = next(one.sql for one in reader.setting.subsets if one.name == rows)
+        subset = declared(sql, reader.setting.schema).predicate
+    half = rows["half"] if isinstance(rows, dict) else None
     return LedgerAnswer(
         QuestionKind.of(question, subset),
         half,
@@ -382,7 +391,7 @@ def answer_of(kept: Kept, asking: QuestionReader) -> LedgerAnswer:
 def people(
     setting: Setting, ids: Sequence[str] | None, answers: int
 ) -> tuple[str, tuple[str, ...], Hashes]:
-    """Whom to look at: how they are known, their ids if those are theirs, and their hashes."""
+    """The people to look at: how they are known, their ids if given, and their hashes."""
     most = max(1, min(MOST_PEOPLE, MOST_TESTS // max(answers, 1)))
     if ids is None and setting.id_column is None:
         ids = [str(number) for number in range(setting.people)]

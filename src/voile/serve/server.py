@@ -56,7 +56,7 @@ def serve(
 
 
 def check_certificate(how: WebOptions) -> None:
-    """Refuse before anything is opened what TLS would fail on later, or ask a passphrase for."""
+    """Refuse files that TLS would fail on later, or ask a passphrase for."""
     if (how.certificate is None) != (how.key is None):
         missing = "--certificate" if how.certificate is None else "--key"
         raise UsageError(f"{missing} is missing", hint="TLS needs --certificate and --key")
@@ -78,11 +78,12 @@ def check_certificate(how: WebOptions) -> None:
 
 
 def no_passphrase() -> str:
+    """Refuse to ask for a passphrase, where OpenSSL would ask at the terminal."""
     raise ValueError("the key is locked by a passphrase")
 
 
 def spare_collections() -> None:
-    """What is there now stays; to look through it for garbage again and again makes people wait."""
+    """Keep objects that live until the end out of garbage collections, which delay answers."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)

@@ -1,6 +1,6 @@
 """What a server was begun with: written once by `voile serve init`, never changed.
 
-All of it is public but for where the table and the ledger are; analysts see `to_public()`.
+All of it is public except where the table and the ledger are; analysts see `to_public()`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from voile.errors import UsageError
+from voile.records import Record
 from voile.schema import Schema
 
 FILE, TABLE, LEDGER, COUNTER = "server.json", "table.duckdb", "ledger.sqlite", "counter"
@@ -22,7 +23,7 @@ MOVABLE = ("ledger", "counter")
 
 
 @dataclass(frozen=True)
-class Subset:
+class DeclaredSubset(Record):
     """Rows that a declared public condition chooses; how many they are is public."""
 
     name: str
@@ -53,10 +54,10 @@ class Setting:
     per_person: int = 1
     """Rows of one person, at most."""
     person: str | None = None
-    """The column that says whose a row is, where people have several; it is not asked about."""
+    """The column that identifies people, where they have several rows; it is not asked about."""
     id_column: str | None = None
     """The column that public halves are drawn by; the rows' numbers if none."""
-    subsets: tuple[Subset, ...] = ()
+    subsets: tuple[DeclaredSubset, ...] = ()
     ledger: str | None = None
     """A PostgreSQL URL; embedded if none."""
     counter: str | None = None
@@ -72,17 +73,19 @@ class Setting:
         return self.people * self.per_person
 
     def to_public(self) -> dict[str, Any]:
+        """What analysts may see, as JSON."""
         return {
             "id": self.id, "name": self.name, "people": self.people, "rows": self.rows,
             "declared": self.declared, "queries": self.queries,
             "delta": self.delta, "eta": self.eta, "anytime": self.anytime,
             "noise": self.noise, "variance": self.variance,
             "per_person": self.per_person, "id_column": self.id_column,
-            "subsets": [{"name": s.name, "sql": s.sql, "rows": s.rows} for s in self.subsets],
+            "subsets": [subset.to_dict() for subset in self.subsets],
             "schema": self.schema.to_dict(),
         }  # fmt: skip
 
     def to_dict(self) -> dict[str, Any]:
+        """All of it, as `server.json` holds it."""
         inside = {"person": self.person, "ledger": self.ledger, "counter": self.counter,
                   "digest": self.digest}  # fmt: skip
         return {"format": FORMAT, "version": VERSION} | self.to_public() | inside
@@ -94,8 +97,9 @@ class Setting:
 
     @classmethod
     def from_dict(cls, found: Mapping[str, Any]) -> Setting:
+        """The setting that `to_dict` wrote."""
         parts = {k: v for k, v in found.items() if k not in ("format", "version", "rows")}
-        subsets = tuple(Subset(**one) for one in parts["subsets"])
+        subsets = tuple(DeclaredSubset(**one) for one in parts["subsets"])
         return cls(**(parts | {"schema": Schema.from_dict(parts["schema"]), "subsets": subsets}))
 
     @classmethod

@@ -1,7 +1,7 @@
 """A server for studies: begun in a folder of its own, asked without HTTP, and gone afterwards.
 
-Everything is the product's own (the table, the ledger, the noise's law), but the coins, which come
-from a seed: whoever knows it can take the noise off. So nothing else can be opened this way.
+Everything is as in a real server (the table, the ledger, the noise's law), except that the coins
+come from a seed: anyone who knows it can remove the noise. No real server can be opened so.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,13 +20,13 @@ from voile.estimate import checked_confidence
 from voile.noise import Key
 from voile.noise.whole import draw
 from voile.privacy.interactive.laws import NoiseLaw
+from voile.remote.client import Subset
 from voile.serve.creation import begin
 from voile.serve.ledger import open_ledger
 from voile.serve.query_service import QueryService
 from voile.serve.setting import TABLE
 
 ANALYST = "study"
-Subset = str | Mapping[str, str]
 
 
 @contextmanager
@@ -56,10 +56,11 @@ class SeededNoise:
 
     def of(self, sql: str, subset: Subset) -> None:
         """What is drawn next in this thread is for this question."""
-        told = f"{self._seed} {sql} {subset}"
-        self._now.key = int.from_bytes(hashlib.sha256(told.encode()).digest()[:8], "big")
+        question = f"{self._seed} {sql} {subset}"
+        self._now.key = int.from_bytes(hashlib.sha256(question.encode()).digest()[:8], "big")
 
     def draw(self, law: NoiseLaw, count: int) -> list[int]:
+        """Noise for the next total of this thread's question."""
         self._now.key += 1  # a question may have several totals
         return draw(law, count, Key.from_seed(self._now.key))
 

@@ -1,4 +1,4 @@
-"""What the steward of a server does and sees, beside a running server too."""
+"""What the steward of a server does and sees, also while the server runs."""
 
 from __future__ import annotations
 
@@ -14,11 +14,10 @@ from voile.privacy.interactive.confidence import breach
 from voile.privacy.interactive.laws import Change, noise_law
 from voile.privacy.interactive.promise import account
 from voile.serve.ledger import (
-    Budget,
     Event,
     Identity,
     Ledger,
-    Recovered,
+    Recovery,
     open_ledger,
     recover,
 )
@@ -85,7 +84,7 @@ def as_printed(setting: Setting) -> dict[str, float]:
 
 
 def ledger_of(folder: Path) -> Ledger:
-    """The ledger of a server's folder, to issue tokens and to look; beside a running server too."""
+    """The ledger of a server's folder, to issue tokens and to read; also while the server runs."""
     return open_ledger(folder, Setting.open(folder))
 
 
@@ -108,7 +107,7 @@ def issue_token(
 
 
 def beyond(folder: Path, queries: int | None) -> str:
-    """A word on a budget that cannot be used up, since the server's own will be before."""
+    """A note on a budget that is larger than the server's own; else nothing."""
     most = Setting.open(folder).queries
     if queries is None or queries <= most:
         return ""
@@ -116,6 +115,7 @@ def beyond(folder: Path, queries: int | None) -> str:
 
 
 def issued_data(token: str, identity: Identity) -> dict[str, Any]:
+    """A new token and whose it is, as JSON."""
     return {
         "token": token,
         "id": identity.token,
@@ -127,12 +127,13 @@ def issued_data(token: str, identity: Identity) -> dict[str, Any]:
 
 
 def set_group(folder: Path, name: str, queries: int) -> None:
+    """Make a group, or change its budget."""
     with ledger_of(folder) as ledger:
         ledger.set_group(name, queries)
 
 
 def revoke(folder: Path, *, token: str | None, analyst: str | None) -> int:
-    """How many tokens that were valid are no more."""
+    """Revoke tokens; how many of them were valid."""
     with ledger_of(folder) as ledger:
         return ledger.revoke(token=token, analyst=analyst)
 
@@ -146,7 +147,7 @@ def status(folder: Path) -> dict[str, Any]:
             "people": setting.people,
             "noise": setting.noise,
             "variance": setting.variance,
-            "everyone": budget_data(ledger.budgets("").everyone),
+            "everyone": ledger.budgets("").everyone.to_dict(),
             "groups": ledger.groups(),
             "analysts": ledger.people(),
         }
@@ -159,6 +160,7 @@ def log(folder: Path, most: int) -> list[dict[str, Any]]:
 
 
 def line_data(number: int, event: Event) -> dict[str, Any]:
+    """A line of the audit log, as JSON."""
     return {
         "number": number,
         "at": event.at,
@@ -168,10 +170,6 @@ def line_data(number: int, event: Event) -> dict[str, Any]:
     }
 
 
-def budget_data(found: Budget) -> dict[str, int]:
-    return {"queries": found.queries, "used": found.used, "remaining": found.left}
-
-
-def recovered(folder: Path, *, ledger_is_whole: bool) -> Recovered:
-    """Accept the ledger as it is, at a cost."""
+def recovered(folder: Path, *, ledger_is_whole: bool) -> Recovery:
+    """Accept the ledger as it is, after charging what may be missing."""
     return recover(folder, Setting.open(folder), ledger_is_whole=ledger_is_whole)

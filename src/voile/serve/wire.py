@@ -1,4 +1,4 @@
-"""What goes over the wire between a server and those who ask: the models behind /openapi.json.
+"""What goes over the wire between a server and its clients: the models behind /openapi.json.
 
 A model's title is its name in that document.
 """
@@ -37,6 +37,8 @@ class Half(RequestBody):
 
 
 class QuestionBody(RequestBody, title="Question"):
+    """A question, and which rows it is about."""
+
     sql: Annotated[str, Field(min_length=1, max_length=SQL_LENGTH)]
     subset: Name | Half = "all"
     """all, the name of a declared subset, or a half."""
@@ -58,6 +60,8 @@ class QuestionBody(RequestBody, title="Question"):
 
 
 class TokenBody(RequestBody, title="NewToken"):
+    """Whom to make a token for, and what it allows."""
+
     analyst: Name
     queries: Budgeted | None = None
     """The analyst's budget; it stays as it is if none is given."""
@@ -79,6 +83,8 @@ class RevocationBody(RequestBody, title="Revocation"):
 
 
 class GroupBody(RequestBody, title="Group"):
+    """A group and its budget."""
+
     name: Name
     queries: Budgeted
 
@@ -93,6 +99,8 @@ class ResponseBody(BaseModel):
 
 
 class RefusalResponse(ResponseBody, title="Refused"):
+    """Why a request was refused."""
+
     error: str
     """What is wrong."""
     hint: str
@@ -100,10 +108,14 @@ class RefusalResponse(ResponseBody, title="Refused"):
 
 
 class HealthResponse(ResponseBody, title="Health"):
+    """The server answers questions."""
+
     status: Literal["ok"]
 
 
 class EstimateResponse(ResponseBody, title="Estimate"):
+    """A number with its standard error and confidence interval."""
+
     estimate: float | None
     stderr: float | None
     low: float | None
@@ -111,6 +123,8 @@ class EstimateResponse(ResponseBody, title="Estimate"):
 
 
 class AnswerResponse(ResponseBody, title="Answered"):
+    """The noisy answer to a question, and what it cost."""
+
     answer: float | None
     """The estimate, where one was asked for."""
     stderr: float | None
@@ -132,6 +146,8 @@ class AnswerResponse(ResponseBody, title="Answered"):
 
 
 class CostResponse(ResponseBody, title="Cost"):
+    """What a question would cost; nothing was charged."""
+
     cost: Count
     remaining: Count
     new: Count
@@ -147,12 +163,16 @@ class CostResponse(ResponseBody, title="Cost"):
 
 
 class BudgetState(ResponseBody, title="BudgetLeft"):
+    """How much of a budget is used."""
+
     queries: Count
     used: Count
     remaining: Count
 
 
 class BudgetResponse(ResponseBody, title="Budget"):
+    """The budgets that bind the token's owner."""
+
     analyst: str
     queries: Count | None
     """The analyst's own; null if only those of the group and of everyone bind."""
@@ -167,6 +187,8 @@ class BudgetResponse(ResponseBody, title="Budget"):
 
 
 class HistoryEntry(ResponseBody, title="Asked"):
+    """A question that was charged, with its answer."""
+
     number: int
     at: float
     question: Any
@@ -174,11 +196,15 @@ class HistoryEntry(ResponseBody, title="Asked"):
 
 
 class HistoryResponse(ResponseBody, title="History"):
+    """The questions of the token's owner."""
+
     history: list[HistoryEntry]
     """Newest first."""
 
 
 class SchemaResponse(ResponseBody, title="About"):
+    """What may be asked, and what everyone in the table is promised."""
+
     id: str
     name: str
     people: Count
@@ -202,14 +228,20 @@ class SchemaResponse(ResponseBody, title="About"):
 
 
 class PeopleResponse(ResponseBody, title="People"):
+    """All analysts with their tokens."""
+
     people: list[dict[str, Any]]
 
 
 class GroupsResponse(ResponseBody, title="Groups"):
+    """All groups with their budgets."""
+
     groups: list[dict[str, Any]]
 
 
 class LogEntry(ResponseBody, title="LogLine"):
+    """A line of the audit log."""
+
     number: int
     at: float
     who: str
@@ -218,12 +250,14 @@ class LogEntry(ResponseBody, title="LogLine"):
 
 
 class LogResponse(ResponseBody, title="Log"):
+    """Lines of the audit log."""
+
     log: list[LogEntry]
     """Newest first."""
 
 
 class AuditResponse(ResponseBody, title="Audited"):
-    """What the answers so far can have told about a person, from the ledger's questions alone."""
+    """What the answers so far disclosed about a person at most, from the questions alone."""
 
     server: str
     id: str
@@ -240,6 +274,8 @@ class AuditResponse(ResponseBody, title="Audited"):
 
 
 class TokenResponse(ResponseBody, title="Issued"):
+    """A new token."""
+
     token: str
     """Shown once, kept nowhere."""
     id: str
@@ -251,6 +287,8 @@ class TokenResponse(ResponseBody, title="Issued"):
 
 
 class RevocationResponse(ResponseBody, title="Revoked"):
+    """What was revoked."""
+
     revoked: Count
     """How many tokens."""
 

@@ -28,7 +28,7 @@ from voile.evaluate.drawing import FORMATS, load_altair
 from voile.files import write_whole
 from voile.schema import Attribute, Bins, Interval, Range
 from voile.schema.schema import summary
-from voile.shell.session import Leave, Session, is_command
+from voile.shell.session import EndOfSession, Session, is_command
 from voile.terminal import complain, say, table_of
 from voile.terminal.progress import fitting_progress
 from voile.units import counted
@@ -72,6 +72,7 @@ def print_bars(answer: Answer, sql: str, console: Console) -> None:
 
 
 def print_panel(panel: Panel, console: Console, marks: Marks) -> None:
+    """The bars of one column, one line for each estimate."""
     labels = [label_of(bar) for bar in panel.bars]
     longest = min(max(map(cell_len, labels)), LONGEST_LABEL, console.width // 3)
     numbers = [number_of(bar, large=panel.large) for bar in panel.bars]
@@ -85,14 +86,17 @@ def print_panel(panel: Panel, console: Console, marks: Marks) -> None:
 
 
 def label_of(bar: Bar) -> str:
+    """The group that a bar is of."""
     return BETWEEN.join(part for part in (bar.group, bar.colour) if part)
 
 
 def number_of(bar: Bar, *, large: bool) -> str:
+    """The estimate at the end of a bar."""
     return f"{bar.value:,.0f}" if large and math.isfinite(bar.value) else number(bar.value)
 
 
 def fitted(label: str, width: int) -> str:
+    """The label cut or padded to a width, without control characters."""
     # Control characters in a value of someone's table must not reach the terminal.
     clean = "".join(c if c.isprintable() else "�" for c in label)
     return set_cell_size(clean if cell_len(clean) <= width else clean[: width - 1] + "…", width)
@@ -172,6 +176,7 @@ def perform(session: Session, statement: str) -> bool:
 
 
 def run_command(session: Session, statement: str) -> None:
+    """Run one of the shell's own commands."""
     name, _, rest = statement.rstrip().removesuffix(";").partition(" ")
     command = COMMANDS.get(name) or COMMANDS.get(ALIASES.get(name, ""))
     if command is None:
@@ -184,7 +189,7 @@ def run_command(session: Session, statement: str) -> None:
         raise UsageError(f"{where}{error.strerror or error}") from None
 
 
-# ---------------------------------------------------------------------- looking
+# ---------------------------------------------------------------------- attributes
 
 
 def show_attributes(session: Session, name: str) -> None:
@@ -210,6 +215,7 @@ def show_attributes(session: Session, name: str) -> None:
 
 
 def tables_view(session: Session) -> list[str]:
+    """A line for each of the analyst's own tables."""
     return [
         f"{escape(name)}: your own table, {counted(table.num_rows, 'row')}: "
         f"{escape(', '.join(table.column_names))}"
@@ -218,6 +224,7 @@ def tables_view(session: Session) -> list[str]:
 
 
 def attribute_view(attribute: Attribute) -> Any:
+    """An attribute's facts, and its values if they are listed."""
     facts = [
         ["kind", attribute.kind],
         ["size", f"{attribute.size:,}"],
@@ -235,6 +242,7 @@ def attribute_view(attribute: Attribute) -> Any:
 
 
 def values_of(attribute: Attribute) -> list[str]:
+    """The attribute's first values, or its bins."""
     if isinstance(attribute.domain, Bins):
         edges = attribute.domain.edges
         pairs = itertools.islice(itertools.pairwise(edges), MOST_VALUES)
@@ -243,7 +251,7 @@ def values_of(attribute: Attribute) -> list[str]:
 
 
 def show_help(session: Session, _: str) -> None:
-    """What can be typed."""
+    """List the commands."""
     rows = [[escape(c.usage), escape(c.about)] for c in COMMANDS.values()]
     data = {c.usage: c.about for c in COMMANDS.values()}
     opening = (
@@ -254,6 +262,7 @@ def show_help(session: Session, _: str) -> None:
 
 
 def explain(session: Session, sql: str) -> None:
+    """How an estimate comes about: that of `sql`, else the last one."""
     if not sql:
         session.last()
     session.explain(sql or session.sql)
@@ -263,6 +272,7 @@ def explain(session: Session, sql: str) -> None:
 
 
 def set_confidence(session: Session, text: str) -> None:
+    """Set the confidence of intervals, or say it."""
     if text:
         try:
             wanted = float(text)
@@ -273,6 +283,8 @@ def set_confidence(session: Session, text: str) -> None:
 
 
 def switch(name: str, what: str) -> Callable[[Session, str], None]:
+    """A command that turns a setting of the session on or off, or says it."""
+
     def run(session: Session, text: str) -> None:
         if text:
             setattr(session, name, on_or_off(name, text))
@@ -282,6 +294,7 @@ def switch(name: str, what: str) -> Callable[[Session, str], None]:
 
 
 def on_or_off(name: str, text: str) -> bool:
+    """What the text says; anything but on and off is refused."""
     if text.lower() not in ("on", "off"):
         raise UsageError(f".{name} is on or off, not {text!r}")
     return text.lower() == "on"
@@ -302,7 +315,7 @@ def set_refine(session: Session, text: str) -> None:
 
 
 def set_method(session: Session, text: str) -> None:
-    """How what was published is undone: perturbed rows, or classes."""
+    """Choose the estimator, or say which it is."""
     release = session.release
     if not release.ways:
         raise UsageError(
@@ -315,7 +328,7 @@ def set_method(session: Session, text: str) -> None:
 
 
 def set_table(session: Session, text: str) -> None:
-    """Bring a table of one's own."""
+    """Load a table of the analyst's own, or list them."""
     if not text:
         for line in tables_view(session) or ["no tables of your own: .with NAME=FILE"]:
             say(line)
@@ -328,10 +341,10 @@ def set_table(session: Session, text: str) -> None:
 
 
 def bring(session: Session, name: str, file: str) -> Any:
-    """Read a table once, so that what is wrong with it is said at once."""
+    """Read a table now, so that errors in it are reported now."""
     check_table_name(name)
     table = read_all(file)
-    # A new mapping, for the release remembers the tables that it has seen.
+    # A new mapping: the release caches by the mapping that it has seen.
     session.tables = {**session.tables, name: table}
     return table
 
@@ -340,10 +353,12 @@ def bring(session: Session, name: str, file: str) -> Any:
 
 
 def set_table_mode(session: Session, _: str) -> None:
+    """Print answers as tables."""
     session.mode = "table"
 
 
 def json_mode(session: Session, file: str) -> None:
+    """Print answers as JSON; with a file, write the last one."""
     if not file:
         session.mode = "json"
         return
@@ -352,6 +367,7 @@ def json_mode(session: Session, file: str) -> None:
 
 
 def csv_mode(session: Session, file: str) -> None:
+    """Print answers as CSV; with a file, write the last one."""
     if not file:
         session.mode = "csv"
         return
@@ -359,6 +375,7 @@ def csv_mode(session: Session, file: str) -> None:
 
 
 def save_parquet(session: Session, file: str) -> None:
+    """Write the last answer as Parquet."""
     if not file:
         raise UsageError("which file?", hint=".parquet answer.parquet")
     content = io.BytesIO()
@@ -367,12 +384,13 @@ def save_parquet(session: Session, file: str) -> None:
 
 
 def save(session: Session, file: str, content: bytes) -> None:
+    """Write a file, whole or not at all, and say so."""
     path = outside(session, Path(unquoted(file)).expanduser())
     say(f"wrote {write_whole(path, content)}")
 
 
 def outside(session: Session, path: Path) -> Path:
-    """A release is sealed: a file more in it would be taken for damage."""
+    """The path, if it is not inside the release: one more file there would look like damage."""
     if path.resolve().is_relative_to(session.release.path.resolve()):
         raise UsageError(f"{str(path)!r} lies in the release", hint="write it elsewhere")
     if not path.parent.is_dir():
@@ -410,10 +428,12 @@ def free_name(name: str) -> Path:
 
 
 def leave(_: Session, __: str) -> None:
-    raise Leave
+    """End the session."""
+    raise EndOfSession
 
 
 def unquoted(text: str, quotes: str = "'\"") -> str:
+    """The text without the quotes around it."""
     if len(text) > 1 and text[0] == text[-1] and text[0] in quotes:
         return text[1:-1]
     return text
@@ -445,6 +465,6 @@ COMMANDS = {
     ".timing": Command(".timing on|off", "say how long each answer took",
                        switch("timing", "timing"), "switch"),
     ".help": Command(".help", "this list (also \\?)", show_help),
-    ".quit": Command(".quit", "leave (also \\q, Ctrl-D)", leave),
+    ".quit": Command(".quit", "end the session (also \\q, Ctrl-D)", leave),
 }  # fmt: skip
 ALIASES = {"\\?": ".help", "\\h": ".help", "\\q": ".quit", ".exit": ".quit", ".d": "\\d"}

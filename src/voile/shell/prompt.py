@@ -25,11 +25,12 @@ from prompt_toolkit.lexers import PygmentsLexer
 from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 
 from voile.kinds.release import Release
+from voile.query.quoting import quote_identifier, quote_literal
 from voile.schema import Attribute
 from voile.schema.attribute import Value
 from voile.schema.schema import large
 from voile.shell.commands import ALIASES, COMMANDS, bring, perform
-from voile.shell.session import Leave, Session, complete, is_command, split, statements
+from voile.shell.session import EndOfSession, Session, complete, is_command, split, statements
 from voile.terminal import say
 from voile.units import counted
 
@@ -76,10 +77,11 @@ class ShellCompleter(Completer):
         self._paths = PathCompleter(expanduser=True)
 
     def get_completions(self, document: Document, event: CompleteEvent) -> Iterable[Completion]:
+        """What could follow what was typed: of a command, or of SQL."""
         _, text = split(document.text_before_cursor)
         if is_command(text):
             return self._of_command(text, event)
-        return self._of_sql(text, asked=event.completion_requested)
+        return self._of_sql(text, requested=event.completion_requested)
 
     # ------------------------------------------------------------------ commands
 
@@ -99,7 +101,7 @@ class ShellCompleter(Completer):
         elif command.argument == "switch":
             yield from matching(["on", "off"], rest, -len(rest), "")
         elif command.argument == "sql":
-            yield from self._of_sql(rest, asked=event.completion_requested)
+            yield from self._of_sql(rest, requested=event.completion_requested)
         elif command.argument in ("file", "with"):
             path = rest.rpartition("=")[2] if command.argument == "with" else rest
             if command.argument == "file" or "=" in rest:
@@ -107,7 +109,7 @@ class ShellCompleter(Completer):
 
     # ------------------------------------------------------------------ SQL
 
-    def _of_sql(self, text: str, *, asked: bool) -> Iterator[Completion]:
+    def _of_sql(self, text: str, *, requested: bool) -> Iterator[Completion]:
         if (compared := COMPARED.search(text)) and (attribute := self._attribute(compared)):
             yield from values_for(attribute, compared["quote"], compared["typed"])
             return
@@ -124,7 +126,7 @@ class ShellCompleter(Completer):
             names = [self.session.release.name, *self.session.tables]
             yield from matching(map(quoted_name, names), typed, -len(typed), "table")
             return
-        yield from self._words(text, asked=asked)
+        yield from self._words(text, requested=requested)
 
     def _attribute(self, compared: re.Match[str]) -> Attribute | None:
         spelt = (compared["nameq"] or "").replace('""', '"') or compared["name"]
@@ -133,7 +135,7 @@ class ShellCompleter(Completer):
                 return attribute
         return None
 
-    def _words(self, text: str, *, asked: bool) -> Iterator[Completion]:
+    def _words(self, text: str, *, requested: bool) -> Iterator[Completion]:
         if text.count('"') % 2:  # within a quoted name
             typed = text.rpartition('"')[2]
             names = [name for name in self.session.release.schema.names if starts(name, typed)]
@@ -141,7 +143,7 @@ class ShellCompleter(Completer):
             return
         found = re.search(r"\w*\Z", text)
         typed = found[0] if found else ""
-        if not typed and not asked:
+        if not typed and not requested:
             return
         back = -len(typed)
         names = self.session.release.schema.names
@@ -155,19 +157,22 @@ class ShellCompleter(Completer):
 
 
 def matching(words: Iterable[str], typed: str, back: int, meta: str) -> Iterator[Completion]:
+    """Those of the words that begin with what was typed, in any case."""
     for word in words:
         if starts(word.lstrip('"'), typed):
             yield Completion(word, back, display_meta=meta)
 
 
 def starts(word: str, typed: str) -> bool:
+    """Whether the word begins with what was typed, in any case."""
     return word.casefold().startswith(typed.casefold())
 
 
 def quoted_name(name: str) -> str:
+    """The name as SQL needs it: in quotes only where it must be."""
     if PLAIN.fullmatch(name) and name.lower() not in KEYWORDS:
         return name
-    return '"' + name.replace('"', '""') + '"'
+    return quote_identifier(name)
 
 
 def values_for(attribute: Attribute, quote: str, typed: str) -> Iterator[Completion]:
@@ -185,12 +190,15 @@ def values_for(attribute: Attribute, quote: str, typed: str) -> Iterator[Complet
         known = set(begin)
         begin += [text for text in texts if wanted in text.casefold() and text not in known]
     for text in begin[:MOST_SHOWN]:
-        literal = text.replace("'", "''")
-        closed = f"{literal}'" if quote else f"'{literal}'" if is_text else literal
-        yield Completion(closed, -len(typed), display=text, display_meta=attribute.name)
+        literal = quote_literal(text) if is_text else text
+        typed_quote = len(quote)  # which stands before what is completed
+        yield Completion(
+            literal[typed_quote:], -len(typed), display=text, display_meta=attribute.name
+        )
 
 
 def text_of(value: Value) -> str:
+    """A value as it is typed in SQL, without quotes."""
     if isinstance(value, bool):
         return "true" if value else "false"
     return str(value)
@@ -204,7 +212,7 @@ PROMPT, CONTINUED = "voile> ", "  ...> "
 
 
 def interact(session: Session, *, history: History | None = None, **streams: Any) -> None:
-    """Ask until the user leaves."""
+    """Read and run statements until the user ends the session."""
     ask: PromptSession[str] = PromptSession(
         PROMPT,
         multiline=True,
@@ -233,11 +241,12 @@ def interact(session: Session, *, history: History | None = None, **streams: Any
                     session.reopen()
                     say("cancelled")
                     break
-        except Leave:
+        except EndOfSession:
             return
 
 
 def greet(session: Session) -> None:
+    """Say which release is open, and how to ask."""
     release = session.release
     say(
         f"{release.name}: {len(release.schema.attributes)} attributes, "
@@ -246,10 +255,11 @@ def greet(session: Session) -> None:
     )
     if release.manifest.simulated:
         say("simulated: made from a chosen seed, it protects nobody")
-    say(f"select count(*) from {release.name} where …;   \\d attributes   .help   Ctrl-D leaves")
+    say(f"select count(*) from {release.name} where …;   \\d attributes   .help   Ctrl-D quits")
 
 
 def bindings() -> KeyBindings:
+    """Enter runs what is complete; Escape closes completions."""
     keys = KeyBindings()
     typing = has_focus(DEFAULT_BUFFER) & ~is_searching
 
@@ -282,9 +292,10 @@ def ends_blank(text: str) -> bool:
 
 
 class KeptHistory(FileHistory):
-    """History in a file; a full disk is no reason to stop answering."""
+    """History in a file; it goes on without it if the disk is full."""
 
     def store_string(self, string: str) -> None:
+        """Append a line to the file, if the disk lets it."""
         try:
             super().store_string(string)
         except OSError:
@@ -292,7 +303,7 @@ class KeptHistory(FileHistory):
 
 
 def history_file() -> Path:
-    """In the user's state folder, never in a release."""
+    """The path of the history, in the user's state folder."""
     state = Path(os.environ.get("XDG_STATE_HOME", ""))
     if not state.is_absolute():
         state = Path.home() / ".local" / "state"
@@ -300,6 +311,7 @@ def history_file() -> Path:
 
 
 def kept_history(session: Session) -> History:
+    """The user's history file; memory only where it cannot be written."""
     try:
         path = history_file()
         if path.resolve().is_relative_to(session.release.path.resolve()):
@@ -316,9 +328,9 @@ def kept_history(session: Session) -> History:
 
 @contextmanager
 def cancellable() -> Iterator[list[int]]:
-    """Ctrl-C ends what runs within, and nothing else; yields where it is noted.
+    """Ctrl-C ends what runs in the block, and nothing else; yields a list of the signals.
 
-    A library that was interrupted may make an error of its own of it.
+    A library that is interrupted may raise an error of its own instead.
     """
     pressed: list[int] = []
 
@@ -366,13 +378,13 @@ def run(
     return answer_all(session, read_statements(sys.stdin))
 
 
-def answer_all(session: Session, asked: Iterable[str]) -> int:
-    """Go on after a refusal, as each question stands for itself."""
+def answer_all(session: Session, given: Iterable[str]) -> int:
+    """Run all statements, also after a refusal; 1 if any was refused, else 0."""
     failed = False
     try:
-        for statement in asked:
+        for statement in given:
             failed = not perform(session, statement) or failed
-    except Leave:
+    except EndOfSession:
         pass
     return int(failed)
 

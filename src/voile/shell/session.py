@@ -72,6 +72,7 @@ def statements(text: str) -> list[str]:
 
 
 def is_command(statement: str) -> bool:
+    """Whether it is a command of the shell, not SQL."""
     return statement.startswith(COMMANDS)
 
 
@@ -84,8 +85,8 @@ SHOWN_ROWS = 200
 """Rows of an answer that are printed at a prompt."""
 
 
-class Leave(Exception):  # noqa: N818  (not an error)
-    """The user is done."""
+class EndOfSession(Exception):  # noqa: N818  (not an error)
+    """Raised where the user ends the session."""
 
 
 @dataclass
@@ -106,6 +107,7 @@ class Session:
     _covers: str = ""
 
     def ask(self, sql: str) -> None:
+        """Answer a question and print the answer."""
         with self.waiting():
             answer = self.release.query(
                 sql,
@@ -121,6 +123,7 @@ class Session:
         self.print_answer(answer)
 
     def explain(self, sql: str) -> None:
+        """Print how the estimate of a question comes about."""
         with self.waiting():
             found = self.release.explanation(sql, tables=self.tables)
         self.print(found.to_dict(), lambda: explanation_view(found))
@@ -130,6 +133,7 @@ class Session:
         self.release = Release.open(self.release.path)
 
     def last(self) -> Answer:
+        """The last answer; refuses if there is none."""
         if self.answer is None:
             raise UsageError("there is no answer yet", hint="ask first: select count(*) from …;")
         return self.answer
@@ -144,6 +148,7 @@ class Session:
             show(None, view)
 
     def print_answer(self, answer: Answer) -> None:
+        """Print an answer in the session's mode."""
         if self.mode == "json":
             print(json.dumps(answer.to_dict(), ensure_ascii=False), flush=True)
             return

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from voile.kinds.perturbed.combining import Combination
     from voile.kinds.perturbed.manifest import LocalManifest
     from voile.kinds.perturbed.publishing import Perturbation
-    from voile.kinds.publishing import Done
+    from voile.kinds.publishing import PublishResult
 
 
 def inspection_view(found: Inspection) -> Any:
@@ -88,7 +88,7 @@ def facts(found: Inspection) -> list[str]:
     return lines
 
 
-def published_view(done: Done) -> Any:
+def published_view(done: PublishResult) -> Any:
     """What the steward is shown of a release of any kind."""
     from rich.markup import escape
 

@@ -1,1 +1,1 @@
-"""What servers share: refusals, rates, addresses, and an answer whatever happens."""
+"""What servers share: refusals, limits, addresses, group commits and SQLite files."""

@@ -1,4 +1,4 @@
-"""What a server refuses, and when: rates of addresses, work that waits, statuses."""
+"""Refusals of servers, and the limits behind them: rates of requests, and work that waits."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from voile.errors import UsageError, VoileError
 
 
 class RefusalError(VoileError):
-    """What a server says instead of doing what was asked.
+    """A request that a server refuses, with the HTTP status.
 
     `retry_after` is in seconds, for refusals that pass by themselves.
     """
@@ -38,7 +38,7 @@ def unavailable(message: str, *, hint: str, retry_after: int | None = None) -> R
 
 
 def too_often(who: str, seconds: float, hint: str = "wait as Retry-After says") -> RefusalError:
-    """Requests came faster than they may; in `seconds` there is room for one more."""
+    """The refusal of requests that come too fast; one more is allowed in `seconds`."""
     return RefusalError(
         HTTPStatus.TOO_MANY_REQUESTS,
         f"too many requests {who}",
@@ -48,11 +48,11 @@ def too_often(who: str, seconds: float, hint: str = "wait as Retry-After says") 
 
 
 # ---------------------------------------------------------------------- rate
-# How often one may ask: a bucket of permits for each address or name, in bounded memory.
+# How many requests are allowed: a bucket of permits for each address or name, in bounded memory.
 
 
 ADDRESSES = 2**16
-"""Addresses that are remembered. Who has been away longest is forgotten, and begins anew."""
+"""Addresses that are remembered. The one unseen for longest is dropped, and starts afresh."""
 PERIODS = {"s": 1.0, "min": 60.0, "h": 3600.0}
 
 
@@ -81,7 +81,7 @@ class Rate:
 
 
 class RateLimiter:
-    """One bucket for each address, or whatever else names who asks; for any thread."""
+    """One bucket for each address or other name of a caller; safe for threads."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class RateLimiter:
         self._clock = clock
         self._addresses = addresses
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
-        """Permits that were left, and when; the address that asked last is the last."""
+        """Permits that were left, and when; the most recent address is last."""
         self._lock = threading.Lock()
 
     def __len__(self) -> int:
@@ -114,7 +114,7 @@ class RateLimiter:
 
 
 def party(address: str) -> str:
-    """Who shares a bucket: an IPv4 address, or the 64-bit network that one IPv6 customer has."""
+    """What shares a bucket: an IPv4 address, or the 64-bit network that one IPv6 customer has."""
     try:
         found = ipaddress.ip_address(address)
     except ValueError:
@@ -127,7 +127,7 @@ def party(address: str) -> str:
 
 
 # ---------------------------------------------------------------------- pool
-# Work that would block: done by a few threads, and no more of it taken than they can do soon.
+# Work that would block, on a few threads; beyond a number of waiting jobs it is refused.
 
 
 Result = TypeVar("Result")
@@ -153,7 +153,8 @@ class WorkPool:
     def _done(self, future: asyncio.Future[Result]) -> None:
         self._taken -= 1
         if not future.cancelled():
-            future.exception()  # whoever waited has seen it, or is gone
+            future.exception()  # the caller has seen it or is gone: asyncio need not warn
 
     def close(self) -> None:
+        """Wait for the work that was taken, and end the threads."""
         self._threads.shutdown()

@@ -1,4 +1,4 @@
-"""Around an application: bodies read no further than they may go, rates, headers, faults."""
+"""Around an application: limits on bodies and rates, security headers, and a reply to faults."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ class BodyReader:
         """Bytes of the bodies that are being read."""
 
     async def read(self, request: Request) -> bytes:
+        """The bytes of a request's body, or a refusal."""
         length = self._length(request)
         if self._reading and self._reading + length > self._together:
             raise unavailable("too many requests at once", hint="try again", retry_after=1)
@@ -91,14 +92,14 @@ class BodyReader:
 
 
 # ---------------------------------------------------------------------- guard
-# Around an application: the rate of each address, and an answer whatever happens.
+# Around an application: the rate of each address, and a response to every request.
 
 
 class Guard:
-    """Refuses who asks too often, and turns every fault of ours into a 503.
+    """Refuses addresses that send too many requests, and turns every fault of ours into a 503.
 
-    `free` are paths that may be asked at any rate: machines ask them, and they cost nothing.
-    `what` is the server's name in words, `slower` the hint to whoever asks too often.
+    `free` are paths without a limit: machines request them, and they cost nothing.
+    `what` is the server's name in words, `slower` the hint to addresses that are too fast.
     """
 
     def __init__(
@@ -139,20 +140,21 @@ class Guard:
         try:
             await self._app(scope, receive, noting)
         except Exception as error:
-            # Its kind only: a message could hold what somebody has sent.
+            # Its type only: the message could quote the request.
             self._note(f"a request failed: {type(error).__name__}")
             if not begun:
                 await refused(fault(self._what))(scope, receive, send)
 
 
 def fault(what: str) -> RefusalError:
+    """The refusal for a fault of ours: try again later."""
     return unavailable(f"{what} failed", hint="try again later", retry_after=60)
 
 
 def refused(error: RefusalError) -> Response:
     """A refusal as the answer to a request.
 
-    In ASCII: its words may hold what was sent, such as half a character, which UTF-8 cannot say.
+    In ASCII: the message may quote the request, such as half a surrogate, which UTF-8 cannot hold.
     """
     headers = {} if error.retry_after is None else {"Retry-After": str(error.retry_after)}
     if error.status == HTTPStatus.UNAUTHORIZED:
@@ -166,14 +168,14 @@ def refused(error: RefusalError) -> Response:
 
 
 # ---------------------------------------------------------------------- headers
-# What a browser is told with every answer: keep nothing, guess nothing, load nothing foreign.
+# Headers of every response: browsers store nothing, guess no types and load nothing foreign.
 
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-"""Scripts and styles of our own files only, and no other address to talk to."""
+"""Scripts and styles from our own files only, and no requests to other hosts."""
 ALWAYS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -186,7 +188,7 @@ ENCODED = [(name.lower().encode(), value.encode()) for name, value in ALWAYS.ite
 
 
 class SecurityHeaders:
-    """Adds these headers to every answer, whoever gives it."""
+    """Adds these headers to every response."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -48,6 +48,7 @@ class Address:
         return cls(host.strip("[] "), port)
 
     def to_url(self, *, tls: bool = False) -> str:
+        """The address with http:// or https://."""
         return f"{'https' if tls else 'http'}://{self}"
 
     def __str__(self) -> str:
@@ -56,7 +57,7 @@ class Address:
 
 @contextmanager
 def bound(address: Address, *, public: bool, tls: bool = False) -> Iterator[socket.socket]:
-    """A socket that listens there, and only where other machines cannot come unless `public`."""
+    """A socket bound to the address, which other machines can reach only if `public`."""
     family, place = resolve(address)
     if not (public or ipaddress.ip_address(place).is_loopback):
         if tls:
@@ -95,6 +96,7 @@ def resolve(address: Address) -> tuple[socket.AddressFamily, str]:
 
 
 def check_proxy(proxy: str | None) -> None:
+    """Refuse a proxy that is not an IP address."""
     if proxy is None:
         return
     try:
@@ -125,7 +127,7 @@ class WebOptions:
     public: bool = False
     """Whether it may listen where other machines can reach it."""
     proxy: str | None = None
-    """The address of a proxy whose X-Forwarded-For is believed."""
+    """The address of a proxy whose X-Forwarded-For is trusted."""
     certificate: Path | None = None
     """With its chain, in PEM; then the server speaks TLS and nothing else."""
     key: Path | None = None
@@ -138,7 +140,7 @@ class WebOptions:
 
 @contextmanager
 def listening(options: WebOptions) -> Iterator[socket.socket]:
-    """A socket at the address of the options, after what they say was checked."""
+    """A socket at the address of the options, once these are checked."""
     check_proxy(options.proxy)
     with bound(options.address, public=options.public, tls=options.tls) as listener:
         yield listener
@@ -157,7 +159,7 @@ def run_server(
 
 
 def settings(app: object, options: WebOptions) -> uvicorn.Config:
-    """No log (it would hold addresses), and no belief in headers that anybody can write."""
+    """uvicorn's settings: no log (it would hold addresses), and a proxy's headers only."""
     return uvicorn.Config(
         app,  # type: ignore[arg-type]
         log_config=None,
@@ -176,22 +178,24 @@ def settings(app: object, options: WebOptions) -> uvicorn.Config:
 
 
 class WebServer(uvicorn.Server):
-    """Says when it is ready, and takes a signal for the usual end of its work."""
+    """Calls `ready` when requests may come, and ends normally on a signal."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start as uvicorn does, then say that requests may come."""
         await super().startup(sockets)
         self._ready()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
+        """End gracefully on a signal; a second one ends at once."""
         loop = asyncio.get_running_loop()
-        asked = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-        before = {number: signal.getsignal(number) for number in asked}
-        for number in asked:
+        ending = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        before = {number: signal.getsignal(number) for number in ending}
+        for number in ending:
             loop.add_signal_handler(number, self._stop)
         try:
             yield
@@ -201,5 +205,5 @@ class WebServer(uvicorn.Server):
                 signal.signal(number, handler)
 
     def _stop(self) -> None:
-        self.force_exit = self.should_exit  # who asks twice does not want to wait
+        self.force_exit = self.should_exit  # a second signal does not wait for open requests
         self.should_exit = True

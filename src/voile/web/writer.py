@@ -33,7 +33,7 @@ class GroupWriter(Generic[Job, Outcome]):
     """Takes jobs from any thread, in the order they come, and commits many of them at once.
 
     `commit` gives the outcome of each job, an exception if it was refused; all is on disk then.
-    `refusal` is what to raise at who comes when the writer is closed (true), or too much waits.
+    `refusal` makes the error for a job that comes after closing (true), or when too much waits.
     """
 
     def __init__(
@@ -117,7 +117,7 @@ class GroupWriter(Generic[Job, Outcome]):
         outcomes: Sequence[Outcome | Exception]
         try:
             outcomes = self._commit([job for job, _ in group])
-        except Exception as error:  # whatever it is, who waits must hear of it
+        except Exception as error:  # whatever it is, the callers that wait must get it
             outcomes = [error] * len(group)
         for (_, future), outcome in zip(group, outcomes, strict=True):
             if future is None:
@@ -129,5 +129,5 @@ class GroupWriter(Generic[Job, Outcome]):
 
 
 def is_wanted(future: Future[Outcome] | None) -> bool:
-    """Whether a job is still to be done: who waits for it may have gone away."""
+    """Whether a job is still to be done: its caller may have cancelled it."""
     return future is None or future.set_running_or_notify_cancel()

@@ -502,7 +502,7 @@ def reseal(folder: Path, data: dict[str, Any]) -> None:
         ({"qi": ["age", "ill"]}, "'ill' is in qi= and in sensitive="),
         ({"qi": ["age", "zipp", "income", "born"]}, "no column 'zipp'"),
         ({"insensitive": []}, "it was not said what these columns are: ward"),
-        ({"k": None}, "nothing was asked of the classes"),
+        ({"k": None}, "no requirement was given for the classes"),
         ({"k": 0}, "k"),
         ({"k": 601}, "more than the whole table has"),
         ({"l": 5}, "ℓ = 5 cannot be"),

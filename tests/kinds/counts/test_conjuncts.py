@@ -24,7 +24,7 @@ from tests.support.conjunct_tables import (
 from tests.support.paths import ROOT, TESTS
 from tests.support.sampling import proportion_at_least
 from voile.errors import QueryError
-from voile.kinds.counts.answering import Direct, Planner, answer_conjuncts, splits
+from voile.kinds.counts.answering import DirectPlan, Planner, answer_conjuncts, splits
 from voile.kinds.counts.expected import Published, best_halves, break_even, compared, figures
 from voile.kinds.counts.joints import (
     Average,
@@ -526,4 +526,4 @@ def test_a_direct_plan_is_one_margin() -> None:
     schema = boolean_schema("abc")
     codes = [np.array([0, 1, 1, 0]) for _ in range(3)]
     planner = Planner(tables_of(codes, schema, 2, []), axes_of(schema))
-    assert isinstance(planner.plan((0, 1), all_cells((0, 1), schema)), Direct)
+    assert isinstance(planner.plan((0, 1), all_cells((0, 1), schema)), DirectPlan)

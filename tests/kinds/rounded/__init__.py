@@ -29,7 +29,7 @@ from voile.kinds.kind import FrontierMethod, Kind
 from voile.kinds.manifest import File, Manifest, ManifestPart, file_entry, read_off_disclosed
 from voile.kinds.options import ColumnsOption, NameOption, NullsOption, SchemaOption, SeedOption
 from voile.kinds.parquet import write_part
-from voile.kinds.publishing import Done, WrittenDraft
+from voile.kinds.publishing import PublishResult, WrittenDraft
 from voile.kinds.release import QueryOptions, Release
 from voile.kinds.views.answering import answer
 from voile.kinds.views.estimator import ViewSource
@@ -136,7 +136,7 @@ class RoundedRelease(Release):
         worst = revealed(truth.overall)
         return LossEvidence((told,), Posterior(worst, worst))
 
-    def _check_asked(self, asked: QueryOptions) -> None:
+    def _check_options(self, asked: QueryOptions) -> None:
         if asked.refine or asked.method is not None:
             raise UsageError("rounded counts are answered in one way", hint="leave it out")
 
@@ -186,8 +186,8 @@ class RoundedDraft(WrittenDraft):
             files=[file],
         )
 
-    def done(self, release: RoundedRelease) -> Done:
-        return Done(release, len(self.rows), 0, self.notes)
+    def done(self, release: RoundedRelease) -> PublishResult:
+        return PublishResult(release, len(self.rows), 0, self.notes)
 
 
 class Rounded(Kind[RoundedManifest]):

@@ -67,7 +67,7 @@ def measure_noisy(subject: Subject, candidate: Candidate) -> list[Point]:
                 **shared(subject),
             ).release
         found = release.loss_evidence(subject.truth)
-        u_loss = mean_divergence(subject.populations, estimated(found.told, subject.populations))
+        u_loss = mean_divergence(subject.populations, estimated(found.blocks, subject.populations))
     point = Point(
         candidate.method, dict(candidate.asked), release.promise_in_short,
         found.posterior.measured, u_loss, None, release.manifest.rows,

@@ -192,7 +192,7 @@ def losses(
     least = math.ceil(min_support * truth.rows - 1e-9)
     large = populations(truth.cells, levels, least, truth.counts)
     found = opened.loss_evidence(truth)
-    told, posterior, classes = found.told, found.posterior, found.classes
+    told, posterior, classes = found.blocks, found.posterior, found.classes
     estimates = estimated(told, large)
     trivial = mean_divergence(large, np.tile(large.overall, (large.number, 1)))
     return Losses(
@@ -252,7 +252,7 @@ def asked_of(
     if max(truth.schema.sizes) > MOST_VALUES:
         return None
     queries, counts = workload(
-        truth.told, truth.sizes, dimension=dimension, selectivity=selectivity, number=number
+        truth.blocks, truth.sizes, dimension=dimension, selectivity=selectivity, number=number
     )
     error = relative_error(told, queries, counts)
     return LossWorkload(
@@ -263,7 +263,7 @@ def asked_of(
 def accuracy_of(told: Told, shown: Shown | None, truth: Truth) -> Accuracy:
     of_release, of_table = (
         naive_bayes_accuracy(of, truth.cells, truth.counts, truth.sizes)
-        for of in (told, truth.told)
+        for of in (told, truth.blocks)
     )
     return Accuracy(
         release=of_release,

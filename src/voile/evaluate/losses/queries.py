@@ -90,7 +90,7 @@ def answers(told: Told, queries: Queries) -> Floats:
     """(queries,): the counts that a release gives."""
     found = np.zeros(queries.number)
     for blocks in told:
-        if isinstance(blocks, Points) and not any(blocks.undone):
+        if isinstance(blocks, Points) and not any(blocks.inversions):
             asked, starts = bits_of(queries)
             answers_of_points(blocks.codes, blocks.counts, asked, starts, found)
         else:

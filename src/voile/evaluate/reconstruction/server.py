@@ -31,6 +31,7 @@ from voile.noise.keyed import Hashes, members, row_hashes
 from voile.query import parse
 from voile.query.domain.compare import all_hold, some_hold, truths
 from voile.query.predicate import Atom, Predicate, folded
+from voile.query.quoting import quote_identifier
 from voile.schema import Schema
 from voile.units import counted
 
@@ -118,7 +119,7 @@ def attack_server(
     check(about, truth, method, questions)
     hashes = row_hashes(truth.ids)
     halves, answers, charged, remaining = asked(
-        server, f"select count(*) from {quoted(about['name'])} where ({condition})",
+        server, f"select count(*) from {quote_identifier(about['name'])} where ({condition})",
         [f"{name}-{number}" for number in range(questions)], progress,
     )  # fmt: skip
     if len(answers) < 2:
@@ -197,11 +198,6 @@ def mean_ceiling(squares: npt.NDArray[np.float64], share: float) -> float:
     found, rows = np.unique(squares, return_counts=True)
     chances = [normal_ceiling(math.sqrt(square), share) for square in found]
     return float(np.average(chances, weights=rows))
-
-
-def quoted(name: str) -> str:
-    doubled = name.replace('"', '""')
-    return f'"{doubled}"'
 
 
 # ------- what the steward gives the attack: the rows' public ids, and for whom the condition holds

@@ -1,4 +1,4 @@
-"""One query being answered from a generalized or bucketized release."""
+"""Answers to queries from a generalized or bucketized release, under a stated assumption."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from voile.kinds.classes.boxes import ClassBoxes
 from voile.kinds.classes.buckets import Buckets
 from voile.kinds.classes.cells import CellQuery, ClassSource, Codes, Cutting, OpenSums
 from voile.kinds.classes.estimator import APPROXIMATES, COVERS, ClassEstimator, class_quantiles
-from voile.kinds.classes.pairing import MOST_FITTED, Fitted, pairs_of
+from voile.kinds.classes.pairing import MOST_FITTED, FittedPairs, pairs_of
 from voile.query.aggregate import Formula, Quantile
 from voile.query.predicate import Expression, Term
 from voile.query.query import Query
@@ -33,7 +33,7 @@ from voile.reconstruct.ecological import RecordGroups, hand_out, spread_in_inter
 from voile.units import counted
 
 # ----------------------------------------------------------------------
-# what all classes of a release together tell about the values within each
+# what all classes of a release together show about the values within each
 
 
 def fitted_boxes(source: ClassSource) -> dict[str, Floats]:
@@ -47,15 +47,15 @@ def fitted_boxes(source: ClassSource) -> dict[str, Floats]:
     return dict(source.kept["boxes"])
 
 
-def fitted_buckets(source: ClassSource) -> Fitted:
+def fitted_buckets(source: ClassSource) -> FittedPairs:
     """For each row which records are likely to be its own; see reconstruct/ecological.py."""
     if "buckets" not in source.kept:
         source.kept["buckets"] = _fit(source)
-    found: Fitted = source.kept["buckets"]
+    found: FittedPairs = source.kept["buckets"]
     return found
 
 
-def _fit(source: ClassSource) -> Fitted:
+def _fit(source: ClassSource) -> FittedPairs:
     hidden, shown = source.hidden, list(source.known.values())
     assert hidden is not None  # noqa: S101  (a bucketized release has them)
     attributes, row_kind = alike(shown, source.rows)
@@ -85,7 +85,7 @@ def _fit(source: ClassSource) -> Fitted:
             entry_of=entry,
         )
     )
-    return Fitted(row_unit.astype(np.int64), unit_bucket, unit, entry, handed)
+    return FittedPairs(row_unit.astype(np.int64), unit_bucket, unit, entry, handed)
 
 
 def alike(columns: list[Codes], count: int) -> tuple[Ints, Ints]:
@@ -97,7 +97,7 @@ def alike(columns: list[Codes], count: int) -> tuple[Ints, Ints]:
 
 
 # ----------------------------------------------------------------------
-# one query being answered from a generalized or bucketized release
+# one query, answered from a generalized or bucketized release
 
 
 ASSUMED = {
@@ -132,9 +132,9 @@ class ClassEvidence(Evidence):
         sets = [*term_sets(query), (Term(),)]
         self.terms = distinct(sets)
         ranges = checked_ranges(query, self.terms, source)
-        self.asked = self._cutting(self.terms).asked()[0]
-        check_groups(len(self.asked.groups))
-        law = self._law_of(self.asked)
+        self.cell_query = self._cutting(self.terms).cell_query()[0]
+        check_groups(len(self.cell_query.groups))
+        law = self._law_of(self.cell_query)
         moments = law.moments(paired(sets, self.terms))
         self.estimator = ClassEstimator(ranges, law, moments, self._about)
 
@@ -149,32 +149,38 @@ class ClassEvidence(Evidence):
             likely = fitted_boxes(source)
         return Cutting(query.predicate, groups, terms, source, likely)
 
-    def _law_of(self, asked: CellQuery) -> OpenSums:
+    def _law_of(self, query: CellQuery) -> OpenSums:
         source = self.source
         if source.recode == "generalize":
-            return ClassBoxes(asked, source)
+            return ClassBoxes(query, source)
         return Buckets(
-            asked, source, fitted_buckets(source) if source.method == "entropy" else None
+            query, source, fitted_buckets(source) if source.method == "entropy" else None
         )
 
     # ------------------------------------------------------------------ estimates
 
     @property
     def groups(self) -> ListedGroups:
-        return self.asked.groups
+        """The groups of the answer."""
+        return self.cell_query.groups
 
     def column(self, formula: Formula) -> EstimatedColumn:
+        """The estimates of a formula, one for each group."""
         return self.estimator.column(formula)
 
     def values(self, formula: Formula, quantiles: Mapping[Quantile, Floats]) -> Floats:
+        """The values of a formula that has quantiles in it."""
         return self.estimator.values(quantiles)(formula).value
 
     def quantile(self, formula: Quantile) -> EstimatedColumn:
+        """The estimates of a quantile, one for each group."""
         cutting = self._cutting((Term(formula.predicate),), more=(formula.value,))
-        told = len(self.query.groups)
-        return class_quantiles(formula, cutting, self._law_of, self._about(COVERS), told)
+        return class_quantiles(
+            formula, cutting, self._law_of, self._about(COVERS), len(self.query.groups)
+        )
 
     def empty(self) -> Flags:
+        """The groups that surely have no rows."""
         slope = np.zeros((len(self.groups), len(self.terms)))
         slope[:, self.terms.index(Term())] = 1.0
         return np.asarray(self.estimator.extremes(slope).high <= 0)
@@ -182,6 +188,7 @@ class ClassEvidence(Evidence):
     # ------------------------------------------------------------------ in words
 
     def assumption(self, estimated: Sequence[EstimatedColumn]) -> str:
+        """The assumption under which the estimates hold, in words."""
         left_out = self.source.removed
         about = f"; {counted(left_out, 'row', 'were')} left out of the release, "
         about += "and nothing here is about them"
@@ -201,18 +208,22 @@ class ClassEvidence(Evidence):
 
     @property
     def exact_covers(self) -> str:
+        """What an answer without error covers."""
         return f"the statistic{self._of_shown} itself: the release leaves nothing of it open"
 
     def covers(self, estimated: Sequence[EstimatedColumn]) -> str:
+        """What the intervals of these columns cover."""
         approximate = {APPROXIMATE, self._about(APPROXIMATES)}
         stated = {column.covers for column in estimated}
         return self._about(APPROXIMATES if stated & approximate else COVERS)
 
     @property
     def nothing(self) -> str:
-        return "" if (self.asked.number >= 0).any() else NO_ROW
+        """Why no row counts, where none does."""
+        return "" if (self.cell_query.number >= 0).any() else NO_ROW
 
     def notes(self, estimated: Sequence[EstimatedColumn]) -> list[str]:
+        """Notes for the analyst on this answer."""
         source, notes = self.source, bin_notes(self.query, self.source.engine)
         read = columns_read(self.query)
         if read and read <= set(source.known):

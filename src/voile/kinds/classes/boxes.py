@@ -54,31 +54,32 @@ class Block:
 
 
 class ClassBoxes(OpenSums):
-    """See above."""
+    """Totals of rows that lie somewhere in the box of their class."""
 
-    def __init__(self, asked: CellQuery, source: ClassSource) -> None:
-        self.asked = asked
-        width = asked.payoffs[0].shape[0] if asked.payoffs else 1
-        key = source.of_row.astype(np.int64) + asked.shown * source.classes
+    def __init__(self, query: CellQuery, source: ClassSource) -> None:
+        self.query = query
+        width = query.payoffs[0].shape[0] if query.payoffs else 1
+        key = source.of_row.astype(np.int64) + query.shown * source.classes
         found, rows = np.unique(key, return_counts=True)
         self.line, self.of_class = np.divmod(found, source.classes)
         self.rows = rows.astype(np.float64)
         self.starts = np.searchsorted(self.line, np.arange(width + 1))
-        self.open_cells = asked.number.shape[1]
+        self.open_cells = query.number.shape[1]
         if len(found) * self.open_cells > MOST_WORK:
             raise QueryError(
                 f"{len(found):,} kinds of rows and {self.open_cells:,} combinations of values that "
-                "the query tells apart are too much",
+                "the query distinguishes are too much",
                 hint="read fewer columns at once, or group by coarser ones, as in floor(age / 10)",
             )
 
     def moments(self, pairs: Pairs) -> Moments:
-        asked = self.asked
-        means = np.zeros((len(asked.groups), len(asked.payoffs)))
-        covariances: Covariances = {pair: np.zeros(len(asked.groups)) for pair in pairs}
-        sizes: Covariances = {pair: np.zeros(len(asked.groups)) for pair in pairs}
+        """Means and covariances, where each value of a box has its chance."""
+        query = self.query
+        means = np.zeros((len(query.groups), len(query.payoffs)))
+        covariances: Covariances = {pair: np.zeros(len(query.groups)) for pair in pairs}
+        sizes: Covariances = {pair: np.zeros(len(query.groups)) for pair in pairs}
         for block in self.blocks():
-            payoffs = [w[block.line, block.columns] for w in asked.payoffs]
+            payoffs = [w[block.line, block.columns] for w in query.payoffs]
             each = [self._sums(block, w) for w in payoffs]
             for t, mean in enumerate(each):
                 means[block.groups, t] += block.rows @ mean
@@ -92,7 +93,8 @@ class ClassBoxes(OpenSums):
         return Moments(means, (covariances,))
 
     def extremes(self, slope: Floats, *, terms: bool = False) -> Extremes:
-        asked = self.asked
+        """The least and the most: each row takes the cell of its box that pays least, or most."""
+        query = self.query
         ends = [np.zeros(slope.shape) for _ in range(2)]
         used = range(slope.shape[1]) if terms else np.flatnonzero(slope.any(axis=0))
         for block in self.blocks():
@@ -100,13 +102,14 @@ class ClassBoxes(OpenSums):
             for side, sign in enumerate((1.0, -1.0)):
                 at, taken = self._lowest(block, sign * weight)
                 for t in used:
-                    payoff = asked.payoffs[t][block.line, block.columns]
+                    payoff = query.payoffs[t][block.line, block.columns]
                     ends[side][block.groups, t] += block.rows @ np.where(taken, payoff[at], 0.0)
         low, high = ((slope * end).sum(axis=1) for end in ends)
         return Extremes(low, high, ends[0], ends[1])
 
     def row_ratios(self, top: Floats, bottom: Floats) -> tuple[Floats, Floats]:
-        count = len(self.asked.groups)
+        """The lowest and highest ratio over all cells that a row may be in."""
+        count = len(self.query.groups)
         low, high = np.full(count, np.inf), np.full(count, -np.inf)
         for block in self.blocks():
             seen = (block.chances > 0).any(axis=0)
@@ -121,12 +124,13 @@ class ClassBoxes(OpenSums):
         found = np.zeros(len(block.columns))
         for t in np.flatnonzero(slope.any(axis=0)):
             by_column = np.repeat(slope[block.groups, t], lengths(block))
-            found += by_column * self.asked.payoffs[t][block.line, block.columns]
+            found += by_column * self.query.payoffs[t][block.line, block.columns]
         return found
 
     # ------------------------------------------------------------------ units
 
     def blocks(self) -> Iterator[Block]:
+        """All units, a block at a time."""
         if self._kept is not None:
             yield from self._kept
         else:
@@ -140,7 +144,7 @@ class ClassBoxes(OpenSums):
     def _made(self) -> Iterator[Block]:
         step = max(1, CHUNK // max(1, self.open_cells))
         for line in range(len(self.starts) - 1):
-            number = self.asked.number[line]
+            number = self.query.number[line]
             columns = np.argsort(number, kind="stable")
             columns = columns[np.searchsorted(number[columns], 0) :]
             if not len(columns):
@@ -157,7 +161,7 @@ class ClassBoxes(OpenSums):
         """The product of the columns' chances: (units, open cells)."""
         of_class = self.of_class[units]
         found = np.ones((len(of_class), 1))
-        for weights in self.asked.weights:
+        for weights in self.query.weights:
             found = (found[:, :, None] * weights[of_class][:, None, :]).reshape(len(of_class), -1)
         return found
 

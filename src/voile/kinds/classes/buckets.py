@@ -7,8 +7,8 @@ n! ways to hand out the records are alike. So f_xs = n_x·m_s/n rows are expecte
   n/(n−1) · [Σ f·v·w − Σ_x V_x·W_x/n_x − Σ_s V_s·W_s/m_s + V·W/n]
 
 with V_x, V_s, V the sums of f·v over a line, a column and the whole bucket. Buckets are
-independent. Under a fitted model f is another table with the same margins (see entropy.py). Then
-the least of several figures is stated that are too large rather than too small: the variance
+independent. Under a fitted model (`fitted_buckets` in answering.py) f is another table with the
+same margins. Then the least of several upper bounds is stated: the variance
 Σ f·v·w − Σ_x V_x·W_x/n_x of rows that draw their records independently, the same of records that
 draw their rows, and both of what v and w have besides a part of the row and a part of the record.
 """
@@ -34,7 +34,7 @@ from voile.kinds.classes.cells import (
 from voile.kinds.classes.pairing import (
     DENSE,
     Chunk,
-    Fitted,
+    FittedPairs,
     Owners,
     Pairing,
     owners,
@@ -50,17 +50,19 @@ PASSES = 20
 
 
 class Buckets(OpenSums):
-    """See above."""
+    """Totals of rows whose sensitive records are known by bucket only."""
 
-    def __init__(self, asked: CellQuery, source: ClassSource, fitted: Fitted | None = None) -> None:
+    def __init__(
+        self, query: CellQuery, source: ClassSource, fitted: FittedPairs | None = None
+    ) -> None:
         assert source.hidden is not None  # noqa: S101  (a bucketized release has them)
-        self.asked, self.fitted, self.hidden = asked, fitted, source.hidden
+        self.query, self.fitted, self.hidden = query, fitted, source.hidden
         self.classes = source.classes
-        number = asked.number.shape
+        number = query.number.shape
         self.sizes = np.bincount(source.of_row, minlength=source.classes).astype(np.float64)
-        self.lines = units_of(source.of_row, asked.shown, np.ones(source.rows), number[0],
+        self.lines = units_of(source.of_row, query.shown, np.ones(source.rows), number[0],
                               source.classes)  # fmt: skip
-        self.columns = units_of(source.hidden.of_class, asked.records, source.hidden.rows,
+        self.columns = units_of(source.hidden.of_class, query.records, source.hidden.rows,
                                 number[1], source.classes)  # fmt: skip
         self._pairing: Pairing | None = None
         wide = np.diff(self.lines.starts) * np.diff(self.columns.starts)
@@ -74,17 +76,18 @@ class Buckets(OpenSums):
     # ------------------------------------------------------------------ mean and variance
 
     def moments(self, pairs: Pairs) -> Moments:
-        asked = self.asked
-        count = len(asked.groups)
-        means = np.zeros((count, len(asked.payoffs)))
+        """Means and covariances, with records handed out at random or by the fitted model."""
+        query = self.query
+        count = len(query.groups)
+        means = np.zeros((count, len(query.payoffs)))
         zero: list[Covariances] = [{pair: np.zeros(count) for pair in pairs} for _ in range(3)]
         by_line, by_column, sizes = zero
         for chunk in self.chunks():
-            group = asked.number[chunk.shown, chunk.open]
+            group = query.number[chunk.shown, chunk.open]
             some = group >= 0
             group = group[some]
             expected = chunk.expected[some]
-            payoffs = [w[chunk.shown[some], chunk.open[some]] for w in asked.payoffs]
+            payoffs = [w[chunk.shown[some], chunk.open[some]] for w in query.payoffs]
             for t, payoff in enumerate(payoffs):
                 means[:, t] += np.bincount(group, expected * payoff, count)
             if not pairs:
@@ -109,7 +112,7 @@ class Buckets(OpenSums):
                 if self.fitted is None:
                     by_line[t, u] += buckets.of(v, w) - over_columns
         alternatives = [by_line] if self.fitted is None else [by_line, by_column]
-        if self.fitted is not None and count == 1 and asked.number.size <= DENSE:
+        if self.fitted is not None and count == 1 and query.number.size <= DENSE:
             alternatives += self._curved(pairs)
         for found in alternatives:
             for pair, values in found.items():
@@ -121,12 +124,12 @@ class Buckets(OpenSums):
 
         Such parts add up to the same however records are handed out, so they have no variance.
         """
-        asked, (chunk,) = self.asked, self.chunks()
-        shape = asked.number.shape
+        query, (chunk,) = self.query, self.chunks()
+        shape = query.number.shape
         at = chunk.shown * shape[1] + chunk.open
         table = np.bincount(at, chunk.expected, shape[0] * shape[1]).astype(np.float64)
-        left = [uneven(np.where(asked.number == 0, w, 0.0), table.reshape(shape)).ravel()[at]
-                for w in asked.payoffs]  # fmt: skip
+        left = [uneven(np.where(query.number == 0, w, 0.0), table.reshape(shape)).ravel()[at]
+                for w in query.payoffs]  # fmt: skip
         group, scale = np.zeros(len(at), np.int64), np.ones(self.classes)
         sides = [
             owners.products(scale, owner, group, 1)
@@ -150,6 +153,7 @@ class Buckets(OpenSums):
     # ------------------------------------------------------------------ pairs
 
     def chunks(self) -> Iterator[Chunk]:
+        """All pairs of units and records of a bucket, some buckets at a time."""
         if self.fitted is not None:
             yield self._fitted_chunk(self.fitted)
             return
@@ -176,17 +180,17 @@ class Buckets(OpenSums):
             buckets=Owners(self.sizes[first:last], np.arange(last - first)),
         )
 
-    def _fitted_chunk(self, fitted: Fitted) -> Chunk:
+    def _fitted_chunk(self, fitted: FittedPairs) -> Chunk:
         units, buckets = len(fitted.unit_bucket), self.hidden.of_class.astype(np.int64)
         shown = np.zeros(units, np.int64)
-        shown[fitted.row_unit] = self.asked.shown
+        shown[fitted.row_unit] = self.query.shown
         rows = np.bincount(fitted.row_unit, minlength=units).astype(np.float64)
         return Chunk(
             bucket=buckets[fitted.record],
             unit=fitted.unit,
             record=fitted.record,
             shown=shown[fitted.unit],
-            open=self.asked.records[fitted.record],
+            open=self.query.records[fitted.record],
             expected=fitted.rows,
             lines=Owners(rows, fitted.unit_bucket),
             columns=Owners(self.hidden.rows.astype(np.float64), buckets),
@@ -197,21 +201,23 @@ class Buckets(OpenSums):
 
     @property
     def pairing(self) -> Pairing:
+        """What pairs of rows and records can add up to."""
         if self._pairing is None:
-            asked = len(self.asked.groups) * len(self.asked.payoffs)
-            self._pairing = Pairing(self.lines, self.columns, self.sizes, asked)
+            totals = len(self.query.groups) * len(self.query.payoffs)
+            self._pairing = Pairing(self.lines, self.columns, self.sizes, totals)
         return self._pairing
 
     def extremes(self, slope: Floats, *, terms: bool = False) -> Extremes:
-        asked = self.asked
+        """The least and the most over all ways to hand out the records."""
+        query = self.query
         ends, totals = np.zeros((2, len(slope))), np.zeros((2, *slope.shape))
         tight = True
         for group, factors in enumerate(slope):
-            inside = asked.number == group
+            inside = query.number == group
             used = np.arange(len(factors)) if terms else np.flatnonzero(factors)
             if not len(used) or not inside.any():
                 continue
-            payoffs = [np.where(inside, asked.payoffs[t], 0.0) for t in used]
+            payoffs = [np.where(inside, query.payoffs[t], 0.0) for t in used]
             weight = np.sum([factors[t] * w for t, w in zip(used, payoffs, strict=True)], axis=0)
             found = self.pairing.extremes(weight, payoffs)
             ends[:, group] = found.ends
@@ -220,14 +226,15 @@ class Buckets(OpenSums):
         return Extremes(ends[0], ends[1], totals[0], totals[1], tight)
 
     def row_ratios(self, top: Floats, bottom: Floats) -> tuple[Floats, Floats]:
-        asked, count = self.asked, len(self.asked.groups)
+        """The lowest and highest ratio over all pairs of a row and a record of its bucket."""
+        query, count = self.query, len(self.query.groups)
         low, high = np.full(count, np.inf), np.full(count, -np.inf)
         for chunk in self.chunks():
-            group = asked.number[chunk.shown, chunk.open]
+            group = query.number[chunk.shown, chunk.open]
             some = group >= 0
             group = group[some]
             at = chunk.shown[some], chunk.open[some]
-            payoffs = np.stack([w[at] for w in asked.payoffs], axis=1)
+            payoffs = np.stack([w[at] for w in query.payoffs], axis=1)
             above, below = ((slope[group] * payoffs).sum(axis=1) for slope in (top, bottom))
             least, most = ratio_ends(above, below, group, count)
             low, high = np.minimum(low, least), np.maximum(high, most)

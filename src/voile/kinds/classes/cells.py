@@ -1,8 +1,8 @@
-"""The cells of a query, and what is asked as functions of them.
+"""The cells of a query, and its totals as functions of them.
 
 A row's cell has two parts: that of the columns that are shown of it, and that of the columns that
-are open. What is asked is a matrix with a line for each shown cell that occurs and a column for
-each open one.
+are open. A total is a matrix with a line for each shown cell that occurs and a column for each
+open one.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class ClassBox:
 
 
 @dataclass(frozen=True, eq=False)
-class Hidden:
+class HiddenRecords:
     """The sensitive records of every bucket: how many of its rows have each, not which."""
 
     of_class: Codes
@@ -80,7 +80,7 @@ class ClassSource:
     """The columns that are shown exactly: the code of every row, in the order of `of_row`."""
     boxes: Mapping[str, ClassBox] = field(default_factory=dict)
     """Generalized: the other columns."""
-    hidden: Hidden | None = None
+    hidden: HiddenRecords | None = None
     """Bucketized: the other columns."""
     removed: int = 0
     """Rows of the table that the release does not show."""
@@ -92,10 +92,7 @@ class ClassSource:
 
 
 # ----------------------------------------------------------------------
-# the cells of a query, and what is asked as functions of them
-# A row's cell has two parts: that of the columns that are shown of it, and that of the columns that
-# are open. What is asked is a matrix with a line for each shown cell that occurs and a column for
-# each open one.
+# the cells of a query, and its totals as functions of them
 
 
 MOST_SPANS = 2**26
@@ -104,7 +101,7 @@ MOST_SPANS = 2**26
 
 @dataclass(frozen=True, eq=False)
 class CellQuery:
-    """A query on cells."""
+    """A query as numbers on cells."""
 
     terms: tuple[Term, ...]
     payoffs: tuple[Floats, ...]
@@ -123,6 +120,7 @@ class CellQuery:
     """Bucketized: the open cell of every hidden record."""
 
     def with_payoffs(self, payoffs: Sequence[Floats]) -> CellQuery:
+        """The same query with other payoffs."""
         return replace(self, payoffs=tuple(payoffs))
 
 
@@ -141,6 +139,7 @@ class Folding:
     """The open cells that occur, where that is known."""
 
     def matrix(self, tensor: npt.NDArray[np.generic]) -> npt.NDArray[np.generic]:
+        """A tensor as a matrix of the cells that occur."""
         shape = tuple(axis.classes for axis in self.axes)
         whole = np.broadcast_to(tensor, shape).transpose(self.order)
         return whole.reshape(-1, self.width)[self.lines][:, self.columns]
@@ -166,8 +165,10 @@ class Cutting:
         self.weights: list[Floats] = []
         self._codes: dict[str, Ints] = {}
 
-    def asked(self, told: int | None = None) -> tuple[CellQuery, ClassFunctions, Folding]:
-        """The query on cells; the first `told` groups are those of the answer."""
+    def cell_query(
+        self, answer_groups: int | None = None
+    ) -> tuple[CellQuery, ClassFunctions, Folding]:
+        """The query on cells; the first `answer_groups` groups are those of the answer."""
         source, names = self.source, self.parts.attributes(self.source.schema)
         axes = [self._axis(name) for name in names]
         check_states(axes)
@@ -179,12 +180,12 @@ class Cutting:
         columns, records = self._records(axes, open_)
         width = math.prod(axes[j].classes for j in open_)
         folding = Folding(tuple(axes), (*shown, *open_), width, lines, columns)
-        listed, number = cells.listing(self.groups[:told], cells.truth(self.where))
+        listed, number = cells.listing(self.groups[:answer_groups], cells.truth(self.where))
         payoffs = tuple(
             np.asarray(folding.matrix(cells.function(self.where, term)[0]), np.float64)
             for term in self.terms
         )
-        asked = CellQuery(
+        query = CellQuery(
             terms=self.terms,
             payoffs=payoffs,
             number=np.asarray(folding.matrix(number), np.int64),
@@ -194,7 +195,7 @@ class Cutting:
             weights=tuple(self.weights),
             records=records,
         )
-        return asked, cells, folding
+        return query, cells, folding
 
     def _flat(self, axes: Sequence[ClassAxis], places: Sequence[int], count: int) -> Ints:
         """The combined cell of every row, or record, in the columns at these places."""
@@ -240,7 +241,7 @@ def spans(axis: ClassAxis, box: ClassBox, likely: Floats | None) -> tuple[Ints, 
     classes_ = len(box.low)
     if classes_ * axis.classes > MOST_SPANS:
         raise QueryError(
-            f"the query tells {axis.classes:,} values of {axis.attribute} apart in {classes_:,} "
+            f"the query distinguishes {axis.classes:,} values of {axis.attribute} in {classes_:,} "
             "classes, which is too much",
             hint=f"round it, as in floor({axis.attribute} / 10) * 10",
         )
@@ -292,18 +293,19 @@ class Extremes:
 
 
 class OpenSums(ABC):
-    """The sums that a query asks for, as far as a release leaves them open."""
+    """The totals of a query, as far as a release leaves them open."""
 
-    asked: CellQuery
+    query: CellQuery
 
     @abstractmethod
-    def moments(self, pairs: Pairs) -> Moments: ...
+    def moments(self, pairs: Pairs) -> Moments:
+        """The means of all terms, and the covariances of these pairs of them."""
 
     @abstractmethod
     def extremes(self, slope: Floats, *, terms: bool = False) -> Extremes:
         """Over all data that agree with the release; `slope` is (groups, terms).
 
-        With `terms`, those of no slope are told at the ends too.
+        With `terms`, the totals of no slope are computed at the ends too.
         """
 
     @abstractmethod

@@ -1,4 +1,4 @@
-"""A hierarchy for a column of a table, built as a steward asks for it."""
+"""A hierarchy for a column of a table, built by a steward's options."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.engines.table import Table
-from voile.errors import SchemaError, UsageError, spelled
+from voile.errors import SchemaError, UsageError
+from voile.files import check_free
 from voile.hierarchies import (
     calendar,
     default_levels,
@@ -89,7 +90,7 @@ class ColumnHierarchy:
 def column_hierarchy(
     table: Table, column: str, options: HierarchyOptions, schema: Schema | None = None
 ) -> ColumnHierarchy:
-    """Build what was asked for, and count the table's rows under it. NULL is a value."""
+    """Build the hierarchy of the options, and count the table's rows under it. NULL is a value."""
     way = options.way
     names = [column] if options.suggest_by is None else [column, options.suggest_by]
     table.check_columns(names)
@@ -118,7 +119,7 @@ def joint_counts(table: Table, used: Schema) -> npt.NDArray[np.int64]:
 
 
 def built(attribute: Attribute, options: HierarchyOptions, joint: npt.NDArray[np.int64]) -> Levels:
-    """The hierarchy by the one way that is asked for."""
+    """The hierarchy by the one way that the options name."""
     fanout = 2 if options.fanout is None else options.fanout
     if options.equal_width is not None:
         found = equal_width(attribute, options.equal_width, fanout)
@@ -153,8 +154,4 @@ def check_target(path: Path, *, overwrite: bool) -> None:
     """Refuse before any work is done."""
     if path.is_dir():
         raise UsageError(f"{str(path)!r} is a folder", hint="name a file: age.csv")
-    if path.exists() and not overwrite:
-        raise UsageError(
-            f"{str(path)!r} exists already",
-            hint=f"choose another name, or pass {spelled('overwrite', True)}",
-        )
+    check_free(path, overwrite=overwrite)

@@ -28,12 +28,13 @@ that is shown, not limits on what anybody can learn; differential privacy is suc
 rows up by them.
 - Nothing about this table and a second release of the same people together: two that keep the \
 promise can be intersected, and single people out.
-- Less to someone who knows how classes were chosen: which cuts were refused tells something of \
-the values that refused them.
+- Less to someone who knows how classes were chosen: which cuts were refused discloses something \
+of the values that refused them.
 - Nothing about facts that hold for a whole group: the release exists to show those."""
 
 
 def describe_classes(manifest: ClassManifest) -> str:
+    """A release of classes in plain words, as Markdown."""
     p = manifest.parameters
     shown = (
         "quasi-identifiers are shown as ranges"
@@ -52,19 +53,21 @@ def describe_classes(manifest: ClassManifest) -> str:
 
 
 def promised(manifest: ClassManifest) -> list[str]:
+    """What every class has, line by line."""
     lines = ["Of every class of rows holds:", ""]
     for entry, requirement in zip(
         manifest.guarantee.requirements, manifest.requirements, strict=True
     ):
         lines.append(f"- {requirement.spelling}; the worst class has {entry.measured:.4g}")
     if not manifest.guarantee.requirements:
-        lines = ["**Nothing: no requirement was asked for.**"]
+        lines = ["**Nothing: no requirement was given.**"]
     if manifest.parameters.recode == "bucketize":
         lines += ["", "Everybody sees who is in the table: k-anonymity hides nobody here."]
     return [*lines, "", f"The promise is about {manifest.guarantee.unit}."]
 
 
 def how(manifest: ClassManifest) -> list[str]:
+    """How rows were grouped, line by line."""
     p = manifest.parameters
     lines = [f"- {METHODS[manifest.method]}."]
     lines.append(f"- quasi-identifiers: {', '.join(p.qi)}; sensitive: {names(p.sensitive)}")
@@ -79,10 +82,12 @@ def how(manifest: ClassManifest) -> list[str]:
 
 
 def names(listed: list[str]) -> str:
+    """Names in a list, or 'none'."""
     return ", ".join(listed) or "none"
 
 
 def counting(manifest: ClassManifest) -> list[str]:
+    """How to count from the files without Voile."""
     p = manifest.parameters
     if p.recode == "bucketize":
         return [

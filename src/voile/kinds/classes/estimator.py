@@ -59,6 +59,7 @@ class RatioForm:
     constant: float
 
     def at(self, terms: Floats) -> Floats:
+        """Its value for each group, given the totals."""
         return np.asarray((self.slope * terms).sum(axis=1) + self.constant)
 
     def less(self, ratio: Floats, other: RatioForm) -> tuple[Floats, Floats]:
@@ -69,6 +70,7 @@ class RatioForm:
         )
 
     def negated(self) -> RatioForm:
+        """The same form with the opposite sign."""
         return RatioForm(-self.slope, -self.constant)
 
 
@@ -133,15 +135,6 @@ def _proved(
 
 # ----------------------------------------------------------------------
 # formulas of totals that the release leaves open: standard errors, intervals, certain bounds
-# Under the assumption about what is open, a total is a sum of independent rows (or, in a bucket, of
-# a random pairing; the count of pairs with two properties has the law of a sum of independent coins
-# there too). Its interval is
-#
-#   the normal one    where no row matters much: b·max(1, z²/2) ≤ σ, with b the most of one row;
-#                     wider by b/2, for totals move in steps
-#   Bernstein's       otherwise
-#
-# cut to the certain bounds, which hold without the assumption.
 
 
 COVERS = (
@@ -168,28 +161,34 @@ class ClassEstimator(Formulas):
 
     @property
     def order(self) -> tuple[Term, ...]:
-        return self.law.asked.terms
+        """The terms, in the order of the totals."""
+        return self.law.query.terms
 
     @property
     def estimates(self) -> Floats:
+        """The expected totals, (groups, terms)."""
         return self.moments.means
 
     @property
     def covers(self) -> str:
+        """What an interval covers."""
         return self.about(COVERS)
 
     @property
     def approximates(self) -> str:
+        """What an interval by the delta method covers."""
         return self.about(APPROXIMATES)
 
     @property
     def is_exact(self) -> bool:
+        """Whether no total has a variance."""
         return not any(c.any() for c in self.moments.covariances[0].values())
 
     # ------------------------------------------------------------------ under the assumption
 
     @np.errstate(all="ignore")
     def stderr(self, formula: Formula) -> Floats:
+        """The standard error of a formula, for each group."""
         return np.sqrt(self._variance(*self.slopes(formula)))
 
     def _variance(self, used: tuple[Term, ...], slope: Floats) -> Floats:
@@ -207,16 +206,19 @@ class ClassEstimator(Formulas):
 
     @np.errstate(all="ignore")
     def deviation(self, used: tuple[Term, ...], slope: Floats, miss: float) -> Floats:
+        """How far a sum of totals may be from its mean, except with probability `miss`."""
         variance = self._variance(used, slope)
         return deviation(variance, self.largest_weight(used, slope), miss)
 
     def surely_nothing(self, used: tuple[Term, ...], slope: Floats) -> Flags:
+        """The groups in which the sum is 0 for all data that agree with the release."""
         found = self.extremes(self.spread_out(used, slope))
         return np.asarray((found.low >= 0) & (found.high <= 0))
 
     # ------------------------------------------------------------------ whatever holds
 
     def extremes(self, slope: Floats) -> Extremes:
+        """The least and the most of Σ slope·total, computed once for each slope."""
         key = slope.tobytes()
         if key not in self.kept:
             self.kept[key] = self.law.extremes(slope)
@@ -253,6 +255,7 @@ class ClassEstimator(Formulas):
         return rest if found is None else found.cut_to(rest)
 
     def column(self, formula: Formula) -> EstimatedColumn:
+        """The estimates of a formula, cut to its certain bounds."""
         return bounded(super().column(formula), self.certain(formula))
 
 
@@ -280,14 +283,14 @@ def class_quantiles(
     cutting: Cutting,
     law_of: Callable[[CellQuery], OpenSums],
     covers: str,
-    told: int,
+    answer_groups: int,
 ) -> EstimatedColumn:
-    """The quantile of each group; its values are cut into cells as the first `told` groups are."""
-    asked, cells, folding = cutting.asked(told=told)
+    """The quantile of each of the first `answer_groups` groups; the last group cuts its values."""
+    query, cells, folding = cutting.cell_query(answer_groups)
     at = np.asarray(folding.matrix(cells.numbers(formula.value)), np.float64)
-    counted = asked.payoffs[0] * np.isfinite(at)
-    values = np.unique(at[(counted > 0) & (asked.number >= 0)])
-    count, groups = len(values), len(asked.groups)
+    counted = query.payoffs[0] * np.isfinite(at)
+    values = np.unique(at[(counted > 0) & (query.number >= 0)])
+    count, groups = len(values), len(query.groups)
     check_values(count, MOST_VALUES, formula, "grouped rows")
     if not count:
         column = unknown_quantiles(groups, covers)
@@ -295,7 +298,7 @@ def class_quantiles(
     here = [counted * (at == value) for value in values]
     below = [counted * ((at <= value) - formula.share) for value in values]
     summed = counted * np.where(np.isfinite(at), at, 0.0)
-    law = law_of(asked.with_payoffs([*here, *below, counted, summed]))
+    law = law_of(query.with_payoffs([*here, *below, counted, summed]))
     found = law.moments([(count + i, count + i) for i in range(count)])
     z = found.means[:, count : 2 * count]
     variance = np.stack(
@@ -354,11 +357,11 @@ class Places:
     """Whether both places are the same."""
 
     @staticmethod
-    def of(asked: Quantile, rows: Extremes) -> Places:
+    def of(quantile: Quantile, rows: Extremes) -> Places:
         """Of an interpolated one, places that hold for every number of rows unless it is known."""
-        zero, share = np.zeros(len(rows.low)), asked.share
+        zero, share = np.zeros(len(rows.low)), quantile.share
         always = np.ones(len(zero), np.bool_)
-        if not asked.interpolated:
+        if not quantile.interpolated:
             return Places(zero, zero, zero, ~always, always)
         known = rows.low == rows.high
         place = share * np.maximum(rows.low - 1, 0.0)

@@ -77,13 +77,16 @@ class ClassExplanation(Explanation):
 
     @property
     def certain_low(self) -> float | None:
+        """The certain lower bound of the first column."""
         return self.columns[0].certain_low
 
     @property
     def certain_high(self) -> float | None:
+        """The certain upper bound of the first column."""
         return self.columns[0].certain_high
 
     def own_sections(self) -> list[Section]:
+        """Rows, columns, the assumption and the totals, for reading."""
         facts = {
             "rows": f"{self.rows:,} in {self.classes:,} classes, {self.recode}d",
             "shown exactly": ", ".join(self.shown) or "nothing",
@@ -119,7 +122,7 @@ def _explanation(query: Query, walk: AnswerWalk[ClassEvidence]) -> ClassExplanat
         assumption=evidence.assumption(walk.estimated),
         shown=tuple(name for name in read if name in source.known),
         open=tuple(name for name in read if name not in source.known),
-        cells=evidence.asked.number.shape,
+        cells=evidence.cell_query.number.shape,
     )
 
 

@@ -54,7 +54,7 @@ class FoundGrouping:
 
 
 def find(prepared: ClassInput, options: ClassOptions) -> FoundGrouping:
-    """Classes that meet every requirement, by the method that was asked for."""
+    """Classes that meet every requirement, by the method of the options."""
     methods: dict[str, Callable[[ClassInput, ClassOptions], FoundGrouping]] = {
         "mondrian": by_cuts,
         "anatomy": by_dealing,
@@ -74,13 +74,14 @@ def check_mixture(prepared: ClassInput, options: ClassOptions) -> None:
     if divided and options.recoded == "bucketize" and open_:
         raise PromiseError(
             f"{open_[0]} may hold in every bucket and not in a mixture of buckets, which is what "
-            "is told of people with equal quasi-identifiers",
+            "is shown of people with equal quasi-identifiers",
             hint=f"use strict cuts ({spelled('method', 'mondrian')}), or "
             f"{spelled('absent', 'forbidden')}",
         )
 
 
 def by_cuts(prepared: ClassInput, options: ClassOptions) -> FoundGrouping:
+    """Mondrian's classes; with δ-presence they show whole regions between cuts."""
     units, of_row = units_for(
         prepared, options, each=options.relaxed or too_many(prepared, options)
     )
@@ -110,11 +111,13 @@ def too_many(prepared: ClassInput, options: ClassOptions) -> bool:
 
 
 def by_dealing(prepared: ClassInput, options: ClassOptions) -> FoundGrouping:
-    """Anatomy's buckets, for the strictest ℓ-diversity by frequency that was asked for."""
-    asked = [r for r in prepared.requirements if isinstance(r, L) and r.measure == "frequency"]
-    if not asked:
+    """Anatomy's buckets, for the strictest ℓ-diversity by frequency that is required."""
+    diversities = [
+        r for r in prepared.requirements if isinstance(r, L) and r.measure == "frequency"
+    ]
+    if not diversities:
         raise UsageError("Anatomy makes buckets of ℓ rows", hint=f"say {spelled('l', 4)}")
-    strictest = max(asked, key=lambda r: r.l)
+    strictest = max(diversities, key=lambda r: r.l)
     units, of_row = units_for(prepared, options, each=True)
     key = Key.fresh() if options.simulate_seed is None else Key.from_seed(options.simulate_seed)
     sensitive = prepared.schema[options.sensitive[strictest.attribute]]
@@ -130,7 +133,7 @@ def by_dealing(prepared: ClassInput, options: ClassOptions) -> FoundGrouping:
 
 
 def by_shape(prepared: ClassInput, options: ClassOptions) -> FoundGrouping:
-    """Buckets that tell as much as they can about the large populations of the table."""
+    """Buckets that show as much as they can of the large populations of the table."""
     units, of_row = units_for(prepared, options, each=True)
     return FoundGrouping(
         units, of_row, free_shape(units, prepared.requirements, large(prepared, options))
@@ -138,12 +141,12 @@ def by_shape(prepared: ClassInput, options: ClassOptions) -> FoundGrouping:
 
 
 def large(prepared: ClassInput, options: ClassOptions) -> Questions:
-    """What `voile loss` asks of a release: populations of a twentieth of the rows or more."""
+    """The populations of `voile loss`: those of a twentieth of the rows or more."""
     schema = prepared.schema
     levels = [prepared.levels.get(name) or default_levels(schema[name]) for name in options.qi]
     codes = np.stack([prepared.codes[name].astype(np.int32) for name in options.qi])
-    asked = populations(codes, levels, math.ceil(LARGE * prepared.used), one_value(codes))
-    return Questions(asked.atoms_of(codes), asked.starts, asked.members)
+    found = populations(codes, levels, math.ceil(LARGE * prepared.used), one_value(codes))
+    return Questions(found.atoms_of(codes), found.starts, found.members)
 
 
 def one_value(codes: Codes) -> npt.NDArray[np.int64]:
@@ -170,7 +173,7 @@ def by_levels(prepared: ClassInput, options: ClassOptions) -> FoundGrouping:
 
 
 def in_one(prepared: ClassInput, options: ClassOptions) -> FoundGrouping:
-    """All rows as one class, whose quasi-identifiers tell nothing."""
+    """All rows as one class, whose quasi-identifiers disclose nothing."""
     units, of_row = units_for(prepared, options)
     if options.presence is not None:
         units = with_population(units, prepared.schema, prepared.orders, options)

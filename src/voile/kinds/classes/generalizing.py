@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from voile.engines import connect
 from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError, spelled
-from voile.files import write_whole
+from voile.files import check_free, write_whole
 from voile.kinds.classes.finding import FoundGrouping, find, units_for
 from voile.kinds.classes.options import ClassOptions, GeneralizeKeywords
 from voile.kinds.classes.publishing import showing
@@ -38,14 +38,14 @@ RANGES = {"voile": "ranges"}
 
 
 @dataclass(frozen=True, eq=False)
-class Generalized:
+class GeneralizedTable:
     """A table whose quasi-identifiers were made coarser, and what its classes have."""
 
     table: pa.Table
     """The columns as they were, in their order, but for identifiers; ranges as texts."""
     classes: int
     requirements: dict[str, float]
-    """What was asked for, as it was measured."""
+    """The requirements, as they were measured."""
     rows_in: int
     recoding: Recoding | None
     notes: tuple[str, ...]
@@ -55,12 +55,13 @@ class Generalized:
     """Whether rows are in the order that they had."""
 
     def to_pandas(self) -> Any:
+        """The table as a pandas DataFrame; needs pandas."""
         return self.table.to_pandas()
 
     def like(self, frame: Any) -> Any:
         """The same as a data frame of the library that the table came from, with its types.
 
-        pandas' index is left out, unless rows are in their order: it may name people, or tell
+        pandas' index is left out, unless rows are in their order: it may name people, or show
         which row is whose. Categories that no row has any more are left out, too.
         """
         library = type(frame).__module__.partition(".")[0]
@@ -93,6 +94,7 @@ class Generalized:
         return write_whole(target, buffer.getvalue(), overwrite=overwrite)
 
     def to_dict(self) -> dict[str, Any]:
+        """The figures of the table as plain data, without its rows."""
         return {
             "rows_in": self.rows_in,
             "rows_out": self.table.num_rows,
@@ -100,6 +102,10 @@ class Generalized:
             "requirements": self.requirements,
             "notes": list(self.notes),
         }
+
+
+Generalized = GeneralizedTable
+"""Its name in `voile.publishing`."""
 
 
 def generalize(
@@ -112,13 +118,14 @@ def generalize(
     keep_order: bool = False,
     progress: Progress | None = None,
     **options: Unpack[GeneralizeKeywords],
-) -> Generalized:
-    """Make the quasi-identifiers of a table coarser until every class meets what is asked.
+) -> GeneralizedTable:
+    """Make the quasi-identifiers of a table coarser until every class meets the requirements.
 
     Its options are those of `ClassOptions`: k, l, t, …, method, hierarchies, identifiers.
     `apply` is a saved recoding (or its file) that is applied instead; what it promised is checked
     anew on these rows. `reusable` shows the regions between cuts, which new rows can be given to,
-    not the smallest ranges. Rows are sorted by class unless `keep_order`: their order may tell.
+    not the smallest ranges. Rows are sorted by class unless `keep_order`: their order
+    may disclose something.
     """
     source = connect(table)
     given: dict[str, Any] = {"qi": qi, "sensitive": sensitive, **options}
@@ -131,7 +138,7 @@ def generalize(
 
 
 @dataclass(frozen=True, eq=False)
-class Made:
+class RecodedRows:
     """Rows that were given classes."""
 
     qi: Sequence[str]
@@ -146,7 +153,10 @@ class Made:
     notes: tuple[str, ...]
 
 
-def fitted(source: Table, options: ClassOptions, progress: Progress, *, reusable: bool) -> Made:
+def fitted(
+    source: Table, options: ClassOptions, progress: Progress, *, reusable: bool
+) -> RecodedRows:
+    """Find classes in the rows, and what each of them shows."""
     if options.recoded == "bucketize":
         raise UsageError(
             "buckets are two tables, and no table with coarser values",
@@ -168,7 +178,7 @@ def fitted(source: Table, options: ClassOptions, progress: Progress, *, reusable
     coarse = as_measured(source, prepared, options)
     notes = (*prepared.notes, *(f"{name} is shown as it was measured" for name in coarse))
     shown = {**texts, **coarse}
-    return Made(options.qi, rows, positions, classes, shown, kept, has, recoding, notes)
+    return RecodedRows(options.qi, rows, positions, classes, shown, kept, has, recoding, notes)
 
 
 def in_order(source: Table, options: ClassOptions) -> list[str]:
@@ -176,7 +186,7 @@ def in_order(source: Table, options: ClassOptions) -> list[str]:
     return [name for name in source.columns if name in set(options.listed)]
 
 
-def applied(source: Table, recoding: Recoding, given: Mapping[str, Any]) -> Made:
+def applied(source: Table, recoding: Recoding, given: Mapping[str, Any]) -> RecodedRows:
     """A saved recoding on new rows. Those whose class fails are left out, if that is allowed."""
     file, allowed = recoding.file, {"insensitive", "identifiers", "suppression", "name"}
     if other := [name for name, value in given.items() if value and name not in allowed]:
@@ -201,7 +211,7 @@ def applied(source: Table, recoding: Recoding, given: Mapping[str, Any]) -> Made
     kept, histograms = without_failing(prepared, classes, roles, most)
     has = measured(prepared.requirements, histograms, roles)
     texts |= as_measured(source, prepared, roles)
-    return Made(roles.qi, rows, positions, classes, texts, kept, has, recoding, ())
+    return RecodedRows(roles.qi, rows, positions, classes, texts, kept, has, recoding, ())
 
 
 def without_failing(
@@ -218,10 +228,10 @@ def without_failing(
             failing |= ~requirement.met(histograms) & (histograms.rows > 0)
         gone = len(kept) - int(kept.sum()) + int(histograms.rows[failing].sum())
         if failing.any() and gone > most * len(kept):
-            asked = " and ".join(requirement.spelling for requirement in prepared.requirements)
+            required = " and ".join(requirement.spelling for requirement in prepared.requirements)
             raise PromiseError(
-                f"{gone:,} of the {len(kept):,} rows are in classes that do not meet {asked}, and "
-                f"at most {most:.3g} of them may be left out",
+                f"{gone:,} of the {len(kept):,} rows are in classes that do not meet {required}, "
+                f"and at most {most:.3g} of them may be left out",
                 hint=f"{spelled('suppression', round(min(gone / len(kept) + 0.005, 0.99), 2))} "
                 "would do; "
                 "or fit a recoding to these rows",
@@ -236,7 +246,7 @@ def without_failing(
 def measured(
     requirements: Sequence[Requirement], histograms: Histograms, options: ClassOptions
 ) -> dict[str, float]:
-    """What the classes that are shown have; all of them meet what is asked, or nothing leaves."""
+    """The worst value of each requirement; refused where a class does not meet one."""
     found = {}
     for requirement in requirements:
         if not requirement.met(histograms).all():
@@ -277,10 +287,10 @@ def texts_of(
 
 
 def as_measured(table: Table, prepared: ClassInput, options: ClassOptions) -> Texts:
-    """Sensitive attributes that something is asked of, where coarser values were measured."""
-    asked = {r.attribute for r in prepared.requirements if r.attribute is not None}
+    """Sensitive attributes with a requirement, where coarser values were measured."""
+    required = {r.attribute for r in prepared.requirements if r.attribute is not None}
     texts = {}
-    for name in (options.sensitive[number] for number in sorted(asked)):
+    for name in (options.sensitive[number] for number in sorted(required)):
         attribute = prepared.schema[name]
         if not table.holds(attribute):
             used, which = np.unique(prepared.codes[name], return_inverse=True)
@@ -289,8 +299,8 @@ def as_measured(table: Table, prepared: ClassInput, options: ClassOptions) -> Te
     return texts
 
 
-def assembled(made: Made, rows_in: int, *, keep_order: bool) -> Generalized:
-    """The table with its ranges, in the order that was asked for."""
+def assembled(made: RecodedRows, rows_in: int, *, keep_order: bool) -> GeneralizedTable:
+    """The table with its ranges, in the order of the classes or of the rows."""
     coded, fields = {}, []
     for field in made.rows.schema:
         if field.name in made.texts:
@@ -321,7 +331,7 @@ def assembled(made: Made, rows_in: int, *, keep_order: bool) -> Generalized:
             *notes,
             f"{counted(left, 'row', 'were')} left out, for no class could hold them",
         )
-    return Generalized(
+    return GeneralizedTable(
         table,
         int(np.count_nonzero(np.bincount(made.classes[made.kept]))),
         made.measured,
@@ -333,8 +343,8 @@ def assembled(made: Made, rows_in: int, *, keep_order: bool) -> Generalized:
     )
 
 
-def check_shown(made: Made, coded: Mapping[str, pa.DictionaryArray]) -> None:
-    """Requirements were measured on classes: what is written must not tell more apart than those.
+def check_shown(made: RecodedRows, coded: Mapping[str, pa.DictionaryArray]) -> None:
+    """Requirements were measured on classes: what is written must not distinguish more than those.
 
     Every quasi-identifier shows one value in each class, and no two classes look alike.
     """
@@ -356,6 +366,7 @@ def check_shown(made: Made, coded: Mapping[str, pa.DictionaryArray]) -> None:
 
 
 def encoded(column: pa.ChunkedArray) -> pa.DictionaryArray:
+    """A column as a dictionary and indices into it."""
     whole = column.combine_chunks()
     return whole if pa.types.is_dictionary(whole.type) else whole.dictionary_encode()
 
@@ -373,11 +384,7 @@ def check_file(path: Path, *, overwrite: bool) -> None:
     """Refuse before any work is done."""
     if path.suffix.lower() not in (".csv", ".parquet"):
         raise UsageError(f"{str(path)!r} is neither a .csv nor a .parquet file", hint="name it so")
-    if path.exists() and not overwrite:
-        raise UsageError(
-            f"{str(path)!r} exists already",
-            hint=f"choose another name, or pass {spelled('overwrite', True)}",
-        )
+    check_free(path, overwrite=overwrite)
     if not path.absolute().parent.is_dir():
         raise UsageError(
             f"there is no folder {str(path.absolute().parent)!r}", hint="make it first"
@@ -397,8 +404,4 @@ def check_places(table: str, output: Path, save: Path | None, *, overwrite: bool
         raise UsageError(
             f"{str(save)!r} is to hold the table and the recoding", hint="name two files"
         )
-    if save.exists() and not overwrite:
-        raise UsageError(
-            f"{str(save)!r} exists already",
-            hint=f"choose another name, or pass {spelled('overwrite', True)}",
-        )
+    check_free(save, overwrite=overwrite)

@@ -29,18 +29,24 @@ class Classes(Kind["ClassManifest"]):
 
     @property
     def options(self) -> type[ClassOptions]:
+        """The model of a steward's options."""
+
         from voile.kinds.classes.options import ClassOptions
 
         return ClassOptions
 
     @property
     def manifest(self) -> type[ClassManifest]:
+        """The model of the manifest."""
+
         from voile.kinds.classes.manifest import ClassManifest
 
         return ClassManifest
 
     @property
     def release(self) -> type[ClassRelease]:
+        """The class of an opened release."""
+
         from voile.kinds.classes.release import ClassRelease
 
         return ClassRelease
@@ -52,6 +58,8 @@ class Classes(Kind["ClassManifest"]):
         target: Path,  # noqa: ARG002
         progress: Progress,
     ) -> AbstractContextManager[Draft]:
+        """Read the table and find its classes."""
+
         from voile.kinds.classes.finding import find
         from voile.kinds.classes.publishing import ClassDraft
         from voile.kinds.classes.reading import prepare
@@ -60,16 +68,21 @@ class Classes(Kind["ClassManifest"]):
         return ClassDraft(prepared, find(prepared, options), options)
 
     def describe(self, manifest: ClassManifest) -> str:
+        """The release in plain words."""
+
         from voile.kinds.classes.describe import describe_classes
 
         return describe_classes(manifest)
 
     def data_package(self, manifest: ClassManifest) -> dict[str, Any]:
+        """The release as a data package."""
+
         from voile.kinds.classes.describe import class_package
 
         return class_package(manifest)
 
     def frontier(self) -> Mapping[str, FrontierMethod]:
+        """The methods that the frontier tries."""
         return FRONTIER
 
 

@@ -1,4 +1,4 @@
-"""What classes tell, and what they let one believe: all that losses ask of them."""
+"""The evidence of classes for losses: their blocks of rows, and beliefs about people."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from voile.errors import TableError
-from voile.kinds.blocks import told_by
+from voile.kinds.blocks import class_blocks
 from voile.kinds.classes.release import ClassRelease
 from voile.kinds.evaluation import LossEvidence, Posterior, ShownClasses, Truth, p_loss
 from voile.recoding.grouping import Shown
@@ -15,28 +15,29 @@ from voile.recoding.units import Codes, Counts
 
 
 def class_evidence(release: ClassRelease, truth: Truth) -> LossEvidence:
-    """Its classes, as they are shown, and the person who is told most about."""
+    """Its classes, as they are shown, and the person about whom most is disclosed."""
     shown, orders = shown_of(release, truth), orders_of(release, truth)
     left_out = release.manifest.parameters.removed
     return LossEvidence(
-        told_by(shown, orders),
+        class_blocks(shown, orders),
         Posterior(p_loss(shown), None),
         ShownClasses(shown, orders, left_out),
     )
 
 
 def shown_of(release: ClassRelease, truth: Truth) -> Shown:
-    """What classes show of the columns that are asked about."""
+    """What classes show of the columns of the truth."""
     shown = release.shown()
     which = [release.qi.index(name) for name in truth.qi]
     attribute = release.sensitive.index(truth.schema.names[-1])
     all_of = shown.histograms
     sensitive, values = truth.schema.names[-1], truth.schema.sizes[-1]
-    counts, told = all_of.counts[attribute], all_of.overall[attribute]
+    counts, overall = all_of.counts[attribute], all_of.overall[attribute]
     if (place := truth.places.get(sensitive)) is not None:
-        counts, told = spread(counts, place, values), spread(told, place, values)
+        counts, overall = spread(counts, place, values), spread(overall, place, values)
     true = truth.counts.sum(axis=0)
-    if (told > true).any() or (not release.manifest.parameters.removed and (told != true).any()):
+    complete = not release.manifest.parameters.removed
+    if (overall > true).any() or (complete and (overall != true).any()):
         raise TableError(
             f"the release does not have the table's values of {sensitive!r}",
             hint="give the table that the release was made of",

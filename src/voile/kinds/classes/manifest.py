@@ -7,12 +7,12 @@ from typing import Any, Literal
 from pydantic import Field
 
 from voile.kinds.manifest import Disclosed, Manifest, ManifestPart, free_name, read_off_disclosed
+from voile.options.choices import Method
 from voile.privacy.requirements import Requirement, requirement_from_dict
 from voile.recoding import Recode
 from voile.schema import Range, Schema
 from voile.schema.attribute import Attribute
 
-Grouped = Literal["mondrian", "anatomy", "fulldomain", "suppress", "freeshape", "trivial"]
 CLASS_FILES, SENSITIVE_FILES = "classes/", "sensitive/"
 """Where a generalized release keeps its boxes, and a bucketized one its sensitive values."""
 ROWS, POPULATION = "rows", "population"
@@ -73,11 +73,12 @@ class ClassGuarantee(ManifestPart):
 class ClassManifest(Manifest):
     """Rows that were grouped into classes."""
 
-    method: Grouped
+    method: Method
     parameters: ClassParameters
     guarantee: ClassGuarantee
 
     def check(self) -> None:
+        """Refuse parameters that do not fit the schema, or requirements that are none."""
         schema, p = self.schema_, self.parameters
         if [*p.qi, *p.sensitive, *p.insensitive] != schema.names:
             raise ValueError("the parameters do not name the columns of the schema")
@@ -92,10 +93,11 @@ class ClassManifest(Manifest):
 
     @property
     def requirements(self) -> list[Requirement]:
+        """What every class meets."""
         return [requirement_from_dict(r.requirement) for r in self.guarantee.requirements]
 
     def named(self, entry: Required) -> str:
-        """By what a requirement is found among those that were asked for."""
+        """The name of a requirement among those of the options."""
         kind = str(entry.requirement["kind"])
         several = len(self.parameters.sensitive) > 1 and entry.attribute is not None
         return f"{kind}:{entry.attribute}" if several else kind
@@ -115,6 +117,7 @@ class ClassManifest(Manifest):
 
     @property
     def population_column(self) -> str:
+        """The column of classes/ with the rows of the public table."""
         return free_name(POPULATION, self.schema_.names)
 
     def end_columns(self, name: str) -> tuple[str, str]:
@@ -124,6 +127,7 @@ class ClassManifest(Manifest):
 
     @property
     def class_attribute(self) -> Attribute:
+        """The attribute of class numbers."""
         p = self.parameters
         return Attribute(p.class_column, "integer", Range(0, p.classes - 1))
 
@@ -134,7 +138,7 @@ def class_column(names: list[str]) -> str:
 
 
 def grouped_disclosed(schema: Schema, parameters: ClassParameters, nulls: str) -> list[Disclosed]:
-    """What the release tells as it is, with why."""
+    """What the release discloses exactly, with why."""
     p = parameters
     found = [Disclosed(what="the number of rows of every class", why="every row is shown")]
     if nulls == "drop":

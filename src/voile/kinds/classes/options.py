@@ -78,6 +78,7 @@ class ClassOptions(RequirementOptions, RoleOptions):
 
     @classmethod
     def instead(cls, name: str) -> str:
+        """What to use instead of --columns."""
         if name != "columns":
             return ""
         return (
@@ -127,7 +128,7 @@ class ClassOptions(RequirementOptions, RoleOptions):
         if self.method in BUCKETS:
             if self.recode == "generalize":
                 raise UsageError(
-                    f"{spelled('method', self.method)} makes buckets, whose ranges would tell "
+                    f"{spelled('method', self.method)} makes buckets, whose ranges would show "
                     "nothing",
                     hint=f"leave {spelled('recode')} out, or use {spelled('method', 'mondrian')}",
                 )
@@ -162,6 +163,7 @@ class ClassOptions(RequirementOptions, RoleOptions):
 
     @property
     def recoded(self) -> Recode:
+        """How classes are shown: the option, or what the method implies."""
         if self.recode is not None:
             return self.recode
         return "bucketize" if self.method in BUCKETS else "generalize"
@@ -196,6 +198,12 @@ class ClassKeywords(GroupKeywords, total=False):
 
     qi: Sequence[str]
     sensitive: Sequence[str]
+
+
+class GroupTableKeywords(ClassKeywords, total=False):
+    """Options of `group_table`."""
+
+    method: Method
 
 
 class GeneralizeKeywords(GroupKeywords, total=False):
@@ -247,13 +255,13 @@ class HierarchyOptions(Options):
 
     @model_validator(mode="after")
     def _check(self) -> HierarchyOptions:
-        asked = self.given(*WAYS)
-        if len(asked) > 1:
+        ways = self.given(*WAYS)
+        if len(ways) > 1:
             raise UsageError(
-                f"{' and '.join(map(self.spelled, asked))} are two ways to build one hierarchy",
+                f"{' and '.join(map(self.spelled, ways))} are two ways to build one hierarchy",
                 hint="give one",
             )
-        if self.fanout is not None and not {*asked} & {*JOINING}:
+        if self.fanout is not None and not {*ways} & {*JOINING}:
             raise UsageError(
                 f"{self.spelled('fanout')} says how many groups are joined into one",
                 hint=f"it goes with {', '.join(map(self.spelled, JOINING[:-1]))} or "
@@ -263,6 +271,6 @@ class HierarchyOptions(Options):
 
     @property
     def way(self) -> str:
-        """The one way that is asked for, as its flag is called; empty for none."""
-        asked = self.given(*WAYS)
-        return {"file": "--from"}.get(asked[0], f"--{asked[0].replace('_', '-')}") if asked else ""
+        """The one way that is given, as its flag is called; empty for none."""
+        ways = self.given(*WAYS)
+        return {"file": "--from"}.get(ways[0], f"--{ways[0].replace('_', '-')}") if ways else ""

@@ -6,9 +6,9 @@ a pair pays w_xs. It has an exact solution
   where w_xs = u_x + v_s + α_x·β_s: rows in the order of α meet records in the order of β, or in
   the opposite order (the rearrangement inequality). That is so for conditions that are a product,
   a sum or an 'or' of one on the row and one on the record, and whenever only two kinds of rows,
-  or of records, are told apart;
-  where a pair pays all or nothing, and few kinds of rows or records are told apart: the most is a
-  flow, as large as the smallest cut, and all cuts are tried.
+  or of records, are distinguished;
+  where a pair pays all or nothing, and few kinds of rows or records are distinguished: the most is
+  a flow, as large as the smallest cut, and all cuts are tried.
 
   where buckets are few or small: as an assignment of each row to one record.
 
@@ -24,7 +24,6 @@ from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import linear_sum_assignment
 
 from voile.answering.columns import Flags
 from voile.arrays import Floats, Ints
@@ -33,9 +32,9 @@ MOST_KINDS = 10
 """Kinds of rows, or of records, of which all subsets are tried."""
 MOST_LAYERS = 64
 MOST_ASSIGNED = 2**30
-"""Steps to assign records to rows, n³ in a bucket of n rows, for all that a query asks for."""
+"""Steps to assign records to rows, n³ in a bucket of n rows, for all totals of a query."""
 MOST_BUCKETS = 2**15
-"""Buckets of all that it asks for, likewise."""
+"""Buckets times totals of a query, likewise."""
 SAME = 1e-9
 CHUNK = 2**22
 
@@ -95,11 +94,13 @@ class PairingEnds:
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
+    """Rows and records of all buckets, and the extremes of sums over their pairs."""
+
     lines: BucketUnits
     columns: BucketUnits
     sizes: Floats
-    asked: int = 1
-    """How many totals of how many groups the query asks for."""
+    totals: int = 1
+    """How many totals the query has, over all groups."""
     flows: dict[bytes, tuple[float, bool]] = field(default_factory=dict, repr=False)
     """What was found, by which pairs pay."""
 
@@ -151,11 +152,13 @@ class Pairing:
 
     @property
     def _is_small(self) -> bool:
-        steps, buckets = (self.sizes**3).sum() * self.asked, len(self.sizes) * self.asked
+        steps, buckets = (self.sizes**3).sum() * self.totals, len(self.sizes) * self.totals
         return bool(steps <= MOST_ASSIGNED and buckets <= MOST_BUCKETS)
 
     def _assigned(self, weight: Floats, payoffs: Sequence[Floats]) -> PairingEnds:
         """Each row gets one record of its bucket: the cheapest assignment, and the dearest."""
+        from scipy.optimize import linear_sum_assignment  # noqa: PLC0415  (slow to import)
+
         rows, records = (
             np.repeat(units.cell, units.rows.astype(np.int64))
             for units in (self.lines, self.columns)
@@ -234,6 +237,7 @@ def two_valued(values: Floats) -> bool:
 
 
 def ranks(values: Floats) -> Ints:
+    """The rank of each value among the different ones."""
     return np.unique(values, return_inverse=True)[1].astype(np.int64)
 
 
@@ -248,7 +252,7 @@ DENSE = 2**23
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted:
+class FittedPairs:
     """How many rows of each unit are expected to have each record of their bucket.
 
     A unit is what rows of one bucket that are alike in all shown columns have in common.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -25,12 +25,12 @@ from voile.kinds.classes.manifest import (
     class_column,
     grouped_disclosed,
 )
-from voile.kinds.classes.options import ClassOptions
+from voile.kinds.classes.options import ClassOptions, GroupTableKeywords
 from voile.kinds.classes.reading import ClassInput, by_frequency, moved_box, without_removed
 from voile.kinds.classes.release import ClassRelease, class_columns, shown_schema
 from voile.kinds.manifest import File, file_entry
 from voile.kinds.parquet import arrow_schema, tuples, write_part
-from voile.kinds.publishing import Done, WrittenDraft, publish
+from voile.kinds.publishing import PublishResult, WrittenDraft, publish
 from voile.kinds.registry import kind_of
 from voile.privacy.requirements import Histograms, Requirement
 from voile.progress import Progress
@@ -60,10 +60,12 @@ class ShownTable:
     histograms: Histograms
 
     def pick(self, codes: Codes) -> Codes:
+        """The codes of the rows that are shown."""
         return codes if self.rows is None else codes[self.rows]
 
 
 def showing(found: FoundGrouping) -> ShownTable:
+    """The classes that are shown of a grouping, and their histograms."""
     grouping, histograms = found.grouping, found.grouping.histograms(found.units)
     if found.shown is None:
         return ShownTable(found.classes, None, grouping.low, grouping.high, histograms)
@@ -89,7 +91,7 @@ def showing(found: FoundGrouping) -> ShownTable:
 def write_classes(
     folder: Path, prepared: ClassInput, found: FoundGrouping, options: ClassOptions
 ) -> ClassManifest:
-    """The files of a release. Rows are sorted: their order tells nothing."""
+    """The files of a release. Rows are sorted: their order discloses nothing."""
     shown, removed = showing(found), 0
     if shown.rows is not None:
         removed = prepared.used - len(shown.of_row)
@@ -146,6 +148,7 @@ def parameters_of(
     ranges: Mapping[str, Labels],
     removed: int,
 ) -> ClassParameters:
+    """How rows were grouped and are shown, for the manifest."""
     generalized = options.recoded == "generalize"
     mondrian = options.method == "mondrian"
     return ClassParameters(
@@ -174,6 +177,7 @@ def parameters_of(
 def manifest_of(
     prepared: ClassInput, shown: ShownTable, options: ClassOptions, parameters: ClassParameters
 ) -> ClassManifest:
+    """The manifest of a release whose files are still to be written."""
     schema = prepared.schema
     return ClassManifest(
         voile=__version__,
@@ -199,6 +203,7 @@ def manifest_of(
 
 
 def required(requirement: Requirement, histograms: Histograms, options: ClassOptions) -> Required:
+    """A requirement with its worst value over the classes."""
     number = requirement.attribute
     return Required(
         requirement=requirement.to_dict(),
@@ -274,6 +279,7 @@ def write_sensitive(
 
 
 def written(folder: Path, where: str, table: pa.Table) -> File:
+    """Write a table as the one file of a folder."""
     (folder / where).mkdir()
     path = folder / where / "part-00000.parquet"
     pq.write_table(table, path, compression="zstd", store_schema=False)
@@ -281,16 +287,17 @@ def written(folder: Path, where: str, table: pa.Table) -> File:
 
 
 # ----------------------------------------------------------------------
-# from rows to a release of classes: read, group, write, verify, put in place
+# from classes that were found to a release, and what the steward is shown of it
 
 
 @dataclass(frozen=True)
-class Grouped(Done):
+class ClassPublication(PublishResult):
     """A table of classes that was published."""
 
     release: ClassRelease
 
     def to_dict(self) -> dict[str, Any]:
+        """The result as plain data, with the classes and what they have."""
         manifest = self.release.manifest
         return {
             **super().to_dict(),
@@ -301,6 +308,7 @@ class Grouped(Done):
         }
 
     def facts(self) -> list[tuple[str, str]]:
+        """Rows, classes, promises and levels, by name."""
         manifest = self.release.manifest
         p = manifest.parameters
         kept = zip(manifest.guarantee.requirements, manifest.requirements, strict=True)
@@ -315,7 +323,12 @@ class Grouped(Done):
         ]  # fmt: skip
 
 
+Grouped = ClassPublication
+"""Its name in `voile.publishing`."""
+
+
 def of(attribute: str | None) -> str:
+    """' of ATTRIBUTE', or nothing."""
     return "" if attribute is None else f" of {attribute}"
 
 
@@ -328,9 +341,11 @@ class ClassDraft(WrittenDraft):
     options: ClassOptions
 
     def write(self, folder: Path) -> ClassManifest:
+        """Write the files of the classes."""
         return write_classes(folder, self.prepared, self.found, self.options)
 
-    def done(self, release: ClassRelease) -> Grouped:
+    def done(self, release: ClassRelease) -> ClassPublication:
+        """The release, with notes on rows that were left out and on promises that hide nothing."""
         prepared, removed = self.prepared, release.manifest.parameters.removed
         notes = list(prepared.notes)
         if removed:
@@ -340,7 +355,7 @@ class ClassDraft(WrittenDraft):
         if shown and all(r.attribute is None for r in prepared.requirements):
             notes.append("quasi-identifiers are shown as they are: k alone hides nothing; ask for "
                          f"{spelled('l')}, {spelled('t')} or {spelled('semantic')}")  # fmt: skip
-        return Grouped(release, prepared.rows, prepared.rows - release.rows, tuple(notes))
+        return ClassPublication(release, prepared.rows, prepared.rows - release.rows, tuple(notes))
 
 
 def group_table(
@@ -349,10 +364,10 @@ def group_table(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
-    **options: Any,
-) -> Grouped:
-    """Group rows, publish the classes, and tell the steward about it. `to` names the folder."""
-    asked = ClassOptions(**options)
-    kind = kind_of(asked.method)
-    done = publish(kind, table, asked, to=to, overwrite=overwrite, progress=progress)
-    return cast("Grouped", done)
+    **options: Unpack[GroupTableKeywords],
+) -> ClassPublication:
+    """Group rows and publish the classes, with notes for the steward. `to` names the folder."""
+    checked = ClassOptions(**options)
+    kind = kind_of(checked.method)
+    done = publish(kind, table, checked, to=to, overwrite=overwrite, progress=progress)
+    return cast("ClassPublication", done)

@@ -18,12 +18,12 @@ from voile.hierarchies import default_levels, read_hierarchies
 from voile.hierarchies.stacking import stacked
 from voile.kinds.classes.options import ClassOptions
 from voile.kinds.domain import (
-    Narrowed,
+    NarrowedDomain,
     check_name,
     check_nulls,
     choose_schema,
     dropped_times,
-    narrowed,
+    narrowed_domain,
 )
 from voile.privacy.requirements import Requirement, requirements_of
 from voile.progress import Progress
@@ -56,7 +56,7 @@ def grouping_schema(table: Table, options: ClassOptions) -> tuple[Schema, list[s
             )
         null = options.nulls == "as-value"
         profiles = {p.name: p for p in table.profiles(names, drop_nulls=drop)}
-        if options.population is not None:  # a public table: its domain tells nothing
+        if options.population is not None:  # a public table: its domain discloses nothing
             public = as_table(options.population)
             public.check_columns(list(options.qi))
             profiles |= {p.name: p for p in public.profiles(list(options.qi), drop_nulls=drop)}
@@ -71,6 +71,7 @@ def grouping_schema(table: Table, options: ClassOptions) -> tuple[Schema, list[s
 
 
 def attribute_for(profile: ColumnProfile, options: ClassOptions, *, null: bool) -> Attribute:
+    """The inferred domain of a column, as its role needs it."""
     name = profile.name
     if name in options.qi and profile.kind == "categorical" and profile.looks_like_identifier:
         raise TableError(
@@ -120,10 +121,12 @@ def cuttable(attribute: Attribute, profile: ColumnProfile) -> Attribute:
 
 
 def as_table(given: Any) -> Table:
+    """The public table of the options."""
     return connect(given)
 
 
 def check_sizes(schema: Schema, options: ClassOptions) -> None:
+    """Refuse domains that are too large to be cut, or to be counted in every class."""
     for name in options.qi:
         if schema[name].size > LARGEST_QI:
             raise TableError(
@@ -163,6 +166,7 @@ class ClassInput:
 
     @property
     def used(self) -> int:
+        """The number of rows that were read, without those that have a NULL and are left out."""
         return len(next(iter(self.codes.values())))
 
 
@@ -185,7 +189,7 @@ def prepare(table: Table, options: ClassOptions, progress: Progress) -> ClassInp
     )
     if not requirements and options.method != "trivial":
         such = ", ".join(spelled(name, some) for name, some in (("k", 10), ("l", 3), ("t", 0.2)))
-        raise UsageError("nothing was asked of the classes", hint=f"such as {such}")
+        raise UsageError("no requirement was given for the classes", hint=f"such as {such}")
     progress.start("reading", rows)
     coded, _ = table.columns_of_codes(schema, drop_nulls=options.nulls == "drop", progress=progress)
     codes = dict(zip(schema.names, coded, strict=True))
@@ -247,7 +251,7 @@ def levels_for(table: Table, schema: Schema, options: ClassOptions) -> dict[str,
 
 
 def derived(levels: Mapping[str, Levels]) -> list[str]:
-    """Hierarchies that tell about the rows that they were computed from."""
+    """Notes on hierarchies that were computed from the rows themselves."""
     names = [name for name, found in levels.items() if found.derived]
     return [f"the hierarchy of {name} was computed from the rows themselves" for name in names]
 
@@ -286,10 +290,10 @@ def by_frequency(schema: Schema, levels: Mapping[str, Levels], options: ClassOpt
 
 def without_removed(
     prepared: ClassInput, shown: npt.NDArray[np.bool_]
-) -> tuple[ClassInput, dict[str, Narrowed]]:
+) -> tuple[ClassInput, dict[str, NarrowedDomain]]:
     """The table of the shown rows alone, in the domain that they have."""
     codes = {name: code[shown] for name, code in prepared.codes.items()}
-    found = {a.name: narrowed(a, codes[a.name]) for a in prepared.schema}
+    found = {a.name: narrowed_domain(a, codes[a.name]) for a in prepared.schema}
     moved = {
         name: code if found[name].kept.all() else found[name].places[code]
         for name, code in codes.items()
@@ -306,7 +310,7 @@ def without_removed(
     return less, found
 
 
-def cut_levels(levels: Levels, of: Narrowed) -> Levels:
+def cut_levels(levels: Levels, of: NarrowedDomain) -> Levels:
     """A hierarchy of the codes that are left; its names stay."""
     if of.kept.all():
         return levels
@@ -320,7 +324,9 @@ def cut_levels(levels: Levels, of: Narrowed) -> Levels:
     )
 
 
-def moved_box(of: Narrowed, order: Codes | None, low: Codes, high: Codes) -> tuple[Codes, Codes]:
+def moved_box(
+    of: NarrowedDomain, order: Codes | None, low: Codes, high: Codes
+) -> tuple[Codes, Codes]:
     """Ranges of places in the old domain's order as ranges in the new one's."""
     if of.kept.all():
         return low, high

@@ -28,11 +28,13 @@ Texts = dict[str, tuple[tuple[str, ...], Codes]]
 """What is shown of a column: texts, and which of them each row has."""
 
 
-class Strict(BaseModel):
+class RecodingPart(BaseModel):
+    """Strict data: an unknown key is an error."""
+
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Cell(Strict):
+class Cell(RecodingPart):
     """What one quasi-identifier shows: texts, and which of them each class or value has."""
 
     texts: list[str]
@@ -40,7 +42,7 @@ class Cell(Strict):
     """By class (mondrian), or by value (fulldomain)."""
 
 
-class Cuts(Strict):
+class CutLists(RecodingPart):
     """A tree of cuts: see voile.recoding.growing.CutTree."""
 
     column: list[int]
@@ -48,7 +50,7 @@ class Cuts(Strict):
     child: list[int]
 
 
-class RecodingFile(Strict):
+class RecodingFile(RecodingPart):
     """As it is written down."""
 
     format: Literal["voile-recoding"] = "voile-recoding"
@@ -62,7 +64,7 @@ class RecodingFile(Strict):
     """Of the quasi-identifiers and the sensitive attributes."""
     nulls: Literal["error", "drop", "as-value"]
     orders: dict[str, list[int]]
-    tree: Cuts | None
+    tree: CutLists | None
     """None where each column is shown at one level of its hierarchy."""
     cells: dict[str, Cell]
     requirements: list[dict[str, Any]]
@@ -76,10 +78,12 @@ class Recoding:
 
     @property
     def schema(self) -> Schema:
+        """The domain of the quasi-identifiers and the sensitive attributes."""
         return Schema.from_dict({"attributes": self.file.attributes})
 
     @property
     def requirements(self) -> list[Requirement]:
+        """What every class must meet."""
         return [requirement_from_dict(entry) for entry in self.file.requirements]
 
     def places(self, codes: Mapping[str, Codes]) -> Codes | None:
@@ -105,14 +109,17 @@ class Recoding:
         return classes.astype(np.int32), texts
 
     def shows(self, name: str, by: Codes) -> Codes:
+        """Which text of a column each row has, by its class or its value."""
         return np.array(self.file.cells[name].shows, dtype=np.int32)[by]
 
     def order(self, name: str) -> Codes | None:
+        """The codes of a column in the order in which it was cut; None for the domain's order."""
         listed = self.file.orders.get(name)
         return None if listed is None else np.array(listed, dtype=np.int32)
 
     @property
     def content(self) -> bytes:
+        """The file, as bytes."""
         text = json.dumps(self.file.model_dump(mode="json"), ensure_ascii=False)
         return text.encode() + b"\n"
 
@@ -171,8 +178,9 @@ def recoding_of(prepared: ClassInput, found: FoundGrouping, options: ClassOption
     return Recoding(file)
 
 
-def cuts_of(tree: CutTree) -> Cuts:
-    return Cuts(**{name: getattr(tree, name).tolist() for name in CutTree._fields})
+def cuts_of(tree: CutTree) -> CutLists:
+    """A tree of cuts as lists."""
+    return CutLists(**{name: getattr(tree, name).tolist() for name in CutTree._fields})
 
 
 def cells_of(prepared: ClassInput, found: FoundGrouping, options: ClassOptions) -> dict[str, Cell]:
@@ -195,5 +203,6 @@ def cells_of(prepared: ClassInput, found: FoundGrouping, options: ClassOptions) 
 
 
 def level_cell(prepared: ClassInput, name: str, level: int) -> Cell:
+    """What a column shows at one level of its hierarchy."""
     levels = prepared.levels[name]
     return Cell(texts=list(levels.labels[level]), shows=levels.nodes[level].tolist())

@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from voile.answering.explanation import Explanation
-from voile.engines import open_rows
+from voile.engines import open_domain, open_rows
 from voile.engines.encode import codes as codes_of
-from voile.engines.rows import ReleaseRows
+from voile.engines.rows import PublicDomain
 from voile.engines.table import Table
 from voile.errors import ReleaseError, UsageError, spelled
 from voile.estimate import Answer
-from voile.kinds.classes.cells import ClassBox, ClassSource, Hidden, Method
+from voile.kinds.classes.cells import ClassBox, ClassSource, HiddenRecords, Method
 from voile.kinds.classes.manifest import (
     CLASS_FILES,
     SENSITIVE_FILES,
@@ -97,21 +97,26 @@ class ClassRelease(Release):
 
     @property
     def rows(self) -> int:
+        """The number of rows that are shown."""
         return self.manifest.rows
 
     @property
     def qi(self) -> list[str]:
+        """The quasi-identifiers."""
         return self.manifest.parameters.qi
 
     @property
     def sensitive(self) -> list[str]:
+        """The sensitive attributes."""
         return self.manifest.parameters.sensitive
 
     @property
     def requirements(self) -> list[Requirement]:
+        """What every class meets."""
         return self.manifest.requirements
 
     def promised(self) -> list[Statement]:
+        """The requirements, as statements."""
         return class_statements(
             self.requirements,
             self.sensitive,
@@ -120,6 +125,7 @@ class ClassRelease(Release):
         )
 
     def not_promised(self) -> list[Statement]:
+        """What classes must not be taken to promise."""
         return classes_not_promised(bucketized=self._bucketized)
 
     @property
@@ -130,13 +136,17 @@ class ClassRelease(Release):
 
     @property
     def roles(self) -> Roles:
+        """The roles that the manifest states."""
         return Roles(self.qi, self.sensitive, stated=True)
 
     @property
     def rows_behind(self) -> int:
+        """The rows that are shown, and those that were left out."""
         return self.rows + self.manifest.parameters.removed
 
     def domain_behind(self, table: Table) -> Schema:
+        """The domain of the table, with the values of rows that were left out."""
+
         from voile.kinds.classes.options import ClassOptions  # noqa: PLC0415
         from voile.kinds.classes.reading import grouping_schema  # noqa: PLC0415  (for measuring)
 
@@ -150,6 +160,8 @@ class ClassRelease(Release):
         return Schema(tuple(whole[a.name] if a.public == "active" else a for a in self.schema))
 
     def loss_evidence(self, truth: Truth) -> LossEvidence:
+        """Its classes, and what they show about people."""
+
         from voile.kinds.classes.losses import class_evidence  # noqa: PLC0415  (of this class)
 
         return class_evidence(self, truth)
@@ -157,6 +169,7 @@ class ClassRelease(Release):
     # ------------------------------------------------------------------ its files
 
     def columns_of(self, path: str) -> Any:
+        """The Arrow schema of a file of data/, classes/ or sensitive/."""
         if path.startswith(CLASS_FILES):
             return class_columns(self.manifest)
         if path.startswith(SENSITIVE_FILES):
@@ -169,6 +182,7 @@ class ClassRelease(Release):
         return arrow_schema(self.shown_schema)
 
     def counts_rows(self, path: str) -> bool:
+        """Whether a file is one of data/."""
         return not path.startswith((CLASS_FILES, SENSITIVE_FILES))
 
     @cached_property
@@ -225,14 +239,14 @@ class ClassRelease(Release):
         return {name: code for name, code in coded.items() if name != column and name not in hidden}
 
     @cached_property
-    def hidden(self) -> Hidden | None:
-        """The sensitive records of every class, where it is not told whose they are."""
+    def hidden(self) -> HiddenRecords | None:
+        """The sensitive records of every class, where it is hidden whose they are."""
         p = self.manifest.parameters
         if p.recode == "generalize":
             return None
         tables = [pq.read_table(f, partitioning=None) for f in self._parquet(SENSITIVE_FILES)]
         table = pa.concat_tables(tables).combine_chunks()
-        return Hidden(
+        return HiddenRecords(
             of_class=table.column(p.class_column).to_numpy().astype(np.int32),
             codes={
                 name: codes_of(table.column(name).combine_chunks(), self.schema[name]).astype(
@@ -317,42 +331,46 @@ class ClassRelease(Release):
     # ------------------------------------------------------------------ checking it
 
     def foreign_attribute(self) -> str | None:
+        """A column of data/ with values outside its domain."""
         return open_rows(self._parts, self.shown_schema).outside()
 
     def check_terms(self) -> None:
-
+        """Measure again all that is promised."""
         check_grouped(self)
 
     # ------------------------------------------------------------------ counting from it
 
-    def _check_asked(self, asked: QueryOptions) -> None:
-        if asked.refine:
+    def _check_options(self, options: QueryOptions) -> None:
+        if options.refine:
             raise UsageError(
                 "a table of classes is not refined",
                 hint=f"try {spelled('method', 'entropy')}",
             )
-        checked_method(asked.method)
+        checked_method(options.method)
 
-    def _answer(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Answer:
+    def _answer(self, query: Query, view: PublicDomain, options: QueryOptions) -> Answer:
         from voile.kinds.classes.answering import answer_classes  # noqa: PLC0415
 
         return answer_classes(
-            query, self._source(view, asked), asked.confidence, simultaneous=asked.simultaneous
+            query,
+            self._source(view, options),
+            options.confidence,
+            simultaneous=options.simultaneous,
         )
 
-    def _explain(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Explanation:
+    def _explain(self, query: Query, view: PublicDomain, options: QueryOptions) -> Explanation:
         from voile.kinds.classes.explanation import explain_classes  # noqa: PLC0415
 
-        return explain_classes(query, self._source(view, asked))
+        return explain_classes(query, self._source(view, options))
 
-    def _opened_view(self, which: str = "current") -> ReleaseRows:  # noqa: ARG002
-        return open_rows([], self.schema)  # its rows are ranges: only the domain can be asked
+    def _opened_view(self, which: str = "current") -> PublicDomain:  # noqa: ARG002
+        return open_domain(self.schema)  # its rows are ranges, on which no condition is evaluated
 
-    def _source(self, view: ReleaseRows, asked: QueryOptions) -> ClassSource:
+    def _source(self, view: PublicDomain, options: QueryOptions) -> ClassSource:
         p = self.manifest.parameters
         return ClassSource(
             engine=view,
-            domain=self._sums(view, asked.memory, exact=True),
+            domain=self._sums(view, options.memory, exact=True),
             schema=self.schema,
             rows=self.rows,
             recode=p.recode,
@@ -362,7 +380,7 @@ class ClassRelease(Release):
             boxes={n: ClassBox(self.order(n), r.low, r.high) for n, r in self.ranges.items()},
             hidden=self.hidden,
             removed=p.removed,
-            method=checked_method(asked.method),
+            method=checked_method(options.method),
             kept=self._kept,
         )
 
@@ -390,10 +408,12 @@ class ClassRelease(Release):
 
     @property
     def files(self) -> list[Path]:
+        """The files of data/."""
         return self._parts
 
 
 def checked_method(method: str | None) -> Method:
+    """A method of answering; refused where it is not known."""
     for known in get_args(Method):
         if method == known:
             return known  # type: ignore[no-any-return]
@@ -403,7 +423,7 @@ def checked_method(method: str | None) -> Method:
 
 
 # ----------------------------------------------------------------------
-# checking classes of rows: on what is shown, as whoever opens the files sees it
+# checking classes of rows: on what is shown, as anyone who opens the files sees it
 
 
 TOLERANCE = 1e-9
@@ -475,6 +495,6 @@ def check_rows(release: ClassRelease) -> None:
     if p.recode == "generalize" and not np.array_equal(release.stated_rows, rows):
         raise ReleaseError("classes/ does not agree with the rows in data/")
     if hidden is not None:
-        told = np.bincount(hidden.of_class, hidden.rows, p.classes)
-        if len(told) != p.classes or not np.array_equal(told, rows):
+        stated = np.bincount(hidden.of_class, hidden.rows, p.classes)
+        if len(stated) != p.classes or not np.array_equal(stated, rows):
             raise ReleaseError("sensitive/ does not agree with the rows in data/")

@@ -1,4 +1,4 @@
-"""One query being answered from published tables."""
+"""Answers to queries from published tables: which tables, their totals, intervals, quantiles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import ndtri, stdtrit
 
 from voile.answering.arithmetic import Affine
 from voile.answering.axes import ClassAxis, DomainArrays, check_states, whole_axis
@@ -54,21 +53,23 @@ MOST_PAIRS = 2**22
 
 
 @dataclass(frozen=True, eq=False)
-class Direct:
+class DirectPlan:
     """All that is read is in one margin."""
 
     margin: Margin
     parts: Variances
 
     def variance(self, slope: Floats) -> Floats:
+        """The variance of Σ slope·term, for each group."""
         found = np.einsum("gi,gij,gj->g", slope, self.parts.noise, slope)
         return np.asarray(np.maximum(found, 0.0))
 
     def estimates(self, cells: TableCells) -> Floats:
+        """The totals, (groups, terms)."""
         return cells.summed(self.margin.totals[cells.along(self.margin)])
 
 
-Plan = Direct | Average
+Plan = DirectPlan | Average
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +81,7 @@ class Planner:
     _margins: dict[Places, Margin] = field(default_factory=dict)
 
     def plan(self, read: Places, cells: TableCells) -> Plan:
-        """`read` are the axes that what is asked depends on."""
+        """`read` are the axes that the query depends on."""
         if len(read) <= self.tables.arity:
             return self._direct(read, cells)
         self._check(read)
@@ -89,16 +90,17 @@ class Planner:
             return averaged(found, cells)  # no two of them have a table in common
         return min((averaged([one], cells) for one in found), key=error)
 
-    def _direct(self, read: Places, cells: TableCells) -> Direct:
+    def _direct(self, read: Places, cells: TableCells) -> DirectPlan:
         margin = self.margin(read)
         noise, at = margin.total_noise, cells.along(margin)
         ends = cells.summed(noise.along[at])
         own = crossed(cells.payoffs, noise.own[at], cells.group, cells.groups)
         found = own - noise.rate * ends[:, :, None] * ends[:, None, :]
         nothing = np.zeros_like(found)
-        return Direct(margin, Variances(nothing, nothing, nothing, found))
+        return DirectPlan(margin, Variances(nothing, nothing, nothing, found))
 
     def margin(self, places: Places) -> Margin:
+        """The counts of these axes, computed once."""
         if places not in self._margins:
             self._margins[places] = margin_of(places, self.axes, self.tables)
         return self._margins[places]
@@ -107,8 +109,8 @@ class Planner:
         found = self.margin(left), self.margin(right)
         if len(found[0].totals) * len(found[1].totals) > MOST_PAIRS:
             raise QueryError(
-                f"the query tells {len(found[0].totals):,} classes of "
-                f"{self._names(left)} and {len(found[1].totals):,} of {self._names(right)} apart, "
+                f"the query distinguishes {len(found[0].totals):,} classes of "
+                f"{self._names(left)} and {len(found[1].totals):,} of {self._names(right)}, "
                 "which is too much together",
                 hint="group by coarser values, as in floor(age / 10) * 10",
             )
@@ -156,7 +158,7 @@ def error(plan: Average) -> float:
 
 
 # ----------------------------------------------------------------------
-# what a formula of a query asks for, as numbers on the classes of the columns that it reads
+# a formula of a query, as numbers on the classes of the columns that it reads
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,7 +194,7 @@ def depends(arrays: Sequence[npt.NDArray[np.generic]], axis: int) -> bool:
     return any(bool((a != a.take([0], axis=axis)).any()) for a in arrays)
 
 
-def asked_of(
+def table_query_of(
     query: Query, terms: Sequence[Term], source: ConjunctSource, more: Sequence[Expression] = ()
 ) -> TableQuery:
     """`more` are expressions that cut the domain as groups do."""
@@ -234,18 +236,22 @@ class ConjunctEstimator(Formulas):
 
     @property
     def order(self) -> tuple[Term, ...]:
+        """The terms, in the order of the totals."""
         return self.terms
 
     @property
     def estimates(self) -> Floats:
+        """The estimated totals, (groups, terms)."""
         return self.found
 
     @property
     def covers(self) -> str:
+        """What an interval covers."""
         return COVERS
 
     @property
     def is_exact(self) -> bool:
+        """Whether no total has a variance."""
         return not self.plan.variance(np.ones_like(self.found)).any() and not any(
             self.plan.variance(self._only(i)).any() for i in range(len(self.terms))
         )
@@ -257,9 +263,11 @@ class ConjunctEstimator(Formulas):
 
     @np.errstate(all="ignore")
     def stderr(self, formula: Formula) -> Floats:
+        """The standard error of a formula, for each group."""
         return np.sqrt(self.plan.variance(self.spread_out(*self.slopes(formula))))
 
     def deviation(self, used: tuple[Term, ...], slope: Floats, miss: float) -> Floats:
+        """How far a sum of totals may be off, except with probability `miss`."""
         whole = self.spread_out(used, slope)
         spread = np.sqrt(self.plan.variance(whole))
         step = self.largest_weight(used, slope) / 2
@@ -270,9 +278,10 @@ class ConjunctEstimator(Formulas):
         return factor(self.plan, self.halves, miss)
 
     def surely_nothing(self, used: tuple[Term, ...], slope: Floats) -> Flags:
+        """The groups in which no combination of classes counts."""
         whole = self.spread_out(used, slope)
-        asked = np.einsum("cg,gc->c", whole[self.cells.group], self.cells.payoffs)
-        return np.asarray(np.bincount(self.cells.group, asked != 0, self.cells.groups) == 0)
+        weight = np.einsum("cg,gc->c", whole[self.cells.group], self.cells.payoffs)
+        return np.asarray(np.bincount(self.cells.group, weight != 0, self.cells.groups) == 0)
 
     def most(self, form: Affine) -> float:
         """No more rows count than there are."""
@@ -283,6 +292,9 @@ class ConjunctEstimator(Formulas):
 
 
 def factor(plan: Plan, halves: int, miss: float) -> float:
+    """The quantile of a plan's errors: Student's with halves, else the normal one."""
+    from scipy.special import ndtri, stdtrit  # noqa: PLC0415  (slow to import)
+
     if isinstance(plan, Average):
         return -float(stdtrit(halves, miss / 2))
     return -float(ndtri(miss / 2))
@@ -297,18 +309,18 @@ MOST_VALUES = 256
 
 def conjunct_quantiles(query: Query, formula: Quantile, source: ConjunctSource) -> EstimatedColumn:
     """The values are cut as groups are; Z of each value is one more term."""
-    asked = asked_of(query, (Term(formula.predicate),), source, more=(formula.value,))
-    shape = asked.number.shape
-    at = np.broadcast_to(asked.functions.numbers(formula.value), shape)
-    counted = np.broadcast_to(asked.payoffs[0], shape) * np.isfinite(at)
-    values = np.unique(at[(counted > 0) & (asked.number >= 0)])
+    table_query = table_query_of(query, (Term(formula.predicate),), source, more=(formula.value,))
+    shape = table_query.number.shape
+    at = np.broadcast_to(table_query.functions.numbers(formula.value), shape)
+    counted = np.broadcast_to(table_query.payoffs[0], shape) * np.isfinite(at)
+    values = np.unique(at[(counted > 0) & (table_query.number >= 0)])
     check_values(len(values), MOST_VALUES, formula, "published tables")
-    groups = len(asked.groups)
+    groups = len(table_query.groups)
     if not len(values):
         return unknown_quantiles(groups, COVERS)
     below = [counted * (at <= value) for value in values]
-    read, cells = asked.cells([counted, *below])
-    plan = Planner(source.tables, asked.axes).plan(read, cells)
+    read, cells = table_query.cells([counted, *below])
+    plan = Planner(source.tables, table_query.axes).plan(read, cells)
     found = plan.estimates(cells)
     slopes = np.tile(np.eye(len(values) + 1)[1:], (groups, 1, 1))
     slopes[:, :, 0] = -formula.share
@@ -324,7 +336,7 @@ def conjunct_quantiles(query: Query, formula: Quantile, source: ConjunctSource) 
 
 
 # ----------------------------------------------------------------------
-# one query being answered from published tables
+# one query, answered from published tables
 
 
 BY_HALVES = (
@@ -346,22 +358,23 @@ class ConjunctEvidence(Evidence):
     def __init__(self, query: Query, source: ConjunctSource) -> None:
         self.query, self.source = query, source
         self._ranges = checked_ranges(query, distinct([*term_sets(query), (Term(),)]), source)
-        self._base = asked_of(query, (Term(),), source)
+        self._base = table_query_of(query, (Term(),), source)
         check_groups(len(self.groups))
         self._estimators: dict[tuple[Term, ...], ConjunctEstimator] = {}
 
     @property
     def groups(self) -> ListedGroups:
+        """The groups of the answer."""
         return self._base.groups
 
     def estimator_of(self, formula: Formula) -> ConjunctEstimator:
         """All terms of one formula are from the same tables, so that their errors cancel."""
         terms = terms_of(formula) or (Term(),)
         if terms not in self._estimators:
-            asked = asked_of(self.query, terms, self.source)
+            table_query = table_query_of(self.query, terms, self.source)
             tables = self.source.tables
-            read, cells = asked.cells(asked.payoffs)
-            plan = Planner(tables, asked.axes).plan(read, cells)
+            read, cells = table_query.cells(table_query.payoffs)
+            plan = Planner(tables, table_query.axes).plan(read, cells)
             ranges = {term: self._ranges[term] for term in terms}
             self._estimators[terms] = ConjunctEstimator(
                 ranges, terms, cells, plan, plan.estimates(cells), tables.rows, tables.halves
@@ -369,29 +382,36 @@ class ConjunctEvidence(Evidence):
         return self._estimators[terms]
 
     def column(self, formula: Formula) -> EstimatedColumn:
+        """The estimates of a formula, one for each group."""
         return self.estimator_of(formula).column(formula)
 
     def values(self, formula: Formula, quantiles: Mapping[Quantile, Floats]) -> Floats:
+        """The values of a formula that has quantiles in it."""
         return self.estimator_of(formula).values(quantiles)(formula).value
 
     def quantile(self, formula: Quantile) -> EstimatedColumn:
+        """The estimates of a quantile, one for each group."""
         parts = [*predicate_parts(self.query.predicate), *predicate_parts(formula.predicate)]
         value_range(formula.value, parts, self.source, self.query.sql)  # all must be finite
         return conjunct_quantiles(self.query, formula, self.source)
 
     def empty(self) -> Flags:
+        """No group is known to be empty."""
         return np.zeros(len(self.groups), np.bool_)  # noise hides which groups are
 
     # ------------------------------------------------------------------ in words
 
     def covers(self, estimated: Sequence[EstimatedColumn]) -> str:
+        """What the intervals of these columns cover."""
         return APPROXIMATE if any(c.covers == APPROXIMATE for c in estimated) else COVERS
 
     @property
     def nothing(self) -> str:
+        """Why no tuple counts, where none does."""
         return "" if (self._base.number >= 0).any() else NO_TUPLE
 
     def notes(self, estimated: Sequence[EstimatedColumn]) -> list[str]:  # noqa: ARG002
+        """Notes for the analyst on this answer."""
         tables, notes = self.source.tables, list[str]()
         plans = [one.plan for one in self._estimators.values() if isinstance(one.plan, Average)]
         if plans:

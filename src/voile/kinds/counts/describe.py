@@ -10,14 +10,15 @@ from voile.kinds.describe import package, page, resource, slug_of
 from voile.schema.schema import large
 
 NOT_PROMISED = """\
-- Nothing about a second release of the same people, or answers of a server: what each tells adds \
-up, ρ to ρ.
+- Nothing about a second release of the same people, or answers of a server: the losses of \
+all add up, ρ to ρ.
 - Nothing about facts that hold for a whole group: the release exists to show those.
 - Nothing about whether somebody is in the table, beyond what one row can do: the number of rows \
-is told."""
+is public."""
 
 
 def describe_conjuncts(manifest: ConjunctManifest) -> str:
+    """A release of tables of counts in plain words, as Markdown."""
     p = manifest.parameters
     of = f"both sides of {p.halves:,} random halves of the rows" if p.halves else "all rows"
     columns = "one column" if p.arity == 1 else f"{p.arity} columns"
@@ -33,6 +34,7 @@ def describe_conjuncts(manifest: ConjunctManifest) -> str:
 
 
 def promised(manifest: ConjunctManifest) -> list[str]:
+    """(δ,T)-privacy and what it amounts to, line by line."""
     p, g = manifest.parameters, manifest.guarantee
     belief = 1 / (1 + math.exp(-g.delta))
     epsilon = "none holds" if g.epsilon is None else f"ε = {g.epsilon:.4g}"
@@ -40,7 +42,7 @@ def promised(manifest: ConjunctManifest) -> list[str]:
     return [
         f"(δ,T)-privacy with δ = {g.delta:.4g} and T = {p.tables:,}: someone who knows every other "
         f"row, and weighs two possibilities for one, has the log-odds of the true one raised by "
-        f"more than δ with a chance of at most η = {g.eta:g}. At δ a belief of 0.5 becomes "
+        f"more than δ with probability at most η = {g.eta:g}. At δ a belief of 0.5 becomes "
         f"{belief:.2f}.",
         "",
         f"In other words: ρ = {g.rho:.4g} of zero-concentrated differential privacy{near}; "
@@ -77,6 +79,7 @@ def comparing(manifest: ConjunctManifest) -> list[str]:
 
 
 def counting(manifest: ConjunctManifest) -> list[str]:
+    """How to count from the files without Voile."""
     p, rows = manifest.parameters, manifest.public_rows or 0
     half, side, count = manifest.columns_beside()
     variance = manifest.law.variance

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+
+from voile.records import Record
 
 __all__ = ["Published", "break_even", "halves_needed"]
 
 SHARE = 0.25
-"""Of the rows that have each part of the conjunction whose error is told."""
+"""Of the rows that have each part of the conjunction whose error is stated."""
 TOLERATED, MISSED = 0.05, 0.05
 """The error, and the chance that some conjunct has a larger one, at which figures are compared."""
 
@@ -24,7 +25,7 @@ class Published:
     halves: int
     rows: int
     rho: float
-    """What all of it may tell: ρ of zero-concentrated differential privacy."""
+    """The privacy loss of all tables together: ρ of zero-concentrated differential privacy."""
 
     @property
     def tables(self) -> int:
@@ -33,6 +34,7 @@ class Published:
 
     @property
     def figures(self) -> int:
+        """The cells of all tables."""
         return figures(self.sizes, self.arity) * (2 * self.halves or 1)
 
     @property
@@ -57,7 +59,7 @@ class Published:
 
 
 @dataclass(frozen=True)
-class TableComparison:
+class TableComparison(Record):
     """The same questions from halves, and from tables that have all of their columns."""
 
     columns: int
@@ -69,9 +71,6 @@ class TableComparison:
     direct_error: float
     fewer_figures_from: int
     """With so many Boolean columns, halves need fewer figures for the same error."""
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def compared(published: Published) -> TableComparison | None:

@@ -88,7 +88,7 @@ class ColumnTables(Record):
 
 @dataclass(frozen=True, kw_only=True)
 class ConjunctColumn(ExplainedColumn):
-    """A column, and the tables that it is from; of quantiles these are not told."""
+    """A column, and the tables that it is from; of quantiles these are not listed."""
 
     source: ColumnTables | None
     json_keys: ClassVar[tuple[str, ...]] = ("name", "estimate", "stderr", "covers")
@@ -113,6 +113,7 @@ class ConjunctExplanation(Explanation):
     )  # fmt: skip
 
     def own_sections(self) -> list[Section]:
+        """The release's numbers and each column's tables, for reading."""
         facts = {"rows": self.rows, "arity": self.arity, "halves": self.halves,
                  "noise_sd": self.noise_sd}  # fmt: skip
         found: list[Section] = [name_values({k: f"{v:,.6g}" for k, v in facts.items()})]

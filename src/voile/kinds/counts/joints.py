@@ -1,10 +1,10 @@
-"""The counts of two parts of a query together, from how they vary over halves, and their errors.
+"""The counts of published tables: of some columns, and of two parts together, with their errors.
 
 For parts with contrasts D_u and D_v of their classes u and v, and counts N_u and N_v,
 
   estimate of the rows in u and v = (m·mean(D_u·D_v) + N_u·N_v) / (m + 1)
 
-is right on average, whatever the table. What is asked is Σ F[u,v]·count[u,v]; with contrasts that
+is unbiased, whatever the table. A total of a query is Σ F[u,v]·count[u,v]; with contrasts that
 are about normal, of covariances X = sampling + noise on either side, mean(Dᵀ·F·E) has the variance
 (tr(F·Y·Fᵀ·X) + tr(F·Cᵀ·F·Cᵀ)) / t, where C are the covariances of the two parts
 (docs/mathematics, section 35).
@@ -51,9 +51,11 @@ class Tables:
 
     @property
     def sets(self) -> list[Set]:
+        """The columns of each table."""
         return list(combinations(self.schema.names, self.arity))
 
     def shape(self, some: Set) -> tuple[int, ...]:
+        """The sizes of some columns' domains."""
         return tuple(self.schema[name].size for name in some)
 
     @property
@@ -97,13 +99,14 @@ class ConjunctSource:
 
     @property
     def rows(self) -> int:
+        """Rows of the table that was published."""
         return self.tables.rows
 
 
 # ----------------------------------------------------------------------
 # the counts of some columns, cut into a query's classes, from all tables that have them
-# A column has a class for each way in which the query can tell its values apart. Noise on the cells
-# of one table is independent, but for the sum over all cells, which is known: on classes of g cells
+# A class of a column has the values that the query does not distinguish. Noise on the cells of one
+# table is independent, except for the sum over all cells, which is known: on classes of g cells
 # each, of m in all, it has the covariance s·(diag(g) − g·gᵀ/m). A table with more columns
 # is summed over them, which makes s larger by the number of their cells, and leaves the rest as it
 # is; so the best average of several tables weighs each by the inverse of that number.
@@ -171,6 +174,7 @@ def everyone(tables: Tables) -> Margin:
 
 
 def sized(some: Set, tables: Tables) -> list[tuple[str, int]]:
+    """Columns with the sizes of their domains."""
     return list(zip(some, tables.shape(some), strict=True))
 
 
@@ -183,6 +187,7 @@ def class_sizes(places: Sequence[int], axes: Sequence[ClassAxis]) -> Floats:
 
 
 def noise(variance: float, cells: Floats) -> Spread:
+    """The covariance of noise on classes of so many cells each, whose sum is known."""
     return Spread(variance * cells, variance / float(cells.sum()), cells)
 
 
@@ -215,14 +220,6 @@ def folded(
 
 # ----------------------------------------------------------------------
 # the counts of two parts of a query together, from how they vary over halves, and their errors
-# For parts with contrasts D_u and D_v of their classes u and v, and counts N_u and N_v,
-#
-#   estimate of the rows in u and v = (m·mean(D_u·D_v) + N_u·N_v) / (m + 1)
-#
-# is right on average, whatever the table. What is asked is Σ F[u,v]·count[u,v]; with contrasts that
-# are about normal, of covariances X = sampling + noise on either side, mean(Dᵀ·F·E) has the
-# variance (tr(F·Y·Fᵀ·X) + tr(F·Cᵀ·F·Cᵀ)) / t, where C are the covariances of the two parts
-# (docs/mathematics, section 35).
 
 
 MOST_PRODUCTS = 2**27
@@ -231,7 +228,7 @@ MOST_PRODUCTS = 2**27
 
 @dataclass(frozen=True, eq=False)
 class TableCells:
-    """What is asked, on the combinations of classes that count, one after the other."""
+    """The terms of a query, on the combinations of classes that count, one after the other."""
 
     coordinates: tuple[Ints, ...]
     """For every axis that is read, the class of each combination."""
@@ -256,7 +253,7 @@ class TableCells:
 
 @dataclass(frozen=True, eq=False)
 class Variances:
-    """(groups, terms, terms): covariances of the terms of what is asked, from each cause."""
+    """(groups, terms, terms): covariances of the terms of a query, from each cause."""
 
     sampling: Floats
     """Rows fall into halves at random."""
@@ -271,15 +268,15 @@ class Variances:
     def expected(self) -> Floats:
         """What ways to part a question are chosen and weighed by: of totals and noise alone.
 
-        `alike` is from the products, as the estimate is; who went by it would take the way whose
-        estimate happens to be near that of independent parts, and lean towards it.
+        `alike` is from the products, as the estimate is; choosing by it would prefer the way whose
+        estimate happens to be near that of independent parts: a bias.
         """
         return self.sampling + self.mixed + self.noise
 
 
 @dataclass(frozen=True, eq=False)
 class JointMargins:
-    """Two parts that together read all that is asked."""
+    """Two parts that together have all columns of a query."""
 
     left: Margin
     right: Margin
@@ -299,6 +296,7 @@ class JointMargins:
         return np.asarray(left.T @ right / self.tables.halves)
 
     def variances(self, cells: TableCells) -> Variances:
+        """The covariances of the terms' estimates, by cause."""
         forms, t = Forms(cells, self.left, self.right), self.tables.halves
         x, y = self.left, self.right
         sampled = forms.trace(x.sampling, y.sampling)
@@ -316,15 +314,15 @@ class JointMargins:
 
 
 class Forms:
-    """Bilinear forms of what is asked, for each group and each two terms.
+    """Bilinear forms of a query's terms, for each group and each two terms.
 
     F has an entry at (u, v) for each combination of classes that counts, and no other.
     """
 
     def __init__(self, cells: TableCells, left: Margin, right: Margin) -> None:
         self._cells, self._u, self._v = cells, cells.along(left), cells.along(right)
-        self._by_left = paired(cells, self._u, len(left.totals))
-        self._by_right = paired(cells, self._v, len(right.totals))
+        self._by_left = part_index(cells, self._u, len(left.totals))
+        self._by_right = part_index(cells, self._v, len(right.totals))
 
     def trace(self, x: Spread, y: Spread) -> Floats:
         """tr(F·Y·Gᵀ·X)"""
@@ -370,7 +368,7 @@ class Forms:
 
 
 @dataclass(frozen=True, eq=False)
-class Paired:
+class PartIndex:
     """Combinations of classes by their group and their class of one part."""
 
     group: Ints
@@ -383,6 +381,7 @@ class Paired:
         return np.stack([np.bincount(self.number, one, len(self.group)) for one in values])
 
     def crossed(self, sums: Floats, own: Floats) -> Floats:
+        """(groups, terms, terms): Σ own·sum·sum' over the classes of each group."""
         return crossed(sums, own[self.place], self.group, self.groups)
 
     def grouped(self, values: Floats) -> Floats:
@@ -390,9 +389,10 @@ class Paired:
         return np.stack([np.bincount(self.group, one, self.groups) for one in values], axis=1)
 
 
-def paired(cells: TableCells, place: Ints, size: int) -> Paired:
+def part_index(cells: TableCells, place: Ints, size: int) -> PartIndex:
+    """Combinations of classes, numbered by their group and their class of one part."""
     found, number = np.unique(cells.group * size + place, return_inverse=True)
-    return Paired(found // size, found % size, number, cells.groups)
+    return PartIndex(found // size, found % size, number, cells.groups)
 
 
 def crossed(values: Floats, weights: Floats, group: Ints, groups: int) -> Floats:
@@ -426,6 +426,7 @@ class Average:
         return np.asarray(alike**2 + alone)
 
     def estimates(self, cells: TableCells) -> Floats:
+        """The totals, (groups, terms)."""
         found = [joint.counts(cells) for joint in self.joints]
         weighed = sum(w[cells.group] * one for w, one in zip(self.weights, found, strict=True))
         return cells.summed(np.asarray(weighed))

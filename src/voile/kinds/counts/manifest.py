@@ -34,7 +34,7 @@ CHANGE = Change(l1=2, l2_squared=2)
 """A row that is replaced leaves one cell of a table and enters another, on the same side of a
 half, whatever side that is: the tables of both sides are one histogram."""
 AT = 1e-6
-"""δ of the (ε, δ) that is told."""
+"""δ of the (ε, δ) that is stated."""
 UNIT = "one row, replaced by any other; a person with c rows has c² times the ρ"
 CLOSE, MOST = 5e-4, 8.0
 """Of the factor by which exact laws need more than the normal one, or keep a larger δ."""
@@ -78,7 +78,7 @@ def promise_for_rho(kind: str, rho: float, eta: float, tables: int) -> CountProm
     if not kept(MOST):
         raise PromiseError(
             f"{kind} noise of ρ = {rho:g} over {tables:,} tables is so little that it excludes "
-            f"what is not true with a chance above η = {eta:g}",
+            f"what is not true with a probability above η = {eta:g}",
             hint=f"ask for a smaller {spelled('rho')}, a larger {spelled('eta')}, or "
             f"{spelled('noise', 'gaussian')}",
         )
@@ -150,7 +150,7 @@ class ConjunctGuarantee(ManifestPart):
 
     kind: Literal["delta-T"] = "delta-T"
     delta: Finite = Field(gt=0, description="No belief's log-odds rise by more than δ")
-    eta: Finite = Field(gt=0, lt=0.5, description="but for a chance of η")
+    eta: Finite = Field(gt=0, lt=0.5, description="except with probability η")
     breach: Finite = Field(ge=0, description="That chance, for the noise that was drawn")
     rho: Finite = Field(gt=0, description="The same in zCDP, between tables that differ in a row")
     rho_holds: bool = Field(description="False: binomial noise only comes near to that ρ")
@@ -167,13 +167,14 @@ class ConjunctManifest(Manifest):
     guarantee: ConjunctGuarantee
 
     def check(self) -> None:
+        """Refuse numbers of tables, figures or noise that do not agree."""
         p, columns = self.parameters, len(self.schema_.names)
         if p.arity > columns:
             raise ValueError(f"tables of {p.arity} columns, and there are {columns}")
         if self.public_rows is None or self.public_rows < 1:
-            raise ValueError("the number of rows is not told")
+            raise ValueError("the number of rows is missing")
         if p.tables != math.comb(columns, p.arity) * max(1, p.halves):
-            raise ValueError(f"{p.tables} tables are not all that are told")
+            raise ValueError(f"{p.tables} tables are not all that there must be")
         if self.rows != self.published.figures:
             raise ValueError(f"{self.rows} figures are not all that the tables have")
         if p.noise_parameter != self.law.parameter:
@@ -181,6 +182,7 @@ class ConjunctManifest(Manifest):
 
     @property
     def law(self) -> NoiseLaw:
+        """The law of the noise on each figure."""
         return noise_law(self.parameters.noise, self.parameters.unit_variance, CHANGE)
 
     @property
@@ -190,12 +192,14 @@ class ConjunctManifest(Manifest):
 
     @property
     def published(self) -> Published:
+        """The tables, for computing the error to expect."""
         p = self.parameters
         rho = p.tables / (2 * p.unit_variance)
         return Published(tuple(self.schema_.sizes), p.arity, p.halves, self.public_rows or 0, rho)
 
     @property
     def comparison(self) -> TableComparison | None:
+        """Both ways to publish at the same promise, where there are two."""
         return compared(self.published)
 
     def columns_beside(self) -> tuple[str, str, str]:
@@ -210,14 +214,14 @@ def table_file(number: int) -> str:
 
 
 def conjunct_disclosed(schema: Schema, nulls: str) -> list[Disclosed]:
-    """What the release tells as it is, with why."""
+    """What the release discloses exactly, with why."""
     what = "the number of rows" + (" in which nothing is missing" if nulls == "drop" else "")
     found = [Disclosed(what=what, why="what is promised is about which rows, not about how many")]
     return found + read_off_disclosed(schema)
 
 
 # ----------------------------------------------------------------------
-# what tables of counts promise, as statements that any release can be asked for
+# what tables of counts promise, as statements that can be compared and converted
 
 
 ANYONE = "anyone, even who knows every other row"

@@ -79,6 +79,7 @@ class CountOptions(Options):
 
     @property
     def drop_nulls(self) -> bool:
+        """Whether rows with a NULL are left out."""
         return self.nulls == "drop"
 
 

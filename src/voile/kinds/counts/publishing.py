@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from itertools import combinations, pairwise
 from math import prod
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -31,12 +31,12 @@ from voile.kinds.counts.manifest import (
     promise_for_rho,
     table_file,
 )
-from voile.kinds.counts.options import DELTA, CountOptions
+from voile.kinds.counts.options import DELTA, CountKeywords, CountOptions
 from voile.kinds.counts.release import ConjunctRelease, file_schema
 from voile.kinds.domain import check_name, check_nulls, choose_schema
 from voile.kinds.manifest import File, file_entry
 from voile.kinds.parquet import ROW_GROUP, tuples
-from voile.kinds.publishing import Done, WrittenDraft, publish
+from voile.kinds.publishing import PublishResult, WrittenDraft, publish
 from voile.kinds.registry import kind_of
 from voile.noise import Key
 from voile.noise.keyed import first_side
@@ -107,7 +107,7 @@ def tally(cells: Codes, rows: npt.NDArray[np.int64], into: Counts) -> None:
 
 
 # ----------------------------------------------------------------------
-# from rows to a release of tables of counts: read, count, add noise, verify, put in place
+# from true counts to a release, and what the steward is shown of it
 
 
 MOST_TABLES = 5_000
@@ -118,16 +118,18 @@ MUCH = 1.25
 
 
 @dataclass(frozen=True)
-class Counted(Done):
+class CountPublication(PublishResult):
     """Tables of counts that were published."""
 
     release: ConjunctRelease
 
     def to_dict(self) -> dict[str, Any]:
+        """The result as plain data, with the comparison of both ways to publish."""
         compared = self.release.manifest.comparison
         return {**super().to_dict(), "comparison": compared and compared.to_dict()}
 
     def facts(self) -> list[tuple[str, str]]:
+        """Rows, tables, noise, promise and errors, by name."""
         manifest = self.release.manifest
         p, g = manifest.parameters, manifest.guarantee
         columns = "1 column" if p.arity == 1 else f"{p.arity} columns"
@@ -138,7 +140,8 @@ class Counted(Done):
             ("tables", f"{len(manifest.sets):,} sets of {columns}, of {of}: "
                        f"{manifest.rows:,} figures"),
             ("noise", f"{p.noise}, standard deviation {manifest.law.sd:,.4g}"),
-            ("promise", f"δ = {g.delta:.4g} over T = {p.tables:,} tables, but for η = {g.eta:g}"),
+            ("promise", f"δ = {g.delta:.4g} for T = {p.tables:,} tables except with probability "
+                        f"{g.eta:g}"),
             ("", f"ρ = {g.rho:.4g}{epsilon}"),
             *self._comparison(),
         ]  # fmt: skip
@@ -164,6 +167,7 @@ class CountDraft(WrittenDraft):
     options: CountOptions
 
     def write(self, folder: Path) -> ConjunctManifest:
+        """Count, add noise, and write the tables."""
         manifest = manifest_of(self.prepared, self.options)
         (folder / "data").mkdir()
         tables = enumerate(noisy(self.prepared, self.options, manifest), start=1)
@@ -172,11 +176,12 @@ class CountDraft(WrittenDraft):
         ]
         return manifest.model_copy(update={"files": files})
 
-    def done(self, release: ConjunctRelease) -> Counted:
+    def done(self, release: ConjunctRelease) -> CountPublication:
+        """The release, with advice on the number of halves."""
         prepared = self.prepared
         dropped = prepared.rows - prepared.published.rows
         notes = (*prepared.notes, *advice(prepared.published))
-        return Counted(release, prepared.rows, dropped, notes)
+        return CountPublication(release, prepared.rows, dropped, notes)
 
 
 def count_table(
@@ -185,12 +190,12 @@ def count_table(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
-    **options: Any,
-) -> Counted:
-    """Publish tables of counts, and tell the steward about it. `to` names the folder."""
-    kind, asked = kind_of("conjuncts"), CountOptions(**options)
-    done = publish(kind, table, asked, to=to, overwrite=overwrite, progress=progress)
-    return cast("Counted", done)
+    **options: Unpack[CountKeywords],
+) -> CountPublication:
+    """Publish tables of counts, with notes for the steward. `to` names the folder."""
+    kind, checked = kind_of("conjuncts"), CountOptions(**options)
+    done = publish(kind, table, checked, to=to, overwrite=overwrite, progress=progress)
+    return cast("CountPublication", done)
 
 
 def advice(published: Published) -> list[str]:

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from voile.answering.explanation import Explanation
-from voile.engines import open_rows
+from voile.engines import open_domain
 from voile.engines.encode import codes as codes_of
-from voile.engines.rows import ReleaseRows
+from voile.engines.rows import PublicDomain
 from voile.errors import ReleaseError, UsageError, spelled
 from voile.estimate import Answer
 from voile.kinds.counts.joints import ConjunctSource, Tables
@@ -48,14 +48,17 @@ class ConjunctRelease(Release):
         return self.manifest.public_rows or 0
 
     def promised(self) -> list[Statement]:
+        """(δ,T)-privacy and what follows from it, as statements."""
         return conjunct_statements(self.manifest)
 
     def not_promised(self) -> list[Statement]:
+        """What tables of counts must not be taken to promise."""
         return conjuncts_not_promised()
 
     # ------------------------------------------------------------------ its files
 
     def columns_of(self, path: str) -> Any:
+        """The Arrow schema of one of its tables."""
         return file_schema(self.manifest, self._set_of(path))
 
     def _set_of(self, path: str) -> tuple[str, ...]:
@@ -95,38 +98,42 @@ class ConjunctRelease(Release):
         return half, side, cell
 
     def foreign_attribute(self) -> str | None:
+        """None: every cell is compared with the domain's elsewhere."""
         return None  # `check_terms` compares every cell with the domain's
 
     def check_terms(self) -> None:
-
+        """Compute again all that is stated."""
         check_tables(self)
 
     # ------------------------------------------------------------------ counting from it
 
-    def _check_asked(self, asked: QueryOptions) -> None:
-        if asked.refine or asked.method is not None:
+    def _check_options(self, options: QueryOptions) -> None:
+        if options.refine or options.method is not None:
             raise UsageError(
                 "tables of counts are answered in one way",
                 hint=f"leave out {spelled('refine', True)} and {spelled('method')}",
             )
 
-    def _answer(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Answer:
+    def _answer(self, query: Query, view: PublicDomain, options: QueryOptions) -> Answer:
         from voile.kinds.counts.answering import answer_conjuncts  # noqa: PLC0415
 
         return answer_conjuncts(
-            query, self._source(view, asked), asked.confidence, simultaneous=asked.simultaneous
+            query,
+            self._source(view, options),
+            options.confidence,
+            simultaneous=options.simultaneous,
         )
 
-    def _explain(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Explanation:
+    def _explain(self, query: Query, view: PublicDomain, options: QueryOptions) -> Explanation:
         from voile.kinds.counts.explanation import explain_conjuncts  # noqa: PLC0415
 
-        return explain_conjuncts(query, self._source(view, asked))
+        return explain_conjuncts(query, self._source(view, options))
 
-    def _opened_view(self, which: str = "current") -> ReleaseRows:  # noqa: ARG002
-        return open_rows([], self.schema)  # there are no rows: only the domain can be asked
+    def _opened_view(self, which: str = "current") -> PublicDomain:  # noqa: ARG002
+        return open_domain(self.schema)  # there are no rows
 
-    def _source(self, view: ReleaseRows, asked: QueryOptions) -> ConjunctSource:
-        domain = self._sums(view, asked.memory, exact=True)
+    def _source(self, view: PublicDomain, options: QueryOptions) -> ConjunctSource:
+        domain = self._sums(view, options.memory, exact=True)
         return ConjunctSource(view, domain, self.schema, self._tables)
 
     @cached_property
@@ -143,6 +150,7 @@ class ConjunctRelease(Release):
     # ------------------------------------------------------------------ its rows
 
     def to_arrow(self) -> Any:
+        """Refused: there are no rows."""
         raise UsageError(
             "tables of counts have no rows of people", hint='use table(("age", "sex"))'
         )
@@ -171,7 +179,7 @@ FAR = 1e-15
 
 
 def check_tables(release: ConjunctRelease) -> None:
-    """Everything that is told, computed again."""
+    """All that the release states, computed again."""
     manifest = release.manifest
     paths = [file.path for file in manifest.files if file.rows is not None]
     if paths != [table_file(i + 1) for i in range(len(manifest.sets))]:
@@ -209,6 +217,7 @@ def check_counts(release: ConjunctRelease, some: tuple[str, ...]) -> None:
 
 
 def check_promise(release: ConjunctRelease) -> None:
+    """Refuse a guarantee that does not follow from the noise."""
     p, g = release.manifest.parameters, release.manifest.guarantee
     kept = promised(p.noise, p.unit_variance, g.delta, g.eta, p.tables)
     for name, value in asdict(kept).items():
@@ -221,7 +230,8 @@ def check_promise(release: ConjunctRelease) -> None:
         raise ReleaseError(f"the noise does not keep δ = {g.delta:g} with η = {g.eta:g}")
 
 
-def agree(told: Any, found: Any) -> bool:
-    if isinstance(told, float) and isinstance(found, float):
-        return math.isclose(told, found, rel_tol=CLOSE)
-    return bool(told == found)
+def agree(stated: Any, found: Any) -> bool:
+    """Whether a stated value is the one that was computed again, up to rounding."""
+    if isinstance(stated, float) and isinstance(found, float):
+        return math.isclose(stated, found, rel_tol=CLOSE)
+    return bool(stated == found)

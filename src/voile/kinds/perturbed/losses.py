@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.arrays import Floats
-from voile.kinds.blocks import Points, Told, Undone, columns_of, evenly, points
+from voile.kinds.blocks import Inversion, Points, Told, columns_of, evenly, points
 from voile.kinds.evaluation import LossEvidence, Posterior, Truth
 from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.perturbed.retention import ColumnNoise, WholeRows
@@ -43,12 +43,12 @@ def shown_by_rows(release: LocalRelease, qi: Sequence[str], sensitive: str) -> T
     return (Points(counts, found.codes, tuple(undone[:-1])),)
 
 
-def undone_of(noise: ColumnNoise, codes: Codes) -> Undone | None:
+def undone_of(noise: ColumnNoise, codes: Codes) -> Inversion | None:
     """None for a public column; one that is replaced by its own values has their distribution."""
     if noise.public:
         return None
     own = np.bincount(codes, minlength=noise.size) / max(1, len(codes))
-    return Undone(noise.retention, noise.masses() if noise.local else own)
+    return Inversion(noise.retention, noise.masses() if noise.local else own)
 
 
 def row_posterior(release: LocalRelease, sensitive: str, overall: Floats) -> Posterior:

@@ -34,7 +34,7 @@ from voile.kinds.perturbed.rare import without_rare
 from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.perturbed.retention import OWN_VALUES, ColumnNoise, Local, WholeRows
 from voile.kinds.perturbed.specs import mechanism_of, schema_of
-from voile.kinds.publishing import Done, WrittenDraft, publish
+from voile.kinds.publishing import PublishResult, WrittenDraft, publish
 from voile.kinds.registry import kind_of
 from voile.noise import Key
 from voile.privacy.guarantee import NEARLY_SURE, after, chance
@@ -106,7 +106,7 @@ THREADS = 2
 
 
 @dataclass(frozen=True)
-class Perturbation(Done):
+class Perturbation(PublishResult):
     """A table that was perturbed."""
 
     release: LocalRelease

@@ -138,7 +138,7 @@ class LocalRelease(Release):
 
     # ------------------------------------------------------------------ counting from it
 
-    def _check_asked(self, options: QueryOptions) -> None:
+    def _check_options(self, options: QueryOptions) -> None:
         if options.refine:
             raise UsageError(
                 "a table perturbed row by row is not refined",
@@ -224,7 +224,8 @@ class LocalRelease(Release):
 
     def codes(self) -> list[npt.NDArray[Any]]:
         """Every row's place in each attribute's domain, a column at a time."""
-        return self._view.codes()
+        view: ReleaseRows = self._view
+        return view.codes()
 
     @property
     def files(self) -> list[Path]:

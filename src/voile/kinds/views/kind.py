@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from voile.engines.table import Table
-    from voile.kinds.publishing import Done, Draft
+    from voile.kinds.publishing import Draft, PublishResult
     from voile.kinds.views.manifest import ViewManifest
     from voile.kinds.views.options import ViewOptions
     from voile.kinds.views.release import ViewRelease
@@ -57,7 +57,7 @@ class Views(Kind["ViewManifest"]):
         overwrite: bool = False,
         progress: Progress | None = None,
         **options: Any,
-    ) -> Done:
+    ) -> PublishResult:
         """Publish a table as a view; a view of a series needs a folder."""
         series = options.get("series")
         if to is None and series is not None:

@@ -21,7 +21,7 @@ from voile.kinds.domain import check_domain, check_name, check_nulls, choose_sch
 from voile.kinds.manifest import File, file_entry
 from voile.kinds.noise_prior import is_learnt, noise_prior
 from voile.kinds.parquet import write_part
-from voile.kinds.publishing import Done, WrittenDraft
+from voile.kinds.publishing import PublishResult, WrittenDraft
 from voile.kinds.registry import kind_of
 from voile.kinds.views.alphabeta import AlphaBeta, Publishing, as_set
 from voile.kinds.views.manifest import (
@@ -130,7 +130,7 @@ NOISE_FLOOR = 0.1
 
 
 @dataclass(frozen=True)
-class Publication(Done):
+class Publication(PublishResult):
     """A view that was published."""
 
     release: ViewRelease

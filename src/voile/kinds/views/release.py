@@ -163,7 +163,7 @@ class ViewRelease(Release):
             SPREAD, arrow_array(spread)
         )
 
-    def _check_asked(self, options: QueryOptions) -> None:
+    def _check_options(self, options: QueryOptions) -> None:
         if options.method is not None:
             raise UsageError(
                 f"method {options.method!r} is for rows that were perturbed one by one",
@@ -345,7 +345,8 @@ class ViewRelease(Release):
         """
         if self.histories is not None:
             return self.histories.of(codes).astype(np.int64)
-        return self._view.counts(codes)
+        view: ReleaseRows = self._view
+        return view.counts(codes)
 
     def evidence(
         self,

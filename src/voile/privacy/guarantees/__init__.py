@@ -58,9 +58,11 @@ class Relative(Guarantee):
 
     @property
     def adversary(self) -> Adversary:
+        """Independent adversaries, as in the definition."""
         return "independent"
 
     def explain(self) -> str:
+        """By which factor a belief may change, and what is not covered."""
         return (
             "Nobody's belief that a certain record is in the table, if it was at most "
             f"{chance(self.d)} before, is multiplied or divided by more than e^{self.delta:.4g}. "
@@ -81,9 +83,11 @@ class Dp(Guarantee):
 
     @property
     def adversary(self) -> Adversary:
+        """Exclusive for exchanging a record, independent for adding or removing one."""
         return "independent" if self.unit == "add-remove" else "exclusive"
 
     def explain(self) -> str:
+        """By which factor odds may change, and what is not covered."""
         if self.unit == "swap":
             return Indistinguishable(self.epsilon).explain()
         return (
@@ -107,6 +111,7 @@ class Indistinguishable(Guarantee):
     epsilon: LogRatio
 
     def explain(self) -> str:
+        """By which factor the probability of a release may change."""
         return (
             "If one record of the table were another one, every release would still be as "
             f"likely as it is, up to a factor of e^{self.epsilon:.4g}. {ALL_OTHERS} {ROWS_SHOWN}"
@@ -135,9 +140,11 @@ class Breach(Guarantee):
 
     @property
     def adversary(self) -> Adversary:
+        """Independent for presence, exclusive for a person's own record."""
         return "independent" if self.about == "presence" else "exclusive"
 
     def explain(self) -> str:
+        """From which belief to which one may come, and for whom that holds."""
         low, high = chance(self.rho1), chance(self.rho2)
         what = (
             "a certain property of one person's record"
@@ -172,9 +179,11 @@ class SBreach(Guarantee):
 
     @property
     def against(self) -> str:
-        return "anyone who is told only that the published value lies in the set"
+        """Someone who sees less than the published value itself."""
+        return "anyone who learns only that the published value lies in the set"
 
     def explain(self) -> str:
+        """Which sets of values are protected, and to what belief."""
         return (
             f"For any set of values that is less than {self.s:.4g} times as frequent as under the "
             f"replacing distribution: whoever believed with at most {chance(self.rho1)} that a "
@@ -207,6 +216,7 @@ class Amplification(Guarantee):
     gamma: Annotated[float, NumberRange(1, with_low=True)]
 
     def explain(self) -> str:
+        """By which factor one record may explain what is published better than another."""
         return (
             "Each record is changed by chance on its own, and what is published for a person "
             f"would have been at least 1/{self.gamma:.4g} times as likely had their record been "
@@ -230,9 +240,10 @@ class DeltaT(Guarantee):
     eta: Annotated[float, NumberRange(0, 1, with_low=True)] = 0.0
 
     def explain(self) -> str:
-        asked = "any number of questions" if self.T is None else f"at most {self.T} questions"
+        """By how much odds may rise over all answers, and with what probability more."""
+        queries = "any number of questions" if self.T is None else f"at most {self.T} questions"
         text = (
-            f"After {asked}, nobody's odds of any property of one person's record have "
+            f"After {queries}, nobody's odds of any property of one person's record have "
             f"{'risen' if self.eta else 'changed'} by more than a factor of e^{self.delta:.4g}"
         )
         rarely = f", except with probability at most {self.eta:.3g}" if self.eta else ""
@@ -262,6 +273,7 @@ class NoisyAnswers(Guarantee):
     noise: Noise = "binomial"
 
     def explain(self) -> str:
+        """How many answers there are, and with what noise."""
         return (
             f"At most {self.T} answers are ever given, each with fresh {self.noise} noise of "
             f"variance {self.variance:.6g}, times the square of what one person can change. What "
@@ -280,6 +292,7 @@ class Zcdp(Guarantee):
     rho: LogRatio
 
     def explain(self) -> str:
+        """By how much the log-likelihood changes on average."""
         return (
             "If one record were another one, the log-likelihood of what is published would change "
             f"about as that of a normal law: by {self.rho:.4g} on average, rarely by much more. "
@@ -298,6 +311,7 @@ class ApproximateDp(Guarantee):
     delta: Annotated[float, NumberRange(0, 1, with_low=True)]
 
     def explain(self) -> str:
+        """By which factor and rest the probability of an event may change."""
         return (
             "If one record of the table were another one, every event would be as likely as it "
             f"is, up to a factor of e^{self.epsilon:.4g} and a rest of {self.delta:.3g}. "
@@ -315,6 +329,7 @@ class RequirementGuarantee(Guarantee):
 
     @property
     def adversary(self) -> str:
+        """None: it describes the published table."""
         return "none"
 
 
@@ -329,6 +344,7 @@ class Anonymity(RequirementGuarantee):
     k: Annotated[int, NumberRange(1, with_low=True, whole=True)]
 
     def explain(self) -> str:
+        """How many records share a combination of values, and what that does not limit."""
         return (
             f"Every published combination of identifying values is shared by at least {self.k} "
             "records. Nothing follows about what can be learnt of one of them: all may have the "
@@ -348,6 +364,7 @@ class Diversity(RequirementGuarantee):
     measure: Measure = "frequency"
 
     def explain(self) -> str:
+        """How varied the sensitive values of a class are, and what that does not limit."""
         has = {
             "frequency": f"no sensitive value has a share of more than 1/{self.l:g}",
             "distinct": f"there are at least {math.ceil(self.l)} different sensitive values",
@@ -375,6 +392,7 @@ class Closeness(RequirementGuarantee):
     distance: Distance = "variational"
 
     def explain(self) -> str:
+        """How near a class is to the whole table, and what that does not limit."""
         return (
             "In every class of records the sensitive values are distributed as in the whole "
             f"table, up to a distance of {self.t:.4g} ({self.distance}). A rare value may still "
@@ -388,7 +406,7 @@ class SemanticPrivacy(RequirementGuarantee):
     """δ-semantic privacy: |ln(share in the class / share in the table)| ≤ δ for every value.
 
     A value that is absent from a class has ln 0. 'forbidden' is the literal reading, in which
-    every value occurs in every class; 'ignored' asks it only of values that occur.
+    every value occurs in every class; 'ignored' requires it only of values that occur.
     """
 
     kind = "semantic"
@@ -398,9 +416,10 @@ class SemanticPrivacy(RequirementGuarantee):
     absent: Absent = "forbidden"
 
     def explain(self) -> str:
+        """By which factor shares in a class may differ from the table's."""
         which, missing = "every sensitive value", ""
         if self.absent == "ignored":
-            which, missing = "every sensitive value that occurs in it", " Which do not is told."
+            which, missing = "every sensitive value that occurs in it", " Which do not is visible."
         return (
             f"In every class of records the share of {which} is that in the whole table, up to a "
             f"factor of e^{self.delta:.4g}.{missing} Nothing is said about someone who knows more "
@@ -488,7 +507,7 @@ parse_wish = parse_target
 def _read(
     kind: type[Guarantee], inside: str, place: Callable[[int], str]
 ) -> Iterator[tuple[str, Value]]:
-    """Each parameter with its value; `place` tells where in the whole text a character is."""
+    """Each parameter with its value; `place` says where in the whole text a character is."""
     if not inside.strip():
         return
     seen: set[str] = set()

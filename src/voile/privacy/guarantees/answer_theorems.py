@@ -16,24 +16,25 @@ PURE = "Bun, Steinke, TCC 2016, Proposition 1.4"
 DISCRETE = "Canonne, Kamath, Steinke, NeurIPS 2020, Theorem 4, and Mathematics §33"
 MARKOV = "Mathematics §33: Markov's inequality for (1 − e^(ε − loss))⁺"
 CHERNOFF = "Mathematics §33: Chernoff's bound by Rényi's divergence"
-NO_EPSILON = "an answer far out tells the two hypotheses apart by any factor: no ε bounds that"
+NO_EPSILON = "an extreme answer can favour one hypothesis by any factor: no ε bounds that"
 
 
 def noisy_to_approximate(source: NoisyAnswers, wanted: Wanted) -> ApproximateDp:
-    """The largest of all totals that can be asked for."""
+    """The largest ε of all totals that can be queried."""
     from voile.privacy.interactive.promise import account  # noqa: PLC0415  (loads SciPy)
 
     delta = probability(wanted)
     found = account(source.noise, source.variance, source.T, at=delta)
     if math.isinf(found.epsilon):
         raise NothingFollows(
-            f"answers that only one hypothesis can give have a chance of {found.atom:.3g}",
+            f"answers that only one hypothesis can give have probability {found.atom:.3g}",
             f"choose a larger delta than {found.atom:.3g}, or gaussian noise",
         )
     return ApproximateDp(within_reason(found.epsilon * ROUNDED), delta)
 
 
 def noisy_to_delta_t(source: NoisyAnswers, wanted: Wanted) -> DeltaT:
+    """η for the wanted rise, from the exact law of the sum of losses."""
     from voile.privacy.interactive.promise import breaches  # noqa: PLC0415  (loads SciPy)
 
     queries = chosen(wanted, "T", source.T)
@@ -46,14 +47,17 @@ def noisy_to_delta_t(source: NoisyAnswers, wanted: Wanted) -> DeltaT:
 
 
 def gaussian_to_zcdp(source: NoisyAnswers, _: Wanted) -> Zcdp:
+    """ρ = T/2V for discrete Gaussian noise."""
     return Zcdp(within_reason(source.T / (2 * source.variance) * ROUNDED))
 
 
 def geometric_to_swap(source: NoisyAnswers, _: Wanted) -> Dp:
+    """ε = T·ε₀: the losses of geometric noise add up."""
     return Dp(within_reason(source.T * geometric_rate(source.variance) * ROUNDED), "swap")
 
 
 def geometric_to_zcdp(source: NoisyAnswers, _: Wanted) -> Zcdp:
+    """ρ = T·ε₀²/2 for geometric noise."""
     rho = source.T * geometric_rate(source.variance) ** 2 / 2
     return Zcdp(within_reason(rho * ROUNDED))
 
@@ -63,11 +67,12 @@ def binomial_to_neither(source: NoisyAnswers, _: Wanted) -> Zcdp:
     raise NothingFollows(
         f"of {source.noise} noise some answers can come from one hypothesis alone, with a small "
         "chance: neither an ε nor a ρ bounds that",
-        "ask for approximate-dp(delta=1e-6), or take gaussian noise",
+        "request approximate-dp(delta=1e-6), or take gaussian noise",
     )
 
 
 def zcdp_to_approximate(source: Zcdp, wanted: Wanted) -> ApproximateDp:
+    """ε = ρ + 2·√(ρ·ln(1/δ)) at the wanted δ."""
     delta = probability(wanted)
     epsilon = source.rho + 2 * math.sqrt(source.rho * -math.log(delta))
     return ApproximateDp(within_reason(epsilon * ROUNDED), delta)
@@ -81,23 +86,27 @@ def zcdp_to_delta_t(source: Zcdp, wanted: Wanted) -> DeltaT:
 
 
 def zcdp_to_swap(source: Zcdp, _: Wanted) -> Dp:
+    """ε = 0 where ρ = 0; no ε for any other ρ."""
     if source.rho > 0:
-        raise NothingFollows(NO_EPSILON, 'ask for --to "approximate-dp(delta=1e-6)"')
+        raise NothingFollows(NO_EPSILON, 'try --to "approximate-dp(delta=1e-6)"')
     return Dp(0.0, "swap")
 
 
 def swap_to_zcdp(source: Dp, _: Wanted) -> Zcdp:
+    """ρ = ε²/2."""
     return Zcdp(within_reason(source.epsilon**2 / 2 * ROUNDED))
 
 
 def swap_to_approximate(source: Dp, wanted: Wanted) -> ApproximateDp:
+    """The same ε at any δ, 0 unless another is wanted."""
     return ApproximateDp(source.epsilon, chosen(wanted, "delta", 0.0))
 
 
 def approximate_to_swap(source: ApproximateDp, _: Wanted) -> Dp:
+    """The same ε where δ = 0; no ε for any other δ."""
     if source.delta > 0:
         raise NothingFollows(
-            f"with a chance of δ = {source.delta:g} anything may be published, even the record "
+            f"with probability δ = {source.delta:g} anything may be published, even the record "
             "itself: no ε bounds that",
             "only approximate-dp with delta=0 is ε-differential privacy",
         )
@@ -105,6 +114,7 @@ def approximate_to_swap(source: ApproximateDp, _: Wanted) -> Dp:
 
 
 def approximate_to_delta_t(source: ApproximateDp, wanted: Wanted) -> DeltaT:
+    """η by Markov's inequality, at the wanted rise."""
     rise = wanted["delta"]
     gap = -math.expm1(source.epsilon - rise)
     eta = source.delta / gap if gap > 0 else float(source.epsilon > rise or source.delta > 0)
@@ -115,7 +125,7 @@ def rising(wanted: Wanted, eta: float, queries: int | None) -> DeltaT:
     """δ as wanted and the least η that is known for it; a chance of 1 promises nothing."""
     if eta * ROUNDED >= 1:
         raise NothingFollows(
-            f"log-odds may rise by more than δ = {wanted['delta']:g} with any chance",
+            f"log-odds may rise by more than δ = {wanted['delta']:g} with any probability",
             "choose a larger delta",
         )
     return DeltaT(wanted["delta"], queries, eta * ROUNDED)
@@ -168,7 +178,7 @@ ANSWER_THEOREMS = (
         "zcdp", "delta-T", CHERNOFF, "η = exp(−(δ−ρ)²/4ρ)", zcdp_to_delta_t, tight=False,
         needs=("delta",),
     ),
-    Theorem("zcdp", "dp[swap]", "both say that nothing is told", "ε = 0 if ρ = 0", zcdp_to_swap),
+    Theorem("zcdp", "dp[swap]", "both say that nothing is learnt", "ε = 0 if ρ = 0", zcdp_to_swap),
     Theorem("dp[swap]", "zcdp", PURE, "ρ = ε²/2", swap_to_zcdp, tight=False),
     Theorem(
         "dp[swap]", "approximate-dp", "the definition, with a rest of 0", "the same ε, for any δ",

@@ -19,14 +19,17 @@ def to_entropy(source: Diversity, _: Wanted) -> Diversity:
 
 
 def to_distinct(source: Diversity, _: Wanted) -> Diversity:
+    """At least ⌈ℓ⌉ different values."""
     return Diversity(float(math.ceil(source.l)), "distinct")
 
 
 def to_anonymity(source: Diversity, _: Wanted) -> Anonymity:
+    """At least ⌈ℓ⌉ records: different values belong to different records."""
     return Anonymity(math.ceil(source.l))
 
 
 def to_ignored(source: SemanticPrivacy, _: Wanted) -> SemanticPrivacy:
+    """The same δ, for those values that occur in the class."""
     return SemanticPrivacy(source.delta, "ignored")
 
 
@@ -50,10 +53,12 @@ def to_divergence(source: SemanticPrivacy, _: Wanted) -> Closeness:
 
 
 def variational_to_divergence(source: Closeness, _: Wanted) -> Closeness:
+    """t·ln 2, by the inequality of Hellman and Raviv."""
     return Closeness(up(source.t * LN2), "jensen-shannon")
 
 
 def variational_to_emd(source: Closeness, _: Wanted) -> Closeness:
+    """The same t: no share moves further than a distance of 1."""
     return Closeness(source.t, "emd")
 
 
@@ -106,7 +111,7 @@ CLASS_THEOREMS = (
         to_anonymity,
     ),
     Theorem(
-        "semantic[forbidden]", "semantic[ignored]", "Mathematics §16: it asks it of fewer values",
+        "semantic[forbidden]", "semantic[ignored]", "Mathematics §16: it limits fewer values",
         "the same δ", to_ignored,
     ),
     Theorem(

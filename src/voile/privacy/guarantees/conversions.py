@@ -58,8 +58,8 @@ class Refusal(Record):
 REFUSALS = (
     Refusal(
         "number-of-rows", RECORD | labels("s-breach"), PRESENCE,
-        "exchanging one record for another never changes the number of rows, so it may be told "
-        "exactly; then a record that is added shows",
+        "exchanging one record for another never changes the number of rows, so it may be "
+        "disclosed exactly; then a record that is added shows",
         "publish the number of rows and nothing else: ε = 0 for exchanging a record, and no ε "
         "for adding one",
     ),
@@ -118,8 +118,7 @@ REFUSALS = (
     ),
     Refusal(
         "rare-value", labels("t"), labels("semantic"),
-        "a small distance leaves room for a rare value to become many times as frequent, or "
-        "to vanish",
+        "a small distance allows a rare value to become many times as frequent, or to vanish",
         "a value with a share of 1/1,000 in the table and none in a class: variational distance "
         "0.001, and no δ",
     ),
@@ -158,7 +157,7 @@ def refusal(source: str, target: str) -> Refusal | None:
 
 THEOREMS: tuple[Theorem, ...] = BELIEF_THEOREMS + ANSWER_THEOREMS + CLASS_THEOREMS
 NOTICEABLE = 1e-9
-"""Relative difference below which two numbers are the same but for rounding."""
+"""Relative difference below which two numbers are the same up to rounding."""
 
 
 @dataclass(frozen=True)
@@ -189,12 +188,14 @@ class Conversion(Record):
 
     @property
     def theorem(self) -> str:
+        """The theorems that lead to the conclusion, in their order."""
         if not self.steps:
             return "it is the same statement"
         return "; then ".join(step.theorem.cite for step in self.steps)
 
     @property
     def condition(self) -> str:
+        """What the theorems presuppose, each condition once."""
         conditions = dict.fromkeys(s.theorem.condition for s in self.steps if s.theorem.condition)
         return "; ".join(conditions)
 
@@ -341,7 +342,7 @@ def convert(source: Guarantee, target: Target) -> Conversion:
         raise PromiseError(
             f"{target} does not follow from {spelled(source)}; what follows is "
             f"{spelled(reached[0].guarantee, digits=6)}",
-            hint="ask for that, or for a weaker one"
+            hint="request that, or a weaker one"
             if reached[0].tight
             else "it may hold, but no theorem here shows it",
         )

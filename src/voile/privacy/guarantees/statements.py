@@ -61,6 +61,7 @@ class Statement:
         return max(beliefs) > NEARLY_SURE
 
     def to_dict(self) -> dict[str, Any]:
+        """Its parameters, adversary, theorem and words, ready for JSON."""
         return {
             **self.data,
             "adversary": self.adversary,
@@ -85,6 +86,7 @@ class RatioBounds:
     swap: Fraction | None = None
 
     def imply(self, other: RatioBounds) -> bool:
+        """Whether a ratio within these bounds is within the others."""
         return (
             (other.low is None or (self.low is not None and self.low >= other.low))
             and (other.high is None or (self.high is not None and self.high <= other.high))
@@ -93,13 +95,14 @@ class RatioBounds:
 
     @property
     def exchange(self) -> Fraction | None:
+        """The ratio for exchanging a record: the stated one, or high/low if less."""
         both = self.high / self.low if self.high is not None and self.low else None
         return min((x for x in (self.swap, both) if x is not None), default=None)
 
 
 @dataclass(frozen=True)
 class Disclosures:
-    """What a release tells exactly, outside of what it promises about its view."""
+    """What a release discloses exactly, outside of what it promises about its view."""
 
     rows: bool = False
     """How many rows the table has."""
@@ -119,6 +122,7 @@ class Disclosures:
 
     @property
     def by_exchanging(self) -> str:
+        """What exchanging a record always changes, in words."""
         return "how often each value occurs" if self.marginals else ""
 
     @property
@@ -136,9 +140,9 @@ class Disclosures:
         return f"between tables that agree in {facts}"
 
     def about_presence(self, linked: Fraction) -> str:
-        """What limits a statement about a record's being there; with n told, tuples exclude."""
+        """What limits a statement about a record's presence; with n disclosed, tuples exclude."""
         counting = (
-            f"{VIEW_ALONE}: the release also tells the number of rows, and someone who is "
+            f"{VIEW_ALONE}: the release also discloses the number of rows, and someone who is "
             "nearly sure of all but a few records can count; in the worst case they come to "
             f"{chance(float(linked))}"
         )
@@ -152,8 +156,8 @@ class Disclosures:
 
     def _joined(self, counting: str) -> str:
         given = (
-            f"{VIEW_ALONE}, its noise taken as given: the release also tells how often each "
-            "value occurs, and nothing bounds what both tell together"
+            f"{VIEW_ALONE}, its noise taken as given: the release also discloses how often each "
+            "value occurs, and nothing bounds what both reveal together"
         )
         return "; ".join(filter(None, (counting, given if self.marginals else "", self.between)))
 
@@ -183,36 +187,38 @@ def void(statement: Statement) -> Statement:
     )  # fmt: skip
 
 
-def _as_written(promise: DGamma, ratio: LikelihoodRatio, told: Disclosures) -> Iterator[Statement]:
+def _as_written(
+    promise: DGamma, ratio: LikelihoodRatio, disclosed: Disclosures
+) -> Iterator[Statement]:
     if promise.kept_by(ratio):
         swap = promise.ratio_high if promise.adversary == "exclusive" else None
         demands = RatioBounds(promise.ratio_low, promise.ratio_high, swap)
         theorem = "the promise as written; Theorem 4.3, VLDB 2007, as corrected"
         linked = ratio.linked_posterior(promise.prior)
         condition = (
-            told.about_exchange()
+            disclosed.about_exchange()
             if promise.adversary == "exclusive"
-            else told.about_presence(linked)
+            else disclosed.about_presence(linked)
         )
         yield stated(promise, demands, theorem, condition)
 
 
-def _beyond(promise: DGamma, ratio: LikelihoodRatio, told: Disclosures) -> Iterator[Statement]:
+def _beyond(promise: DGamma, ratio: LikelihoodRatio, disclosed: Disclosures) -> Iterator[Statement]:
     if ratio.high is None or not ratio.low:
         return
     low, high = ratio.low, ratio.high
-    yield from _about_exchange(promise, low, high / low, told)
-    yield from _about_presence(promise, low, high, told)
+    yield from _about_exchange(promise, low, high / low, disclosed)
+    yield from _about_presence(promise, low, high, disclosed)
 
 
 def _about_exchange(
-    promise: DGamma, low: Fraction, swap: Fraction, told: Disclosures
+    promise: DGamma, low: Fraction, swap: Fraction, disclosed: Disclosures
 ) -> Iterator[Statement]:
     """What holds even for someone with a list of records of which exactly one is real."""
-    yield from _exact(promise, low, swap, "exclusive", told.about_exchange())
-    if told.by_exchanging:
+    yield from _exact(promise, low, swap, "exclusive", disclosed.about_exchange())
+    if disclosed.by_exchanging:
         return
-    epsilon, bounds, between = log_up(swap), RatioBounds(swap=swap), told.between
+    epsilon, bounds, between = log_up(swap), RatioBounds(swap=swap), disclosed.between
     cited = "Mathematics §12: high/low of the likelihood ratio"
     yield stated(Dp(epsilon, "swap"), bounds, cited, between)
     yield from _no_breach(promise.prior, swap, "record", bounds, between)
@@ -221,19 +227,19 @@ def _about_exchange(
 
 
 def _about_presence(
-    promise: DGamma, low: Fraction, high: Fraction, told: Disclosures
+    promise: DGamma, low: Fraction, high: Fraction, disclosed: Disclosures
 ) -> Iterator[Statement]:
     """What holds for those to whom one record says nothing about another."""
-    condition = told.about_presence(LikelihoodRatio(low, high).linked_posterior(promise.prior))
+    condition = disclosed.about_presence(LikelihoodRatio(low, high).linked_posterior(promise.prior))
     yield from _exact(promise, low, high, "independent", condition)
     both = max(high, 1 / low)
     epsilon, bounds = log_up(both), RatioBounds(1 / both, both)
-    if not told.by_adding:
+    if not disclosed.by_adding:
         cited = "Mathematics §12: the larger of high and 1/low"
-        yield stated(Dp(epsilon), bounds, cited, told.between)
+        yield stated(Dp(epsilon), bounds, cited, disclosed.between)
     cited = "Proposition 2.5, technical report of VLDB 2007, and Mathematics §16"
     yield stated(Relative(promise.prior, epsilon), bounds, cited, condition)
-    if told.by_adding:
+    if disclosed.by_adding:
         return  # it is for those who know all other records, who would count
     yield from _no_breach(promise.prior, both, "presence", bounds, condition)
 
@@ -241,7 +247,7 @@ def _about_presence(
 def _exact(
     promise: DGamma, low: Fraction, high: Fraction, adversary: Adversary, condition: str
 ) -> Iterator[Statement]:
-    """(d, γ) with the least γ that holds, unless that is the promise but for rounding."""
+    """(d, γ) with the least γ that holds, unless that is the promise up to rounding."""
     try:
         found = d_gamma_within(promise.prior, low, high, adversary)
     except NothingFollows:
@@ -319,7 +325,9 @@ def not_promised(promise: DGamma, ratio: LikelihoodRatio, *, told: Disclosures) 
     return list(_refused(promise, ratio, told))
 
 
-def _refused(promise: DGamma, ratio: LikelihoodRatio, told: Disclosures) -> Iterator[Statement]:
+def _refused(
+    promise: DGamma, ratio: LikelihoodRatio, disclosed: Disclosures
+) -> Iterator[Statement]:
     d, data = chance(promise.prior), promise.to_dict()
     parameters = {"kind": "d-gamma", "d": data["d"], "gamma": data["gamma"]}
     yield not_kept(
@@ -341,12 +349,14 @@ def _refused(promise: DGamma, ratio: LikelihoodRatio, told: Disclosures) -> Iter
             f"{chance(promise.posterior)}; publishing with --adversary exclusive prevents it.",
         )  # fmt: skip
     for unit, who, doing, exact in (
-        ("add-remove", "independent", "adding or removing a record", told.by_adding),
-        ("swap", "exclusive", "exchanging a record for another", told.by_exchanging),
+        ("add-remove", "independent", "adding or removing a record", disclosed.by_adding),
+        ("swap", "exclusive", "exchanging a record for another", disclosed.by_exchanging),
     ):
         reason = "some view is impossible with or without a record"
         if exact:
-            reason = f"who knows all other records reads the last one off {exact}, told exactly"
+            reason = (
+                f"who knows all other records reads the last one off {exact}, disclosed exactly"
+            )
         if exact or math.isinf(ratio.epsilon("add-remove")):
             yield not_kept(
                 {"kind": "dp", "unit": unit}, who, "anyone, even one who knows all other records",

@@ -28,7 +28,7 @@ from voile.privacy.planner import round_up
 
 
 Wanted = Mapping[str, Any]
-"""The parameters that were asked for, by name."""
+"""The requested parameters, by name."""
 
 
 class NothingFollows(Exception):  # noqa: N818  (an outcome, not an error)
@@ -48,6 +48,7 @@ class PrintedConstant:
     values: Mapping[str, float]
 
     def to_dict(self) -> dict[str, Any]:
+        """Where it is printed, and its numbers, ready for JSON."""
         return {"where": self.where, **self.values}
 
 
@@ -118,7 +119,7 @@ def below_one(x: Fraction, name: str, hint: str = "") -> float:
 
 
 def chosen(wanted: Wanted, name: str, default: Value) -> Any:
-    """A parameter as asked for, else the source's own."""
+    """A parameter as requested, else the source's own."""
     return wanted.get(name, default)
 
 
@@ -161,14 +162,17 @@ def d_gamma_within(
 
 
 def d_gamma_to_relative(source: DGamma, wanted: Wanted) -> Relative:
+    """δ = ln R: the upper bound of the ratio decides."""
     return Relative(chosen(wanted, "d", source.prior), log_up(source.ratio_high))
 
 
 def d_gamma_to_swap(source: DGamma, _: Wanted) -> Dp:
+    """ε = ln(R·γ/d): one record's upper bound over another's lower one."""
     return Dp(log_up(source.ratio_high / source.ratio_low), "swap")
 
 
 def d_gamma_to_swap_printed(source: DGamma) -> tuple[PrintedConstant, ...]:
+    """The looser ε of the technical report."""
     delta = log_up(source.ratio_high)
     return (
         PrintedConstant(
@@ -179,28 +183,34 @@ def d_gamma_to_swap_printed(source: DGamma) -> tuple[PrintedConstant, ...]:
 
 
 def exclusive_to_swap(source: DGamma, _: Wanted) -> Dp:
+    """ε = ln R: an exclusive promise bounds the exchange itself."""
     return Dp(log_up(source.ratio_high), "swap")
 
 
 def d_gamma_to_d_gamma(source: DGamma, wanted: Wanted) -> DGamma:
+    """The same bounds of the ratio, at another prior."""
     return d_gamma_within(wanted["d"], source.ratio_low, source.ratio_high, source.adversary)
 
 
 def exclusive_to_independent(source: DGamma, _: Wanted) -> DGamma:
+    """The same numbers, against fewer adversaries."""
     return DGamma(source.prior, source.posterior)
 
 
 def independent_to_exclusive(source: DGamma, wanted: Wanted) -> DGamma:
+    """The least γ against exclusive adversaries, whose ratio is high/low."""
     swap = source.ratio_high / source.ratio_low
     d = chosen(wanted, "d", source.prior)
     return d_gamma_within(d, source.ratio_low, swap, "exclusive")
 
 
 def d_gamma_to_presence(source: DGamma, wanted: Wanted) -> Breach:
+    """ρ₂ of a belief that a record is in the table."""
     return breach_within(source.ratio_high, chosen(wanted, "rho1", source.prior), "presence")
 
 
 def exclusive_to_breach(source: DGamma, wanted: Wanted) -> Breach:
+    """ρ₂ of a belief about one person's record."""
     return breach_within(source.ratio_high, chosen(wanted, "rho1", source.prior), "record")
 
 
@@ -208,10 +218,12 @@ def exclusive_to_breach(source: DGamma, wanted: Wanted) -> Breach:
 
 
 def relative_to_d_gamma(source: Relative, wanted: Wanted) -> DGamma:
+    """γ from e^−δ ≤ L ≤ e^δ, at the wanted prior."""
     return of_both_sides(source.delta, chosen(wanted, "d", source.d))
 
 
 def dp_to_d_gamma(source: Dp, wanted: Wanted) -> DGamma:
+    """γ from e^−ε ≤ L ≤ e^ε, at the wanted prior."""
     return of_both_sides(source.epsilon, wanted["d"])
 
 
@@ -222,10 +234,12 @@ def of_both_sides(epsilon: float, d: float) -> DGamma:
 
 
 def dp_to_exclusive(source: Dp, wanted: Wanted) -> DGamma:
+    """γ against exclusive adversaries, from ε."""
     return of_both_sides_linked(source.epsilon, wanted["d"])
 
 
 def relative_to_exclusive(source: Relative, wanted: Wanted) -> DGamma:
+    """γ against exclusive adversaries, from δ."""
     return of_both_sides_linked(source.delta, chosen(wanted, "d", source.d))
 
 
@@ -236,27 +250,33 @@ def of_both_sides_linked(epsilon: float, d: float) -> DGamma:
 
 
 def relative_to_dp(source: Relative, _: Wanted) -> Dp:
+    """ε = δ: both bound the ratio of adding a record."""
     return Dp(source.delta, "add-remove")
 
 
 def relative_to_relative(source: Relative, wanted: Wanted) -> Relative:
+    """The same δ for any other d."""
     return Relative(wanted["d"], source.delta)
 
 
 def dp_to_relative(source: Dp, wanted: Wanted) -> Relative:
+    """δ = ε, for any d."""
     return Relative(wanted["d"], source.epsilon)
 
 
 def relative_to_indistinguishable(source: Relative, _: Wanted) -> Indistinguishable:
+    """ε = 2δ: exchanging is removing and adding."""
     return Indistinguishable(twice(source.delta))
 
 
 def relative_to_indistinguishable_printed(source: Relative) -> tuple[PrintedConstant, ...]:
+    """The looser ε of the technical report."""
     printed = 2 * source.delta + 2 * math.log(2)
     return (PrintedConstant(f"Proposition 3.5, {REPORT}: 2δ + 2·ln 2", {"epsilon": printed}),)
 
 
 def add_remove_to_swap(source: Dp, _: Wanted) -> Dp:
+    """2ε: exchanging is removing and adding."""
     return Dp(twice(source.epsilon), "swap")
 
 
@@ -270,40 +290,49 @@ def breach_within(ratio: Fraction, rho1: float, about: About) -> Breach:
 
 
 def dp_to_breach(source: Dp, wanted: Wanted) -> Breach:
+    """ρ₂ that odds reach when e^ε multiplies them."""
     about: About = "presence" if source.unit == "add-remove" else "record"
     return breach_within(exp_up(source.epsilon), wanted["rho1"], about)
 
 
 def breach_to_dp(source: Breach, _: Wanted) -> Dp:
+    """ε = ln of the ratio that takes ρ₁ to ρ₂."""
     ratio = ratio_of(source.rho1, source.rho2)
     return Dp(log_up(ratio), "add-remove" if source.about == "presence" else "swap")
 
 
 def breach_to_breach(source: Breach, wanted: Wanted) -> Breach:
+    """ρ₂ of the same ratio, for another ρ₁."""
     return breach_within(ratio_of(source.rho1, source.rho2), wanted["rho1"], source.about)
 
 
 def swap_to_indistinguishable(source: Dp, _: Wanted) -> Indistinguishable:
+    """The same ε: the definitions agree."""
     return Indistinguishable(source.epsilon)
 
 
 def indistinguishable_to_swap(source: Indistinguishable, _: Wanted) -> Dp:
+    """The same ε: the definitions agree."""
     return Dp(source.epsilon, "swap")
 
 
 def amplification_to_swap(source: Amplification, _: Wanted) -> Dp:
+    """ε = ln γ."""
     return Dp(log_up(Fraction(source.gamma)), "swap")
 
 
 def swap_to_amplification(source: Dp, _: Wanted) -> Amplification:
+    """γ = e^ε, where each record is perturbed by itself."""
     return amplifying(exp_up(source.epsilon))
 
 
 def amplification_to_breach(source: Amplification, wanted: Wanted) -> Breach:
+    """ρ₂ that odds reach when γ multiplies them."""
     return breach_within(Fraction(source.gamma), wanted["rho1"], "record")
 
 
 def breach_to_amplification(source: Breach, _: Wanted) -> Amplification:
+    """γ, the ratio that takes ρ₁ to ρ₂."""
     return amplifying(ratio_of(source.rho1, source.rho2))
 
 
@@ -315,19 +344,22 @@ def amplifying(ratio: Fraction) -> Amplification:
 
 
 def breach_to_s_breach(source: Breach, wanted: Wanted) -> SBreach:
+    """The same ρ₂: seeing less than the value cannot raise a belief more."""
     rho1 = chosen(wanted, "rho1", source.rho1)
     found = breach_within(ratio_of(source.rho1, source.rho2), rho1, "record")
     return SBreach(wanted["s"], rho1, found.rho2)
 
 
 def swap_to_delta_t(source: Dp, wanted: Wanted) -> DeltaT:
+    """δ = ε and η = 0: log-odds never change by more."""
     return DeltaT(source.epsilon, chosen(wanted, "T", None), 0.0)
 
 
 def delta_t_to_swap(source: DeltaT, _: Wanted) -> Dp:
+    """ε = δ where η = 0; no ε for any other η."""
     if source.eta > 0:
         raise NothingFollows(
-            f"with a chance of η = {source.eta:g} anything may be published, even the record "
+            f"with probability η = {source.eta:g} anything may be published, even the record "
             "itself: no ε bounds that",
             "only delta-T with eta=0 is differential privacy",
         )

@@ -1,4 +1,4 @@
-"""What noisy answers tell: confidence, the noise that (δ,T)-privacy needs, and its accounts."""
+"""What noisy answers reveal: confidence, the noise that (δ,T)-privacy needs, and its accounts."""
 
 from __future__ import annotations
 

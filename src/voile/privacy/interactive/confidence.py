@@ -14,7 +14,7 @@ from voile.errors import UsageError
 __all__ = ["breach", "conf", "variance_needed", "walk", "walk_bound"]
 
 LEAST_ETA = 1e-20
-"""Smaller chances are not told from 0 where the exact laws of noise are summed."""
+"""Smaller probabilities cannot be distinguished from 0 where exact laws of noise are summed."""
 
 
 def conf(p: float) -> float:

@@ -68,6 +68,7 @@ class NoiseLaw(Record):
 
     @property
     def variance(self) -> float:
+        """The variance of one draw."""
         match self.kind:
             case "binomial":
                 return self.parameter / 4
@@ -78,6 +79,7 @@ class NoiseLaw(Record):
 
     @property
     def sd(self) -> float:
+        """The standard deviation of one draw."""
         return math.sqrt(self.variance)
 
     def log_pmf(self, values: npt.ArrayLike) -> Floats:
@@ -94,6 +96,7 @@ class NoiseLaw(Record):
                 return np.asarray(math.log(math.tanh(rate / 2)) - np.abs(k) * rate)
 
     def pmf(self, values: npt.ArrayLike) -> Floats:
+        """Pr[N = k]."""
         found: Floats = np.exp(self.log_pmf(values))
         return found
 

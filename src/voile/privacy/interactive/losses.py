@@ -1,10 +1,10 @@
-"""The exact law of what T answers tell: the sum of their log-likelihood ratios.
+"""The exact law of what T answers reveal: the sum of their log-likelihood ratios.
 
-Someone weighs two hypotheses whose totals differ. The loss of an answer is the logarithm of how
-much likelier it is under the true one, and conf moves by it. Its law is put on a grid so that
-every (ε, δ) that holds on the grid holds of the noise (mass between two points is split so that
-both hypotheses keep theirs: the pair that is so made tells more), summed by Fourier transform, and
-tilted towards the tail that is asked for, so that small chances keep their digits.
+An adversary weighs two hypotheses whose totals differ. The loss of an answer is its log-likelihood
+ratio, of the true one to the other, and conf moves by it. Its law is put on a grid so that every
+(ε, δ) that holds on the grid holds of the noise (mass between two points is split so that both
+hypotheses keep theirs: that pair reveals more), summed by Fourier transform, and tilted towards the
+tail in question, so that small probabilities keep their digits.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ WIDE = 2**21
 NEGLIGIBLE = 1e-18
 """Chances that are counted as errors and not looked into."""
 LEAST_DIGITS = 300.0
-"""Where tilting takes more away, no digits are left: far below the value that was asked about."""
+"""Where tilting takes more away, no digits are left: far below the value in question."""
 MOST_EXPONENT = 700.0
-"""Beyond, e^ε is no float; a smaller one only makes more of what is told."""
+"""Beyond, e^ε is no float; a smaller one only overstates the loss."""
 TOUCHING = 1e-9
-"""Sums that are above a value by less are equal to it but for rounding."""
+"""Sums that are above a value by less are equal to it except for rounding."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _far(law: NoiseLaw, step: int) -> int:
 
 @dataclass(frozen=True)
 class LossTotal:
-    """The law of the loss of all answers together, near a value that was asked about."""
+    """The law of the loss of all answers together, near a given value."""
 
     first: float
     """The smallest value on the grid."""
@@ -141,10 +141,12 @@ class LossTotal:
 
     @cached_property
     def values(self) -> Floats:
+        """The values of the loss on the grid."""
         return np.asarray(self.first + self.spacing * np.arange(len(self.weights)))
 
     @cached_property
     def chances(self) -> Floats:
+        """The probability of each value, the tilt taken back."""
         scale = np.minimum(self.log_scale - self.tilt * self.values, LEAST_DIGITS)
         return np.asarray(self.weights * np.exp(scale))
 
@@ -270,12 +272,12 @@ def loss_total(law: NoiseLaw, change: Change, answers: int, near: float) -> Loss
 
 
 # ---------------------------------------------------------------------- the worst of all questions
-# The most that answers tell, over all changes that questions can have.
+# The most that answers reveal, over all changes that queries can have.
 #
-# Which total is asked for decides on which grid the sum of losses lies, and so how far above δ
+# Which total is queried decides on which grid the sum of losses lies, and so how far above δ
 # its next point is. Sums of normal steps that lie on no grid are between those on the best and
 # the worst. `NormalGrid` is the normal law on the coarsest grid that any questions have, that of
-# counts, at its worst place: no discrete Gaussian answers tell more (docs/mathematics, section
+# counts, at its worst place: no discrete Gaussian answers reveal more (docs/mathematics, section
 # 33). Laws that are not normal are looked at one by one as well.
 
 
@@ -303,6 +305,7 @@ class NormalGrid:
 
     @cached_property
     def deviation(self) -> float:
+        """The standard deviation of S."""
         return walk(self.answers, self.variance)[1]
 
     @property
@@ -321,6 +324,7 @@ class NormalGrid:
         return min(1.0, float(h * density(self._points(z)).sum()))
 
     def between(self, value: float) -> tuple[float, float]:
+        """The number that `above` gives, twice: it is exact."""
         return self.above(value), self.above(value)
 
     def excess(self, epsilon: float) -> float:
@@ -355,16 +359,20 @@ class WorstCase:
 
     @property
     def atom(self) -> float:
+        """The largest probability of an answer that only one hypothesis can give."""
         return max(law.atom for law in self.laws)
 
     def above(self, value: float) -> float:
+        """The largest Pr[loss > value]."""
         return max(law.above(value) for law in self.laws)
 
     def between(self, value: float) -> tuple[float, float]:
+        """What the largest Pr[loss > value] surely lies between."""
         lows, highs = zip(*(law.between(value) for law in self.laws), strict=True)
         return max(lows), max(highs)
 
     def excess(self, epsilon: float) -> float:
+        """The largest δ of (ε, δ)-DP."""
         return max(law.excess(epsilon) for law in self.laws)
 
     def any_breach(self, rise: float) -> float:

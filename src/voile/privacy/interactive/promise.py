@@ -1,8 +1,8 @@
 """The noise that keeps (δ,T)-privacy, and what it amounts to in other words.
 
-(δ,T)-privacy: after at most T answers, conf of what is asked about one row is above its start by
-more than δ with chance at most η. The normal law gives V; it is raised to what the law that is
-drawn needs, whatever totals are asked for. Proofs: docs/mathematics, section 33.
+(δ,T)-privacy: after at most T answers, conf of any property of one row is above its start by more
+than δ with probability at most η. The normal law gives V; it is raised to what the law that is
+drawn needs, whatever totals are queried. Proofs: docs/mathematics, section 33.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class BreachChances:
     high: float
     """What `end` lies between: the error of the arithmetic."""
     anytime: float
-    """At any time, at most: also for who stops asking when they have what they want."""
+    """At any time, at most: also for an adversary who stops when they have what they want."""
     any_property: float
-    """At any time, whatever is asked about the row and however its prior is spread, at most."""
+    """At any time, for any property of the row and any prior, at most."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,7 @@ class NoiseNeed:
         return self.variance > self.formula
 
     def to_dict(self) -> dict[str, Any]:
+        """Its numbers with V/T and whether V was raised, ready for JSON."""
         return asdict(self) | {"per_query": self.per_query, "raised": self.raised}
 
 
@@ -83,7 +84,7 @@ class Account(Record):
     """zCDP; of binomial noise that of the normal law, which it only comes near."""
     rho_holds: bool
     mu: float
-    """The distance of two normal laws that are as hard to tell apart, in deviations."""
+    """The distance of two normal laws that are as hard to distinguish, in deviations."""
     epsilon_zcdp: float
     """ε at δ by the zCDP conversion."""
     epsilon: float
@@ -110,7 +111,7 @@ def breaches(
 
 
 def kept(kind: Kind, variance: float, queries: int, delta: float, target: float) -> bool:
-    """Whether conf is above δ at the end with no larger chance, whatever totals are asked for."""
+    """Whether conf ends above δ with probability at most `target`, whatever totals are queried."""
     return all(law.above(delta) <= target for law in sums(kind, variance, queries, delta))
 
 
@@ -148,7 +149,7 @@ def _raised(kind: Kind, formula: float, delta: float, target: float, queries: in
     if found is None:
         raise PromiseError(
             f"no {kind} noise keeps δ = {delta:g} with η = {target:g}",
-            hint="ask for a larger δ or η",
+            hint="choose a larger δ or η",
         )
     return found
 
@@ -236,7 +237,7 @@ def _epsilon(worst: WorstCase, at: float) -> tuple[float, float]:
 
 
 def epsilon_of_normal(mu: float, delta: float) -> float:
-    """The least ε of telling N(0, 1) from N(μ, 1) at δ: Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ) = δ."""
+    """The least ε between N(0, 1) and N(μ, 1) at δ: Φ(μ/2 − ε/μ) − e^ε·Φ(−μ/2 − ε/μ) = δ."""
     from scipy.special import log_ndtr, ndtr  # noqa: PLC0415  (slow to import)
 
     def spent(epsilon: float) -> float:

@@ -1,4 +1,4 @@
-"""How much likelier one original value can make what is seen than another: γ = e^ε.
+"""How many times as likely one original value can make what is seen as another: γ = e^ε.
 
 P(y|x) = p·1[y=x] + (1−p)·m(y), so that P(y|y)/P(y|x) = 1 + p/((1−p)·m(y)), largest where the
 replacing distribution m is least. Columns are perturbed apart, so that a row's γ is the product.
@@ -29,7 +29,7 @@ FLOAT_BITS = 1000
 def amplification(retention: Chance, least_mass: Chance) -> Fraction | None:
     """γ of one column: `least_mass` is the least chance that m gives to any value of the domain.
 
-    For uniform replacement that is 1/D. A domain of one value (a mass of 1) has nothing to tell.
+    For uniform replacement that is 1/D. A domain of one value (a mass of 1) reveals nothing.
     Whole rows with one coin (FRAPP) are one column whose values are the tuples.
     """
     p, mass = Fraction(retention), Fraction(least_mass)
@@ -102,7 +102,7 @@ def retention_for_ratio(most: Fraction, least_mass: Chance) -> float:
 def equal_shares(most: Fraction, least_masses: Sequence[Chance]) -> tuple[float, ...]:
     """The largest retentions that split a row's ε equally among its columns.
 
-    A column of one value tells nothing and takes no share.
+    A column of one value reveals nothing and takes no share.
     """
     sharing = sum(Fraction(mass) != 1 for mass in least_masses)
     share = root_down(most, max(1, sharing))
@@ -153,9 +153,8 @@ def root_down(most: Fraction, degree: int) -> Fraction:
 #
 # A set S of values has the prior p_S and the replacing mass m_S; s = p_S/m_S is its relative a
 # priori probability. There is a breach if p_S ≤ ρ₁ and P[X∈S | Y∈S] exceeds ρ₂. These theorems
-# speak of one who hears only that Y lies in S; one who sees Y itself is bounded by γ
-# , or, where the prior is known, by `posteriors`. All arithmetic is exact,
-# rounded to less retention.
+# speak of one who hears only that Y lies in S; one who sees Y itself is bounded by γ, or, where the
+# prior is known, by `posteriors`. All arithmetic is exact, rounded to less retention.
 
 
 # ---------------------------------------------------------------------- one column
@@ -291,12 +290,12 @@ def exact(numbers: Sequence[Chance]) -> list[Fraction]:
 
 
 # ---------------------------------------------------------------------- statements
-# All that the perturbing of a row promises, as statements that any release can be asked for.
+# All that perturbing a row promises, as the statements that every release can give.
 
 
 BELIEFS = (0.01, 0.1, 0.5)
 LARGEST_RATIO = 10**300
-"""Of a γ that can be stated; a larger one is told by its ε."""
+"""Of a γ that can be stated; a larger one is stated by its ε."""
 ROW = "of one row; but for its public columns, and for that the row is there"
 
 
@@ -337,7 +336,7 @@ def locally_not_promised(
         not_kept(
             {"kind": "dp", "unit": "add-remove"}, "independent", "anyone",
             "every row is there, perturbed",
-            "That a row is in the table is told: no ε holds for adding or removing one.",
+            "That a row is in the table is published: no ε holds for adding or removing one.",
         )
     ]  # fmt: skip
     if ratio is None:
@@ -346,8 +345,8 @@ def locally_not_promised(
             {"kind": "dp", "unit": "swap"}, "exclusive",
             "anyone who knows which values are rare",
             "Privacy Preserving OLAP, §6.2.2",
-            f"Columns without ε: {open_}. Public ones are told as they are; where replacements are "
-            "the column's own values, a rare value that is seen is likely to be somebody's own.",
+            f"Columns without ε: {open_}. Public ones are shown as they are; where replacements "
+            "are the column's own values, a rare value that is seen is probably somebody's own.",
         ))  # fmt: skip
     for kind, words in (("k", "k-anonymity"), ("l", "ℓ-diversity"), ("t", "t-closeness")):
         found.append(not_kept(

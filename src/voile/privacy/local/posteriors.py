@@ -20,6 +20,7 @@ from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.privacy.guarantees import Breach
 from voile.privacy.local.amplification import largest_along
+from voile.records import Record
 
 Members = npt.NDArray[np.bool_]
 
@@ -142,12 +143,12 @@ def check_shapes(prior: Any, masses: Sequence[Any], retentions: Sequence[Any]) -
 
 
 RARE = 5
-"""Values that occur less often are rare, if nothing else is asked for."""
+"""Values that occur less often are rare, unless another limit is given."""
 
 
 @dataclass(frozen=True)
-class RelativePriors:
-    """s = p_c/m_c over all cells c: how much likelier they are than by replacement."""
+class RelativePriors(Record):
+    """s = p_c/m_c over all cells c: how many times as likely they are as by replacement."""
 
     largest: float
     median: float
@@ -155,15 +156,6 @@ class RelativePriors:
     """The cell with the largest s, and its prior."""
     share: float
     cells: int
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "largest": self.largest,
-            "median": self.median,
-            "place": list(self.place),
-            "share": self.share,
-            "cells": self.cells,
-        }
 
 
 def relative_priors(histogram: npt.NDArray[Any], masses: Sequence[Floats]) -> RelativePriors:
@@ -204,6 +196,7 @@ class RareValues:
     at_least: int
 
     def in_words(self, column: str) -> str:
+        """A warning about a column that has such values."""
         return (
             f"{column!r}: {len(self.codes):,} values occur fewer than {self.at_least} times, in "
             f"{self.rows:,} rows; identity and swapping show them as they are, and whoever knows "

@@ -35,7 +35,7 @@ class SensitiveAttributes:
     sizes: Sequence[int]
 
     def each(self, what: str, given: ForEach | None) -> Iterator[tuple[int, float]]:
-        """The number of each attribute that something is asked of, and what."""
+        """The number of each attribute that has a requirement, and the required value."""
         if given is None:
             return
         if not self.names:
@@ -50,9 +50,10 @@ class SensitiveAttributes:
             yield self.number(name, what), value
 
     def number(self, name: str, what: str) -> int:
+        """The number of the attribute that has this name; other names are refused."""
         if name not in self.names:
             raise UsageError(
-                f"{what} is asked of {name!r}, which is no sensitive attribute",
+                f"{what} is required of {name!r}, which is no sensitive attribute",
                 hint=did_you_mean(name, list(self.names)),
             )
         return list(self.names).index(name)
@@ -69,22 +70,25 @@ def requirements_of(
 
     `levels` are hierarchies of sensitive attributes, for the hierarchical distance.
     """
-    among, asked = SensitiveAttributes(sensitive, sizes), RequirementOptions(**options)
-    found: list[Requirement] = [] if asked.k is None else [K(asked.k)]
-    found += [AlphaK(share, asked.k or 1, number) for number, share in among.each("α", asked.alpha)]
-    for number, value in among.each("ℓ", asked.l):
-        _check_diversity(among, number, value)
-        found.append(L(value, asked.l_measure, asked.c, number))
-    for number, bound in among.each("t", asked.t):
-        tree = None
-        if asked.t_distance == "emd-hierarchical":
-            tree = tree_of(_levels(levels or {}, among.names[number]))
-        found.append(T(bound, asked.t_distance, number, tree))
+    among, required = SensitiveAttributes(sensitive, sizes), RequirementOptions(**options)
+    found: list[Requirement] = [] if required.k is None else [K(required.k)]
     found += [
-        Semantic(delta, asked.absent, number) for number, delta in among.each("δ", asked.semantic)
+        AlphaK(share, required.k or 1, number) for number, share in among.each("α", required.alpha)
     ]
-    if asked.presence is not None:
-        found.append(Presence(*asked.presence))
+    for number, value in among.each("ℓ", required.l):
+        _check_diversity(among, number, value)
+        found.append(L(value, required.l_measure, required.c, number))
+    for number, bound in among.each("t", required.t):
+        tree = None
+        if required.t_distance == "emd-hierarchical":
+            tree = tree_of(_levels(levels or {}, among.names[number]))
+        found.append(T(bound, required.t_distance, number, tree))
+    found += [
+        Semantic(delta, required.absent, number)
+        for number, delta in among.each("δ", required.semantic)
+    ]
+    if required.presence is not None:
+        found.append(Presence(*required.presence))
     return found
 
 
@@ -93,7 +97,7 @@ def _check_diversity(among: SensitiveAttributes, number: int, l: float) -> None:
     if l > among.sizes[number]:
         raise UsageError(
             f"ℓ = {l:g} cannot be: {among.names[number]!r} has {among.sizes[number]} values",
-            hint=f"ask for ℓ of at most {among.sizes[number]}",
+            hint=f"require ℓ of at most {among.sizes[number]}",
         )
 
 

@@ -33,7 +33,7 @@ def meets(rules: Rules, histogram: Counts, rows: int, population: int) -> bool:
     """Whether a class of these rows meets every rule.
 
     `histogram` has the counts of all sensitive attributes one after the other, `population` how
-    many rows of a public table the class covers (any number where nothing is asked of it).
+    many rows of a public table the class covers (any number where no rule reads it).
     """
     for i in range(len(rules.codes)):
         code, bound = rules.codes[i], rules.bounds[i]

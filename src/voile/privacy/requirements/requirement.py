@@ -40,8 +40,8 @@ class Histograms:
 class Requirement(Parametric, ABC):
     """What every class must have. Immutable; a check is one pass over all classes at once.
 
-    A class without rows shows no sensitive value: it meets whatever is asked of those, and what is
-    measured of it is NaN.
+    A class without rows shows no sensitive value: it meets every requirement on values, and its
+    measured number is NaN.
     """
 
     kind: ClassVar[str]
@@ -130,18 +130,23 @@ class K(Requirement):
 
     @property
     def spelling(self) -> str:
+        """Such as 'k = 10'."""
         return f"k = {self.k}"
 
     def measured(self, classes: Histograms) -> Floats:
+        """The rows of each class."""
         return classes.rows.astype(np.float64)
 
     def met(self, classes: Histograms) -> Truths:
+        """Whether each class has at least k rows."""
         return classes.rows >= self.k
 
     def worst(self, measured: Floats) -> float:
+        """The rows of the smallest class."""
         return least(measured)
 
     def guarantee(self) -> Anonymity:
+        """k-anonymity."""
         return Anonymity(int(self.k))
 
 
@@ -166,17 +171,21 @@ class AlphaK(Requirement):
 
     @property
     def spelling(self) -> str:
+        """Such as '(α, k) = (0.5, 10)'."""
         limited = "" if self.values is None else f" for {len(self.values)} listed values"
         return f"(α, k) = ({self.alpha:g}, {self.k}){limited}"
 
     def measured(self, classes: Histograms) -> Floats:
+        """The largest share of a limited value in each class."""
         return divided(self._largest(classes), classes.rows)
 
     def met(self, classes: Histograms) -> Truths:
+        """Whether each class has enough rows and no share above α."""
         within = self._largest(classes) <= (self.alpha + SLACK) * classes.rows
         return within & (classes.rows >= self.k)
 
     def worst(self, measured: Floats) -> float:
+        """The largest share in any class."""
         return most(measured)
 
     def _largest(self, classes: Histograms) -> Counts:
@@ -211,6 +220,7 @@ class Presence(Requirement):
 
     @property
     def spelling(self) -> str:
+        """Such as 'presence from 0.1 to 0.5'."""
         return f"presence from {self.low:g} to {self.high:g}"
 
     def measured(self, classes: Histograms) -> Floats:
@@ -220,6 +230,7 @@ class Presence(Requirement):
         return np.where(population > 0, classes.rows / np.maximum(population, 1), nobody)
 
     def met(self, classes: Histograms) -> Truths:
+        """Whether each class's share of the public table lies between both ends."""
         population = _population(classes)
         enough = classes.rows >= (self.low - SLACK) * population
         return enough & (classes.rows <= (self.high + SLACK) * population)
@@ -242,7 +253,7 @@ def _population(classes: Histograms) -> Counts:
 
 
 # ---------------------------------------------------------------------- statements
-# What classes of rows promise, as statements that any release can be asked for.
+# What classes of rows promise, as the statements that every release can give.
 
 
 KNOWING = "someone who knows a person's quasi-identifiers and the table's distribution, no more"
@@ -256,7 +267,7 @@ def class_statements(
     bucketized: bool,
     simulated: bool,
 ) -> list[Statement]:
-    """Each requirement, as it was asked for, the ones about values first; no more follows."""
+    """Each requirement as it was given, the ones about values first; no more follows."""
     found = [
         Statement(
             requirement.to_dict(sensitive), "none", KNOWING, SHOWN,

@@ -68,11 +68,13 @@ class L(Requirement):
 
     @property
     def spelling(self) -> str:
+        """Such as 'ℓ = 3 (frequency)'."""
         if self.measure == "recursive":
             return f"(c, ℓ) = ({self.c:g}, {self.l:g}) (recursive)"
         return f"ℓ = {self.l:g} ({self.measure})"
 
     def measured(self, classes: Histograms) -> Floats:
+        """The ℓ of each class by this measure."""
         counts, rows = classes.counts[self.attribute], classes.rows
         return {
             "frequency": frequency_diversity,
@@ -82,6 +84,7 @@ class L(Requirement):
         }[self.measure](counts, rows)
 
     def met(self, classes: Histograms) -> Truths:
+        """Whether each class is diverse enough."""
         counts, rows = classes.counts[self.attribute], classes.rows
         found: Truths
         if self.measure == "frequency":
@@ -97,9 +100,11 @@ class L(Requirement):
         return found
 
     def worst(self, measured: Floats) -> float:
+        """The least ℓ of any class; the largest c if the measure is 'recursive'."""
         return most(measured) if self.measure == "recursive" else least(measured)
 
     def guarantee(self) -> Diversity | None:
+        """ℓ-diversity; the recursive measure has no kind of guarantee."""
         return None if self.measure == "recursive" else Diversity(self.l, self.measure)
 
     @property
@@ -184,23 +189,28 @@ class T(Requirement):
 
     @property
     def spelling(self) -> str:
+        """Such as 't = 0.2 (Jensen–Shannon)'."""
         return f"t = {self.t:g} ({WORDS[self.distance]})"
 
     def measured(self, classes: Histograms) -> Floats:
+        """The distance of each class from the whole table."""
         overall = classes.overall[self.attribute]
         shares = divided(classes.counts[self.attribute], classes.rows)
         whole = overall / max(int(overall.sum()), 1)
         return distances(shares, whole, self.distance, self.tree)
 
     def met(self, classes: Histograms) -> Truths:
+        """Whether each class is near enough to the whole table."""
         found: Truths = self.measured(classes) <= self.t + SLACK
         found |= classes.rows == 0
         return found
 
     def worst(self, measured: Floats) -> float:
+        """The largest distance of any class."""
         return most(measured)
 
     def guarantee(self) -> Closeness:
+        """t-closeness, by the distance that guarantees know it under."""
         if self.distance in ("variational", "emd-equal"):
             return Closeness(self.t, "variational")
         return Closeness(self.t, "jensen-shannon" if self.distance == "js" else "emd")
@@ -270,7 +280,7 @@ class Semantic(Requirement):
     """|ln(share in the class / share in the table)| ≤ δ for every value of the table.
 
     'forbidden' is the literal reading: a value that is absent from a class has ln 0, so every value
-    must occur in every class. 'ignored' asks it only of values that occur in the class.
+    must occur in every class. 'ignored' requires it only of values that occur in the class.
     """
 
     kind = "semantic"
@@ -286,9 +296,11 @@ class Semantic(Requirement):
 
     @property
     def spelling(self) -> str:
+        """Such as 'δ = 1 (semantic, absent values forbidden)'."""
         return f"δ = {self.delta:g} (semantic, absent values {self.absent})"
 
     def measured(self, classes: Histograms) -> Floats:
+        """The largest |ln ratio| of a value in each class; infinite where one may not be."""
         counts = classes.counts[self.attribute]
         expected = self._expected(classes)
         both = (counts > 0) & (expected > 0)
@@ -312,9 +324,11 @@ class Semantic(Requirement):
         return found
 
     def worst(self, measured: Floats) -> float:
+        """The largest |ln ratio| in any class."""
         return most(measured)
 
     def guarantee(self) -> SemanticPrivacy:
+        """δ-semantic privacy."""
         return SemanticPrivacy(self.delta, self.absent)
 
     def _expected(self, classes: Histograms) -> Floats:

@@ -5,21 +5,27 @@ from __future__ import annotations
 from voile.serve.ledger.base import (
     Budget,
     Budgets,
+    ChargeResult,
     Entry,
     Event,
     ExhaustedError,
     Identity,
-    Kept,
     Ledger,
     LedgerError,
-    Recorded,
     RolledBackError,
+    StoredEntry,
 )
-from voile.serve.ledger.sql_ledger import Recovered, begin_ledger, open_ledger, recover
+from voile.serve.ledger.sql_ledger import Recovery, begin_ledger, open_ledger, recover
+
+# Names that older programs import.
+Kept = StoredEntry
+Recorded = ChargeResult
+Recovered = Recovery
 
 __all__ = [
     "Budget",
     "Budgets",
+    "ChargeResult",
     "Entry",
     "Event",
     "ExhaustedError",
@@ -29,7 +35,9 @@ __all__ = [
     "LedgerError",
     "Recorded",
     "Recovered",
+    "Recovery",
     "RolledBackError",
+    "StoredEntry",
     "begin_ledger",
     "open_ledger",
     "recover",

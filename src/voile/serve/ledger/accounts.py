@@ -14,10 +14,10 @@ from voile.serve.ledger.entries import used_by, used_by_group
 from voile.serve.ledger.store import Run
 
 MOST_CHARACTERS = 200
-"""Characters of a token that are looked at; ours have 56."""
+"""Characters of a token that are read; ours have 56."""
 NOBODYS = "0" * 64
-"""Compared with when there is no such token, so that this takes as long; no hash is known to be
-this, and nobody's token is refused afterwards whatever it is."""
+"""Compared with when there is no such token, so that this takes as long; the token is refused
+afterwards whatever the comparison gives."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,7 @@ class TokenSecret:
 
 
 def make_token() -> TokenSecret:
+    """A new random token."""
     public = secrets.token_hex(6)
     token = f"{public}.{secrets.token_urlsafe(32)}"
     return TokenSecret(token, public, digest_of(token))
@@ -41,13 +42,13 @@ def digest_of(token: str) -> str:
 
 
 def id_of(token: str) -> str:
-    """What names the token in public; empty if it is not one of ours."""
+    """The public id of a token; empty if it has not the form of one."""
     public, _, secret = token[:MOST_CHARACTERS].partition(".")
     return public if secret and public.isascii() and public.isalnum() else ""
 
 
 def matches(token: str, kept: str | None) -> bool:
-    """Whether a token is the one of which this is kept, in the same time whatever it is."""
+    """Whether this digest is the token's, in the same time for every token."""
     same = hmac.compare_digest(digest_of(token[: MOST_CHARACTERS + 1]), kept or NOBODYS)
     return same and kept is not None
 
@@ -66,7 +67,7 @@ LONGEST_NAME = 100
 
 @dataclass(frozen=True)
 class TokenOptions:
-    """What `issue` is asked for; refuses what makes no sense."""
+    """The options of `issue`; refuses what makes no sense."""
 
     analyst: str
     queries: int | None
@@ -85,6 +86,7 @@ class TokenOptions:
         scopes: frozenset[str] | None,
         seconds: float | None,
     ) -> TokenOptions:
+        """The options with their defaults filled in, if they make sense together."""
         check_name("analyst", analyst)
         if queries is not None:
             check_queries(queries)
@@ -107,6 +109,7 @@ class TokenOptions:
 
 
 def check_name(what: str, name: str) -> None:
+    """Refuse a name that is too long, not printable, or has spaces around it."""
     if not 0 < len(name) <= LONGEST_NAME or not name.isprintable() or name != name.strip():
         raise UsageError(
             f"{name[:LONGEST_NAME]!r} is no name for {'an' if what == 'analyst' else 'a'} {what}",
@@ -115,6 +118,7 @@ def check_name(what: str, name: str) -> None:
 
 
 def check_queries(queries: int) -> None:
+    """Refuse a budget that is not a whole number from 0 to 2⁵³."""
     if isinstance(queries, bool) or not isinstance(queries, int) or not 0 <= queries < 2**53:
         raise UsageError(
             f"{queries!r} is no budget", hint="give a whole number, 0 or more and below 2⁵³"
@@ -122,6 +126,7 @@ def check_queries(queries: int) -> None:
 
 
 def check_group(run: Run, name: str) -> None:
+    """Refuse a group that does not exist."""
     known = [row[0] for row in run("SELECT name FROM groups ORDER BY name")]
     if name not in known:
         near = did_you_mean(name, known) if known else "there is none yet"
@@ -131,6 +136,7 @@ def check_group(run: Run, name: str) -> None:
 
 
 def issue_token(run: Run, options: TokenOptions, made: TokenSecret, now: float) -> Identity:
+    """Write the token's digest, and the analyst's group and budget where they are given."""
     if options.group is not None:
         check_group(run, options.group)
     run(
@@ -160,7 +166,7 @@ class TokenLookup:
 
 
 def look_up(run: Run, token: str, now: float) -> TokenLookup | None:
-    """Whose token it is, valid or not; one look and one comparison whether it exists or not."""
+    """The owner of a token, valid or not; one query and one comparison whether it exists or not."""
     found = run(
         "SELECT id, analyst, role, scopes, expires, revoked, digest FROM tokens WHERE id = ?",
         id_of(token),
@@ -191,13 +197,14 @@ def revoke_tokens(run: Run, token: str | None, analyst: str | None, now: float) 
 
 
 def revoke_all(run: Run, now: float) -> int:
-    """Of everybody: an old copy of a ledger does not know what was revoked since."""
+    """Revoke all tokens: an old copy of a ledger does not know what was revoked since."""
     valid = run("SELECT count(*) FROM tokens WHERE revoked IS NULL")[0][0]
     run("UPDATE tokens SET revoked = ? WHERE revoked IS NULL", now)
     return int(valid)
 
 
 def write_group(run: Run, name: str, queries: int) -> None:
+    """Make a group, or change its budget."""
     check_name("group", name)
     check_queries(queries)
     run(
@@ -233,11 +240,12 @@ def read_people(run: Run, now: float) -> list[dict[str, Any]]:
 
 
 def role_of(tokens: list[dict[str, Any]]) -> Role:
-    """An admin is who has a valid token of one."""
+    """Admin, if one of the valid tokens is; else analyst."""
     return "admin" if any(t["valid"] and t["role"] == "admin" for t in tokens) else "analyst"
 
 
 def read_groups(run: Run) -> list[dict[str, Any]]:
+    """Groups by name, with their budgets."""
     return [
         {"name": name, "queries": queries, "used": used_by_group(run, name)}
         for name, queries in run("SELECT name, queries FROM groups ORDER BY name")

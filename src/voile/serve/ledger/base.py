@@ -1,7 +1,7 @@
-"""What a ledger keeps and promises, wherever it is kept.
+"""What a ledger stores and guarantees, in any database.
 
 An *entry* is one answer about the data, and one charge: the same row of the same table. So there
-are as many charges as answers, whatever happens to the process, and at most `queries` of them.
+are as many charges as answers, also if the process is killed, and at most `queries` of them.
 """
 
 from __future__ import annotations
@@ -12,19 +12,20 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self
 
 from voile.errors import VoileError
+from voile.records import Record
 
 Role = Literal["analyst", "admin"]
 
 LOST = '{"lost": true}'
 """The question of an entry that stands for one that is lost; its answer is null."""
 STEWARD = "steward"
-"""Who the log says it was, when people and budgets are changed by commands."""
+"""The name in the log for changes of people and budgets by commands."""
 EVERYONE = "the server"
-"""Whose budget T is."""
+"""The owner of the budget T."""
 
 
 class ExhaustedError(VoileError):
-    """A budget has no room for the question. Says which budget, and nothing about the data."""
+    """A budget does not suffice for the question. Says which budget, and nothing about the data."""
 
     def __init__(self, whose: str, needed: int, left: int) -> None:
         more = (
@@ -40,10 +41,10 @@ class ExhaustedError(VoileError):
 
 
 class LedgerError(VoileError):
-    """The ledger cannot be written or read now, and nothing leaves.
+    """The ledger cannot be written or read now, and no answer is given.
 
-    Nothing was charged, or nobody knows: then the answer is kept for whoever asks again.
-    `lasting` says that it will not go away by itself.
+    Nothing was charged; or a commit is in doubt, and then the answer is kept for the same question.
+    `lasting` says that the problem will not pass by itself.
     """
 
     def __init__(self, message: str, *, hint: str = "", lasting: bool = False) -> None:
@@ -68,7 +69,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Kept:
+class StoredEntry:
     """An entry in the ledger."""
 
     number: int
@@ -89,20 +90,23 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Budget:
+class Budget(Record):
     """How many entries there may be and are: of the server, of a group, of an analyst."""
+
+    json_keys = ("queries", "used", "remaining=left")
 
     queries: int
     used: int
 
     @property
     def left(self) -> int:
+        """How many more entries it allows."""
         return max(0, self.queries - self.used)
 
 
 @dataclass(frozen=True)
 class Budgets:
-    """All that bound one analyst; `left` is what the tightest leaves."""
+    """All budgets that bind one analyst; `left` is that of the tightest."""
 
     everyone: Budget
     analyst: Budget | None = None
@@ -110,14 +114,15 @@ class Budgets:
 
     @property
     def left(self) -> int:
+        """How many more entries all of them allow."""
         return min(b.left for b in (self.everyone, self.analyst, self.group) if b)
 
 
 @dataclass(frozen=True)
-class Recorded:
-    """What became of a question's entries."""
+class ChargeResult:
+    """What recording a question's entries did."""
 
-    kept: Mapping[str, Kept]
+    kept: Mapping[str, StoredEntry]
     """By key, those that had been there before too."""
     charged: int
     budgets: Budgets
@@ -125,7 +130,7 @@ class Recorded:
 
 @dataclass(frozen=True)
 class Identity:
-    """Whom a token belongs to."""
+    """The owner of a token, and what the token allows."""
 
     token: str
     """The token's public id, never the token."""
@@ -160,29 +165,30 @@ class Ledger(ABC):
     # ------------------------------------------------------------------ answers
 
     @abstractmethod
-    def find(self, keys: Sequence[str]) -> dict[str, Kept]:
+    def find(self, keys: Sequence[str]) -> dict[str, StoredEntry]:
         """Which of these questions were answered before."""
 
     @abstractmethod
-    def record(self, analyst: str, entries: Sequence[Entry]) -> Recorded:
+    def record(self, analyst: str, entries: Sequence[Entry]) -> ChargeResult:
         """Charge all entries, or none: durable when this returns.
 
         Those whose key is there already are not charged again, and the kept answer is returned.
-        Raises ExhaustedError if a budget has no room for the rest; then nothing was written.
+        Raises ExhaustedError if a budget does not suffice for the rest; then nothing was written.
         """
 
     @abstractmethod
-    def budgets(self, analyst: str) -> Budgets: ...
+    def budgets(self, analyst: str) -> Budgets:
+        """The budgets that bind an analyst, with what is used of each."""
 
     @abstractmethod
-    def entries(self, after: int = 0, most: int = 1000) -> list[Kept]:
+    def entries(self, after: int = 0, most: int = 1000) -> list[StoredEntry]:
         """Entries by number, for the log and the audit."""
 
     # ------------------------------------------------------------------ people
 
     @abstractmethod
     def identify(self, token: str) -> Identity | None:
-        """Whose token it is, if it is valid now; wrong, expired and revoked ones are nobody's."""
+        """The owner of a token that is valid now; None if it is wrong, expired or revoked."""
 
     @abstractmethod
     def issue(
@@ -237,4 +243,5 @@ class Ledger(ABC):
         """Raises LedgerError if no answer could be charged now."""
 
     @abstractmethod
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Write what is waiting, and release locks and connections."""

@@ -1,11 +1,11 @@
-"""A small file that says how far the ledger has come, and that only moves on.
+"""A small file that says how far the ledger has come, and only moves forward.
 
-It is on disk before an answer leaves. So a ledger that leads to it has lost nothing, and one that
+It is on disk before an answer is given. So a ledger that leads to it has lost nothing, and one that
 does not is an old copy. Kept inside the server's folder, it notices a ledger that was put back
 alone; kept outside, on another disk at best, also a whole folder that was.
 
 The file has two places of one sector each, written in turn and in place, which costs one sync and
-never any room. If the power fails in the middle of a write, the other place still says what was.
+never needs space. If the power fails in the middle of a write, the other place is still valid.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ PASSING = (errno.ENOSPC, errno.EDQUOT)
 
 
 def counter_path(folder: Path, setting: Setting) -> Path:
+    """Where the counter of a server is: in its folder unless the setting says otherwise."""
     return (Path(setting.counter) if setting.counter else folder / COUNTER).absolute()
 
 

@@ -1,9 +1,8 @@
-"""Entries of a ledger: the chain that they form, and how one more is charged.
+"""Entries of a ledger: the chain that they form, and how to charge one more.
 
-Each entry's digest covers the one before, so none can be missing. Whoever has the newest digest can
-tell whether a ledger leads to it. That needs no secret, and does not stop anyone who may write the
-ledger from writing a whole new one: what does is a digest that is kept elsewhere
-(`voile.serve.ledger.counter`).
+Each entry's digest covers the one before, so none can be missing: the newest digest shows whether a
+ledger leads to it. That needs no secret, and does not stop someone with write access from making a
+whole new ledger; a digest that is kept elsewhere does (`voile.serve.ledger.counter`).
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ from voile.serve.ledger.base import (
     LOST,
     Budget,
     Budgets,
+    ChargeResult,
     Entry,
     ExhaustedError,
-    Kept,
-    Recorded,
     RolledBackError,
+    StoredEntry,
 )
 from voile.serve.ledger.store import Run, marks
 from voile.serve.setting import Setting
@@ -42,15 +41,15 @@ def genesis(server: str) -> Head:
     return Head(0, hashlib.sha256(f"voile ledger {server}".encode()).hexdigest())
 
 
-def link(before: Head, entry: Entry, *, analyst: str, group: str | None, at: float) -> Kept:
+def link(before: Head, entry: Entry, *, analyst: str, group: str | None, at: float) -> StoredEntry:
     """The entry that follows."""
     number = before.number + 1
     row = [before.digest, number, entry.key, entry.question, entry.answer, analyst, group, at]
     digest = hashlib.sha256(json.dumps(row, separators=(",", ":")).encode()).hexdigest()
-    return Kept(number, entry, analyst, at, digest, group)
+    return StoredEntry(number, entry, analyst, at, digest, group)
 
 
-def follow(head: Head, entries: Iterable[Kept]) -> Head:
+def follow(head: Head, entries: Iterable[StoredEntry]) -> Head:
     """Where the entries lead from here; raises if one does not follow the one before."""
     for kept in entries:
         due = link(head, kept.entry, analyst=kept.analyst, group=kept.group, at=kept.at)
@@ -66,7 +65,7 @@ def follow(head: Head, entries: Iterable[Kept]) -> Head:
 
 
 # ---------------------------------------------------------------------- charging
-# Entries: what was answered, what that leaves, and one more. All inside one transaction.
+# Reading entries and budgets, and charging one more entry. All inside one transaction.
 
 
 COLUMNS = "number, key, question, answer, analyst, at, digest, group_name"
@@ -75,7 +74,7 @@ INSERT INTO entries ({COLUMNS}, nth, group_nth) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 
 """
 CHUNK = 500
 NOBODY = ""
-"""Whom lost entries are charged to."""
+"""The analyst that lost entries are charged to."""
 
 
 def newest_head(run: Run, server: str) -> Head:
@@ -84,14 +83,15 @@ def newest_head(run: Run, server: str) -> Head:
     return Head(*found[0]) if found else genesis(server)
 
 
-def kept_entry(row: tuple[Any, ...]) -> Kept:
+def kept_entry(row: tuple[Any, ...]) -> StoredEntry:
+    """The entry that a row of the table holds."""
     number, key, question, answer, analyst, at, digest, group = row
-    return Kept(number, Entry(key, question, answer), analyst, at, digest, group)
+    return StoredEntry(number, Entry(key, question, answer), analyst, at, digest, group)
 
 
-def find_entries(run: Run, keys: Sequence[str]) -> dict[str, Kept]:
+def find_entries(run: Run, keys: Sequence[str]) -> dict[str, StoredEntry]:
     """Which of these questions were answered before."""
-    found: dict[str, Kept] = {}
+    found: dict[str, StoredEntry] = {}
     for start in range(0, len(keys), CHUNK):
         some = keys[start : start + CHUNK]
         rows = run(f"SELECT {COLUMNS} FROM entries WHERE key IN ({marks(some)})", *some)
@@ -99,14 +99,15 @@ def find_entries(run: Run, keys: Sequence[str]) -> dict[str, Kept]:
     return found
 
 
-def read_entries(run: Run, after: int, most: int) -> list[Kept]:
+def read_entries(run: Run, after: int, most: int) -> list[StoredEntry]:
+    """At most `most` entries with numbers above `after`, in order."""
     rows = run(
         f"SELECT {COLUMNS} FROM entries WHERE number > ? ORDER BY number LIMIT ?", after, most
     )
     return [kept_entry(row) for row in rows]
 
 
-def all_entries(run: Run) -> Iterator[Kept]:
+def all_entries(run: Run) -> Iterator[StoredEntry]:
     """From the first to the newest, some at a time."""
     after = 0
     while some := read_entries(run, after, 1000):
@@ -115,10 +116,12 @@ def all_entries(run: Run) -> Iterator[Kept]:
 
 
 def used_by(run: Run, analyst: str) -> int:
+    """How many entries were charged to an analyst."""
     return int(run("SELECT coalesce(max(nth), 0) FROM entries WHERE analyst = ?", analyst)[0][0])
 
 
 def used_by_group(run: Run, group: str) -> int:
+    """How many entries were charged to a group."""
     sql = "SELECT coalesce(max(group_nth), 0) FROM entries WHERE group_name = ?"
     return int(run(sql, group)[0][0])
 
@@ -145,6 +148,7 @@ class AnalystAccount:
         self.group_used = 0 if self.group is None else used_by_group(run, self.group)
 
     def budgets(self) -> Budgets:
+        """The budgets that bind the analyst, as of the last entry added."""
         return Budgets(
             everyone=Budget(self.most, self.head.number),
             analyst=None if self.own is None else Budget(self.own, self.used),
@@ -152,7 +156,7 @@ class AnalystAccount:
         )
 
     def check(self, needed: int) -> None:
-        """Refuse what a budget has no room for, by the tightest one."""
+        """Refuse more entries than the tightest budget has left."""
         now = self.budgets()
         named = (
             (now.everyone, EVERYONE),
@@ -163,7 +167,7 @@ class AnalystAccount:
         if needed > left:
             raise ExhaustedError(whose, needed, left)
 
-    def add(self, run: Run, entry: Entry, at: float) -> Kept:
+    def add(self, run: Run, entry: Entry, at: float) -> StoredEntry:
         """Write one entry: the charge and the answer are the same row."""
         one = link(self.head, entry, analyst=self.analyst, group=self.group, at=at)
         self.head = Head(one.number, one.digest)
@@ -182,9 +186,11 @@ def not_before(run: Run, at: float) -> float:
     return max(at, found[0][0]) if found else at
 
 
-def charge(run: Run, setting: Setting, analyst: str, asked: Sequence[Entry], at: float) -> Recorded:
-    """Write those that are new, if all budgets have room for them."""
-    by_key = {entry.key: entry for entry in asked}
+def charge(
+    run: Run, setting: Setting, analyst: str, entries: Sequence[Entry], at: float
+) -> ChargeResult:
+    """Write those that are new, if all budgets suffice."""
+    by_key = {entry.key: entry for entry in entries}
     found = find_entries(run, list(by_key))
     new = [entry for key, entry in by_key.items() if key not in found]
     standing = AnalystAccount(run, setting, analyst)
@@ -192,7 +198,7 @@ def charge(run: Run, setting: Setting, analyst: str, asked: Sequence[Entry], at:
         standing.check(len(new))
         at = not_before(run, at)
     found |= {entry.key: standing.add(run, entry, at) for entry in new}
-    return Recorded(found, len(new), standing.budgets())
+    return ChargeResult(found, len(new), standing.budgets())
 
 
 def lost_key(said: Head, number: int) -> str:

@@ -14,8 +14,9 @@ from urllib.parse import urlsplit
 
 from voile.errors import UsageError
 from voile.serve.ledger.base import LedgerError
-from voile.serve.ledger.store import PATIENCE, LedgerStore, T, Work
+from voile.serve.ledger.store import LedgerStore, T, Work
 from voile.serve.setting import Setting
+from voile.web.sqlite import PATIENCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,6 +50,7 @@ class PostgresStore(LedgerStore):
             )
 
     def write(self, work: Work[T]) -> T:
+        """One transaction under the lock of `about`; a lost connection is replaced before it."""
         with failing(self.url):
             try:
                 with ExitStack() as stack:
@@ -72,6 +74,7 @@ class PostgresStore(LedgerStore):
         return alone(self._writing, stack)
 
     def read(self, work: Work[T]) -> T:
+        """One transaction on an idle connection, or on a new one."""
         with failing(self.url):
             while connection := self._take():
                 try:
@@ -92,10 +95,12 @@ class PostgresStore(LedgerStore):
         return done
 
     def spoils(self, error: Exception) -> bool:
+        """Whether the database itself failed, not only the statement."""
         of_one = (driver().IntegrityError, driver().DataError, driver().ProgrammingError)
         return isinstance(error, driver().Error) and not isinstance(error, of_one)
 
     def close(self) -> None:
+        """Close all connections."""
         self._leave()
         with self._idle_lock:
             for connection in self._idle:
@@ -103,7 +108,7 @@ class PostgresStore(LedgerStore):
             self._idle.clear()
 
     def _leave(self) -> None:
-        """Nobody knows what state a connection is in after an error; the next write has its own."""
+        """Close the writing connection: its state is unknown after an error."""
         if self._writing is not None:
             with suppress(Exception):
                 self._writing.close()
@@ -188,19 +193,21 @@ def make_durable(connection: Connection, url: str) -> None:
         wrong.append("synchronous_commit")
     if wrong:
         raise LedgerError(
-            f"{place(url)} has {wrong[0]} off: a charge could be lost after its answer has left",
+            f"{place(url)} has {wrong[0]} off: a charge could be lost after its answer was given",
             hint=f"set {wrong[0]} = on in postgresql.conf",
             lasting=True,
         )
 
 
 def shown(connection: Connection, name: str) -> str:
+    """The value of a setting of the database."""
     found = connection.execute(f"SHOW {name}").fetchone()
     said = found[0] if found else ""
     return said.decode() if isinstance(said, bytes) else str(said)
 
 
 def has_tables(connection: Connection, schema: str) -> bool:
+    """Whether the schema holds a ledger."""
     found = connection.execute("SELECT to_regclass(%s)", [f"{schema}.about"]).fetchone()
     return found is not None and found[0] is not None
 
@@ -213,6 +220,8 @@ def schema_of(server: str) -> str:
 
 
 def runner(connection: Connection) -> Run:
+    """A function that executes statements with question marks on this connection."""
+
     def run(sql: str, *values: Any) -> list[tuple[Any, ...]]:
         cursor = connection.execute(in_words_of_psycopg(sql), values or None)
         return cursor.fetchall() if cursor.description else []
@@ -228,7 +237,7 @@ def in_words_of_psycopg(sql: str) -> bytes:
 
 @contextmanager
 def failing(url: str) -> Iterator[None]:
-    """Turn the database's errors into ours. All may pass: a new connection sees what is true."""
+    """Turn the database's errors into ours. All may pass: a new connection sees the true state."""
     try:
         yield
     except driver().errors.InsufficientPrivilege as error:
@@ -245,6 +254,7 @@ def failing(url: str) -> Iterator[None]:
 
 
 def first_line(error: Exception) -> str:
+    """The first line of an error's message; the others repeat the statement."""
     return str(error).strip().split("\n", maxsplit=1)[0]
 
 
@@ -255,6 +265,7 @@ def place(url: str) -> str:
 
 
 def driver() -> Any:
+    """The package psycopg, which is an extra."""
     try:
         import psycopg  # noqa: PLC0415  (an extra)
     except ImportError:

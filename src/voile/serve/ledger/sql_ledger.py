@@ -28,15 +28,15 @@ from voile.serve.ledger.accounts import (
 from voile.serve.ledger.base import (
     STEWARD,
     Budgets,
+    ChargeResult,
     Entry,
     Event,
     Identity,
-    Kept,
     Ledger,
     LedgerError,
-    Recorded,
     Role,
     RolledBackError,
+    StoredEntry,
 )
 from voile.serve.ledger.counter import Counter, counter_path
 from voile.serve.ledger.entries import (
@@ -82,6 +82,7 @@ class Clock:
         self._lock = threading.Lock()
 
     def now(self) -> float:
+        """The time now, or the latest time seen if the system's clock was set back."""
         with self._lock:
             self._seen = max(self._seen, time.time())
             return self._seen
@@ -93,16 +94,18 @@ def latest_time(run: Run) -> float:
 
 
 def add_event(run: Run, event: Event) -> None:
+    """Write a line of the audit log."""
     detail = json.dumps({k: storable_value(v) for k, v in event.detail.items()}, default=str)
     run(INSERT_EVENT, event.at, storable(event.who), storable(event.what), detail)
 
 
 def storable_value(value: object) -> object:
+    """A value of an event's detail, with texts made storable."""
     return storable(value) if isinstance(value, str) else value
 
 
 def storable(text: str) -> str:
-    """Text as it is, but for what a database cannot keep or a terminal would obey."""
+    """The text, with escapes for what a database cannot keep or a terminal would obey."""
     return "".join(
         c if c.isprintable() else c.encode("unicode_escape").decode() for c in text[:LONGEST]
     )
@@ -119,7 +122,7 @@ def read_events(run: Run, before: int | None, most: int) -> list[tuple[int, Even
     return [(n, Event(at, who, what, json.loads(detail))) for n, at, who, what, detail in rows]
 
 
-# ---------------------------------------------------------------------- book
+# ---------------------------------------------------------------------- ledger
 # The ledger of a server, on any store: group commits, and the counter before any answer.
 
 
@@ -135,37 +138,42 @@ class SqlLedger(Ledger):
         self._held = held
         """What is to be let go at the end: locks, connections."""
         self._clock = Clock(store.read(latest_time))
-        self._told_expired: set[str] = set()
+        self._logged_expired: set[str] = set()
         self._writer: GroupWriter[Job, Any] = GroupWriter(
             self._commit, TOGETHER, name="voile-ledger", refusal=stopping
         )
 
     def close(self) -> None:
+        """Write what is waiting, then release locks and connections."""
         self._writer.close()
         self._held.close()
 
     # ------------------------------------------------------------------ answers
 
-    def find(self, keys: Sequence[str]) -> dict[str, Kept]:
+    def find(self, keys: Sequence[str]) -> dict[str, StoredEntry]:
+        """Entries by key, once the counter covers them."""
         found = self._store.read(lambda run: find_entries(run, keys))
         self._settle(max((kept.number for kept in found.values()), default=0))
         return found
 
-    def record(self, analyst: str, entries: Sequence[Entry]) -> Recorded:
+    def record(self, analyst: str, entries: Sequence[Entry]) -> ChargeResult:
+        """Charge in a group commit with other threads' jobs, then advance the counter."""
         if self._counter is None:
             raise UsageError(
                 "this ledger was opened for its steward, not for answering",
                 hint="open it with serving=True",
             )
         return cast(
-            "Recorded",
+            "ChargeResult",
             self._do(lambda run: charge(run, self._setting, analyst, entries, self._clock.now())),
         )
 
     def budgets(self, analyst: str) -> Budgets:
+        """The budgets that bind an analyst, with what is used of each."""
         return self._store.read(lambda run: read_budgets(run, self._setting, analyst))
 
-    def entries(self, after: int = 0, most: int = 1000) -> list[Kept]:
+    def entries(self, after: int = 0, most: int = 1000) -> list[StoredEntry]:
+        """Entries by number, once the counter covers them."""
         found = self._store.read(lambda run: read_entries(run, after, most))
         self._settle(found[-1].number if found else 0)
         return found
@@ -173,11 +181,12 @@ class SqlLedger(Ledger):
     # ------------------------------------------------------------------ people
 
     def identify(self, token: str) -> Identity | None:
+        """Whose valid token it is; the first use of an expired one is logged."""
         seen = self._store.read(lambda run: look_up(run, token, self._clock.now()))
         if seen is None or seen.revoked:
             return None
         if seen.expired:
-            self._tell_expired(seen.identity)
+            self._log_expired(seen.identity)
             return None
         return seen.identity
 
@@ -192,6 +201,7 @@ class SqlLedger(Ledger):
         seconds: float | None = None,
         by: str = STEWARD,
     ) -> tuple[str, Identity]:
+        """Make a token and log who made it, in one transaction."""
         options = TokenOptions.of(analyst, queries, group, role, scopes, seconds)
         made = make_token()
 
@@ -207,6 +217,8 @@ class SqlLedger(Ledger):
     def revoke(
         self, *, token: str | None = None, analyst: str | None = None, by: str = STEWARD
     ) -> int:
+        """Revoke tokens and log who did, in one transaction."""
+
         def job(run: Run) -> int:
             now = self._clock.now()
             gone = revoke_tokens(run, token, analyst, now)
@@ -216,6 +228,8 @@ class SqlLedger(Ledger):
         return cast("int", self._do(job))
 
     def set_group(self, name: str, queries: int, *, by: str = STEWARD) -> None:
+        """Set a group's budget and log who did, in one transaction."""
+
         def job(run: Run) -> None:
             write_group(run, name, queries)
             detail = {"name": name, "queries": queries}
@@ -224,22 +238,27 @@ class SqlLedger(Ledger):
         self._do(job)
 
     def people(self) -> list[dict[str, Any]]:
+        """Analysts by name, each with their tokens."""
         return self._store.read(lambda run: read_people(run, self._clock.now()))
 
     def groups(self) -> list[dict[str, Any]]:
+        """Groups by name, with their budgets."""
         return self._store.read(read_groups)
 
     # ------------------------------------------------------------------ the log
 
     def note(self, who: str, what: str, **detail: Any) -> None:
+        """Queue a line for the audit log; it is dropped if too many are waiting."""
         self._writer.add_soon(logging(Event(self._clock.now(), who, what, detail)))
 
     def events(self, before: int | None = None, most: int = 100) -> list[tuple[int, Event]]:
+        """Lines of the audit log with their numbers, newest first."""
         return self._store.read(lambda run: read_events(run, before, most))
 
     # ------------------------------------------------------------------ behind it
 
     def check(self) -> None:
+        """Commit an empty job, as a charge would be."""
         self._do(lambda _: None)
 
     def _do(self, job: Job) -> Any:
@@ -247,7 +266,7 @@ class SqlLedger(Ledger):
         return self._writer.add(job).result()
 
     def _commit(self, jobs: Sequence[Job]) -> list[Any]:
-        """All jobs in one transaction, then the counter: only then may anyone hear of it."""
+        """All jobs in one transaction, then the counter: only then are outcomes given out."""
 
         def work(run: Run) -> tuple[list[Any], Head]:
             outcomes = [attempt(run, job, self._store.spoils) for job in jobs]
@@ -267,14 +286,15 @@ class SqlLedger(Ledger):
         if self._counter is not None and number > self._counter.head.number:
             self._do(lambda _: None)
 
-    def _tell_expired(self, identity: Identity) -> None:
-        """Put into the log, once, that the time has come: it stays so if the clock is set back."""
-        if identity.token not in self._told_expired:
-            self._told_expired.add(identity.token)
+    def _log_expired(self, identity: Identity) -> None:
+        """Log once that a token has expired: its time is then known if the clock is set back."""
+        if identity.token not in self._logged_expired:
+            self._logged_expired.add(identity.token)
             self.note(identity.name, "expired", id=identity.token)
 
 
 def stopping(_: bool) -> VoileError:
+    """The refusal of a job that comes after the ledger was closed."""
     return LedgerError("the server is stopping", hint="try again later")
 
 
@@ -299,19 +319,20 @@ def attempt(run: Run, job: Job, spoils: Callable[[Exception], bool]) -> Any:
 
 
 def logging(event: Event) -> Callable[[Run], None]:
+    """A job that writes one line of the audit log."""
     return lambda run: add_event(run, event)
 
 
 # ---------------------------------------------------------------------- opening
-# Beginning, opening and recovering a server's ledger: is it the one, and all of it?
+# Beginning, opening and recovering a server's ledger: the right one, and complete.
 
 
 UNKNOWN = Head(-1, "")
-"""What a counter says that is gone."""
+"""The head that stands for a counter that is gone."""
 
 
 @dataclass(frozen=True)
-class Recovered:
+class Recovery:
     """What going on with a ledger cost."""
 
     lost: int
@@ -350,12 +371,12 @@ def open_ledger(folder: Path, setting: Setting, *, serving: bool = False) -> Led
         return SqlLedger(store, setting, counter if serving else None, stack.pop_all())
 
 
-def recover(folder: Path, setting: Setting, *, ledger_is_whole: bool = False) -> Recovered:
+def recover(folder: Path, setting: Setting, *, ledger_is_whole: bool = False) -> Recovery:
     """Accept a ledger that the counter does not agree with.
 
-    As many as may be missing are charged, all that are left if there is no counter to tell, and
-    every token is revoked, since it may have been. Only who knows that nothing is missing, since
-    the counter alone was lost, may say `ledger_is_whole`.
+    As many answers as may be missing are charged (all that are left if there is no counter), and
+    every token is revoked, since it may have been revoked before. `ledger_is_whole` says that
+    nothing is missing, because the counter alone was lost.
     """
     with ExitStack() as stack:
         counter = counter_of(folder, setting)
@@ -366,7 +387,7 @@ def recover(folder: Path, setting: Setting, *, ledger_is_whole: bool = False) ->
         store = open_store(folder, setting, checkpoints=True)
         stack.callback(store.close)
 
-        def accept(run: Run) -> tuple[Recovered, Head]:
+        def accept(run: Run) -> tuple[Recovery, Head]:
             check_same(run, setting, folder)
             head = whole_head(run, setting)
             now = Clock(latest_time(run)).now()
@@ -377,7 +398,7 @@ def recover(folder: Path, setting: Setting, *, ledger_is_whole: bool = False) ->
             revoked = 0 if agrees else revoke_all(run, now)
             detail = {"lost": lost, "agreed": agrees, "revoked": revoked}
             add_event(run, Event(now, STEWARD, "recovered", detail))
-            return Recovered(lost, revoked), newest_head(run, setting.id)
+            return Recovery(lost, revoked), newest_head(run, setting.id)
 
         done, head = store.write(accept)
         if said == UNKNOWN:
@@ -388,10 +409,13 @@ def recover(folder: Path, setting: Setting, *, ledger_is_whole: bool = False) ->
 
 
 def counter_of(folder: Path, setting: Setting) -> Counter:
+    """The counter of a server's ledger."""
     return Counter(counter_path(folder, setting), setting.id)
 
 
 def make_tables(folder: Path, setting: Setting) -> None:
+    """Make the tables of an empty ledger where the setting says."""
+
     def fill(run: Run) -> None:
         create(run, setting)
 
@@ -402,6 +426,7 @@ def make_tables(folder: Path, setting: Setting) -> None:
 
 
 def is_there(folder: Path, setting: Setting) -> bool:
+    """Whether the ledger exists where the setting says."""
     if setting.ledger:
         return postgres.exists(setting.ledger, setting.id)
     return (folder / LEDGER).exists()
@@ -421,7 +446,7 @@ def open_store(folder: Path, setting: Setting, *, checkpoints: bool) -> LedgerSt
 
 
 def keep_others_out(stack: ExitStack, folder: Path, counter: Counter) -> None:
-    """Neither this folder nor, where it was copied, its counter may have two servers."""
+    """Lock the folder, and the counter: a copy of the folder may share it."""
     stack.enter_context(locked(folder / LOCK, f"the folder {str(folder)!r}"))
     beside = counter.path.with_name(f"{counter.path.name}.lock")
     stack.enter_context(locked(beside, f"the counter {str(counter.path)!r}"))
@@ -476,34 +501,34 @@ def leads_to(run: Run, setting: Setting, said: Head) -> bool:
 
 
 def check_counter(run: Run, setting: Setting, counter: Counter, head: Head) -> None:
-    """Refuse a ledger that does not lead to the counter. It may be ahead: a crash leaves that."""
+    """Refuse a ledger that does not lead to the counter. After a crash it may be ahead of it."""
     said = counter.read()
     if said is None:
         raise RolledBackError(
-            f"the counter {str(counter.path)!r} is gone, so nobody can tell whether the ledger "
+            f"the counter {str(counter.path)!r} is gone, so it is unknown whether the ledger "
             "is the newest",
             hint="put the counter back as it was last; voile serve recover charges all answers "
             "that are left, or none with --ledger-is-whole if no older ledger was put back",
         )
     if said.number > head.number:
         raise RolledBackError(
-            f"the ledger has {head.number:,} entries, but {said.number:,} answers have left: an "
+            f"the ledger has {head.number:,} entries, but {said.number:,} answers were given: an "
             "old copy was put back",
             hint="put the newest ledger back, or let voile serve recover charge what is missing",
         )
     if not leads_to(run, setting, said):
         raise RolledBackError(
             f"entry {said.number:,} of the ledger is not the one that the counter knows: another "
-            "copy went its own way",
+            "copy was continued",
             hint="put the right ledger back, or let voile serve recover charge what may be missing",
         )
 
 
 def missing(setting: Setting, said: Head, head: Head) -> int:
-    """How many entries there may have been that this ledger does not have, up to T.
+    """How many entries may be missing from this ledger, up to T.
 
-    Where it is behind the counter, the difference. Where it went another way, nobody knows from
-    where on, so all that the counter has seen.
+    Where it is behind the counter, the difference. Where another copy was continued, it is unknown
+    from which entry on, so all that the counter has seen.
     """
     left = setting.queries - head.number
     if said == UNKNOWN:

@@ -6,26 +6,22 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from voile.errors import UsageError
 from voile.files import sync
 from voile.serve.ledger.base import LedgerError
-from voile.serve.ledger.store import PATIENCE, LedgerStore, Run, T, Work
+from voile.serve.ledger.store import LedgerStore, Run, T, Work
+from voile.web import sqlite as files
 
-APPLICATION = 0x566F694C
-"""SQLite's application_id: 'VoiL'."""
-VERSION = 1
+MARK = files.FileMark(application=0x566F694C, version=1)
+"""In ASCII: 'VoiL'."""
 IDLE = 16
 """Connections for reading that are kept."""
-PASSING = (sqlite3.SQLITE_FULL, sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-"""Errors after which SQLite goes on as before. After any other one nothing is taken any more: when
-a disk has failed once, a later success does not say that what came before is safe."""
 
 OF_ONE = (sqlite3.IntegrityError, sqlite3.DataError, sqlite3.ProgrammingError)
-"""Errors of a statement alone: what it says cannot be, and nothing else has happened."""
+"""Errors of one statement alone: the transaction can go on without it."""
 
 
 def begin_sqlite(path: Path, fill: Work[None]) -> None:
@@ -68,6 +64,7 @@ class SqliteStore(LedgerStore):
             raise unusable(path, error) from None
 
     def write(self, work: Work[T]) -> T:
+        """One transaction on the writing connection; after a lasting error, none."""
         if self._broken:
             raise self._gone()
         try:
@@ -77,10 +74,11 @@ class SqliteStore(LedgerStore):
         except sqlite3.Error as error:
             raise self._failed(error) from None
         finally:
-            self._undo()
+            files.roll_back(self._writing)
         return done
 
     def read(self, work: Work[T]) -> T:
+        """One transaction on an idle connection, or on a new one."""
         try:
             connection = self._take()
             try:
@@ -99,9 +97,11 @@ class SqliteStore(LedgerStore):
         return done
 
     def spoils(self, error: Exception) -> bool:
+        """Whether the file itself failed, not only the statement."""
         return isinstance(error, sqlite3.Error) and not isinstance(error, OF_ONE)
 
     def close(self) -> None:
+        """Close all connections."""
         with self._idle_lock:
             for connection in self._idle:
                 connection.close()
@@ -123,19 +123,13 @@ class SqliteStore(LedgerStore):
                 return
         connection.close()
 
-    def _undo(self) -> None:
-        """Leave the transaction, if it is not done and SQLite has not left it itself."""
-        with suppress(sqlite3.Error):
-            if self._writing.in_transaction:
-                self._writing.execute("ROLLBACK")
-
     def _failed(self, error: sqlite3.Error) -> LedgerError:
-        code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF
+        code = files.error_code(error)
         if code == sqlite3.SQLITE_FULL:
             return LedgerError(
                 "there is no room for the ledger", hint="the server's steward must make room"
             )
-        if code in PASSING:
+        if code in files.PASSING:
             return LedgerError("another program has locked the ledger", hint="try again")
         self._broken = str(error)
         return self._gone()
@@ -149,6 +143,7 @@ class SqliteStore(LedgerStore):
 
 
 def runner(connection: sqlite3.Connection) -> Run:
+    """A function that executes statements on this connection."""
     execute: Callable[..., sqlite3.Cursor] = connection.execute
 
     def run(sql: str, *values: Any) -> list[tuple[Any, ...]]:
@@ -158,37 +153,26 @@ def runner(connection: sqlite3.Connection) -> Run:
 
 
 def connect(path: Path) -> sqlite3.Connection:
-    """A connection that begins no transactions of its own; the file must be there."""
-    connection = sqlite3.connect(
-        f"{path.absolute().as_uri()}?mode=rw",
-        uri=True,
-        timeout=PATIENCE,
-        isolation_level=None,
-        check_same_thread=False,  # opened by one thread, then used by another
-    )
+    """A connection to a ledger's file, which must exist."""
+    connection = files.connect(path)
     connection.execute("PRAGMA foreign_keys = ON")
     return connection
 
 
 def prepare(connection: sqlite3.Connection, *, checkpoints: bool, new: bool) -> None:
     """Check what the file is, and make every commit durable."""
-    empty = not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-    if empty != new:
-        raise sqlite3.DatabaseError("it was begun and never finished")
+    if files.is_empty(connection) != new:
+        raise sqlite3.DatabaseError(files.UNFINISHED)
     if new:
-        connection.execute(f"PRAGMA application_id = {APPLICATION}")
-        connection.execute(f"PRAGMA user_version = {VERSION}")
-    application = connection.execute("PRAGMA application_id").fetchone()[0]
-    version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if (application, version) != (APPLICATION, VERSION):
-        raise sqlite3.DatabaseError("it is another database, or of another version of Voile")
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = FULL")
+        MARK.write(connection)
+    MARK.check(connection)
+    files.make_durable(connection)
     if not checkpoints:
         connection.execute("PRAGMA wal_autocheckpoint = 0")
 
 
 def unusable(path: Path, error: sqlite3.Error) -> LedgerError:
+    """The error for a file that is no ledger, or a damaged one."""
     return LedgerError(
         f"{str(path)!r} cannot be used as a ledger: {error}",
         hint="a ledger is begun by voile serve init, and put back from a backup by its steward",

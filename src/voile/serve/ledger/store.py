@@ -77,9 +77,6 @@ def marks(values: Sequence[object]) -> str:
 # Where the tables of a ledger are: what SQLite and PostgreSQL each do in their own way.
 
 
-PATIENCE = 10.0
-"""Seconds to wait for another program that has locked the ledger, such as a backup."""
-
 T = TypeVar("T")
 Work = Callable[[Run], T]
 
@@ -91,7 +88,7 @@ class LedgerStore(ABC):
     def write(self, work: Work[T]) -> T:
         """One transaction, the only one at its time: on disk when this returns.
 
-        Called by one thread. If this raises, nothing that the work did may be told to anyone.
+        Called by one thread. If this raises, nothing that the work did may be disclosed.
         """
 
     @abstractmethod
@@ -103,4 +100,5 @@ class LedgerStore(ABC):
         """Whether a transaction is of no use after this, and not only the statement it is of."""
 
     @abstractmethod
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Close all connections."""

@@ -23,8 +23,8 @@ export function promise(about) {
   const factor = sure(Math.exp(about.delta));
   const several = about.per_person > 1
     ? `A person has up to ${number(about.per_person)} rows, and all of them are protected together. ` : "";
-  const told = about.promise || {};
-  const other = Object.keys(UNITS).filter((unit) => isNumber(told[unit]) && (unit !== "rho" || told.rho_holds !== false));
+  const numbers = about.promise || {};
+  const other = Object.keys(UNITS).filter((unit) => isNumber(numbers[unit]) && (unit !== "rho" || numbers.rho_holds !== false));
   return [
     el("p", {}, `The table is about ${number(about.people)} people. There will be at most ${number(about.queries)} answers about `
       + "it, ever, from all analysts together, each with noise; what is public anyway is free."),
@@ -35,7 +35,7 @@ export function promise(about) {
       + `(${about.noise} noise); counts in groups by √2 times that.`),
     other.length ? el("details", {}, el("summary", {}, "In other units"),
       el("p", { class: "small" }, "All answers together, as differential privacy counts:"),
-      el("dl", { class: "facts" }, other.flatMap((unit) => [el("dt", {}, UNITS[unit]), el("dd", {}, sure(told[unit]))]))) : null,
+      el("dl", { class: "facts" }, other.flatMap((unit) => [el("dt", {}, UNITS[unit]), el("dd", {}, sure(numbers[unit]))]))) : null,
   ];
 }
 

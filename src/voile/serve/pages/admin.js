@@ -18,7 +18,7 @@ export function begin(people) {
   replace(byId("panel-manage"), parts.problem,
     card("Analysts", parts.people),
     el("div", { class: "pair" }, card("New token", tokenForm(), parts.made), card("Groups", parts.groups, groupForm())),
-    card("What answers told", parts.audit, el("div", { class: "send" },
+    card("What the answers disclosed", parts.audit, el("div", { class: "send" },
       el("button", { type: "button", onclick: (event) => showAudit(event.currentTarget) }, "Compute it"))),
     card("Log", parts.log));
   showPeople(people.people);
@@ -99,11 +99,11 @@ function tokenForm() {
     el("option", { value: "1d" }, "in a day"), el("option", { value: "365d" }, "in a year"), el("option", { value: "" }, "never"));
   const form = el("form", { class: "fields", onsubmit: (event) => {
     event.preventDefault();
-    const wish = { analyst: name.value.trim(), role: role.value };
-    if (queries.value !== "") wish.queries = Number(queries.value);
-    if (group.value.trim()) wish.group = group.value.trim();
-    if (expires.value) wish.expires = expires.value;
-    guarded(async () => { showMade(await post("admin/tokens", wish)); form.reset(); await refresh(); });
+    const options = { analyst: name.value.trim(), role: role.value };
+    if (queries.value !== "") options.queries = Number(queries.value);
+    if (group.value.trim()) options.group = group.value.trim();
+    if (expires.value) options.expires = expires.value;
+    guarded(async () => { showMade(await post("admin/tokens", options)); form.reset(); await refresh(); });
   } },
   field("Analyst", name), field("Answers", queries, "Empty: as it is, or no bound of their own."),
   field("Group", group), field("Role", role), field("Expires", expires), parts.known,

@@ -48,12 +48,12 @@ function one(name, estimate, reply, named) {
     return el("figure", { class: "one" }, caption, el("p", { class: "big" }, el("span", { class: "value" }, value)));
   }
   const error = number(estimate.stderr, estimate.stderr);
-  const told = isExact(estimate) ? "exact" : `${percent(reply.confidence)} interval from ${low} to ${high}`;
+  const interval = isExact(estimate) ? "exact" : `${percent(reply.confidence)} interval from ${low} to ${high}`;
   return el("figure", { class: "one" }, caption,
     el("p", { class: "big" }, el("span", { class: "value" }, value),
       el("span", { class: "error" }, isExact(estimate) ? " exact" : ` ± ${error}`)),
-    responsive(el("div", { class: "drawing" }), (width) => dot(estimate, width, `${name}: ${value}, ${told}`)),
-    el("p", { class: "small" }, isExact(estimate) ? "It has no noise." : `Standard error ${error}; ${told}.`));
+    responsive(el("div", { class: "drawing" }), (width) => dot(estimate, width, `${name}: ${value}, ${interval}`)),
+    el("p", { class: "small" }, isExact(estimate) ? "It has no noise." : `Standard error ${error}; ${interval}.`));
 }
 
 function grouped(name, rows, keys, reply, named) {

@@ -1,4 +1,4 @@
-// What all answers so far can have told about anyone: from the ledger's questions, never from rows.
+// What all answers so far disclosed about anyone at most, from the ledger's questions alone.
 
 import { sure } from "./about.js";
 import { el, number, table } from "./dom.js";
@@ -12,7 +12,7 @@ export function audited(found) {
     el("p", {}, `After ${number(found.answers)} of ${number(found.queries)} answers, no belief about a person has risen by more `
       + `than ${sure(found.worst.rise)} in log-odds, but with probability η = ${sure(found.eta)}; by no more than `
       + `${sure(found.worst.rise_adaptive)} if questions were chosen by answers. Promised for all answers: δ = ${sure(found.delta)}.`),
-    found.lost ? el("p", { class: "small" }, `${number(found.lost)} lost answers are taken to have told as much as answers can.`) : null,
-    rows.length ? table(["asked about", "rise", "if chosen by answers"], rows, { right: [1, 2], label: "What answers told" }) : null,
+    found.lost ? el("p", { class: "small" }, `${number(found.lost)} lost answers are taken to have disclosed as much as answers can.`) : null,
+    rows.length ? table(["asked about", "rise", "if chosen by answers"], rows, { right: [1, 2], label: "What the answers disclosed" }) : null,
   ].filter(Boolean);
 }

@@ -109,7 +109,7 @@ function inWords(group) {
 
 export const hidden = (groups) => Math.max(0, groups.length - MOST_BARS);
 
-// Draw again whenever there is more or less room.
+// Draw again whenever the width changes.
 export function responsive(node, draw) {
   let width = 0;
   const observer = new ResizeObserver(() => {
