@@ -37,18 +37,22 @@ class Inspection:
 
     @property
     def domain_size(self) -> int:
+        """Possible tuples of all columns."""
         return math.prod(size for size in self.sizes if size)
 
     @property
     def identifiers(self) -> list[str]:
+        """Columns in which nearly every row has its own value."""
         return [p.name for p in self.profiles if p.looks_like_identifier]
 
     @property
     def publishable(self) -> list[str]:
+        """Columns that can be published."""
         return publishable(self.profiles, self.sizes)
 
     @property
     def publishable_size(self) -> int:
+        """Possible tuples of the columns that can be published."""
         named = {p.name: size for p, size in zip(self.profiles, self.sizes, strict=True)}
         return math.prod(named[name] or 1 for name in self.publishable)
 
@@ -83,6 +87,7 @@ class Inspection:
         }
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         return {
             "name": self.name,
             "rows": self.rows,
@@ -117,6 +122,7 @@ class Inspection:
 def inspect(
     table: Table, columns: Sequence[str] | None = None, *, nulls: Nulls = "error"
 ) -> Inspection:
+    """Look at a table before it is published."""
     names = table.check_columns(columns if columns is not None else list(table.columns))
     profiles = table.profiles(names)
     sizes = [domain_size(p, null=nulls == "as-value") for p in profiles]
@@ -143,6 +149,7 @@ def publishable(profiles: Sequence[ColumnProfile], sizes: Sequence[int | None]) 
 
 
 def domain_size(profile: ColumnProfile, *, null: bool) -> int | None:
+    """The product of the columns' sizes."""
     if profile.kind is None:
         return None
     try:

@@ -97,7 +97,7 @@ def head_of(line: bytes) -> str:
         return ""
 
 
-class Forgetful:
+class MemoryJournal:
     """The journal of a run that keeps nothing."""
 
     def __init__(self) -> None:

@@ -6,17 +6,20 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Told when a step starts, with its size, and how far it has come."""
+    """Hears when a step starts, with its size, and how far it has come."""
 
-    def start(self, what: str, total: int) -> None: ...
-    def advance(self, count: int) -> None: ...
+    def start(self, what: str, total: int) -> None:
+        """A step begins that has `total` parts."""
+
+    def advance(self, count: int) -> None:
+        """So many more parts of the step are done."""
 
 
 class Silent:
     """Nobody is watching."""
 
     def start(self, what: str, total: int) -> None:
-        pass
+        """Nothing happens."""
 
     def advance(self, count: int) -> None:
-        pass
+        """Nothing happens."""

@@ -27,12 +27,37 @@ def rounded(value: float) -> str:
     return "∞" if value == math.inf else f"{value:.4g}"
 
 
+NEARLY_SURE = 0.99
+"""Above this a bound on a belief says next to nothing."""
+
+
+def chance(value: float, digits: int = 3) -> str:
+    """A probability with so many digits, or more: what is below 1 is never written as 1."""
+    if not NEARLY_SURE < value < 1:
+        return f"{value:.{digits}g}"
+    places = max(digits, math.ceil(-math.log10(1 - value)) + 1)
+    return f"{value:.{places}f}".rstrip("0")
+
+
+def percent(share: float, *, rough: bool = False) -> str:
+    """20 %, 0.0465 %, 99.9996 %; only what is all is 100 %.
+
+    With `rough`, what is nearly nothing or nearly all has fewer digits.
+    """
+    if rough and 0 < share < 1e-4:
+        return f"{100 * share:.1g} %"
+    if not 0.999 <= share < 1:
+        return f"{100 * share:.3g} %"
+    places = min(12, math.ceil(-math.log10(1 - share)) - 1) - rough
+    return f"{100 * share:.{places}f} %"
+
+
 SINGULAR = {"are": "is", "were": "was", "repeat": "repeats"}
 
 
 def counted(number: float, what: str, verb: str = "") -> str:
     """1 row, 2 rows, 1,234 rows were; rounded to whole ones."""
-    shown = f"{number:,.0f}"
+    shown = f"{number:,}" if isinstance(number, int) else f"{number:,.0f}"
     words = [f"{what}s", verb] if shown != "1" else [what, SINGULAR.get(verb, verb)]
     return " ".join([shown, *filter(None, words)])
 

@@ -337,7 +337,7 @@ def test_the_limit_of_the_caller_is_kept_everywhere() -> None:
             with pytest.raises(PromiseError, match="'born' is sent as it is") as refused:
                 refuse(**limits)
             assert "public=['born']" in refused.value.hint
-        with pytest.raises(PromiseError, match=r"tells ε = 3\.48781"):
+        with pytest.raises(PromiseError, match=r"has ε = 3\.48781"):
             refuse(at_most=3, public=["born"])
         with pytest.raises(UsageError, match="at_most is nan"):
             refuse(at_most=math.nan)

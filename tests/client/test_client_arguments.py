@@ -113,7 +113,7 @@ def test_a_spec_in_which_nothing_is_perturbed_has_no_epsilon() -> None:
         assert perturb(row, spec, public=told) == row
         with pytest.raises(PromiseError, match="nothing is perturbed"):
             perturb(row, spec, at_most=1e300, public=told)
-        with pytest.raises(PromiseError, match="told as it is"):
+        with pytest.raises(PromiseError, match="values are sent as they are"):
             Spec.from_dict(document | {"promise": {"epsilon": 1e300}})
     assert Spec.from_dict(spec_of(one | {"retention": 1})).epsilon() == 0
     assert perturb({"one": "yes"}, Spec.from_dict(spec_of(one | {"retention": 1})))

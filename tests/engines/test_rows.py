@@ -20,7 +20,7 @@ from voile.engines.rows import ReleaseRows
 from voile.errors import QueryError, ReleaseError, UsageError
 from voile.query import parse
 from voile.query.predicate import Atom, Expression, Predicate, Term
-from voile.query.rows import HISTORY, SCORE, SPREAD, Flags, Shifted, WeightedTerm
+from voile.query.rows import HISTORY, SCORE, SPREAD, Flags, ShiftedValue, WeightedTerm
 from voile.query.value_types import ValueKind
 from voile.schema import Attribute, Bins, Range, Schema, TupleIndex, Values
 
@@ -160,7 +160,7 @@ def test_sums_without_rows(made: Tables, tmp_path: Path) -> None:
 def test_histograms(made: Tables, tmp_path: Path) -> None:
     rows, known = release(made, tmp_path, (700, 1300))
     flags = Flags((atom("age > 20"), atom("sex = 'Male'")), expression("age"))
-    shifted = Shifted(expression("age"), 20.0)
+    shifted = ShiftedValue(expression("age"), 20.0)
     found = rows.histogram([expression("sex"), flags], [[], [shifted, shifted]])
     assert found.column_names == ["k0", "k1", "s0", "s1"]
     expected: dict[Any, list[float]] = {}

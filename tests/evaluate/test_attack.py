@@ -21,7 +21,7 @@ from voile.cli import app
 from voile.errors import ReleaseError, UsageError
 from voile.evaluate.attack.beliefs import reason
 from voile.evaluate.attack.carry_out import attack, read_groups
-from voile.evaluate.attack.page import page, percent
+from voile.evaluate.attack.page import page
 from voile.evaluate.attack.priors import choose_prior, uniform
 from voile.evaluate.attack.targets import UNKNOWN, read_targets, tuples_of
 from voile.kinds.views.series import Series
@@ -30,6 +30,7 @@ from voile.privacy import DGamma
 from voile.publishing import publish_table
 from voile.release import ViewRelease
 from voile.schema import Schema
+from voile.units import percent
 
 ATTRIBUTES = [
     {"name": "age", "kind": "integer", "range": [20, 23]},

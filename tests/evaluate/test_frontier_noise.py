@@ -154,7 +154,7 @@ def test_every_kind_has_its_own_mark(found: Frontier, monkeypatch: pytest.Monkey
     assert {"noisy views", "generalization"} <= {row["shown by"] for row in records(found)}
     drawn = json.dumps(draw(found).to_dict(), ensure_ascii=False)
     assert '"square"' in drawn and '"noisy views"' in drawn
-    monkeypatch.setattr("voile.evaluate.frontier.page.javascript", str)  # it takes seconds
+    monkeypatch.setattr("voile.evaluate.pages.javascript", str)  # it takes seconds
     assert NOISE in page(found).decode()
     header, *lines = found.csv().decode().splitlines()
     assert {"posterior", "retention", "p_loss_permitted"} <= set(header.split(","))

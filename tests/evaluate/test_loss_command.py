@@ -250,7 +250,7 @@ def test_the_command_prints_what_the_function_finds(table: Path, classes: Path) 
 def test_the_command_prints_a_table(table: Path, classes: Path) -> None:
     done = run("loss", table, classes, "--qi", "city", "--queries", "0")
     assert done.returncode == 0, done.stderr
-    assert "P_loss" in done.stdout and "told worst" in done.stdout
+    assert "P_loss" in done.stdout and "shown worst" in done.stdout
     assert "relative error" not in done.stdout
 
 
@@ -282,7 +282,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"dimension": 0}, "0 of 2 quasi-identifiers"),
     ({"selectivity": 0}, "selectivity 0 must lie"),
     ({"queries": -1}, "-1 queries"),
-    ({"hierarchies": {"ill": "x.csv"}}, "no column that is used"),
+    ({"hierarchies": {"ill": "x.csv"}}, "not a column in use"),
     ({"hierarchies": {"age": "missing.csv"}}, "missing.csv"),
 ]
 

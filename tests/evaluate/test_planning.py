@@ -643,20 +643,22 @@ def test_what_a_steward_sees(people: str) -> None:
 
 def test_pictures(people: str, tmp_path: Path) -> None:
     pytest.importorskip("vl_convert")
+    from voile.evaluate import drawing
     from voile.evaluate.planning import plot
-    from voile.evaluate.planning.boundary import boundary_of, write
+    from voile.evaluate.planning.boundary import boundary_of, draw
 
     path = tmp_path / "plan.svg"
     sql = "select town, count(*), avg(age) from p group by town"
     found = small(people, on=[sql, sql], max_error=50)
-    plot.write(found, path, overwrite=False)
+    drawing.save(lambda: plot.draw(found), path, overwrite=False)
     picture = path.read_text()
     assert picture.startswith("<svg")
     assert "not for publication" in picture
     assert "requested: 50" in picture
     with pytest.raises(UsageError, match="exists already"):
-        plot.write(found, path, overwrite=False)
-    write(boundary_of(people), tmp_path / "boundary.html", overwrite=False)
+        drawing.save(lambda: plot.draw(found), path, overwrite=False)
+    plane = boundary_of(people)
+    drawing.save(lambda: draw(plane), tmp_path / "boundary.html", overwrite=False)
     page = (tmp_path / "boundary.html").read_text()
     assert "excluded: d ≥ γ" in page or "excluded: d \\u2265" in page
     assert 'src="http' not in page

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import struct
@@ -182,11 +183,11 @@ def test_a_failed_write_leaves_the_old_file(
     old.write_bytes(b"old")
 
     def full(_path: Path, _target: Path) -> Path:
-        raise OSError("no space left on device")
+        raise OSError(errno.ENOSPC, "no space left on device")
 
     monkeypatch.setattr(Path, "replace", full)
     chart = plots.mean_errors(np.array([1.0, 2.0]), {"a": np.array([1.0, 3.0])}, **WORDS)
-    with pytest.raises(OSError, match="no space"):
+    with pytest.raises(UsageError, match="no space"):
         plots.save(chart, tmp_path / "kept")
     assert [path.name for path in tmp_path.iterdir()] == ["kept.png"]
     assert old.read_bytes() == b"old"

@@ -16,6 +16,7 @@ from scipy.optimize import linprog, lsq_linear
 from typer.testing import CliRunner
 
 from tests.support.sampling import FALSE_ALARM
+from tests.support.watched import WatchedProgress
 from voile.cli import app
 from voile.errors import PromiseError, QueryError, TableError, UsageError
 from voile.evaluate.reconstruction.command import attack, read_noises, read_questions
@@ -486,12 +487,12 @@ def test_options_of_simulations_are_refused_for_a_server(words: str) -> None:
 def test_a_server_is_asked_as_often_as_was_said(tmp_path: Path) -> None:
     server, listed = pretended(20, budget=30), tmp_path / "ids.txt"
     listed.write_text("\n".join(server.holds))
-    seen: list[tuple[int, int]] = []
-    wish: dict[str, Any] = {"method": "lsq", "table": None, "ids": listed}
-    some = attack(server, "state = 'ill'", "5", progress=lambda *at: seen.append(at), **wish)
+    seen = WatchedProgress()
+    options: dict[str, Any] = {"method": "lsq", "table": None, "ids": listed}
+    some = attack(server, "state = 'ill'", "5", progress=seen, **options)
     assert (some.questions, server.budget_left) == (5, 25)
-    assert seen == [(done, 5) for done in range(1, 6)]
-    rest = attack(server, "state = 'ill'", "all", **wish)
+    assert seen.steps == [("asking", 5)] and seen.done == [1] * 5
+    rest = attack(server, "state = 'ill'", "all", **options)
     assert (rest.questions, rest.charged, server.budget_left) == (30, 25, 0)
 
 

@@ -26,7 +26,6 @@ from voile.cli import app
 from voile.errors import TableError, UsageError, VoileError
 from voile.evaluate.risk import Risk, risk
 from voile.evaluate.risk.disclosure import LARGEST_KEY, keys_of
-from voile.evaluate.risk.found import percent
 from voile.evaluate.risk.page import chances, class_sizes, facts, meaning
 from voile.evaluate.risk.uniqueness import (
     expected_unique,
@@ -37,6 +36,7 @@ from voile.evaluate.risk.uniqueness import (
     set_weight,
     zayatz_unique,
 )
+from voile.units import percent
 
 QI = ("a", "b", "c", "d")
 Row = tuple[Any, ...]
@@ -372,7 +372,7 @@ def test_all_columns_are_taken_only_with_a_word_about_it(anonymised: Path) -> No
     [(0, "0 %"), (2e-7, "2e-05 %"), (0.1676, "16.8 %"), (0.999992, "99.9992 %"), (1, "100 %")],
 )
 def test_only_what_is_all_is_a_hundred_per_cent(share: float, words: str) -> None:
-    assert percent(share) == words
+    assert percent(share, rough=True) == words
 
 
 # ---------------------------------------------------------------------- the command
@@ -457,7 +457,7 @@ def test_a_page_is_whole_and_holds_no_values_as_code(tmp_path: Path) -> None:
     text = page.read_text()
     assert "<script>alert" not in text
     assert "2 of 2 rows" in text
-    assert text.index("Risk of") < text.index('id="vis"') < text.index("All numbers")
+    assert text.index("Risk of") < text.index('id="picture"') < text.index("All numbers")
     assert not re.search(r"<(?:script|link|img)\b[^>]*\b(?:src|href)=\"(?:https?:)?//", text)
     assert plot.read_bytes().startswith(b"\x89PNG")
     again = run(table, "--page", page)

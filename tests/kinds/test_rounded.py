@@ -135,3 +135,6 @@ def test_from_the_command_line(table: Path, tmp_path: Path) -> None:
     assert "count" in run("shell", release, "-c", sql)
     told = as_json("loss", str(table), release, "--sensitive", "ill", "--qi", "age")
     assert told["kind"] == "rounded"
+    found = as_json("frontier", str(table), "--sensitive", "ill", "--qi", "age", "-o", "frontier",
+                    "--methods", "trivial,rounded", "--jobs", "1")  # fmt: skip
+    assert {"trivial", "rounded"} == {point["method"] for point in found["points"]}

@@ -19,7 +19,7 @@ from voile.mining.binning import binning
 from voile.mining.growing import class_binning
 from voile.mining.report import TreeAccuracy, growth_notes
 from voile.mining.splits import Fourfold, NodeCounts, deviations, without_skew
-from voile.mining.tree import Ended, Proof, Split
+from voile.mining.tree import LeafReason, Proof, Split
 from voile.reconstruct import Axis
 from voile.schema import Attribute, Range, Schema, Values
 
@@ -165,7 +165,7 @@ def test_what_is_there_is_found(method: str) -> None:
     assert tree.root.split.binning.name == "a"
     assert tree.root.split.condition == "a < 6"
     assert tree.root.split.proof is Proof.NODE
-    assert {node.ended for _, node in tree.nodes() if not node.children} == {Ended.ERRORS}
+    assert {node.ended for _, node in tree.nodes() if not node.children} == {LeafReason.ERRORS}
 
 
 def test_a_split_may_borrow_its_proof_from_all_rows() -> None:

@@ -10,8 +10,9 @@ import pytest
 
 from tests.support.perturbed import perturbed
 from tests.support.sampling import proportion_at_least
+from tests.support.watched import WatchedProgress
 from voile.errors import UsageError
-from voile.mining import ExactCounts, RuleLimits, find_rules
+from voile.mining import ExactCounts, Limits, RuleLimits, find_rules, grow
 from voile.mining.rules import AssociationRule
 from voile.schema import Attribute, Range, Schema, Values
 
@@ -155,3 +156,12 @@ def test_all_intervals_together_are_wider() -> None:
 def test_impossible_searches_are_refused(columns: Any, limits: Any, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         find_rules(table(50), columns, RuleLimits(**limits))
+
+
+def test_progress_ends_where_it_said() -> None:
+    searched, grown = WatchedProgress(), WatchedProgress()
+    find_rules(table(), limits=RuleLimits(0.1, 0.5), progress=searched)
+    assert [what for what, _ in searched.steps] == ["counting items", "rules"]
+    assert sum(searched.done) == sum(total for _, total in searched.steps)
+    grow(table(), "d", limits=Limits(depth=2, min_support=20), progress=grown)
+    assert grown.steps == [("growing the tree", 4)] and sum(grown.done) == 4

@@ -32,7 +32,7 @@ from voile.privacy import (
     spelled,
     statements,
 )
-from voile.privacy.guarantee import chance
+from voile.units import chance
 
 WRITTEN = [
     "d-gamma(d=0.000465, gamma=0.2, adversary=exclusive)",

@@ -39,13 +39,13 @@ def test_a_kill_between_every_two_lines_of_an_answer(memory: Path) -> None:
     asked = found["asked"]
     places = [where for where, *_ in asked]
     for step in (
-        "book.py: self._writer.do(",
+        "sql_ledger.py: return self._writer.add(job).result()",
         'sqlite.py: self._writing.execute("BEGIN IMMEDIATE")',
-        "charging.py: standing.check(len(new))",
-        "charging.py: if needed > left:",
+        "entries.py: standing.check(len(new))",
+        "entries.py: if needed > left:",
         'sqlite.py: self._writing.execute("COMMIT")',
         "sqlite.py: return done",
-        "book.py: self._counter.advance(head)",
+        "sql_ledger.py: self._counter.advance(head)",
         "counter.py: os.pwrite(handle, content, offset)",
         "counter.py: os.fsync(handle)",
         "counter.py: self.head, self._turn = head, turn",

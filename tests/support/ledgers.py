@@ -59,7 +59,7 @@ def counter_says(path: Path) -> dict[str, Any]:
 def run_faults(module: str, *words: object) -> Any:
     """In a process of its own, which has no threads when it forks."""
     done = subprocess.run(
-        [sys.executable, "-m", f"tests.{module}", *map(str, words)],
+        [sys.executable, "-m", f"tests.support.{module}", *map(str, words)],
         cwd=ROOT,
         capture_output=True,
         text=True,

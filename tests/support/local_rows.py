@@ -26,7 +26,7 @@ from voile.kinds.perturbed.axes import AxisNoise, LocalSource, Method
 from voile.query import DomainSums, parse
 from voile.query.aggregate import Total
 from voile.query.predicate import ROW, Expression, Predicate
-from voile.query.rows import Key, RowSums, Shifted, WeightedTerm
+from voile.query.rows import Key, RowSums, ShiftedValue, WeightedTerm
 from voile.schema import Schema, TupleIndex
 
 Whole = npt.NDArray[np.int64]
@@ -55,7 +55,9 @@ class EachRow:
         self.truth.execute("create table t as select * from given")
         self._kept: dict[str, list[pa.Table]] = {}
 
-    def histogram(self, keys: Sequence[Key], products: Sequence[Sequence[Shifted]]) -> pa.Table:
+    def histogram(
+        self, keys: Sequence[Key], products: Sequence[Sequence[ShiftedValue]]
+    ) -> pa.Table:
         return self._of("TRUE", named(keys, map(product_sql, products)), len(keys))
 
     def sums(
@@ -240,7 +242,9 @@ class InMemory:
         values = [values_at(a, c) for a, c in zip(self.schema, codes, strict=True)]
         self._con.register("given", pa.table(values, list(self.schema.names)))
 
-    def histogram(self, keys: Sequence[Key], products: Sequence[Sequence[Shifted]]) -> pa.Table:
+    def histogram(
+        self, keys: Sequence[Key], products: Sequence[Sequence[ShiftedValue]]
+    ) -> pa.Table:
         sums = [product_sql(factors) if factors else self.count for factors in products]
         grouped = f" GROUP BY {', '.join(f'k{i}' for i in range(len(keys)))}" if keys else ""
         sql = f'SELECT {", ".join(named(keys, sums))} FROM given AS "{ROW}"{grouped}'

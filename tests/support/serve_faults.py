@@ -27,11 +27,13 @@ from types import FrameType
 from typing import Any
 
 import voile.serve.ledger
+import voile.web.writer
 from tests.support.ledgers import begun, counter_says, question
 from voile.serve.ledger import ExhaustedError, StoredEntry, open_ledger, recover
 from voile.serve.setting import LEDGER, Setting
 
-ROOM = str(Path(voile.serve.ledger.__file__).parent)
+WATCHED = (str(Path(voile.serve.ledger.__file__).parent), voile.web.writer.__file__)
+"""Where a kill may come: the code of the ledger, and the writer that commits for it."""
 THREADS = 4
 LIFE = 0.02
 """Seconds for which a child answers before it is killed, at most."""
@@ -203,7 +205,7 @@ class Killer:
         self._lock = threading.Lock()
 
     def __call__(self, frame: FrameType, event: str, _: object) -> Any:
-        if not frame.f_code.co_filename.startswith(ROOM):
+        if not frame.f_code.co_filename.startswith(WATCHED):
             return None
         if self.armed and event == "line":
             with self._lock:

@@ -30,6 +30,7 @@ from voile.estimate import Answer, Estimate
 from voile.query.aggregate import CONDITIONS, Call, Formula, Number, Quantile, Total, leaves
 from voile.query.predicate import Expression, wording
 from voile.query.query import Order, Query
+from voile.units import counted
 
 # ----------------------------------------------------------------------
 # ORDER BY, as SQL has it: ties keep the order that they had, NULL is first or last
@@ -104,11 +105,6 @@ def bin_notes(query: Query, engine: PublicDomain) -> list[str]:
 def at_once(covers: str, groups: str) -> str:
     """What intervals cover that hold for all groups together."""
     return covers.replace("the statistic", f"all {groups} at once: the statistics", 1)
-
-
-def plural(count: int, what: str) -> str:
-    """A number with its noun."""
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 # ----------------------------------------------------------------------
@@ -302,7 +298,7 @@ class AnswerWalk(Generic[KindEvidence]):
             return exact
         covers = self.evidence.covers(self.estimated)
         if simultaneous:
-            return at_once(covers, plural(self.groups.possible, "group"))
+            return at_once(covers, counted(self.groups.possible, "group"))
         return covers if self.groups.complete else covers + CHOSEN_BEFOREHAND
 
     def _notes(self) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ app = group_of(
 
 
 def print_version(wanted: bool) -> None:
+    """Print the version and leave."""
     if wanted:
         from voile import __version__
 
@@ -78,6 +79,7 @@ def leave(received: list[int]) -> None:
 
 
 def main() -> None:
+    """Run the program; errors become messages and exit codes."""
     from voile.errors import VoileError
 
     for stream in (sys.stdout, sys.stderr):

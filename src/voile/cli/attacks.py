@@ -170,7 +170,7 @@ def reconstruct(
             guesses = command.attack(
                 server, column or "", questions or command.ALL, method=method, table=truth,
                 ids=ids, null_text=null_text or (),
-                progress=lambda done, of: bar("asking", done / of),
+                progress=bar,
             )  # fmt: skip
         show(guesses.to_dict() if as_json else None, lambda: guesses_view(guesses))
         return

@@ -93,6 +93,7 @@ def collect(
 def release_store(
     store: Path, target: Path, spec: Spec | None, *, overwrite: bool, as_json: bool
 ) -> None:
+    """Publish what was collected."""
     from voile.collect.releasing import release_collected
 
     PLACES.append((target, inode(target)))
@@ -101,6 +102,7 @@ def release_store(
 
 
 def run(store: Path, spec: Spec | None, how: CollectorOptions, *, as_json: bool) -> None:
+    """Collect until it is stopped."""
     from voile.collect.server import run_collector
     from voile.units import counted
 
@@ -118,6 +120,7 @@ def run(store: Path, spec: Spec | None, how: CollectorOptions, *, as_json: bool)
 
 
 def read_spec(path: Path | None) -> Spec | None:
+    """The specification of a file, refused if rows of it cannot be released."""
     from voile.client import Spec
     from voile.kinds.perturbed.specs import check_releasable
 

@@ -110,6 +110,7 @@ def split_names(text: str | None) -> list[str] | None:
 
 
 def check_nulls(text: str) -> Any:
+    """What to do with NULLs, refused if it is not known."""
     from voile.engines.table import NULLS
     from voile.errors import UsageError
 
@@ -128,6 +129,7 @@ class WithDefault(TyperGroup):
     DEFAULT = "default"
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Put the default command in front where none is named."""
         if not args or args[0] not in self.commands:
             args = [self.DEFAULT, *args]
         return super().parse_args(ctx, args)

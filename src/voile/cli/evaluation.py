@@ -17,7 +17,7 @@ from voile.cli.common import (
     commands,
     split_names,
 )
-from voile.terminal import say, show
+from voile.terminal import say, say_notes, show
 from voile.terminal.evaluation import frontier_view, points_bar
 
 
@@ -100,8 +100,7 @@ def frontier(
     for path in write_frontier(found, output):
         say(f"wrote {path}")
     say(f"note: {FOR_THE_STEWARD}")
-    for note in found.notes:
-        say(f"note: {note}")
+    say_notes(found.notes)
     show(found.to_dict() if as_json else None, lambda: frontier_view(found))
 
 
@@ -221,8 +220,7 @@ def risk(
         suppressed_rows=suppressed_rows,
         null_text=null_text or (),
     )
-    for note in found.notes:
-        say(f"note: {note}")
+    say_notes(found.notes)
     if page:
         from voile.evaluate.risk.page import page as written
 

@@ -56,6 +56,7 @@ class FieldFlag:
 
     @property
     def spelling(self) -> str:
+        """The flag as it is typed."""
         return flag_of(self.field).name or f"--{self.name.replace('_', '-')}"
 
     @property

@@ -18,7 +18,7 @@ from voile.cli.common import (
 )
 from voile.cli.flags import Given, with_flags
 from voile.kinds.perturbed.options import PerturbOptions
-from voile.terminal import say, show
+from voile.terminal import say, say_notes, show
 from voile.terminal.progress import progress_bar
 from voile.terminal.publications import (
     combination_view,
@@ -86,8 +86,7 @@ def spec(
 
     found = make_spec(codebook, **{"name": codebook.stem, **given.values})
     write_whole(output, found.raw, overwrite=overwrite)
-    for note in spec_notes(found):
-        say(f"note: {note}")
+    say_notes(spec_notes(found))
     say(f"wrote {output}; serve it with voile collect --spec {output}")
     data = {
         "spec": str(output),
@@ -123,11 +122,12 @@ def spec_notes(found: Any) -> list[str]:
     from voile.kinds.perturbed.publishing import little_promised
 
     public = ", ".join(found.public)
-    told = [f"public, sent as they are: {public}"] if public else []
-    return [*little_promised(found.epsilon()), *told]
+    shown = [f"public, sent as they are: {public}"] if public else []
+    return [*little_promised(found.epsilon()), *shown]
 
 
 def finite_epsilons(found: Any) -> list[float | None]:
+    """Each column's ε; None where it is infinite."""
     import math
 
     epsilons = found.column_epsilons().values()

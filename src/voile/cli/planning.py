@@ -13,7 +13,7 @@ from voile.errors import UsageError, spelled
 from voile.kinds.options import DomainOptions
 from voile.kinds.views.options import ViewOptions
 from voile.options.planning import LocalPlanOptions
-from voile.terminal import say, show
+from voile.terminal import say, say_notes, show
 from voile.terminal.planning import boundary_view, show_local_plan, show_plan
 
 PictureOpt = Annotated[
@@ -102,9 +102,10 @@ def plan(
         table, source=table, on=on or (), max_error=max_error, null_text=texts, **given.values
     )
     if output:
-        say(f"wrote {plot.write(found, output, overwrite=overwrite)}")
+        drawn = drawing.save(lambda: plot.draw(found), output, overwrite=overwrite)
+        say(f"wrote {drawn}")
     if not as_json:
-        tell(found.notes)
+        say_notes(found.notes)
     show_plan(found, as_json=as_json)
 
 
@@ -133,14 +134,16 @@ def plan_rows_at_clients(
     as_json: bool,
 ) -> None:
     """The plan of rows that are perturbed before they are sent."""
+    from voile.evaluate.drawing import save
     from voile.evaluate.planning import local_plot
     from voile.evaluate.planning.local import plan_local
 
     found = plan_local(table, **asked)
     if output:
-        say(f"wrote {local_plot.write(found, output, overwrite=overwrite)}")
+        drawn = save(lambda: local_plot.draw(found), output, overwrite=overwrite)
+        say(f"wrote {drawn}")
     if not as_json:
-        tell(found.notes)
+        say_notes(found.notes)
     show_local_plan(found, as_json=as_json)
 
 
@@ -178,18 +181,14 @@ def boundary(
 ) -> None:
     """Show which promises are possible, impossible or open for a table of this size."""
     from voile.evaluate import drawing
-    from voile.evaluate.planning.boundary import boundary_of, write
+    from voile.evaluate.planning.boundary import boundary_of, draw
 
     if output:
         drawing.check_picture(output, overwrite=overwrite)
     found = boundary_of(table, null_text=tuple(null_text or ()), **given.values)
     if output:
-        say(f"wrote {write(found, output, overwrite=overwrite)}")
+        drawn = drawing.save(lambda: draw(found), output, overwrite=overwrite)
+        say(f"wrote {drawn}")
     if not as_json:
-        tell(found.notes)
+        say_notes(found.notes)
     show(found.to_dict() if as_json else None, lambda: boundary_view(found))
-
-
-def tell(notes: tuple[str, ...]) -> None:
-    for note in notes:
-        say(f"note: {note}")

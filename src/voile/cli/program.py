@@ -104,6 +104,7 @@ class Program(TyperGroup):
         self.commands = Built()  # type: ignore[assignment]
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """Every command, in the order of --help."""
         return list(HOMES)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
@@ -116,6 +117,7 @@ class Program(TyperGroup):
             return super().invoke(ctx)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is called, built."""
         name, command, rest = super().resolve_command(ctx, args)
         return name, command and self.commands[str(name)], rest
 
@@ -134,6 +136,7 @@ class Built(Mapping[str, Any]):
 
 
 def listed(name: str) -> TyperCommand:
+    """A command with its summary only."""
     return TyperCommand(name, help=summaries().get(name), rich_help_panel=PANEL_OF[name])
 
 
@@ -152,4 +155,5 @@ def built(name: str) -> Any:
 
 
 def name_of(command: CommandInfo | TyperInfo) -> str:
+    """The name that a command is called by."""
     return command.name or str(getattr(command.callback, "__name__", ""))

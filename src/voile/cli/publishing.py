@@ -29,6 +29,7 @@ def known_methods() -> str:
 
 
 def listed(words: Sequence[str]) -> str:
+    """Words between commas, the last after 'or'."""
     return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
 
 

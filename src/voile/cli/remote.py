@@ -110,6 +110,7 @@ def check_form(*, as_csv: bool, others: dict[str, bool]) -> None:
 
 
 def show_about(server: Server, wanted: str, *, as_json: bool) -> None:
+    """Show a server's budget, history or description."""
     match wanted:
         case "--budget":
             budget = server.budget()
@@ -139,6 +140,7 @@ def server_at(
 
 
 def read_token(file: Path, token: str | None) -> str:
+    """The token in a file."""
     from voile.errors import UsageError
 
     if token is not None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from voile.cli.common import KEPT, ColumnsOpt, JsonOpt, ReleaseArg, commands, group_of, split_names
-from voile.terminal import say, show
+from voile.terminal import say, say_notes, show
 from voile.terminal.mining import rules_view, tree_view
 from voile.terminal.progress import fitting_progress
 
@@ -72,8 +72,7 @@ def tree(
         say(f"wrote {drawn}")
     show(found.to_dict() if as_json else None, lambda: tree_view(found))
     if not as_json:
-        for note in found.notes:
-            say(f"note: {note}")
+        say_notes(found.notes)
     if beside:
         say("note: what stands beside is made from the private table, and is not for publication")
 
@@ -106,8 +105,7 @@ def rules(
         found = find_rules(counts, split_names(columns), limits, progress)
     show(found.to_dict() if as_json else None, lambda: rules_view(found))
     if not as_json:
-        for note in found.notes:
-            say(f"note: {note}")
+        say_notes(found.notes)
 
 
 # ----------------------------------------------------------------------
@@ -153,9 +151,9 @@ def reproduce(
     KEPT.append(f"what was done is kept in {output}: run it again to go on")
     with points_bar() as progress:
         found = run(wanted, output, run=Run(quick, seed), jobs=jobs, progress=progress)
-    told = [one.to_dict() for one in found]
+    data = [one.to_dict() for one in found]
     several = everything or len(found) > 1
-    show((told if several else told[0]) if as_json else None, lambda: reproduced_view(found))
+    show((data if several else data[0]) if as_json else None, lambda: reproduced_view(found))
     say(f"wrote {output / 'index.html'}, which shows all that is in {output}")
     if not all(one.sound for one in found):
         raise typer.Exit(1)

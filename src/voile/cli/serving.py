@@ -191,7 +191,7 @@ def token(
         )
         if file is not None:
             file.write(f"{made}\n")
-    tell(beyond(folder, queries))
+    say_note(beyond(folder, queries))
     if as_json:
         show(issued_data(made, identity), None)
         return
@@ -210,7 +210,7 @@ def group(
     from voile.serve.steward import beyond, set_group
 
     set_group(folder, name, queries)
-    tell(beyond(folder, queries))
+    say_note(beyond(folder, queries))
     if as_json:
         show({"name": name, "queries": queries}, None)
     else:
@@ -238,7 +238,8 @@ def revoke(
         say(f"revoked {count:,} token{'s' * (count != 1)}")
 
 
-def tell(note: str) -> None:
+def say_note(note: str) -> None:
+    """A note, unless it is empty."""
     if note:
         say(f"note: {note}")
 
@@ -290,6 +291,7 @@ def run(
 
 
 def answer_until_stopped(folder: Path, how: WebOptions, *, as_json: bool) -> None:
+    """Answer until a signal stops the server."""
     from voile.serve.server import serve as answer
 
     def ready(found: ServerStatus) -> None:
@@ -352,7 +354,7 @@ def recover(
 
 
 # ---------------------------------------------------------------------- self audit
-# The command that looks at what a server has told so far.
+# The command that looks at what a server has disclosed so far.
 
 
 @serve.command()

@@ -35,7 +35,7 @@ def check_spec(spec: object) -> None:
 
 
 def check_limit(spec: Spec, at_most: float | None, public: Collection[str]) -> None:
-    """Refuse a spec that tells more about a row than the caller allows.
+    """Refuse a spec that reveals more about a row than the caller allows.
 
     A column that is sent as it is has no ε: the caller must have named it as `public`.
     """
@@ -53,7 +53,7 @@ def check_limit(spec: Spec, at_most: float | None, public: Collection[str]) -> N
             hint="do not answer it, or leave at_most out if all you send is public",
         )
     raise PromiseError(
-        f"a row of this survey tells ε = {found:.6g}, more than the {limit:g} you allow",
+        f"a row of this survey has ε = {found:.6g}, more than the {limit:g} you allow",
         hint="do not answer it, or raise at_most",
     )
 
@@ -71,13 +71,15 @@ def check_public(spec: Spec, public: object) -> None:
             hint = did_you_mean(name, known) if isinstance(name, str) else "give columns' names"
             raise UsageError(f"public names {name!r}, which is no column of the spec", hint=hint)
     sent = set(spec.public)
-    told = [column.name for column in spec.columns if column.size > 1 and column.name in sent]
-    missing = [name for name in told if name not in public]
+    public_columns = [
+        column.name for column in spec.columns if column.size > 1 and column.name in sent
+    ]
+    missing = [name for name in public_columns if name not in public]
     if missing:
         more = f", and {len(missing) - 1} more" if len(missing) > 1 else ""
         raise PromiseError(
             f"column {missing[0]!r} is sent as it is (retention 1){more}",
-            hint=f"say public={told!r} if that is what you want",
+            hint=f"say public={public_columns!r} if that is what you want",
         )
 
 

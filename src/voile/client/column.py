@@ -30,7 +30,7 @@ from voile.errors import UsageError
 LARGEST_FRACTION = 2**1000
 """Fractions below it are doubles."""
 ROUNDING = 2.0**-48
-"""Relative error that the logarithms below stay within, with room to spare (docs/mathematics,
+"""Relative error that the logarithms below stay within, with a margin (docs/mathematics,
 §22)."""
 
 
@@ -211,7 +211,7 @@ class Column:
             )
 
     def _refusal(self, what: str, place: int) -> UsageError:
-        # The value itself is not told: it is somebody's answer, and errors travel to logs,
+        # The value itself is not shown: it is somebody's answer, and errors travel to logs,
         # crash reports and the other side of a connection.
         return UsageError(
             f"column {self.name!r}, {what} {place}: the value is not in the domain",

@@ -23,7 +23,7 @@ WORDS = 2**64
 
 
 class Draws:
-    """Draws from a source of bytes: a function that gives as many as it is asked for.
+    """Draws from a source of bytes: a function that gives as many as its argument says.
 
     Clients use `Draws.secure()`, and nothing else protects anybody.
     """
@@ -236,7 +236,7 @@ def replacement(column: Column, count: int, draws: Draws) -> Codes:
     """Codes drawn from the column's replacing distribution.
 
     They are drawn for every row, kept or not, so that neither time nor the number of bytes
-    tells which were kept.
+    shows which were kept.
     """
     tickets = draws.below(column.total, count)
     if column.cumulative is None:
@@ -253,11 +253,11 @@ def prior_posterior(prior: float, epsilon: float) -> float:
 
     ρ₂ = ρ₁·e^ε / (1 − ρ₁ + ρ₁·e^ε), for any statement about the row (amplification).
     """
-    believed, told = a_real(prior, "the prior belief"), a_real(epsilon, "ε")
+    believed, loss = a_real(prior, "the prior belief"), a_real(epsilon, "ε")
     if not 0 <= believed <= 1:
         raise UsageError(f"a prior belief of {believed}", hint="give a number from 0 to 1")
-    if not told >= 0:
-        raise UsageError(f"ε is {told}", hint="give a number that is not negative")
+    if not loss >= 0:
+        raise UsageError(f"ε is {loss}", hint="give a number that is not negative")
     if believed == 0:
         return 0.0
-    return 1 / (1 + (1 - believed) / believed * math.exp(-told))
+    return 1 / (1 + (1 - believed) / believed * math.exp(-loss))

@@ -54,19 +54,19 @@ class Promise:
 def row_epsilon(columns: Sequence[Column], joint: float | None) -> float:
     """Local ε of a row: the sum over its perturbed columns, or that of the one joint coin.
 
-    Infinite where nothing is perturbed. Columns with one value tell nothing in any case.
+    Infinite where nothing is perturbed. Columns with one value reveal nothing in any case.
     """
-    telling = [column for column in columns if column.size > 1]
-    if not telling:
+    varying = [column for column in columns if column.size > 1]
+    if not varying:
         return 0.0
     if joint is not None:
         return local_epsilon(joint, math.prod(column.size for column in columns))
-    perturbed = [column.epsilon() for column in telling if column.retention < 1]
+    perturbed = [column.epsilon() for column in varying if column.retention < 1]
     return together(perturbed) if perturbed else math.inf
 
 
 def column_epsilon(column: Column, columns: Sequence[Column], joint: float | None) -> float:
-    """What the sent row tells between two rows that differ in this column only.
+    """ε between two rows that differ in this column only.
 
     Under a joint coin that is the whole ε: a row that was kept shows every one of its columns.
     """
@@ -105,7 +105,7 @@ def check_promise(
 
 def spelt(epsilon: float) -> str:
     """An ε in an error."""
-    return f"{epsilon:.6g}" if math.isfinite(epsilon) else "none: what is told is told as it is"
+    return f"{epsilon:.6g}" if math.isfinite(epsilon) else "none: values are sent as they are"
 
 
 def exceeds(epsilon: float, promised: float) -> bool:

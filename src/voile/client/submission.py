@@ -54,7 +54,7 @@ def submission(
     """The bytes to send. Rows that `perturb` has not made are perturbed here.
 
     Keep these bytes and send them again if need be: the ids make the server count a row once,
-    while perturbing anew would tell more about it each time. `at_most` and `public`: see
+    while perturbing anew would reveal more about it each time. `at_most` and `public`: see
     `perturb`.
     """
     check_limit(spec, at_most, public)
@@ -297,8 +297,8 @@ def asked_wait(header: str | None, otherwise: float) -> float:
 def refusal(request: urllib.request.Request, error: urllib.error.HTTPError) -> UsageError:
     """What a collector refused, in its own words where it has some."""
     try:
-        told = json.loads(error.read(MOST_ANSWER))
-        words, hint = str(told["error"])[:500], str(told.get("hint", ""))[:500]
+        answer = json.loads(error.read(MOST_ANSWER))
+        words, hint = str(answer["error"])[:500], str(answer.get("hint", ""))[:500]
     except (
         OSError,
         HTTPException,

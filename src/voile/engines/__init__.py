@@ -1,7 +1,7 @@
 """Where rows are read and counted: what an engine owes, and which engine reads what.
 
 `engines.table` and `engines.rows` say what is owed; `engines.duckdb` is the engine for one machine.
-Everyone else asks for a table or for rows here, and names no engine.
+Everyone else gets tables and rows here, and names no engine.
 """
 
 from voile.engines.registry import (

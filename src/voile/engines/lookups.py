@@ -1,6 +1,6 @@
 """Rows as codes, and sums over them of what is looked up by these codes.
 
-What is asked of a row is a table over the domain of the few columns that it reads, computed
+What a row adds is a table over the domain of the few columns that it depends on, computed
 beforehand; a row is looked up there by its codes. So no expression is ever computed on a row: the
 same few steps are taken for each, whatever it holds, and nothing can fail or take longer on some.
 """
@@ -77,33 +77,33 @@ class CodedRows:
     def __len__(self) -> int:
         return len(self.hashes)
 
-    def totals(self, asked: Sums) -> Ints:
+    def totals(self, request: Sums) -> Ints:
         """(groups, summands), exact where no total reaches 2⁵³."""
-        found = np.zeros((asked.groups, len(asked.summands)), dtype=np.int64)
+        found = np.zeros((request.groups, len(request.summands)), dtype=np.int64)
         for block in self._blocks():
-            passing = self._passing(asked, block)
-            cells = self._cells(asked, block)
+            passing = self._passing(request, block)
+            cells = self._cells(request, block)
             if cells is not None:
                 passing &= cells >= 0
-            for place, summand in enumerate(asked.summands):
+            for place, summand in enumerate(request.summands):
                 parts = self._parts(summand, passing, block)
                 if cells is None:
                     found[0, place] += parts.sum()
                 else:
                     here = np.where(passing, cells, 0)
-                    sums = np.bincount(here, weights=parts, minlength=asked.groups)
+                    sums = np.bincount(here, weights=parts, minlength=request.groups)
                     found[:, place] += sums.astype(np.int64)
         return found
 
     def _blocks(self) -> Iterator[slice]:
         return (slice(start, start + BLOCK) for start in range(0, len(self), BLOCK))
 
-    def _passing(self, asked: Sums, block: slice) -> Bools:
+    def _passing(self, request: Sums, block: slice) -> Bools:
         passing = np.ones(len(self.hashes[block]), dtype=np.bool_)
-        if asked.where is not None:
-            passing &= self._holds(asked.where, block)
-        if asked.mask is not None:
-            under = np.bitwise_count(self.hashes[block] & np.uint64(asked.mask))
+        if request.where is not None:
+            passing &= self._holds(request.where, block)
+        if request.mask is not None:
+            under = np.bitwise_count(self.hashes[block] & np.uint64(request.mask))
             passing &= (under & 1).astype(np.bool_)
         return passing
 
@@ -125,14 +125,14 @@ class CodedRows:
             places += self._columns[name][block]
         return places
 
-    def _cells(self, asked: Sums, block: slice) -> Ints | None:
-        if asked.cells is None:
+    def _cells(self, request: Sums, block: slice) -> Ints | None:
+        if request.cells is None:
             return None
         places = np.zeros(len(self.hashes[block]), dtype=np.int64)
-        for key, size in zip(asked.keys, asked.sizes, strict=True):
+        for key, size in zip(request.keys, request.sizes, strict=True):
             places *= size
             places += self._at(key, block)
-        return asked.cells[places]
+        return request.cells[places]
 
     def _parts(self, summand: Summand, passing: Bools, block: slice) -> Ints:
         """In steps, 0 for a row that does not count."""

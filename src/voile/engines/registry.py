@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from voile.schema import Schema
 
 BUILT_IN = ("voile.engines.duckdb",)
-"""Packages with an ENGINE, in the order in which they are asked. DuckDB is last: it reads the rest,
+"""Packages with an ENGINE, in the order in which they are tried. DuckDB is last: it reads the rest,
 and its messages say what can be read."""
 
 
 class Engine(Protocol):
-    """Reads tables and releases. To be asked costs nothing: its library is loaded on first use."""
+    """Reads tables and releases. Choosing one costs nothing: its library is loaded on first use."""
 
     @property
     def name(self) -> str:
@@ -59,12 +59,12 @@ _added: list[Engine] = []
 
 
 def register(engine: Engine) -> None:
-    """Ask this engine too, before those that come with Voile."""
+    """Try this engine too, before those that come with Voile."""
     _added.insert(0, engine)
 
 
 def engines() -> list[Engine]:
-    """All engines, in the order in which they are asked."""
+    """All engines, in the order in which they are tried."""
     return [*_added, *(importlib.import_module(package).ENGINE for package in BUILT_IN)]
 
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 from voile.arrays import Ints
 from voile.errors import UsageError
 from voile.query.predicate import Expression, Predicate
-from voile.query.rows import Key, RowSums, Shifted, WeightedTerm
+from voile.query.rows import Key, RowSums, ShiftedValue, WeightedTerm
 from voile.query.value_types import ValueType
 from voile.schema import Keys, Schema, TupleIndex
 
@@ -66,7 +66,7 @@ class PublicDomain(Protocol):
 class ReleaseRows(PublicDomain, Protocol):
     """The rows of a release, which everyone may see.
 
-    Rows may lie in many places; what is asked of them does not depend on their order. They may
+    Rows may lie in many places; what is computed from them does not depend on their order. They may
     have a score: then a row counts as so many, and adds its spread to the variance of its tuple's
     noise (see voile.query.rows).
     """
@@ -80,7 +80,9 @@ class ReleaseRows(PublicDomain, Protocol):
         """Sums over the rows that pass, for each combination of keys that occurs."""
 
     @abstractmethod
-    def histogram(self, keys: Sequence[Key], products: Sequence[Sequence[Shifted]]) -> pa.Table:
+    def histogram(
+        self, keys: Sequence[Key], products: Sequence[Sequence[ShiftedValue]]
+    ) -> pa.Table:
         """Sums of products over all rows, by keys: columns k0, k1, … and s0, s1, …"""
 
     @abstractmethod

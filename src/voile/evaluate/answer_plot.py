@@ -21,6 +21,7 @@ from voile.evaluate.drawing import (
     INK,
     METHOD_COLOURS,
     SOFT,
+    inline_chart,
     load_altair,
     render,
     theme,
@@ -90,10 +91,12 @@ class Drawing:
 
     @property
     def names(self) -> list[str]:
+        """The groups, in the order of the bars."""
         return list(dict.fromkeys(bar.group for bar in self.panels[0].bars))
 
     @property
     def colour_names(self) -> list[str]:
+        """What colours stand for, in the order of the bars."""
         return list(dict.fromkeys(bar.colour for bar in self.panels[0].bars if bar.colour))
 
 
@@ -186,6 +189,7 @@ def size_key(value: Any) -> tuple[bool, float]:
 
 
 def bar_of(value: Any, group: str, colour: str) -> Bar:
+    """A bar for an estimate; unknown where the value is none."""
     if not isinstance(value, Estimate):
         return Bar(group, math.nan, math.nan, math.nan, colour)
     return Bar(group, value.value, *value.interval(), colour)
@@ -298,7 +302,7 @@ def _panel(what: Drawing, panel: Panel, *, first: bool, last: bool) -> alt.Layer
     beyond = any(bar.low < low for bar in panel.bars)
     lowest, highest = low - (air if low < 0 or beyond else 0), high + air + room
     rows = [_row(bar, lowest, highest - room, large=panel.large) for bar in panel.bars]
-    data = alt.Chart(alt.InlineData(values=rows))
+    data = inline_chart(rows)
     length, length2, place, offset = (
         (alt.Y, alt.Y2, alt.X, alt.XOffset) if what.upright else (alt.X, alt.X2, alt.Y, alt.YOffset)
     )
@@ -368,6 +372,7 @@ def _row(bar: Bar, lowest: float, highest: float, *, large: bool) -> dict[str, A
 
 
 def written(value: float, *, large: bool) -> str:
+    """A number as it stands beside its bar."""
     text = f"{value:,.0f}" if large and math.isfinite(value) else number(value)
     return "0" if text == "-0" else text.replace("-", "−")
 

@@ -56,6 +56,7 @@ class DemoAnswer:
     """From rows that were perturbed one by one, with nobody trusted."""
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         return {
             "where": self.where,
             "truth": self.truth,
@@ -73,6 +74,7 @@ class DemoGroups:
     truth: tuple[tuple[Any, ...], ...]
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         return {
             "sql": self.sql,
             **self.answer.to_dict(),
@@ -105,6 +107,8 @@ def beside(value: Any, truth: Any) -> str:
 
 @dataclass(frozen=True)
 class Demonstration:
+    """All that the demonstration made and measured."""
+
     release: ViewRelease
     asked: tuple[DemoAnswer, ...]
     grouped: DemoGroups
@@ -117,6 +121,7 @@ class Demonstration:
     """Classes of rows: many releases on the same axes."""
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         return {
             "release": str(self.release.path),
             "questions": [a.to_dict() for a in self.asked],
@@ -244,6 +249,7 @@ def perturbed_alike(table: Table, release: ViewRelease, progress: Progress) -> L
 
 
 def ask(where: str, table: Table, release: ViewRelease, rows: LocalRelease) -> DemoAnswer:
+    """A count with both releases' estimates and the truth."""
     sql = f"select count(*) from adult where {where}"
     return DemoAnswer(where, table.count(where), release.query(sql).scalar, rows.query(sql).scalar)
 
@@ -255,6 +261,7 @@ def workload(table: Table, *releases: ViewRelease) -> tuple[Any, ...]:
 
 
 def label(release: ViewRelease, selections: Selections, number_: int) -> str:
+    """A selection in words."""
     parts = []
     for attribute, code in selections.locate(number_):
         found = release.schema.attributes[attribute]
@@ -263,6 +270,7 @@ def label(release: ViewRelease, selections: Selections, number_: int) -> str:
 
 
 def subtitle(release: ViewRelease) -> str:
+    """What the picture says below its title."""
     g = release.manifest.guarantee
     return (
         f"{release.manifest.public_rows:,} people, nine attributes, published so that a belief of "

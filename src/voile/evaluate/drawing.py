@@ -8,8 +8,7 @@ from __future__ import annotations
 import io
 import json
 import math
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,6 +37,10 @@ FONT = "Inter, 'Helvetica Neue', Helvetica, Arial, 'Liberation Sans', sans-serif
 
 # Each panel keeps its own colours and dashes, and so its own legend.
 OWN_SCALES = {"color": "independent", "strokeDash": "independent", "opacity": "independent"}
+UNTITLED = {"fontSize": 1, "subtitleFontSize": 1, "offset": 0}
+"""The heading of a picture whose page has a title already."""
+# No link to the online editor: one click on it would send what is drawn to another site.
+EMBEDDING = {"actions": {"export": True, "source": False, "compiled": False, "editor": False}}
 CODE_FONT = "'JetBrains Mono', 'DejaVu Sans Mono', 'Liberation Mono', Menlo, Consolas, monospace"
 FORMATS = ("png", "svg", "pdf", "html")
 
@@ -120,6 +123,7 @@ class ScriptSafe(json.JSONEncoder):
     """A label is a value of someone's table, and must not end the script that it stands in."""
 
     def encode(self, o: Any) -> str:
+        """JSON without a character that could begin or end a tag."""
         return super().encode(o).replace("<", "\\u003c")
 
 
@@ -127,10 +131,8 @@ def render(chart: alt.TopLevelMixin, kind: str) -> bytes:
     """The picture as the content of a file; `kind` is one of FORMATS."""
     load_altair()
     if kind == "html":
-        # No link to the online editor: one click on it would send what is drawn to another site.
-        actions = {"export": True, "source": False, "compiled": False, "editor": False}
         page: str = chart.to_html(
-            inline=True, embed_options={"actions": actions}, json_kwds={"cls": ScriptSafe}
+            inline=True, embed_options=EMBEDDING, json_kwds={"cls": ScriptSafe}
         )
         return page.encode()
     if kind == "svg":
@@ -154,17 +156,6 @@ def javascript() -> str:
     return bundle
 
 
-def write(path: Path, content: bytes) -> Path:
-    """Write beside, then rename: a reader sees a whole file or none."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        beside.write_bytes(content)
-        beside.replace(path)
-    finally:
-        beside.unlink(missing_ok=True)
-    return path
-
-
 def load_altair() -> Any:
     """Altair, with what draws pictures of its charts; refused with a hint where it is missing."""
     try:
@@ -178,10 +169,62 @@ def load_altair() -> Any:
     return altair
 
 
-# ----------------------------------------- parts of pictures of errors: titles, axes, ticks, notes
+# ---------------------------------------------------- parts of pictures: titles, axes, ticks, notes
 
 
 Rows = list[dict[str, Any]]
+
+
+def inline_chart(rows: Sequence[Mapping[str, Any]]) -> Any:
+    """A chart of these rows, which it carries with it."""
+    alt = load_altair()
+    return alt.Chart(alt.InlineData(values=list(rows)))
+
+
+def edged_text(at: Any, edge: int = 4, **look: Any) -> tuple[Any, Any]:
+    """A text in two layers: first a white edge, which keeps lines out of the letters."""
+    white = look | {"color": "white", "stroke": "white", "strokeWidth": edge}
+    return at.mark_text(**white), at.mark_text(**look)
+
+
+def requested_error(error: float, text: str, *, align: str, dx: int, x: int) -> list[Any]:
+    """The error that was requested: a line across the picture, with its name above it at `x`."""
+    at = inline_chart([{"error": error}]).encode(y="error:Q")
+    name = at.mark_text(color=VERMILION, fontSize=13, text=text, align=align, dx=dx, dy=-8)
+    return [
+        at.mark_rule(color=VERMILION, strokeWidth=1.5, clip=True),
+        name.encode(x=load_altair().value(x)),
+    ]
+
+
+def line_scales(names: Sequence[str]) -> tuple[alt.Scale, alt.Scale]:
+    """A colour and a dash for each line."""
+    alt = load_altair()
+    count = len(names)
+    return (
+        alt.Scale(domain=list(names), range=METHOD_COLOURS[:count]),
+        alt.Scale(domain=list(names), range=METHOD_DASHES[:count]),
+    )
+
+
+def log_ticks(low: float, high: float, leading: Sequence[int] = (1, 2, 5)) -> list[float]:
+    """These digits times the powers of ten, as far as they are in the range."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = (float(f"{digit}e{power}") for power in powers for digit in leading)
+    # Ends are computed: a tick that should be one is not lost to rounding.
+    return [tick for tick in ticks if low * (1 - 1e-12) <= tick <= high * (1 + 1e-12)]
+
+
+def logarithmic(values: Sequence[float], title: str, *, air: float) -> dict[str, Any]:
+    """A logarithmic axis with ticks at 1, 2 and 5 times the powers of ten."""
+    alt = load_altair()
+    low, high = (min(values) / air, max(values) * air) if values else (1.0, 10.0)
+    ticks = log_ticks(low, high, (1, 2, 5) if high / low < 10**4 else (1,))
+    return {
+        "scale": alt.Scale(type="log", domain=[low, high], nice=False),
+        "axis": alt.Axis(title=title, values=ticks, format=",.12~g"),
+    }
+
 
 COUNT_TURN = 10.0
 """Where a symlog axis of counts turns from linear to logarithmic."""
@@ -191,20 +234,20 @@ AIR = 1.2
 
 def note_text(x: float, y: float, text: str) -> alt.LayerChart:
     """A text beside the band: to the left of what is above the line, else to the right."""
-    alt = load_altair()
-    at = alt.Chart(alt.InlineData(values=[{"x": x, "y": y}])).encode(x="x:Q", y="y:Q")
+    at = inline_chart([{"x": x, "y": y}]).encode(x="x:Q", y="y:Q")
     align, shift, colour = ("right", -12, BAND_INK) if y > x else ("left", 12, INK)
-    look = {"text": text, "align": align, "dx": shift, "fontSize": 13, "color": colour}
-    # First a white edge, which keeps the grid's lines out of the letters.
-    return at.mark_text(**look, stroke="white", strokeWidth=5) + at.mark_text(**look)
+    edge, letters = edged_text(at, 5, text=text, align=align, dx=shift, fontSize=13, color=colour)
+    return edge + letters
 
 
 def title_of(text: str, below: str) -> alt.TitleParams:
+    """A panel's title, with a line below it unless that is empty."""
     alt = load_altair()
     return alt.TitleParams(text, subtitle=below) if below else alt.TitleParams(text)
 
 
 def tooltips_of(**titles: str) -> list[alt.Tooltip]:
+    """Fields with their titles; numbers to one place."""
     alt = load_altair()
     names = {"query", "method"}
     return [
@@ -216,10 +259,12 @@ def tooltips_of(**titles: str) -> list[alt.Tooltip]:
 
 
 def axis_of(title: str, **more: Any) -> alt.Axis:
+    """An axis of whole numbers."""
     return load_altair().Axis(title=title, format=",.0f", **more)
 
 
 def count_axis(title: str, top: float) -> alt.X:
+    """A horizontal axis of counts, linear for small ones and logarithmic beyond."""
     # From -0.5, so that the count 0, the most frequent of all, has a column of its own.
     scale = symlog_scale(-0.5, AIR * top, COUNT_TURN)
     ticks = [tick for tick in ticks_of(AIR * top, COUNT_TURN) if tick >= 0]
@@ -227,10 +272,12 @@ def count_axis(title: str, top: float) -> alt.X:
 
 
 def plain_scale(low: float, high: float) -> alt.Scale:
+    """A linear scale that ends exactly there."""
     return load_altair().Scale(domain=[float(low), float(high)], nice=False, zero=False)
 
 
 def symlog_scale(low: float, high: float, turn: float) -> alt.Scale:
+    """Linear around 0, logarithmic beyond the turn on both sides."""
     return load_altair().Scale(type="symlog", constant=turn, domain=[low, high], nice=False)
 
 
@@ -268,6 +315,7 @@ def check_picture(path: Path, *, overwrite: bool) -> None:
 
 
 def kind_of(path: Path) -> str:
+    """The format that a file's name says, one of FORMATS."""
     kind = path.suffix.lower().removeprefix(".")
     if kind not in FORMATS:
         raise UsageError(

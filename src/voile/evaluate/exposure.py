@@ -41,6 +41,7 @@ class PerturbedCut(BinCut):
 
     @property
     def masses(self) -> Floats:
+        """The chance that a replaced value falls in each cell."""
         if self.noise.parts is None:
             return super().masses
         found = np.bincount(self.classes, self.noise.masses(), len(self.edges) - 1)
@@ -48,12 +49,13 @@ class PerturbedCut(BinCut):
 
     @property
     def classes(self) -> Any:
+        """The cell of each code."""
         return self.cells(np.arange(self.attribute.size))
 
 
 @dataclass(frozen=True)
 class SeenValue(Record):
-    """The value of a column that tells most where it is seen: P[X=y | Y=y]."""
+    """The value of a column that discloses most where it is seen: P[X=y | Y=y]."""
 
     column: str
     value: str
@@ -98,6 +100,7 @@ def exposure(release: LocalRelease, breach: Breach | None = None) -> Exposure:
 
 
 def measurable(noise: ColumnNoise) -> bool:
+    """Whether a column is secret, perturbed by a public distribution, and has several values."""
     return noise.local and not noise.public and noise.size > 1
 
 
@@ -109,7 +112,7 @@ def measured_sets(
     for size in range(1, MOST_TOGETHER + 1):
         ranked = []
         for these in combinations(cuts, size):
-            prior = likeliest(release, these)
+            prior = maximum_likelihood(release, these)
             masses, kept = [c.masses for c in these], [c.noise.retention for c in these]
             ranked.append((prior, these, worst_breach(prior, masses, kept, rho1)))
         if size > 1:
@@ -117,14 +120,14 @@ def measured_sets(
         yield from (measured_set(*one, breach) for one in ranked)
 
 
-def likeliest(release: LocalRelease, cuts: Sequence[PerturbedCut]) -> Floats:
-    """The likeliest distribution of the true rows over cells."""
+def maximum_likelihood(release: LocalRelease, cuts: Sequence[PerturbedCut]) -> Floats:
+    """The distribution of the true rows over cells, by maximum likelihood."""
     counts = release.joint_counts({c.attribute.name: c.classes for c in cuts}, "em").counts
     return np.asarray(counts / counts.sum())
 
 
 def seen_value(release: LocalRelease, cut: PerturbedCut) -> SeenValue:
-    """Over single values: what the one that is seen tells, at most."""
+    """The single value whose sight raises a belief highest."""
     attribute, noise = cut.attribute, cut.noise
     counts = release.joint_counts({attribute.name: np.arange(attribute.size)}, "em").counts
     prior = counts / counts.sum()

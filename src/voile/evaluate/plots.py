@@ -1,6 +1,6 @@
 """The paper's Figures 2 and 3 for any release: estimates against true counts, and their errors.
 
-Its look is that of `look`; the `plots` extra is needed only when a function is called.
+Its look is that of `drawing`; the `plots` extra is needed only when a function is called.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from voile.evaluate.drawing import (
     DENSITY,
     INK,
     METHOD_COLOURS,
-    METHOD_DASHES,
     OWN_SCALES,
     VERMILION,
     Rows,
     axis_of,
     count_axis,
+    inline_chart,
+    line_scales,
     load_altair,
     note_text,
     plain_scale,
@@ -41,9 +42,9 @@ from voile.evaluate.drawing import (
     ticks_of,
     title_of,
     tooltips_of,
-    write,
 )
 from voile.evaluate.workload import cumulative_error
+from voile.files import write_whole
 
 if TYPE_CHECKING:
     import altair as alt
@@ -146,8 +147,8 @@ def save(chart: alt.TopLevelMixin, stem: Path) -> list[Path]:
     page, picture = render(chart, "html"), render(chart, "png")
     stem.parent.mkdir(parents=True, exist_ok=True)
     return [
-        write(stem.with_name(f"{stem.name}.png"), picture),
-        write(stem.with_name(f"{stem.name}.html"), page),
+        write_whole(stem.with_name(f"{stem.name}.png"), picture),
+        write_whole(stem.with_name(f"{stem.name}.html"), page),
     ]
 
 
@@ -210,7 +211,7 @@ def _estimate_panel(queries: _Queries, points: alt.NamedData) -> alt.LayerChart:
     x = alt.X("x:Q", scale=plain_scale(0.0, top), axis=axis_of("true count", **ticks))
     y = alt.Y("y:Q", scale=plain_scale(low, top), axis=axis_of("estimate", **ticks))
     ends = [{"x": v, "y": v - width, "y2": v + width, "same": v} for v in (0.0, top)]
-    line = alt.Chart(alt.InlineData(values=ends)).encode(x=x)
+    line = inline_chart(ends).encode(x=x)
     grid = np.linspace(0, top, CELLS_LINEAR + 1), np.linspace(low, top, CELLS_LINEAR + 1)
     cells = queries.put("cells", _cells(queries, queries.estimate, grid, dots=False))
     return alt.layer(
@@ -246,7 +247,7 @@ def _error_panel(queries: _Queries, points: alt.NamedData) -> alt.LayerChart:
     ticks = axis_of("estimate − true count", values=ticks_of(reach, turn, (1,)))
     y = alt.Y("y:Q", scale=symlog_scale(-reach, reach, turn), axis=ticks)
     ends = [{"x": -0.5, "x2": AIR * top, "y": -width, "y2": width, "zero": 0}]
-    band = alt.Chart(alt.InlineData(values=ends)).encode(x=x)
+    band = inline_chart(ends).encode(x=x)
     name = {"text": f"+ρ√n = +{_short(width)}", "align": "left", "dx": 6, "dy": -9}
     return alt.layer(
         band.mark_rect(color=BAND, opacity=0.32).encode(x2="x2:Q", y=y, y2="y2:Q"),
@@ -272,10 +273,9 @@ def _mean_panel(truth: Floats, methods: Mapping[str, Floats]) -> alt.Chart:
     place = {"orient": "top", "columns": LEGEND_COLUMNS, "offset": 8}
     legend = alt.Legend(title=None, symbolSize=500, symbolStrokeWidth=2.5, **place)
     key = {"legend": legend if _legend_rows(methods) else None, "sort": names}
-    colours = alt.Scale(domain=names, range=METHOD_COLOURS[: len(names)])
-    dashes = alt.Scale(domain=names, range=METHOD_DASHES[: len(names)])
+    colours, dashes = line_scales(names)
     return (
-        alt.Chart(alt.InlineData(values=rows))
+        inline_chart(rows)
         .mark_line(strokeWidth=2.5)
         .encode(
             x=count_axis("x, a true count", max(float(truth.max()), 1.0)),

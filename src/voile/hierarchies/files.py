@@ -71,7 +71,7 @@ def split_rows(text: str, separator: str) -> list[list[str]]:
         return [row for row in reader if row]
     except csv.Error as error:
         raise SchemaError(
-            f"the hierarchy is no CSV file: {error}", hint="put one value in each row"
+            f"the hierarchy is not a CSV file: {error}", hint="put one value in each row"
         ) from None
 
 
@@ -189,7 +189,7 @@ def read_hierarchies(
     for name in given:
         if name not in schema.names:
             raise UsageError(
-                f"a hierarchy is given for {name!r}, which is no column that is used",
+                f"a hierarchy is given for {name!r}, which is not a column in use",
                 hint=did_you_mean(name, schema.names),
             )
     ready = {name: path for name, path in shipped(dataset).items() if name in schema.names}
@@ -212,7 +212,7 @@ def bound(given: HierarchySource, attribute: Attribute) -> Levels:
     if isinstance(given, Levels):
         if given.size != attribute.size:
             raise SchemaError(
-                f"the levels of {attribute.name!r} are about {given.size:,} values, "
+                f"the levels of {attribute.name!r} cover {given.size:,} values, "
                 f"the column has {attribute.size:,}",
                 hint="bind the hierarchy to this schema's attribute",
             )

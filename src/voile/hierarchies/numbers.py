@@ -94,7 +94,9 @@ def exact_widths(widths: Sequence[float]) -> list[Fraction]:
         raise UsageError("no multiples are given", hint="--multiples 5,10,20")
     for width in widths:
         if not math.isfinite(width) or width <= 0:
-            raise UsageError(f"{width} is no width of a range", hint="--multiples 5,10,20")
+            raise UsageError(
+                f"{width} is not a width: ranges are wider than 0", hint="--multiples 5,10,20"
+            )
     exact = [Fraction(Decimal(repr(width))) for width in widths]
     for fine, coarse in itertools.pairwise(exact):
         if coarse <= fine or (coarse / fine).denominator != 1:
@@ -199,7 +201,9 @@ def equal_depth(
 def check_ranges(number: int, fanout: int) -> None:
     """Refuse numbers of ranges, and fanouts, that make no hierarchy."""
     if number < 1:
-        raise UsageError(f"{number} ranges are none", hint="--equal-width 8")
+        raise UsageError(
+            f"a hierarchy needs at least one range, not {number}", hint="--equal-width 8"
+        )
     check_fanout(fanout)
 
 

@@ -39,6 +39,7 @@ def name_in_sql(name: str) -> str:
 
 
 def value_in_sql(value: Value) -> str:
+    """A value as a literal of SQL."""
     if isinstance(value, dt.date):
         return f"DATE '{value.isoformat()}'"
     if isinstance(value, bool):
@@ -78,11 +79,11 @@ def joined(values: Sequence[Value]) -> str:
 
 def class_in_words(label: Value, share: float, stderr: float) -> str:
     """A class with its share: the word keeps a class 18 apart from 18 %."""
-    told = f"class {shortened(label)}: "
+    label_words = f"class {shortened(label)}: "
     if not stderr:
-        return f"{told}{100 * share:.0f} %"
+        return f"{label_words}{100 * share:.0f} %"
     digits = min(max(-math.floor(math.log10(100 * stderr)), 0), 2)
-    return f"{told}{100 * share:.{digits}f} ± {100 * stderr:.{digits}f} %"
+    return f"{label_words}{100 * share:.{digits}f} ± {100 * stderr:.{digits}f} %"
 
 
 def listed(column: str, inside: Sequence[str], outside: Sequence[str]) -> str:
@@ -97,6 +98,7 @@ def listed(column: str, inside: Sequence[str], outside: Sequence[str]) -> str:
 
 
 def either(first: str, second: str) -> str:
+    """One condition or the other."""
     bracketed = f"({first})" if " AND " in first else first
     return f"({bracketed} OR {second})"
 
@@ -129,10 +131,12 @@ class Binning:
 
     @property
     def name(self) -> str:
+        """The attribute's name."""
         return self.attribute.name
 
     @cached_property
     def size(self) -> int:
+        """How many bins there are."""
         return int(self.bins[-1]) + 1
 
     @cached_property
@@ -210,15 +214,15 @@ class Binning:
             return f"{column} IS NULL" if null else "false"
         if own.all():
             return f"{column} IS NOT NULL"
-        told = self._range(own) if self.comparable else self._list(own)
-        return either(told, f"{column} IS NULL") if null else told
+        text = self._range(own) if self.comparable else self._list(own)
+        return either(text, f"{column} IS NULL") if null else text
 
     def words(self, mask: Mask) -> str:
         """The same for people: short, and no SQL."""
         null, own = bool(self.attribute.null and mask[-1]), mask[: self.intervals]
         if mask.all() or not own.any() or own.all():
-            told = {True: "any" if mask.all() else "known", False: "NULL"}[bool(own.any())]
-            return f"{self.name}: {told}"
+            text = {True: "any" if mask.all() else "known", False: "NULL"}[bool(own.any())]
+            return f"{self.name}: {text}"
         if self.comparable:
             low, high = (None if end is None else shortened(end) for end in self._ends(own))
             text = f"{self.name} < {high}" if low is None else f"{self.name} ≥ {low}"
@@ -289,5 +293,6 @@ def as_numbers(column: Any, attribute: Attribute) -> npt.NDArray[np.float64]:
 
 
 def increasing(domain: Values) -> bool:
+    """Whether the values are listed in rising order."""
     numbers = [v.toordinal() if isinstance(v, dt.date) else v for v in domain.values]
     return all(a < b for a, b in pairwise(numbers))  # type: ignore[operator]

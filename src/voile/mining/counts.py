@@ -24,10 +24,12 @@ class Counts(Protocol):
     """Rows that can be counted, exactly or by reconstruction from perturbed ones."""
 
     @property
-    def schema(self) -> Schema: ...
+    def schema(self) -> Schema:
+        """The public domain of the rows."""
 
     @property
-    def rows(self) -> int: ...
+    def rows(self) -> int:
+        """How many rows there are."""
 
     def joint_counts(self, cells: Mapping[str, Whole], method: str = "em") -> JointCounts:
         """Estimated counts over the product of the columns' bins, and how far they may be off.
@@ -56,6 +58,7 @@ class ExactCounts:
 
     @property
     def rows(self) -> int:
+        """How many rows there are."""
         return len(next(iter(self.codes.values())))
 
     def joint_counts(
@@ -63,6 +66,7 @@ class ExactCounts:
         cells: Mapping[str, Whole],
         method: str = "em",  # noqa: ARG002  (there is nothing to reconstruct)
     ) -> JointCounts:
+        """Counts of the cells, without any error."""
         shape = shape_of(cells)
         place = np.zeros(self.rows, np.int64)
         for size, (name, bins) in zip(shape, cells.items(), strict=True):
@@ -78,6 +82,7 @@ def shape_of(cells: Mapping[str, Whole]) -> tuple[int, ...]:
 
 
 def checked_method(method: str) -> str:
+    """The method, refused if it is not known."""
     if method not in METHODS:
         raise UsageError(f"method {method!r} is not known", hint=f"use {', '.join(METHODS)}")
     return method

@@ -114,9 +114,11 @@ class ReleaseTree:
     # ------------------------------------------------------------------ parameters
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002  (scikit-learn's)
+        """The parameters by name."""
         return {name: getattr(self, name) for name in inspect.signature(type(self)).parameters}
 
     def set_params(self, **params: Any) -> ReleaseTree:
+        """Change parameters; unknown ones are refused."""
         known = self.get_params()
         for name, value in params.items():
             if name not in known:
@@ -239,12 +241,14 @@ def validated(estimator: ReleaseTree, rows: Any, classes: Any) -> tuple[Any, Any
 
 
 def validated_again(estimator: ReleaseTree, rows: Any) -> Any:
+    """Rows to predict for, checked against those of the fit."""
     from sklearn.utils.validation import validate_data  # noqa: PLC0415
 
     return validate_data(estimator, rows, reset=False, dtype=np.float64)
 
 
 def check_fitted(estimator: ReleaseTree) -> None:
+    """Refuse a tree that was not fitted."""
     if hasattr(estimator, "tree_"):
         return
     try:

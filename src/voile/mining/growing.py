@@ -8,7 +8,7 @@ A split is made if it gains more than chance would.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,10 +26,9 @@ from voile.mining.splits import (
     inside_of,
     most_unlike,
 )
-from voile.mining.tree import Ended, Node, Path, Proof, Split, Tree, narrowed
+from voile.mining.tree import LeafReason, Node, Path, Proof, Split, Tree, narrowed
+from voile.progress import Progress, Silent
 from voile.schema import Attribute, Schema
-
-Progress = Callable[[str, float], None]
 
 MOST_CLASSES = 100
 DEEPEST = 12
@@ -72,7 +71,7 @@ def grow(
     target: str,
     columns: Sequence[str] | None = None,
     limits: Limits | None = None,
-    progress: Progress = lambda _step, _done: None,
+    progress: Progress | None = None,
 ) -> Tree:
     """The tree for a target column, from the counts alone."""
     limits = limits or Limits()
@@ -81,7 +80,9 @@ def grow(
     names = chosen_columns(schema, columns, but=target)
     binnings = {name: binning(schema[name], limits.bins) for name in names}
     asked = NodeCounts(counts, classes, binnings, limits.method)
-    root = Growing(asked, limits, progress).node({}, asked.by_class({}), limits.depth)
+    watched = progress or Silent()
+    watched.start("growing the tree", 2**limits.depth)
+    root = TreeGrower(asked, limits, watched).node({}, asked.by_class({}), limits.depth)
     return Tree(schema[target], binnings, root)
 
 
@@ -107,30 +108,29 @@ class Parting:
 
 
 @dataclass(frozen=True, eq=False)
-class Growing:
+class TreeGrower:
     """What every node of one tree shares."""
 
     counts: NodeCounts
     limits: Limits
     progress: Progress
 
-    def node(
-        self, path: Path, rows: Floats, levels: int, done: float = 0.0, work: float = 1.0
-    ) -> Node:
-        """The subtree of a node with so many rows of each class; `work` is its part of it all."""
-        self.progress("growing the tree", done)
+    def node(self, path: Path, rows: Floats, levels: int) -> Node:
+        """The subtree of a node with so many rows of each class and levels below it."""
         total, shares = float(rows.sum()), shares_of(rows)
         share_error = self.counts.share_error(path, total, shares, int(np.argmax(shares)))
         leaf = Node(total, self.counts.error(path), shares, share_error)
-        found = self._best(path, rows) if levels else Ended.DEPTH
-        if isinstance(found, Ended):
+        found = self._best(path, rows) if levels else LeafReason.DEPTH
+        if isinstance(found, LeafReason):
+            # A leaf is all that will be seen of a subtree that might have had 2**levels of them.
+            self.progress.advance(2**levels)
             return replace(leaf, ended=found)
-        split, half = found.split, work / 2
-        yes = self.node(narrowed(path, split, answer=True), found.yes, levels - 1, done, half)
-        no = self.node(narrowed(path, split, answer=False), found.no, levels - 1, done + half, half)
+        split = found.split
+        yes = self.node(narrowed(path, split, answer=True), found.yes, levels - 1)
+        no = self.node(narrowed(path, split, answer=False), found.no, levels - 1)
         return replace(leaf, split=split, yes=yes, no=no)
 
-    def _best(self, path: Path, rows: Floats) -> Parting | Ended:
+    def _best(self, path: Path, rows: Floats) -> Parting | LeafReason:
         """The split that gains most of those that are proven, or why there is none."""
         found: list[Split] = []
         for candidate in self.counts.binnings.values():
@@ -147,8 +147,8 @@ class Growing:
             if parting is not None:
                 return parting
         if gaining:
-            return Ended.ERRORS
-        return Ended.GAIN if found else Ended.SUPPORT
+            return LeafReason.ERRORS
+        return LeafReason.GAIN if found else LeafReason.SUPPORT
 
     def _proven(self, path: Path, rows: Floats, split: Split) -> Parting | None:
         """The sides, unless one of them may be empty or what they differ by may be chance."""

@@ -15,8 +15,9 @@ from voile.engines import connect, read_all
 from voile.errors import TableError
 from voile.mining.binning import UNKNOWN, shortened
 from voile.mining.counts import Counts, ExactCounts
-from voile.mining.growing import Limits, Progress, class_binning, grow
-from voile.mining.tree import Ended, Path, Proof, Tree
+from voile.mining.growing import Limits, class_binning, grow
+from voile.mining.tree import LeafReason, Path, Proof, Tree
+from voile.progress import Progress
 from voile.schema import Schema
 from voile.schema.attribute import plain
 
@@ -48,6 +49,7 @@ class TreeAccuracy:
         return max(low, 0.0), min(high, 1.0)
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         low, high = self.interval
         return {
             "accuracy": self.accuracy,
@@ -92,6 +94,7 @@ class ReportRows:
         return tree.predict(self.table)
 
     def accuracy(self, tree: Tree) -> TreeAccuracy:
+        """How often the tree is right about these rows."""
         right = float((self.predicted(tree) == self.classes).mean())
         always = float((self.classes == tree.root.majority).mean())
         unknown = int((self.classes == UNKNOWN).sum())
@@ -132,8 +135,8 @@ def growth_notes(tree: Tree, limits: Limits) -> Iterator[str]:
         yield f"no split of all rows {whole_reason(tree, limits)}"
         return
     reasons = {
-        Ended.ERRORS: "is beyond its error",
-        Ended.SUPPORT: f"leaves {least(limits)} on each side",
+        LeafReason.ERRORS: "is beyond its error",
+        LeafReason.SUPPORT: f"leaves {least(limits)} on each side",
     }
     for ended, reason in reasons.items():
         leaves = [path for path, node in tree.nodes() if node.ended is ended]
@@ -155,19 +158,19 @@ def growth_notes(tree: Tree, limits: Limits) -> Iterator[str]:
 
 def place(tree: Tree, path: Path) -> str:
     """A node, by what leads there."""
-    told = " and ".join(tree.binnings[name].words(mask) for name, mask in path.items())
-    return f"“{told}”" if told else "all rows"
+    words = " and ".join(tree.binnings[name].words(mask) for name, mask in path.items())
+    return f"“{words}”" if words else "all rows"
 
 
 def whole_reason(tree: Tree, limits: Limits) -> str:
     """Why there is no split at all, and what to change."""
-    if tree.root.ended is Ended.ERRORS:
+    if tree.root.ended is LeafReason.ERRORS:
         return (
             f"is beyond its error: what the columns tell of {tree.target.name} may be chance; "
             "more rows or a higher retention tell more, and --level 0 takes the best split all "
             "the same"
         )
-    if tree.root.ended is Ended.SUPPORT:
+    if tree.root.ended is LeafReason.SUPPORT:
         return f"leaves {least(limits)} on each side: lower --min-support, or publish more rows"
     return "makes the classes less mixed"
 
@@ -180,7 +183,7 @@ def least(limits: Limits) -> str:
     return f"{rows:,.0f} row{'s' * (rows != 1)}, and more than twice their error,"
 
 
-# -------------------------------------------- A tree from a release with all that is told about it
+# ----------------------------------------- a tree from a release with all that is reported of it
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,30 +201,31 @@ class TreeReport:
     @property
     def notes(self) -> tuple[str, ...]:
         """What people must know to read the tree."""
-        told = list(growth_notes(self.tree, self.limits))
+        found = list(growth_notes(self.tree, self.limits))
         if self.accuracy and self.accuracy.unknown:
-            told.append(
+            found.append(
                 "test rows with a class that the tree does not know count as wrong: "
                 f"{self.accuracy.unknown:,} of {self.accuracy.rows:,}"
             )
-        return tuple(told)
+        return tuple(found)
 
     @property
     def subtitle(self) -> list[str]:
         """What a picture says below its title, in lines."""
         limits = self.limits
-        told = f"Reconstructed from {self.rows:,} perturbed rows ({limits.method}); depth at most "
-        told += f"{limits.depth}, at least {limits.min_support:,.0f} rows in a leaf."
-        lines = [told]
+        line = f"Reconstructed from {self.rows:,} perturbed rows ({limits.method}); depth at most "
+        line += f"{limits.depth}, at least {limits.min_support:,.0f} rows in a leaf."
+        lines = [line]
         if self.accuracy:
-            told = f"Right for {100 * self.accuracy.accuracy:.1f} % of {self.accuracy.rows:,} "
-            told += f"other rows; the most frequent class, {100 * self.accuracy.majority:.1f} %."
-            lines.append(told)
+            line = f"Right for {100 * self.accuracy.accuracy:.1f} % of {self.accuracy.rows:,} "
+            line += f"other rows; the most frequent class, {100 * self.accuracy.majority:.1f} %."
+            lines.append(line)
         if not self.tree.root.children:
             lines += [f"{note[0].upper()}{note[1:]}." for note in self.notes[:1]]
         return lines
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         tree, limits = self.tree, self.limits
         found = {
             "release": self.release,
@@ -234,15 +238,16 @@ class TreeReport:
             "bins": limits.bins,
             "method": limits.method,
             "level": limits.level,
-            **told_of(tree, self.accuracy),
+            **tree_data(tree, self.accuracy),
         }
         if self.comparison:
-            own = told_of(self.comparison.tree, self.own_accuracy)
+            own = tree_data(self.comparison.tree, self.own_accuracy)
             found["beside"] = {**own, "agreement": self.comparison.agreement}
         return {**found, "notes": list(self.notes)}
 
 
-def told_of(tree: Tree, accuracy: TreeAccuracy | None) -> dict[str, Any]:
+def tree_data(tree: Tree, accuracy: TreeAccuracy | None) -> dict[str, Any]:
+    """A tree with its rules and its accuracy, ready for JSON."""
     found = {"rules": [rule.to_dict() for rule in tree.rules()], "tree": tree.to_dict()}
     return found | (accuracy.to_dict() if accuracy else {})
 
@@ -256,10 +261,10 @@ def report(
     release: str,
     test: object = None,
     private: object = None,
-    progress: Progress = lambda _step, _done: None,
+    progress: Progress | None = None,
 ) -> TreeReport:
     """Grow the tree, and try it on a table and beside the tree of another where they are given."""
-    # Read first: a table that is not there is told before any work is done.
+    # Read first: a table that is not there is refused before any work is done.
     rows = None if test is None else ReportRows.of_table(test, counts.schema, target)
     tree = grow(counts, target, columns, limits, progress)
     accuracy = rows.accuracy(tree) if rows else None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any
@@ -18,6 +18,7 @@ from voile.kinds.perturbed.estimator import deviation
 from voile.kinds.perturbed.joint import JointCounts
 from voile.mining.binning import Binning, binning
 from voile.mining.counts import Counts, checked_method, chosen_columns
+from voile.progress import Progress, Silent
 from voile.records import Record
 
 Ends = tuple[Floats, Floats]
@@ -95,7 +96,7 @@ def quotients(top: Ends, bottom: Ends) -> Ends:
     return low, np.where(bottom[0] > 0, top[1] / bottom[0], math.inf)
 
 
-# ------------ which association rules are looked for, and what is told about those that were found
+# ------------ which association rules are looked for, and what is reported of those that were found
 
 
 LONGEST = 6
@@ -163,6 +164,7 @@ class FoundRules:
     limits: RuleLimits
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         return {
             "rules": [rule.to_dict() for rule in self.rules],
             "frequent": self.frequent,
@@ -174,6 +176,7 @@ class FoundRules:
 
     @property
     def notes(self) -> tuple[str, ...]:
+        """What the intervals cover."""
         if not self.tested:
             return ()
         if self.limits.simultaneous:
@@ -200,14 +203,13 @@ Items = tuple[Item, ...]
 """In the order of the columns, at most one of each."""
 Side = tuple[Items, Item]
 """All items of a rule, and the one on the right."""
-Progress = Callable[[str, float], None]
 
 
 def find_rules(
     counts: Counts,
     columns: Sequence[str] | None = None,
     limits: RuleLimits | None = None,
-    progress: Progress = lambda _step, _done: None,
+    progress: Progress | None = None,
 ) -> FoundRules:
     """All rules with one item on the right that reach the support and the confidence."""
     limits = limits or RuleLimits()
@@ -218,11 +220,15 @@ def find_rules(
         )
     binnings = {name: binning(counts.schema[name], limits.bins) for name in names}
     search = Search(counts, binnings, limits)
-    for length in range(1, min(limits.longest, len(names)) + 1):
-        progress("counting items", (length - 1) / limits.longest)
-        if not search.count(length):
+    watched = progress or Silent()
+    longest = min(limits.longest, len(names))
+    watched.start("counting items", longest)
+    for length in range(1, longest + 1):
+        kept = search.count(length)
+        watched.advance(1 if kept else longest - length + 1)
+        if not kept:
             break
-    return search.found(progress)
+    return search.found(watched)
 
 
 class Search:
@@ -270,7 +276,7 @@ class Search:
         cells, places = {}, {}
         for at, name in enumerate(columns):
             own = sorted({items[at][1] for items in candidates})
-            cells[name], places[name] = told_apart(self.binnings[name], own)
+            cells[name], places[name] = single_bins(self.binnings[name], own)
         chosen = [[places[name][place] for name, place in items] for items in candidates]
         found = self.counts.joint_counts(cells, self.limits.method).at(tuple(np.array(chosen).T))
         highest = np.maximum(found.unbiased + found.deviation(1 - self.limits.level), found.counts)
@@ -309,12 +315,12 @@ class Search:
         # A lift is a quotient of two, each at half the risk; unless both hold together anyhow.
         of_each = miss if together else miss / 2
         lift = quotients(ratios(both, rest, given, of_each), shares(right, rows, of_each))
-        told = (
+        measures = (
             bounded(both.counts / rows, shares(both, rows, miss)),
             bounded(confidence, ratios(both, rest, given, miss)),
             bounded(confidence / (right.counts / rows), lift),
         )
-        return [self._rule(side, *numbers) for side, *numbers in zip(sides, *told, strict=True)]
+        return [self._rule(side, *numbers) for side, *numbers in zip(sides, *measures, strict=True)]
 
     def _rule(
         self, side: Side, support: BoundedSupport, confidence: BoundedSupport, lift: BoundedSupport
@@ -333,13 +339,14 @@ class Search:
     def _rest(self, sides: Sequence[Side], progress: Progress) -> JointCounts:
         """The rows that meet the conditions and not the consequent."""
         found = []
-        for done, (items, item) in enumerate(sides):
-            progress("rules", done / len(sides))
+        progress.start("rules", len(sides))
+        for items, item in sides:
             cells = {
                 name: (self.binnings[name].bins == place).astype(np.int64) for name, place in items
             }
             cell = tuple(int(other != item) for other in items)
             found.append(self.counts.joint_counts(cells, "inversion").at(cell))
+            progress.advance(1)
         return JointCounts.stacked(found)
 
     def _condition(self, item: Item) -> str:
@@ -362,10 +369,11 @@ def parts(items: Items) -> list[Items]:
 
 
 def without(items: Items, item: Item) -> Items:
+    """The items without one."""
     return tuple(other for other in items if other != item)
 
 
-def told_apart(binned: Binning, own: Sequence[int]) -> tuple[Whole, dict[int, int]]:
+def single_bins(binned: Binning, own: Sequence[int]) -> tuple[Whole, dict[int, int]]:
     """The chosen bins each for itself, all others together."""
     places = {place: at for at, place in enumerate(own)}
     new = np.full(binned.size, len(own), np.int64)

@@ -230,6 +230,7 @@ class NodeCounts:
     method: str
 
     def by_class(self, path: Path) -> Floats:
+        """Counts of the node's rows by class."""
         return self._joint(path, {self.classes.name: self.classes.bins}).counts
 
     def by_bin(self, path: Path, candidate: Binning) -> tuple[Floats, Floats, Mask]:
@@ -300,4 +301,5 @@ def inside_of(path: Path, candidate: Binning) -> Mask:
 
 
 def without(path: Path, name: str) -> Path:
+    """The path without one column."""
     return {column: mask for column, mask in path.items() if column != name}

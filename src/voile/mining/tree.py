@@ -43,10 +43,11 @@ class Split:
 
     @property
     def condition(self) -> str:
+        """The question as SQL."""
         return self.binning.condition(self.chosen)
 
 
-class Ended(StrEnum):
+class LeafReason(StrEnum):
     """Why a node is a leaf."""
 
     DEPTH = "depth"
@@ -70,7 +71,7 @@ class Node:
     stderr: float
     shares: tuple[float, ...]
     share_stderr: float
-    ended: Ended | None = None
+    ended: LeafReason | None = None
     split: Split | None = None
     yes: Node | None = None
     no: Node | None = None
@@ -89,6 +90,7 @@ class Node:
 
     @property
     def depth(self) -> int:
+        """Splits on the longest way down."""
         return max((1 + child.depth for _, child in self.children), default=0)
 
 
@@ -104,6 +106,7 @@ class Rule:
     share_stderr: float
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         return {
             "conditions": list(self.conditions),
             "class": plain(self.label),
@@ -124,6 +127,7 @@ class Tree:
 
     @property
     def classes(self) -> list[Value]:
+        """The target's values."""
         return list(self.target)
 
     @property
@@ -193,6 +197,7 @@ class Tree:
         return found
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         return self._node_to_dict(self.root, None)
 
     def _node_to_dict(self, node: Node, answer: bool | None) -> dict[str, Any]:

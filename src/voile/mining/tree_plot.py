@@ -11,7 +11,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from voile.evaluate import drawing
-from voile.evaluate.drawing import INK, METHOD_COLOURS, SOFT, load_altair, render, theme
+from voile.evaluate.drawing import (
+    INK,
+    METHOD_COLOURS,
+    SOFT,
+    Rows,
+    inline_chart,
+    load_altair,
+    render,
+    theme,
+)
 from voile.files import write_whole
 from voile.mining.binning import class_in_words, value_in_words
 from voile.mining.tree import Node, Tree, narrowed
@@ -42,8 +51,6 @@ SCALED = (
 )
 """A page is never wider than its window."""
 
-Rows = list[dict[str, Any]]
-
 
 @dataclass(frozen=True)
 class Box:
@@ -65,6 +72,7 @@ def write(tree: Tree, path: Path, *, subtitle: Sequence[str], overwrite: bool) -
 
 
 def draw(tree: Tree, *, subtitle: Sequence[str]) -> alt.HConcatChart:
+    """The tree with its title and caption."""
     alt = load_altair()
     boxes = placed(tree)
     width = max(box.left for box in boxes) + WIDTH
@@ -73,9 +81,9 @@ def draw(tree: Tree, *, subtitle: Sequence[str]) -> alt.HConcatChart:
     down = alt.Y("y:Q", scale=alt.Scale(domain=[height, 0], nice=False), axis=None)
     layers = [
         lines(alt, boxes, tree).encode(x=across, y=down),
-        frames(alt, boxes).encode(x=across, y=down),
+        frames(boxes).encode(x=across, y=down),
         bars(alt, boxes, tree).encode(x=across, y=down),
-        *(text.encode(x=across, y=down) for text in texts(alt, boxes, tree)),
+        *(text.encode(x=across, y=down) for text in texts(boxes, tree)),
     ]
     chart = alt.layer(*layers).properties(width=width, height=height)
     title = f"A decision tree for {tree.target.name}"
@@ -98,8 +106,8 @@ def placed(tree: Tree) -> list[Box]:
             assert node.split is not None  # noqa: S101
             below = narrowed(path, node.split, answer=answer)
             name = node.split.binning.name
-            told = tree.binnings[name].words(below[name])
-            middles.append(place(child, below, level + 1, found[at], told).middle)
+            words = tree.binnings[name].words(below[name])
+            middles.append(place(child, below, level + 1, found[at], words).middle)
         if middles:
             middle = sum(middles) / len(middles)
         else:
@@ -142,13 +150,14 @@ def lines(alt: Any, boxes: Sequence[Box], tree: Tree) -> Any:
         ]
     width = alt.Size("share:Q", scale=alt.Scale(domain=[0, 1], range=[1.2, 16]), legend=None)
     return (
-        alt.Chart(alt.InlineData(values=rows))
+        inline_chart(rows)
         .mark_trail(color="#C9D3DD")
         .encode(detail="line:N", order="at:Q", size=width)
     )
 
 
-def frames(alt: Any, boxes: Sequence[Box]) -> Any:
+def frames(boxes: Sequence[Box]) -> Any:
+    """The boxes of the nodes."""
     rows = [
         {
             "x": box.left,
@@ -160,7 +169,7 @@ def frames(alt: Any, boxes: Sequence[Box]) -> Any:
         for box in boxes
     ]
     return (
-        alt.Chart(alt.InlineData(values=rows))
+        inline_chart(rows)
         .mark_rect(fill="white", stroke=SOFT, strokeWidth=1, cornerRadius=5)
         .encode(x2="x2:Q", y2="y2:Q", tooltip="what leads here:N")
     )
@@ -185,7 +194,7 @@ def bars(alt: Any, boxes: Sequence[Box], tree: Tree) -> Any:
     scale = alt.Scale(domain=list(known), range=list(known.values()))
     legend = alt.Legend(title=tree.target.name, orient="top", symbolType="square", offset=14)
     return (
-        alt.Chart(alt.InlineData(values=rows))
+        inline_chart(rows)
         .mark_rect()
         .encode(
             x2="x2:Q",
@@ -196,7 +205,7 @@ def bars(alt: Any, boxes: Sequence[Box], tree: Tree) -> Any:
     )
 
 
-def texts(alt: Any, boxes: Sequence[Box], tree: Tree) -> list[Any]:
+def texts(boxes: Sequence[Box], tree: Tree) -> list[Any]:
     """What leads to a node above; its rows at the left, its class at the right."""
     above, left, right = list[dict[str, Any]](), list[dict[str, Any]](), list[dict[str, Any]]()
     for box in boxes:
@@ -211,7 +220,7 @@ def texts(alt: Any, boxes: Sequence[Box], tree: Tree) -> list[Any]:
         right.append({"x": end, "y": second, "text": share})
     look, room = {"fontSize": 12.5, "baseline": "middle"}, WIDTH - 2 * INSIDE
     return [
-        alt.Chart(alt.InlineData(values=rows)).mark_text(**look, **own).encode(text="text:N")
+        inline_chart(rows).mark_text(**look, **own).encode(text="text:N")
         for rows, own in (
             (above, {"align": "left", "color": INK, "fontWeight": 600, "limit": room}),
             (left, {"align": "left", "color": SOFT, "limit": room - CLASS_ROOM - 4}),

@@ -176,7 +176,9 @@ def by_name(flag: str, given: Sequence[str], read: Callable[[str], Any]) -> dict
         if equals and not name:
             raise UsageError(f"{flag} {text!r} names no column", hint=f"{flag} age=…")
         if key in found:
-            raise UsageError(f"{flag} is given twice for {key or 'all columns'}", hint="once")
+            raise UsageError(
+                f"{flag} is given twice for {key or 'all columns'}", hint="give it once"
+            )
         try:
             found[key] = read(value)
         except ValueError:

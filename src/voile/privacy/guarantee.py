@@ -18,19 +18,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args, get_origin
 
 from voile.errors import PromiseError, UsageError, did_you_mean, spelled
 from voile.options import choices
-
-# ---------------------------------------------------------------------- numbers as people read them
-
-NEARLY_SURE = 0.99
-"""Above this a bound on a belief says next to nothing."""
-
-
-def chance(value: float, digits: int = 3) -> str:
-    """A probability with so many digits, or more: what is below 1 is never written as 1."""
-    if not NEARLY_SURE < value < 1:
-        return f"{value:.{digits}g}"
-    places = max(digits, math.ceil(-math.log10(1 - value)) + 1)
-    return f"{value:.{places}f}".rstrip("0")
+from voile.units import chance
 
 
 def after(prior: float, epsilon: float) -> float:

@@ -142,12 +142,10 @@ def why_not(node: exp.Expr) -> str:
 def why_no_aggregate(node: exp.Expr) -> str:
     """Why an aggregate cannot be estimated, and what would work."""
     if isinstance(node, exp.Window | exp.RowNumber):
-        return "windows look at single rows, and only many are told about; use GROUP BY"
+        return "windows look at single rows, and only groups of people are counted; use GROUP BY"
     if isinstance(node, SINGLE_PERSON) or isinstance(node.this, SINGLE_PERSON):
         share = "0.01" if isinstance(node, exp.Min) else "0.99"
-        return (
-            f"it depends on one person, and only many are told about; ask quantile_disc(x, {share})"
-        )
+        return f"it depends on one person; use quantile_disc(x, {share}), which depends on many"
     if isinstance(node, exp.ApproxDistinct) or node.find(exp.Distinct):
         return "counts of distinct values are not sums over rows; GROUP BY the values instead"
     if isinstance(node, exp.Mode):

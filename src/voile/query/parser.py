@@ -369,8 +369,8 @@ class _Reader:
         order = self.tree.args.get("order")
         if order is None:
             return ()
-        asked = [one for item in order.expressions for one in self._every_column(item)]
-        return tuple(self._ordered(one) for one in asked)
+        items = [one for item in order.expressions for one in self._every_column(item)]
+        return tuple(self._ordered(one) for one in items)
 
     def _every_column(self, node: exp.Expr) -> list[exp.Expr]:
         """ORDER BY ALL sorts by the columns of SELECT, from left to right."""

@@ -28,7 +28,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Query:
-    """What was asked."""
+    """A bound query: what to estimate, of which rows, and how the answer is sorted and cut."""
 
     sql: str
     predicate: Predicate | None

@@ -39,7 +39,7 @@ Key = Expression | Flags
 
 
 @dataclass(frozen=True)
-class Shifted:
+class ShiftedValue:
     """A value of a row less a constant."""
 
     value: Expression

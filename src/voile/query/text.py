@@ -166,7 +166,7 @@ def place(sql: str, nodes: Iterable[exp.Expr | None], *words: str) -> int:
 def _names(node: exp.Expr) -> list[str]:
     """How a node may be called in the text."""
     names = [node.key, *(getattr(type(node), "_sql_names", None) or [])]
-    return [*names, _told(node).split("(", maxsplit=1)[0].split(" ", maxsplit=1)[0]]
+    return [*names, _sql_of(node).split("(", maxsplit=1)[0].split(" ", maxsplit=1)[0]]
 
 
 def last_before(sql: str, word: str, end: int) -> int:
@@ -207,7 +207,7 @@ def refusal(sql: str, message: str, start: int | None = None, hint: str = "") ->
     )
 
 
-def _told(node: exp.Expr) -> str:
+def _sql_of(node: exp.Expr) -> str:
     try:
         return node.sql(DuckDB, comments=False, unsupported_level=ErrorLevel.IGNORE)
     except Exception:  # see written
@@ -216,5 +216,5 @@ def _told(node: exp.Expr) -> str:
 
 def short(node: exp.Expr) -> str:
     """SQL of a node, cut to a length that fits a message."""
-    text = _told(node)
+    text = _sql_of(node)
     return text if len(text) <= 40 else text[:37] + "…"

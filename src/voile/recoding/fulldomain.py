@@ -222,8 +222,8 @@ def check_arguments(
     """Refuse a share of suppressed rows, or levels, that make no sense."""
     if not 0 <= suppression < 1:
         raise UsageError(
-            f"suppression {suppression:g} is no share of the rows",
-            hint="give a number from 0 up to, but below 1, such as 0.01",
+            f"suppression {suppression:g} is not a share of the rows",
+            hint="give a number of at least 0 and below 1, such as 0.01",
         )
     if suppressed not in get_args(Suppressed):
         raise UsageError(f"suppressed {suppressed!r} is not known", hint="use 'removed' or 'shown'")

@@ -40,7 +40,7 @@ class Run:
 
     def __post_init__(self) -> None:
         if self.seed < 1:
-            raise UsageError(f"seed {self.seed} is too small", hint="1 or more")
+            raise UsageError(f"seed {self.seed} is too small", hint="use 1 or more")
 
     @property
     def first(self) -> int:

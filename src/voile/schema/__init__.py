@@ -1,6 +1,7 @@
 """The public domain: attributes, their values, and the numbering of tuples."""
 
-from voile.schema.attribute import Attribute, Bins, Domain, Interval, Kind, Range, Value, Values
+from voile.client.domains import Bins, Kind, Value, Values
+from voile.schema.attribute import Attribute, Domain, Interval, Range
 from voile.schema.index import Keys, TupleIndex
 from voile.schema.schema import Schema
 

@@ -23,19 +23,13 @@ from voile.client.domains import (
 )
 from voile.errors import SchemaError
 
-__all__ = [
-    "KINDS", "NULL", "Attribute", "Bins", "Domain", "Interval", "Kind", "Public", "Range", "Value",
-    "Values", "attribute_from_dict", "code_of_words", "domain_in_words", "in_words", "interval",
-    "number_in_words", "ordinal", "plain", "value_words",
-]  # fmt: skip
-
 Public = Literal["declared", "active"]
-"""Whether a domain was declared, or read off the private table and so is told by it."""
+"""Whether a domain was declared, or read off the private table, which discloses it."""
 
 INTERVAL_DIGITS = 6
 """An interval without a step is cut into steps of a power of ten, at most 10⁶ of them."""
 MAX_SIZE = 2**62
-"""An attribute's code must fit one machine word, with room for the sum of two."""
+"""An attribute's code must fit one machine word, with a bit to spare for the sum of two."""
 
 
 @dataclass(frozen=True)
@@ -340,7 +334,7 @@ def check_domain(attribute: Attribute) -> None:
 
 NULL = "NULL"
 LARGE = 10_000
-"""Words of larger domains are made one by one, when they are asked for."""
+"""Words of larger domains are made one by one, when they are needed."""
 
 
 def in_words(value: Value) -> str:
@@ -367,7 +361,7 @@ def bin_in_words(bins: Bins, number: int) -> str:
 
 
 class ValueWords(Sequence[str]):
-    """The words of all codes of an attribute, made when they are asked for.
+    """The words of all codes of an attribute, made when they are needed.
 
     NULL is called NULL, unless that is a value: then it is empty text.
     """
@@ -398,7 +392,7 @@ class ValueWords(Sequence[str]):
 
 
 def value_words(attribute: Attribute) -> Sequence[str]:
-    """The words of every code: listed if they are few, else made when asked for."""
+    """The words of every code: listed if they are few, else made when needed."""
     words = ValueWords(attribute)
     return words if attribute.size > LARGE else tuple(words)
 

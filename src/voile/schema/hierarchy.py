@@ -37,7 +37,7 @@ class Levels:
     leaves: Nodes
     """The codes in the order in which the hierarchy lists them: how its author orders values."""
     derived: bool = False
-    """Whether it was computed from the private table's rows, so that it tells about them."""
+    """Whether it was computed from the private table's rows, and so discloses facts about them."""
 
     @property
     def height(self) -> int:

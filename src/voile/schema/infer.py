@@ -1,7 +1,7 @@
 """A schema from what a table holds: the 'active' domain, to be used knowingly.
 
-An active domain is read off the private table, so publishing it tells which values occur.
-Numbers with many values become ranges or bins, which tell less than a list would.
+An active domain is read off the private table, so publishing it discloses which values occur.
+Numbers with many values become ranges or bins, which disclose less than a list would.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from voile.client.domains import Bins, Kind, Value, Values
 from voile.errors import TableError
-from voile.schema.attribute import Attribute, Bins, Domain, Kind, Range, Value, Values, ordinal
+from voile.schema.attribute import Attribute, Domain, Range, ordinal
 
 LISTED_INTEGERS = 256
 LISTED_NUMBERS = 64

@@ -11,9 +11,10 @@ from typing import Any
 
 import yaml
 
+from voile.client.domains import Bins
 from voile.errors import SchemaError, UsageError, did_you_mean
 from voile.files import write_whole
-from voile.schema.attribute import Attribute, Bins, Interval, Range, attribute_from_dict, plain
+from voile.schema.attribute import Attribute, Interval, Range, attribute_from_dict, plain
 
 HEADER = """\
 # Codebook: the public domain of each column. Edit it, then pass it with --schema.
@@ -70,7 +71,7 @@ def write_codebook(path: Path, data: dict[str, Any], *, overwrite: bool) -> None
 class Schema:
     """The attributes of a table and, through them, every tuple that could be in it.
 
-    >>> from voile.schema.attribute import Values
+    >>> from voile.schema import Values
     >>> answer = Attribute("answer", "categorical", Values(("yes", "no")))
     >>> Schema((answer, Attribute("age", "integer", Range(20, 39)))).size
     40

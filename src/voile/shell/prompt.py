@@ -26,8 +26,7 @@ from pygments.lexers.sql import SqlLexer  # type: ignore[import-untyped]
 
 from voile.kinds.release import Release
 from voile.query.quoting import quote_identifier, quote_literal
-from voile.schema import Attribute
-from voile.schema.attribute import Value
+from voile.schema import Attribute, Value
 from voile.schema.schema import large
 from voile.shell.commands import ALIASES, COMMANDS, bring, perform
 from voile.shell.session import EndOfSession, Session, complete, is_command, split, statements

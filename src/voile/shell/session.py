@@ -16,7 +16,7 @@ from rich.console import Console
 from voile.errors import UsageError
 from voile.estimate import Answer
 from voile.kinds.release import Release
-from voile.terminal import say, show
+from voile.terminal import say, say_notes, show
 from voile.terminal.answers import explanation_view
 
 SKIPPED = re.compile(r"(?:\s+|;|--[^\n]*(?:\n|\Z)|/\*.*?\*/)+", re.DOTALL)
@@ -118,8 +118,7 @@ class Session:
                 method=self.method,
             )
         self.sql, self.answer = sql, answer
-        for note in answer.notes if self.mode != "json" else ():
-            say(f"note: {note}")
+        say_notes(answer.notes if self.mode != "json" else ())
         self.print_answer(answer)
 
     def explain(self, sql: str) -> None:

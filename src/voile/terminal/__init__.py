@@ -6,7 +6,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -43,6 +43,7 @@ def until_the_pipe_breaks() -> Iterator[None]:
 
 
 def broken_pipe() -> None:
+    """Raise what Rich would swallow."""
     raise BrokenPipeError
 
 
@@ -54,7 +55,14 @@ def say(text: str) -> None:
     console.print(text, style="dim", markup=False)
 
 
+def say_notes(notes: Iterable[str]) -> None:
+    """Each note in a line of its own."""
+    for note in notes:
+        say(f"note: {note}")
+
+
 def complain(message: str, hint: str = "") -> None:
+    """An error and its hint on standard error."""
     from rich.console import Console
     from rich.markup import escape
 
@@ -65,6 +73,7 @@ def complain(message: str, hint: str = "") -> None:
 
 
 def table_of(headings: list[str], rows: list[list[str]], **options: Any) -> Any:
+    """A table of texts."""
     from rich import box
     from rich.table import Table
 
@@ -77,4 +86,5 @@ def table_of(headings: list[str], rows: list[list[str]], **options: Any) -> Any:
 
 
 def key_values(data: dict[str, Any]) -> Any:
+    """Names and values, without headings."""
     return table_of(["", ""], [[key, f"{value}"] for key, value in data.items()], show_header=False)

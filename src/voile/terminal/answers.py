@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from voile.answering.explanation import Explanation, Section
     from voile.estimate import Answer
-from voile.terminal import say, show, table_of
+from voile.terminal import say, say_notes, show, table_of
 
 
 def show_answer(answer: Answer, *, output: Path | None, as_csv: bool, as_json: bool) -> None:
@@ -20,8 +20,7 @@ def show_answer(answer: Answer, *, output: Path | None, as_csv: bool, as_json: b
     if as_json:
         show(answer.to_dict(), None)
         return
-    for note in answer.notes:
-        say(f"note: {note}")
+    say_notes(answer.notes)
     if as_csv:
         print(answer.to_csv(), end="")
     elif not output:

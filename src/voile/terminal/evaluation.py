@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from voile.terminal import table_of
 from voile.terminal.progress import whole_numbers
-from voile.units import counted, rounded
+from voile.units import chance, counted, percent, rounded
 
 if TYPE_CHECKING:
     from voile.evaluate.attack.beliefs import Attack, Belief
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def loss_view(losses: Losses) -> Any:
-    """Both axes, then all other measures with what each means, then who is told worst."""
+    """Both axes, then all other measures with what each means, then whom it shows worst."""
     from rich.console import Group
     from rich.markup import escape
 
@@ -34,15 +34,16 @@ def loss_view(losses: Losses) -> Any:
         rows = [
             [escape(one.population), f"{one.rows:,}", rounded(one.loss)] for one in losses.worst
         ]
-        parts.append(table_of(["told worst", "rows", "loss"], rows))
+        parts.append(table_of(["shown worst", "rows", "loss"], rows))
     return Group(*parts)
 
 
 def main_rows(losses: Losses) -> list[list[str]]:
+    """The rows of the two axes."""
     found = [
         ["P_loss", rounded(losses.p_loss),
          "worst belief about one person against the whole table; "
-         f"{rounded(losses.p_loss_revealed)} if all is told"],
+         f"{rounded(losses.p_loss_revealed)} if all is shown"],
     ]  # fmt: skip
     if losses.p_loss_permitted is not None:
         found.append(
@@ -57,12 +58,13 @@ def main_rows(losses: Losses) -> list[list[str]]:
     found.append(
         ["U_loss", rounded(losses.u_loss),
          f"mean over {losses.populations:,} populations of {losses.min_support:.3g} of the rows or "
-         f"more; {rounded(losses.u_loss_trivial)} if nothing is told"]
+         f"more; {rounded(losses.u_loss_trivial)} if nothing is shown"]
     )  # fmt: skip
     return found
 
 
 def other_rows(losses: Losses) -> list[list[str]]:
+    """The rows of all other measures."""
     found = []
     if (asked := losses.workload) is not None and asked.relative_error is not None:
         found.append(
@@ -81,11 +83,13 @@ def other_rows(losses: Losses) -> list[list[str]]:
              f"on average; {of.normalised_class_size:.3g} × the smallest"],
         ]  # fmt: skip
     of_rows = losses.accuracy
-    told = "" if of_rows.class_majority is None else f", {of_rows.class_majority:.1%} by its class"
+    by_class = (
+        "" if of_rows.class_majority is None else f", {of_rows.class_majority:.1%} by its class"
+    )
     found.append(
         ["accuracy", f"{of_rows.release:.1%}",
-         f"naive Bayes; {of_rows.table:.1%} from the table{told}, {of_rows.majority:.1%} by the "
-         "most frequent value"]
+         f"naive Bayes; {of_rows.table:.1%} from the table{by_class}, {of_rows.majority:.1%} by "
+         "the most frequent value"]
     )  # fmt: skip
     return found
 
@@ -133,14 +137,15 @@ def numbers_view(rows: list[list[str]]) -> Any:
 
 
 def sizes_view(risk: Risk) -> Any:
-    from voile.evaluate.risk.found import percent
+    """Classes by their size, with bars."""
     from voile.evaluate.risk.page import size_words
 
     groups = [g for g in risk.class_sizes() if g["rows"]]
     most = max(g["rows"] or 0 for g in groups)
     rows = [
         [size_words(g["from"] or 1, g["to"]), f"{g['classes']:,}", f"{g['rows']:,}",
-         percent((g["rows"] or 0) / risk.rows), "█" * round(24 * (g["rows"] or 0) / most)]
+         percent((g["rows"] or 0) / risk.rows, rough=True),
+         "█" * round(24 * (g["rows"] or 0) / most)]
         for g in groups
     ]  # fmt: skip
     return whole_numbers(["class of", "classes", "rows", "share", ""], rows, numeric={0, 1, 2, 3})
@@ -149,8 +154,6 @@ def sizes_view(risk: Risk) -> Any:
 def sets_view(risk: Risk) -> list[Any]:
     """The columns that single rows out, alone or together."""
     from rich.markup import escape
-
-    from voile.evaluate.risk.found import percent
 
     found = risk.unique_sets
     if not found.rows:
@@ -161,7 +164,7 @@ def sets_view(risk: Risk) -> list[Any]:
     ]
     headings = ["columns that together single rows out", "rows,\nno fewer do", "rows\nin all"]
     shares = ", ".join(
-        f"{escape(c.column)} {percent(c.share)}" for c in found.columns[:5] if c.minimal
+        f"{escape(c.column)} {percent(c.share, rough=True)}" for c in found.columns[:5] if c.minimal
     )
     return [
         whole_numbers(headings, rows, numeric={1, 2}),
@@ -211,6 +214,7 @@ def asked(point: Point) -> str:
 
 
 def number_or_dash(value: float | None, form: str) -> str:
+    """A number in this format, or a dash where there is none."""
     return "–" if value is None else format(value, form)
 
 
@@ -232,10 +236,12 @@ class points_bar:  # noqa: N801  (used as a function)
         return self
 
     def start(self, what: str, total: int) -> None:
+        """Begin a bar of so many points."""
         if self._bar:
             self._task = self._bar.add_task(what, total=total)
 
     def advance(self, count: int) -> None:
+        """Count points."""
         if self._bar:
             self._bar.advance(self._task, count)
 
@@ -252,7 +258,7 @@ def attack_view(attack: Attack, show: int) -> Any:
     from rich.console import Group
     from rich.markup import escape
 
-    from voile.evaluate.attack.page import guess_words, percent, seen_words, verdict, who
+    from voile.evaluate.attack.page import guess_words, seen_words, verdict, who
 
     colour = "bold red" if attack.exposures.exposed else "bold"
     parts: list[Any] = [
@@ -281,6 +287,7 @@ def attack_view(attack: Attack, show: int) -> Any:
 
 
 def mark(belief: Belief) -> str:
+    """What a belief is marked with."""
     if belief.positive_leak:
         return "[red]positive leak[/red]"
     if belief.negative_leak:
@@ -289,8 +296,7 @@ def mark(belief: Belief) -> str:
 
 
 def summary(attack: Attack, shown: int) -> list[str]:
-    from voile.privacy.guarantee import chance
-
+    """How many tuples leaked, in a sentence."""
     tally, promise = attack.tally, attack.promise
     rest = f" ({tally.tuples - shown:,} not shown)" if tally.tuples > shown else ""
     return [
@@ -322,7 +328,7 @@ def audit_view(audited: MethodAudit | AnswersAudit) -> Any:
         f"without,\n{judged}",
         "",
     ]
-    told = [audited.scope, *audited.explain().splitlines()]
+    lines = [audited.scope, *audited.explain().splitlines()]
     return Group(
-        whole_numbers(headings, rows, numeric={0, 1, 2, 3, 4, 5}), *[escape(line) for line in told]
+        whole_numbers(headings, rows, numeric={0, 1, 2, 3, 4, 5}), *[escape(line) for line in lines]
     )

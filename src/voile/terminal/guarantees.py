@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from voile.terminal.progress import table_or_list
+from voile.units import chance
 
 if TYPE_CHECKING:
     from voile.privacy.guarantee import Guarantee
@@ -18,7 +19,6 @@ def conversion_view(found: Conversion) -> Any:
     from rich.markup import escape
 
     from voile.privacy import spelled
-    from voile.privacy.guarantee import chance
 
     parts: list[Any] = [
         escape(spelled(found.source, digits=6)),
@@ -121,6 +121,7 @@ def promised_view(kept: list[Statement], *, simulated: bool) -> list[Any]:
 
 
 def denied_view(denied: list[Statement]) -> Any:
+    """What is not promised, and why."""
     from rich.markup import escape
 
     rows = [
@@ -132,7 +133,6 @@ def denied_view(denied: list[Statement]) -> Any:
 
 def short(data: dict[str, Any]) -> str:
     """A guarantee's data as text, without the adversary, which has its own column."""
-    from voile.privacy.guarantee import chance
 
     given = ",\n  ".join(
         f"{name}={chance(value, 6)}" if isinstance(value, float) else f"{name}={value}"

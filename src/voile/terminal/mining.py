@@ -6,7 +6,7 @@ import datetime as dt
 from typing import TYPE_CHECKING, Any
 
 from voile.estimate import number
-from voile.terminal import key_values, say, show, table_of
+from voile.terminal import key_values, say, say_notes, show, table_of
 from voile.terminal.answers import show_answer
 from voile.terminal.progress import whole_numbers
 from voile.units import counted
@@ -39,6 +39,7 @@ def tree_view(found: TreeReport) -> Any:
 
 
 def accuracy_line(name: str, accuracy: TreeAccuracy) -> str:
+    """How often the tree is right, in a line."""
     low, high = accuracy.interval
     return (
         f"{name} {accuracy.accuracy:.4f} ({low:.4f}–{high:.4f}) on "
@@ -47,6 +48,7 @@ def accuracy_line(name: str, accuracy: TreeAccuracy) -> str:
 
 
 def branches(tree: Tree) -> Any:
+    """The tree, branch by branch."""
     from rich.tree import Tree as Branches
 
     top = Branches(node_line(tree, tree.root, "all rows"), guide_style="dim")
@@ -55,6 +57,7 @@ def branches(tree: Tree) -> Any:
 
 
 def add_children(tree: Tree, node: Node, path: dict[str, Any], branch: Any) -> None:
+    """Add what lies below a node."""
     from voile.mining.tree import narrowed
 
     for answer, child in node.children:
@@ -73,9 +76,9 @@ def node_line(tree: Tree, node: Node, text: str) -> str:
 
     error = f" ± {node.stderr:,.0f}" if node.stderr else ""
     share = node.shares[node.majority]
-    told = escape(class_in_words(tree.classes[node.majority], share, node.share_stderr))
-    told = told if node.children else f"[bold]{told}[/bold]"
-    return f"{escape(text)}  [dim]{node.rows:,.0f}{error} rows[/dim]  {told}"
+    label = escape(class_in_words(tree.classes[node.majority], share, node.share_stderr))
+    label = label if node.children else f"[bold]{label}[/bold]"
+    return f"{escape(text)}  [dim]{node.rows:,.0f}{error} rows[/dim]  {label}"
 
 
 def rules_view(found: FoundRules) -> Any:
@@ -100,10 +103,12 @@ def rules_view(found: FoundRules) -> Any:
 
 
 def percent(value: BoundedSupport) -> str:
+    """A share with its interval below."""
     return f"{value.estimate:.1%}\n[dim]{value.low:.1%}–{value.high:.1%}[/dim]"
 
 
 def times(value: BoundedSupport) -> str:
+    """A lift with its interval below."""
     return f"{value.estimate:.2f}\n[dim]{value.low:.2f}–{value.high:.2f}[/dim]"
 
 
@@ -118,11 +123,11 @@ def say_plan(plan: MiningPlan) -> None:
             f"{side.remaining:,} left")  # fmt: skip
     if plan.halves:
         say(f"{plan.halves:,} halves, seed {plan.seed}; standard error up to {plan.error:.2g}")
-    for note in plan.notes:
-        say(f"note: {note}")
+    say_notes(plan.notes)
 
 
 def plan_view(plan: MiningPlan) -> Any:
+    """What each server would be asked, and what it has left."""
     from rich.console import Group
     from rich.markup import escape
 
@@ -132,11 +137,11 @@ def plan_view(plan: MiningPlan) -> Any:
              side.remaining < plan.asked(side))]
         for side in plan.sides
     ]  # fmt: skip
-    told = [
+    lines = [
         f"{plan.halves:,} halves of {plan.rows:,} rows; standard error up to {plan.error:.2g}",
         *notes(plan.notes),
     ]
-    return Group(table_of(["server", "counts of", "questions", "budget left"], rows), *told)
+    return Group(table_of(["server", "counts of", "questions", "budget left"], rows), *lines)
 
 
 def mined_view(mined: MiningResult, said: int) -> Any:
@@ -160,25 +165,29 @@ def mined_view(mined: MiningResult, said: int) -> Any:
 
 
 def tested_view(tested: TesterResult) -> Any:
+    """What the tester found, and what it took from the budgets."""
     from rich.console import Group
     from rich.markup import escape
 
-    told = [
+    lines = [
         f"[bold]{escape(tested.expression)}[/bold]: the tester accepts a random half with "
         f"probability {tested.acceptance:.3g}, one of {1 / max(tested.acceptance, 1e-300):,.0f}",
     ]
     if tested.accepted is None:
-        told.append(f"[red]none[/red] of the {tested.tried:,} halves was accepted; it says nothing")
+        lines.append(
+            f"[red]none[/red] of the {tested.tried:,} halves was accepted; it says nothing"
+        )
     else:
-        told.append(
+        lines.append(
             f"half {escape(tested.accepted)} was the first accepted of {tested.tried:,}: "
             f"Δ = {tested.delta:.3g} ± {tested.stderr:.3g}, "
             f"{'above' if tested.above else 'not above'} {tested.threshold:g}"
         )
-    return Group(*told, shares_table(tested), spent_table(tested.spent))
+    return Group(*lines, shares_table(tested), spent_table(tested.spent))
 
 
 def shares_table(found: MiningResult | TesterResult) -> Any:
+    """Estimated shares of rows, with their standard errors."""
     from rich.markup import escape
 
     rows = [
@@ -189,6 +198,7 @@ def shares_table(found: MiningResult | TesterResult) -> Any:
 
 
 def spent_table(spent: dict[str, BudgetUse]) -> Any:
+    """What each server charged."""
     rows = [
         [name, f"{one.asked:,}", f"{one.charged:,}", f"{one.remaining:,}"]
         for name, one in spent.items()
@@ -196,10 +206,11 @@ def spent_table(spent: dict[str, BudgetUse]) -> Any:
     return table_of(["server", "asked", "charged", "budget left"], rows)
 
 
-def notes(told: tuple[str, ...]) -> list[str]:
+def notes(texts: tuple[str, ...]) -> list[str]:
+    """Notes, as they are printed."""
     from rich.markup import escape
 
-    return [f"[dim]note: {escape(note)}[/dim]" for note in told]
+    return [f"[dim]note: {escape(note)}[/dim]" for note in texts]
 
 
 # ----------------------------------------------------------------------
@@ -217,6 +228,7 @@ def show_reply(reply: Reply, *, as_csv: bool, as_json: bool) -> None:
 
 
 def cost_view(cost: Cost) -> Any:
+    """What a question would cost."""
     from rich.console import Group
     from rich.markup import escape
 
@@ -229,6 +241,7 @@ def cost_view(cost: Cost) -> Any:
 
 
 def price(cost: Cost) -> str:
+    """A cost in words."""
     if not cost.cost:
         return "free: it was answered before"
     if not cost.affordable:
@@ -237,6 +250,7 @@ def price(cost: Cost) -> str:
 
 
 def budget_view(found: dict[str, Any]) -> Any:
+    """What an analyst may still ask."""
     bounds = {name: found.get(name) for name in ("group", "everyone")}
     rows = [
         [safe(found.get("analyst", "")), *budget_cells(found)],
@@ -247,6 +261,7 @@ def budget_view(found: dict[str, Any]) -> Any:
 
 
 def budget_cells(found: dict[str, Any]) -> list[str]:
+    """A budget's numbers."""
     queries, used = found.get("queries"), found.get("used")
     left = found.get("remaining", found.get("left"))
     if left is None and isinstance(queries, int) and isinstance(used, int):
@@ -255,6 +270,7 @@ def budget_cells(found: dict[str, Any]) -> list[str]:
 
 
 def about_view(found: dict[str, Any]) -> Any:
+    """What a server says of itself."""
     from rich.console import Group
 
     from voile.schema import Schema
@@ -283,12 +299,14 @@ def about_view(found: dict[str, Any]) -> Any:
 
 
 def rows_each(per_person: Any) -> str:
+    """How many rows a person may have, where it is more than one."""
     if not isinstance(per_person, int) or per_person <= 1:
         return ""
     return f", up to {per_person:,} rows of each: further ones were left out"
 
 
 def error_of(stderr: Any) -> str:
+    """The standard error of a count, where the server says it."""
     return f"; a count has a standard error of {figure(stderr)}" if stderr is not None else ""
 
 
@@ -304,6 +322,7 @@ def history_view(found: list[dict[str, Any]]) -> Any:
 
 
 def rows_of(subset: Any) -> str:
+    """Which rows a question was about."""
     return f"half:{safe(subset.get('half'))}" if isinstance(subset, dict) else safe(subset or "all")
 
 
@@ -314,19 +333,19 @@ def moment(at: Any) -> str:
     return dt.datetime.fromtimestamp(at, dt.UTC).astimezone().strftime("%Y-%m-%d %H:%M:%S")
 
 
-def figure(told: Any, otherwise: str = "") -> str:
+def figure(value: Any, otherwise: str = "") -> str:
     """A number for reading, or a word as it is."""
-    if told is None:
+    if value is None:
         return otherwise
-    if isinstance(told, bool) or not isinstance(told, int | float):
-        return safe(told)
-    return f"{told:,}" if isinstance(told, int) else f"{told:,.6g}"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return safe(value)
+    return f"{value:,}" if isinstance(value, int) else f"{value:,.6g}"
 
 
-def safe(told: Any) -> str:
+def safe(value: Any) -> str:
     """A server's words, which can neither be markup nor steer the terminal."""
     from rich.markup import escape
 
     from voile.remote.connection import plain
 
-    return escape(plain(told))
+    return escape(plain(value))

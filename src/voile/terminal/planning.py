@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from voile.terminal import show, show_lines, table_of
 from voile.terminal.progress import is_narrow, whole_numbers
+from voile.units import chance
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from voile.evaluate.planning.foresight import CurvePoint, Foresight
     from voile.evaluate.planning.local import Beliefs, ConjunctionError, LocalPlan
     from voile.evaluate.planning.local_measure import MeasuredSet, TableMeasures
-    from voile.evaluate.planning.strongest import PromiseCandidate, Strongest
+    from voile.evaluate.planning.strongest import PromiseCandidate, StrongestPromises
 
 SHOWN = 7
 """Points of a curve in a terminal."""
@@ -32,8 +33,8 @@ def show_plan(found: Foresight, *, as_json: bool) -> None:
         return
     best = found.strongest
     candidates = [best.smallest_posterior, best.largest_prior] if best else []
-    told = [found.ground.options, *(candidate.options for candidate in candidates if candidate)]
-    show_lines([found.command(options) for options in told])
+    offered = [found.ground.options, *(candidate.options for candidate in candidates if candidate)]
+    show_lines([found.command(options) for options in offered])
 
 
 def plan_view(found: Foresight) -> Any:
@@ -58,12 +59,14 @@ def plan_view(found: Foresight) -> Any:
 
 
 def facts(found: Foresight) -> list[list[str]]:
-    from voile.privacy.guarantee import chance
+    """The plan's main numbers with their names."""
     from voile.schema.schema import large
 
     p, m = found.promise, found.mechanism
     add_remove, swap = found.epsilon("add-remove"), found.epsilon("swap")
-    told = " (of the view; the release also tells n)" if found.ground.options.tells_rows else ""
+    disclosed = (
+        " (of the view; the release also shows n)" if found.ground.options.tells_rows else ""
+    )
     return [
         ["table", f"{found.rows:,} rows, {large(found.domain_size)} possible tuples"],
         ["promise", f"beliefs up to {p.prior:.3g} (k = {found.prior_factor:.4g}) stay below "
@@ -71,7 +74,7 @@ def facts(found: Foresight) -> list[list[str]]:
         ["parameters", f"retention {m.retention:.6g}, noise {m.noise:.6g}"],
         ["size", f"about {found.size.rows:,.0f} rows, {bytes_in_words(found.size.bytes)}"],
         ["expected error", f"{number(found.expected_error)}, {found.measure}"],
-        ["ε", f"{number(add_remove)} to add or remove a record{told}, "
+        ["ε", f"{number(add_remove)} to add or remove a record{disclosed}, "
               f"{number(swap)} to exchange one"],
         ["if linked", f"someone who knows that one of a list of records is there: up to "
                       f"{chance(found.linked_posterior)}"],
@@ -79,6 +82,7 @@ def facts(found: Foresight) -> list[list[str]]:
 
 
 def line(error: ExpectedError) -> list[str]:
+    """A row for one expected error."""
     from rich.markup import escape
 
     of = f"{error.column} in {error.of}" if error.column else error.of
@@ -88,12 +92,14 @@ def line(error: ExpectedError) -> list[str]:
 
 
 def number(value: float | None) -> str:
+    """A number for reading, or a dash."""
     if value is None or math.isnan(value):
         return "–"
     return f"{value:,.4g}" if value < UNIT or math.isinf(value) else f"{value:,.0f}"
 
 
 def bytes_in_words(size: float) -> str:
+    """A size in the unit that fits."""
     for unit in ("bytes", "kB", "MB", "GB"):
         if size < UNIT:
             return f"{size:,.3g} {unit}"
@@ -117,7 +123,7 @@ def curve_view(name: str, points: Sequence[CurvePoint], own: float) -> Any:
     return whole_numbers(headings, [row], numeric=range(1, len(headings)))
 
 
-def strongest_view(strongest: Strongest) -> Any:
+def strongest_view(strongest: StrongestPromises) -> Any:
     """The two ends that the requested error allows."""
     by_posterior, by_prior = strongest.least_errors
     rows = [
@@ -129,6 +135,7 @@ def strongest_view(strongest: Strongest) -> Any:
 
 
 def row(name: str, best: PromiseCandidate | None, least: float) -> list[str]:
+    """A row for one of the strongest promises."""
     if best is None:
         return [name, "none", f"at least {number(least)}"]
     promise = f"k = {best.prior_factor:.4g}, γ = {best.promise.posterior:.4g}"
@@ -143,10 +150,10 @@ def boundary_view(plane: Plane) -> Any:
 
     here = plane.to_dict()["position"]
     share = here["error_share"]
-    told = f"d = {plane.prior:.3g} ({plane.prior_factor:.4g}·n/m), γ = {plane.posterior:g}: "
-    told += f"[bold]{here['region']}[/bold]"
+    position = f"d = {plane.prior:.3g} ({plane.prior_factor:.4g}·n/m), γ = {plane.posterior:g}: "
+    position += f"[bold]{here['region']}[/bold]"
     if share is not None:
-        told += f"; αβ's 95 % error of the worst count is {share:.3g}·n"
+        position += f"; αβ's 95 % error of the worst count is {share:.3g}·n"
     headings = [
         "prior d", "possible:\nγ ≥", "error\n10 %:\nγ ≥", "error\n1 %:\nγ ≥", "impos-\nsible:\nγ ≤"
     ]  # fmt: skip
@@ -156,12 +163,11 @@ def boundary_view(plane: Plane) -> Any:
         for p in plane.points[::step]
     ]
     size = f"n = {plane.boundary.rows:,} rows, m = {large(plane.boundary.domain_size)} tuples"
-    return Group(size, plane.boundary.in_words(), told, whole_numbers(headings, rows, range(5)))
+    return Group(size, plane.boundary.in_words(), position, whole_numbers(headings, rows, range(5)))
 
 
 def short(value: float | None) -> str:
-    from voile.privacy.guarantee import chance
-
+    """A probability, or a dash."""
     return "–" if value is None else chance(value)
 
 
@@ -200,6 +206,7 @@ def local_plan_view(found: LocalPlan) -> Any:
 
 
 def local_facts(found: LocalPlan) -> list[list[str]]:
+    """The plan's main numbers with their names."""
     from voile.schema.schema import large
 
     sent = "any number of rows" if found.rows is None else f"{found.rows:,} rows"
@@ -212,28 +219,26 @@ def local_facts(found: LocalPlan) -> list[list[str]]:
         rows.append(["one coin", f"for the whole row instead: {kept}"])
     clients = found.clients
     if clients:
-        told = (
+        needed = (
             f"for ±{found.options.error:g} of a fraction at {found.options.confidence:g}, any "
             "condition "
             f"on one column: {clients.normal:,} (normal), {clients.hoeffding:,} (Hoeffding), "
             f"{clients.theorem1:,} (Theorem 1 as printed)"
         )
-        rows.append(["rows needed", told])
+        rows.append(["rows needed", needed])
     return rows
 
 
 def becomes(beliefs: Beliefs) -> str:
-    from voile.privacy.guarantee import chance
-
+    """What beliefs may become, in words."""
     return "a belief of " + ", of ".join(
         f"{pair['before']:g} may become {chance(pair['after'])}" for pair in beliefs.to_list()
     )
 
 
 def columns_view(found: LocalPlan) -> Any:
+    """The columns with their retentions and errors."""
     from rich.markup import escape
-
-    from voile.privacy.guarantee import chance
 
     headings = ["column", "values", "retention", "alone", "ε", "0.1 →", "± value", "± half"]
     rows = [
@@ -260,6 +265,7 @@ def columns_view(found: LocalPlan) -> Any:
 
 
 def errors_view(found: LocalPlan) -> Any:
+    """The errors of conjunctions."""
     headings = ["conditions", "standard error\nof a count", "of the\nfraction"]
     headings.append(f"± at {found.options.confidence:g}")
     if found.options.error is not None:
@@ -275,6 +281,7 @@ def errors_view(found: LocalPlan) -> Any:
 
 
 def error_row(error: ConjunctionError) -> list[str]:
+    """A row for one number of conditions."""
     data = error.to_dict()
     count = len(error.retentions)
     name = "on 1 column" if count == 1 else f"on {count}"
@@ -285,14 +292,13 @@ def error_row(error: ConjunctionError) -> list[str]:
 
 
 def whole(value: int | None) -> str:
+    """A whole number, or a dash."""
     return "–" if value is None else f"{value:,}"
 
 
 def measured_views(measured: TableMeasures) -> list[Any]:
     """Sets of values as one hears of them, then values as the server sees them."""
     from rich.markup import escape
-
-    from voile.privacy.guarantee import chance
 
     headings = ["measured\nin the table", "largest\ns", "median\ns", "cell", "before", "after"]
     judged = any(one.exact_retention is not None for one in measured.sets)
@@ -311,9 +317,8 @@ def measured_views(measured: TableMeasures) -> list[Any]:
 
 
 def set_row(one: MeasuredSet) -> list[str]:
+    """A row for one set of columns."""
     from rich.markup import escape
-
-    from voile.privacy.guarantee import chance
 
     after = f"[red]{chance(one.after)}[/red]" if one.breached else chance(one.after)
     found = [chance(one.before), after] if one.cell else ["–", "–"]

@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-if TYPE_CHECKING:
-    pass
-
 
 class progress_bar:  # noqa: N801  (used as a function)
     """Bars with rows/s and time left on a terminal, silence in a pipe."""
@@ -34,10 +31,12 @@ class progress_bar:  # noqa: N801  (used as a function)
         return self
 
     def start(self, what: str, total: int) -> None:
+        """Begin a bar of so many rows."""
         if self._bar:
             self._task = self._bar.add_task(what, total=total, speed="")
 
     def advance(self, count: int) -> None:
+        """Count rows of the bar that was begun last."""
         if self._bar:
             self._bar.advance(self._task, count)
             speed = self._bar.tasks[self._task].speed or 0
@@ -62,7 +61,18 @@ class fitting_progress:  # noqa: N801  (used as a function)
             self._bars.start()
         return self
 
+    def start(self, what: str, total: int) -> None:
+        """Begin a step of so many parts."""
+        if self._bars is not None:
+            self._task = self._bars.add_task(what, total=total)
+
+    def advance(self, count: int) -> None:
+        """Count parts of the step that was begun last."""
+        if self._bars is not None:
+            self._bars.advance(self._task, count)
+
     def __call__(self, step: str, done: float) -> None:
+        """Show how much of a step is done, where only a share is known."""
         if self._bars is None:
             return
         if step not in self._tasks:
@@ -113,9 +123,9 @@ def table_or_list(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Any
     parts: list[Any] = ["", f"[bold]{headings[0]}[/bold]"]
     for first, *others in rows:
         parts.append(" ".join(first.split()))
-        told = [f"[dim]{name}[/dim] {cell}".strip() for name, cell in zip(
+        shown = [f"[dim]{name}[/dim] {cell}".strip() for name, cell in zip(
             headings[1:], others, strict=True) if cell]  # fmt: skip
-        parts += [Padding(text, (0, 0, 0, 4)) for text in told]
+        parts += [Padding(text, (0, 0, 0, 4)) for text in shown]
     return Group(*parts, "")
 
 
@@ -134,6 +144,7 @@ def whole_texts(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> Any:
 
 
 def is_narrow(columns: int = NARROW) -> bool:
+    """Whether the terminal is narrower than that."""
     from rich.console import Console
 
     return Console().width < columns

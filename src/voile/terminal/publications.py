@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 def inspection_view(found: Inspection) -> Any:
+    """The columns of a table, and what can be promised about it."""
     from rich.console import Group
     from rich.markup import escape
 
@@ -53,6 +54,7 @@ def values_text(distinct: int, size: int | None) -> str:
 
 
 def facts(found: Inspection) -> list[str]:
+    """What an inspection found, in sentences."""
     from rich.markup import escape
 
     from voile.kinds.domain import columns_option
@@ -112,9 +114,9 @@ def refinement_view(data: dict[str, Any]) -> Any:
         [str(t["components"]), f"{t['held_out']:.5f}", f"{t['gain']:+.5f} ± {t['gain_error']:.5f}"]
         for t in data["trials"]
     ]
-    told = f"{data['components']} components, fitted in {data['seconds']:.0f} s"
-    told += f", kept in {data['path']}" if data["path"] else ""
-    return Group(table_of(["components", "held-out log density", "gain"], rows), told)
+    summary = f"{data['components']} components, fitted in {data['seconds']:.0f} s"
+    summary += f", kept in {data['path']}" if data["path"] else ""
+    return Group(table_of(["components", "held-out log density", "gain"], rows), summary)
 
 
 # ----------------------------------------------------------------------
@@ -122,6 +124,7 @@ def refinement_view(data: dict[str, Any]) -> Any:
 
 
 def generalized_view(done: Generalized, output: str) -> Any:
+    """What became of a table whose values were made coarser."""
     from rich.markup import escape
 
     rows = [
@@ -143,6 +146,7 @@ MOST_COLUMNS = 30
 
 
 def perturbation_view(done: Perturbation) -> Any:
+    """A release of perturbed rows, with its columns."""
     from rich.console import Group
     from rich.markup import escape
 
@@ -163,6 +167,7 @@ def perturbation_view(done: Perturbation) -> Any:
 
 
 def promise_line(manifest: LocalManifest) -> str:
+    """The promise of perturbed rows in a line."""
     epsilon = manifest.guarantee.epsilon
     if epsilon is None:
         return "no local ε: see voile describe"
@@ -171,6 +176,7 @@ def promise_line(manifest: LocalManifest) -> str:
 
 
 def columns_view(manifest: LocalManifest) -> Any:
+    """How each column was perturbed."""
     from rich.markup import escape
 
     from voile.terminal import table_of
@@ -191,16 +197,19 @@ def columns_view(manifest: LocalManifest) -> Any:
 
 
 def kept_text(retention: float) -> str:
+    """A retention, or that the column is public."""
     return "public" if retention == 1 else f"{retention:.12g}"
 
 
 def epsilon_text(epsilon: float | None, *, public: bool) -> str:
+    """A column's ε; nothing for a public one."""
     if public:
         return ""
     return "none" if epsilon is None else f"{epsilon:.3g}"
 
 
 def spec_view(data: dict[str, Any]) -> Any:
+    """A specification for clients, with its columns."""
     from rich.console import Group
     from rich.markup import escape
 
@@ -226,6 +235,7 @@ def spec_view(data: dict[str, Any]) -> Any:
 
 
 def combination_view(done: Combination) -> Any:
+    """A release made of others."""
     from rich.console import Group
     from rich.markup import escape
 
@@ -321,6 +331,7 @@ def add_children(tree: Any, found: ColumnHierarchy, level: int, node: int, lowes
 
 
 def line(label: str, rows: int, *, name: str = "", hidden: int = 0) -> Any:
+    """A group with its rows."""
     from rich.text import Text
 
     text = Text(f"{name} " if name else "", style="bold")

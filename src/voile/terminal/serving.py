@@ -24,6 +24,7 @@ SOON = 2 * 86400.0
 
 
 def begun_view(found: dict[str, Any]) -> Any:
+    """A server that was begun: its noise and its promise."""
     from rich.console import Group
     from rich.markup import escape
 
@@ -50,14 +51,15 @@ def begun_view(found: dict[str, Any]) -> Any:
 
 def promised(found: dict[str, Any]) -> str:
     """By default of the end; on the way there chances are at most twice as large."""
-    told = f"no belief about a person rises by more than δ = {found['delta']:g} in log-odds, but "
+    rise = f"no belief about a person rises by more than δ = {found['delta']:g} in log-odds, but "
     chance = f"with a chance of η = {found['eta']:g}"
     if found["anytime"]:
-        return f"{told}{chance}, at any time"
-    return f"{told}{chance} after all answers, and of at most 2η at any time before"
+        return f"{rise}{chance}, at any time"
+    return f"{rise}{chance} after all answers, and of at most 2η at any time before"
 
 
 def rows_each(per_person: int) -> str:
+    """How many rows a person may have, where it is more than one."""
     return f", up to {per_person:,} rows of each" if per_person > 1 else ""
 
 
@@ -67,19 +69,23 @@ def of_one_row(per_person: int) -> str:
 
 
 def in_epsilon(promise: dict[str, Any]) -> str:
+    """The promise as (ε, δ)."""
     found, at = promise["epsilon"], promise["delta"]
-    told = "no ε that could be told" if found is None else f"ε = {found:.3g}"
-    return f"{told} at δ = {at:.0e}, in the words of differential privacy"
+    epsilon = "no finite ε" if found is None else f"ε = {found:.3g}"
+    return f"{epsilon} at δ = {at:.0e}, in the words of differential privacy"
 
 
 def but_for(promise: dict[str, Any]) -> str:
     """Coins may all fall on one side: then, and only then, an answer tells for certain."""
     if promise["rho_holds"]:
         return ""
-    return f" but for a chance of {promise['atom']:.0e}" if promise["atom"] else " all but surely"
+    return (
+        f" except with probability {promise['atom']:.0e}" if promise["atom"] else " all but surely"
+    )
 
 
 def issued_view(identity: Identity, expires: str | None, output: Path | None) -> str:
+    """A token that was issued, shown once."""
     lasting = f"for {expires}" if expires else "until it is revoked"
     scopes = ", ".join(sorted(identity.scopes))
     where = "; it is in" if output else "; it is shown once:"
@@ -88,16 +94,17 @@ def issued_view(identity: Identity, expires: str | None, output: Path | None) ->
 
 def recovered_lines(done: Recovered, folder: Path) -> list[str]:
     """What it cost, and what to do next."""
-    told = [f"answers charged that the ledger does not know any more: {done.lost:,}"]
+    lines = [f"answers charged that the ledger does not know any more: {done.lost:,}"]
     if done.revoked:
-        told.append(
+        lines.append(
             f"tokens revoked, since an old copy may not know which ones were: {done.revoked:,}; "
             f"make new ones with voile serve token {folder} --analyst NAME"
         )
-    return [*told, f"next: voile serve run {folder}"]
+    return [*lines, f"next: voile serve run {folder}"]
 
 
 def listening_data(found: ServerStatus, folder: Path) -> dict[str, Any]:
+    """Where a server listens, for programs."""
     return {
         "url": found.url,
         "server": str(folder),
@@ -108,6 +115,7 @@ def listening_data(found: ServerStatus, folder: Path) -> dict[str, Any]:
 
 
 def listening_view(found: ServerStatus, folder: Path) -> Any:
+    """Where a server listens."""
     from rich.markup import escape
 
     return key_values(
@@ -121,6 +129,7 @@ def listening_view(found: ServerStatus, folder: Path) -> Any:
 
 
 def status_view(found: dict[str, Any]) -> Any:
+    """A server's budgets and tokens."""
     from rich.console import Group
     from rich.markup import escape
 
@@ -148,6 +157,7 @@ def status_view(found: dict[str, Any]) -> Any:
 
 
 def budget_cells(found: dict[str, Any]) -> list[str]:
+    """A budget's numbers."""
     queries, used = found["queries"], found["used"]
     if queries is None:
         return ["no bound of their own", f"{used:,}", ""]
@@ -155,12 +165,14 @@ def budget_cells(found: dict[str, Any]) -> list[str]:
 
 
 def kind_of(analyst: dict[str, Any]) -> str:
+    """An analyst's role, and the group that the analyst is in."""
     from rich.markup import escape
 
     return f"{analyst['role']}, {escape(analyst['group'])}" if analyst["group"] else analyst["role"]
 
 
 def state_of(token: dict[str, Any]) -> str:
+    """Whether a token is valid."""
     if token["revoked"]:
         return f"revoked {day(token['revoked'])}"
     if not token["valid"]:
@@ -169,6 +181,7 @@ def state_of(token: dict[str, Any]) -> str:
 
 
 def log_view(lines: list[dict[str, Any]]) -> Any:
+    """The lines of the log."""
     from rich.markup import escape
 
     if not lines:
@@ -181,10 +194,12 @@ def log_view(lines: list[dict[str, Any]]) -> Any:
 
 
 def words(line: dict[str, Any]) -> str:
+    """A line's details in words."""
     return ", ".join(f"{key} {value}" for key, value in line["detail"].items() if value is not None)
 
 
 def moment(at: float) -> str:
+    """A time in UTC."""
     return f"{dt.datetime.fromtimestamp(at, dt.UTC):%Y-%m-%d %H:%M:%S}"
 
 
@@ -195,11 +210,12 @@ def soon(at: float) -> str:
 
 
 def day(at: float) -> str:
+    """A day in UTC."""
     return f"{dt.datetime.fromtimestamp(at, dt.UTC):%Y-%m-%d}"
 
 
 # ---------------------------------------------------------------------- self audit
-# What a server's steward sees of what was told so far.
+# What a server's steward sees of what was disclosed so far.
 
 
 WHO = {
@@ -220,8 +236,8 @@ def self_audit_view(found: SelfAudit) -> Any:
             ["whom every question counted", *numbers(found.worst)]]  # fmt: skip
     for name in ("largest", "p95", "median", "least"):
         words = {"p95": "95 % of people, at most", "median": "half of them, at most"}
-        told = words.get(name, f"the {name} of anyone")
-        rows.append([told, *numbers(found.bound(people[name]["distance_squared"]))])
+        label = words.get(name, f"the {name} of anyone")
+        rows.append([label, *numbers(found.bound(people[name]["distance_squared"]))])
     kinds = "1 kind" if found.kinds == 1 else f"{found.kinds:,} kinds"
     lost = f" ({found.lost:,} lost, taken for the worst)" if found.lost else ""
     parts: list[Any] = [
@@ -238,13 +254,13 @@ def self_audit_view(found: SelfAudit) -> Any:
     if not found.exact:
         parts.append("Some questions read too many values to compare all: bounds are larger then.")
     columns = found.to_dict()["columns"][:MOST_COLUMNS]
-    told_by = [
+    by_columns = [
         [escape(", ".join(one["columns"]) or "(no column)"), f"{one['distance_squared']:.4g}",
          f"{one['rise']:.3f}"]
         for one in columns
     ]  # fmt: skip
-    if len(told_by) > 1:
-        parts.append(whole_numbers(["by questions about", "D²", "at most"], told_by, {1, 2}))
+    if len(by_columns) > 1:
+        parts.append(whole_numbers(["by questions about", "D²", "at most"], by_columns, {1, 2}))
     return Group(*parts, agreement(found.left_over))
 
 
@@ -259,6 +275,7 @@ def given_ids(named: int | None, people: int) -> str | None:
 
 
 def numbers(bound: ExposureBound) -> list[str]:
+    """A bound's numbers."""
     return [f"{bound.squared:.4g}", f"{bound.rise:.3f}", f"{bound.rise_adaptive:.3f}",
             f"{bound.passed:.1g}"]  # fmt: skip
 
@@ -287,6 +304,7 @@ def collector_data(found: CollectorStatus, store: Path) -> dict[str, Any]:
 
 
 def collector_view(found: CollectorStatus, store: Path) -> Any:
+    """Where a collector listens, and what it has."""
     from rich.markup import escape
 
     return key_values(
@@ -300,6 +318,7 @@ def collector_view(found: CollectorStatus, store: Path) -> Any:
 
 
 def collected_view(done: CollectedRelease) -> Any:
+    """A release of collected rows."""
     from rich.markup import escape
 
     rows = [

@@ -27,13 +27,13 @@ def reconstruction_view(found: Reconstruction) -> Any:
         for attempt in found.attempts
     ]  # fmt: skip
     headings = ["noise", "questions", "size", "in √n", "recovered", "most, on\naverage"]
-    told = "the largest error" if found.law == "uniform" else "the standard deviation"
+    size = "the largest error" if found.law == "uniform" else "the standard deviation"
     runs = (
         "1 run" if found.runs == 1 else f"{found.runs:,} runs, ± the standard error of their mean"
     )
     return Group(
         f"[bold]{found.rows:,} rows[/bold] of one secret bit, {FITS[found.method]}, {found.law} "
-        f"noise (size: {told}); {runs}",
+        f"noise (size: {size}); {runs}",
         whole_numbers(headings, rows, numeric={1, 2, 3, 4, 5}),
         f"Guessing the commoner value gets {found.guess:.3f} right. Most: what someone who "
         "knows every other row gets right on average; by luck a few runs may get more.",
@@ -41,6 +41,7 @@ def reconstruction_view(found: Reconstruction) -> Any:
 
 
 def recovered(attempt: Attempt) -> str:
+    """The share that came back, with its error."""
     spread = "" if attempt.stderr is None else f" ± {attempt.stderr:.3f}"
     return f"{attempt.recovered:.3f}{spread}"
 
@@ -93,6 +94,7 @@ def simulation_view(found: Simulation) -> Any:
 
 
 def chances(found: Simulation) -> Any:
+    """Chances seen and bounded, for both noises."""
     both = [found.chosen, found.beside]
     rows = [
         ["at the end", "seen", *(interval(one, "end") for one in both)],
@@ -109,15 +111,18 @@ def chances(found: Simulation) -> Any:
 
 
 def interval(one: Outcome, when: str) -> str:
+    """A share with its interval."""
     share, low, high = (getattr(one.measured, f"{when}{end}") for end in ("", "_low", "_high"))
     return f"{number(share)} ({number(low)} to {number(high)})"
 
 
 def weighed(rare: Any) -> str:
+    """A weighted chance with its error."""
     return f"{number(rare.chance)} ± {number(rare.error)}"
 
 
 def number(x: float) -> str:
+    """Three digits."""
     return "0" if x == 0 else f"{x:.3g}"
 
 
@@ -129,6 +134,7 @@ STYLES = {"agrees": "green", "differs": "yellow", "fails": "bold red"}
 
 
 def list_view(figures: Sequence[Figure]) -> Any:
+    """All figures by paper."""
     from rich.console import Group
     from rich.text import Text
 
@@ -160,6 +166,7 @@ def reproduced_view(found: Sequence[Reproduced]) -> Any:
 
 
 def summary(found: Sequence[Reproduced]) -> Any:
+    """A line for each figure."""
     from rich.text import Text
 
     from voile.reproduce.verdict import sign
@@ -168,14 +175,18 @@ def summary(found: Sequence[Reproduced]) -> Any:
     view.columns[2].justify = "right"
     for one in found:
         compared = [check.agrees for check in one.checks if check.agrees is not None]
-        told = sign(one.agrees, one.sound)
+        verdict = sign(one.agrees, one.sound)
         view.add_row(
-            one.name, one.what, f"{sum(compared)} of {len(compared)}", Text(told, STYLES[told])
+            one.name,
+            one.what,
+            f"{sum(compared)} of {len(compared)}",
+            Text(verdict, STYLES[verdict]),
         )
     return view
 
 
 def figure_view(found: Reproduced) -> Any:
+    """A figure's checks, and why some do not agree."""
     from rich.console import Group
     from rich.text import Text
 
@@ -184,11 +195,11 @@ def figure_view(found: Reproduced) -> Any:
 
     view = table_of(["", "the paper", "measured", "verdict"], [])
     for check in found.checks:
-        told = sign(check.agrees, check.sound)
-        shown = "–" if check.agrees is None and check.sound else told
+        verdict = sign(check.agrees, check.sound)
+        shown = "–" if check.agrees is None and check.sound else verdict
         # As Text: what stands in brackets is no markup.
         cells = (check.what, printed(check.printed), measured(check.to_dict()))
-        view.add_row(*map(Text, cells), Text(shown, STYLES[told]))
+        view.add_row(*map(Text, cells), Text(shown, STYLES[verdict]))
     reasons = [
         Text(f"{check.what}: {check.why}", style="dim") for check in found.checks if check.why
     ]

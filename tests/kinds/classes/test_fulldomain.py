@@ -438,7 +438,7 @@ def test_what_cannot_be_is_refused(adult: Any) -> None:
     with pytest.raises(PromiseError, match="no combination of levels meets k = 50000"):
         full_domain(units, levels, [K(50_000)], suppression=0.5)
     for share in (-0.1, 1.0, math.nan):
-        with pytest.raises(UsageError, match="no share of the rows"):
+        with pytest.raises(UsageError, match="not a share of the rows"):
             full_domain(units, levels, [K(2)], suppression=share)
     wrong: Any = "ncpp"
     with pytest.raises(UsageError, match="'ncpp' is not known"):

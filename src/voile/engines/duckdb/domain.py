@@ -177,13 +177,13 @@ class Domain:
         return columns
 
     def _select(self, requests: Sequence[Expression], table: str) -> str:
-        asked = ", ".join(f"{guarded(e)} AS c{i}" for i, e in enumerate(requests))
+        selected = ", ".join(f"{guarded(e)} AS c{i}" for i, e in enumerate(requests))
         if not any(e.subqueries for e in requests):
-            return f"SELECT {asked} FROM {self._from(table)}"
+            return f"SELECT {selected} FROM {self._from(table)}"
         # A join with what the subquery selects need not keep the rows in order.
         place = "row_number() OVER () AS place"
         numbered = self._from(f"(SELECT *, {place} FROM {table})")
-        return f"SELECT {asked} FROM {numbered} ORDER BY place"
+        return f"SELECT {selected} FROM {numbered} ORDER BY place"
 
     def _in_parts(
         self, expression: Expression, table: str, start: int, count: int, left: list[int]

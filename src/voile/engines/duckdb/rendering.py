@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 
 from voile.query.predicate import Expression, Predicate, folded
-from voile.query.rows import Flags, Key, Shifted, WeightedTerm
+from voile.query.rows import Flags, Key, ShiftedValue, WeightedTerm
 
 
 @lru_cache(maxsize=4096)
@@ -66,7 +66,7 @@ def flags_sql(flags: Flags) -> str:
     return " | ".join(bits) or "0::BIGINT"
 
 
-def product_sql(factors: Sequence[Shifted]) -> str:
+def product_sql(factors: Sequence[ShiftedValue]) -> str:
     """The sum over rows of a product of shifted values; of none, the number of rows."""
     shifted = [f"({as_double(f.value)} - ({f.centre!r})::DOUBLE)" for f in factors]
     return f"coalesce(sum({' * '.join(shifted)}), 0)" if shifted else "count(*)"

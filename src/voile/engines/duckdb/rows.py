@@ -38,7 +38,7 @@ from voile.engines.rows import ReleaseRows, check_table_name
 from voile.errors import QueryError, ReleaseError
 from voile.query.predicate import ROW, Expression, Predicate, wording
 from voile.query.quoting import literal, quote_identifier
-from voile.query.rows import HISTORY, SCORE, SPREAD, Key, RowSums, Shifted, WeightedTerm
+from voile.query.rows import HISTORY, SCORE, SPREAD, Key, RowSums, ShiftedValue, WeightedTerm
 from voile.query.value_types import ValueType
 from voile.schema import Attribute, Bins, Interval, Range, Schema
 
@@ -138,7 +138,7 @@ class DuckRows(ReleaseRows):
     ) -> RowSums:
         """Aggregates of the rows that pass, for each combination of keys that occurs.
 
-        The rows never change, so what was asked before is remembered.
+        The rows never change, so sums are remembered.
         """
         listed = ", ".join([*map(guarded, keys), *map(sum_sql, sums)])
         grouped = f" GROUP BY {', '.join(str(1 + i) for i in range(len(keys)))}" if keys else ""
@@ -169,7 +169,9 @@ class DuckRows(ReleaseRows):
         numbers = np.array(found, dtype=np.float64).reshape(len(rows), sums)
         return RowSums(tuple([row[i] for row in rows] for i in range(width)), numbers)
 
-    def histogram(self, keys: Sequence[Key], products: Sequence[Sequence[Shifted]]) -> pa.Table:
+    def histogram(
+        self, keys: Sequence[Key], products: Sequence[Sequence[ShiftedValue]]
+    ) -> pa.Table:
         """Sums of products over all rows, by the keys that occur: k0, k1, … and s0, s1, …"""
         named = [f"{key_sql(key)} AS k{i}" for i, key in enumerate(keys)]
         named += [f"{product_sql(factors)} AS s{i}" for i, factors in enumerate(products)]
@@ -201,13 +203,13 @@ class DuckRows(ReleaseRows):
         decoded = [values_at(a, c) for a, c in zip(self.schema, codes, strict=True)]
         size = len(codes[0])
         names = [f"v{j}" for j in range(len(decoded))]
-        asked = pa.table([arrow_array(np.arange(size)), *decoded], ["place", *names])
+        tuples = pa.table([arrow_array(np.arange(size)), *decoded], ["place", *names])
         same = " AND ".join(
             f"r.{quote_identifier(a.name)} IS NOT DISTINCT FROM incoming.{name}"
             for a, name in zip(self.schema, names, strict=True)
         )
         sql = f"SELECT place, count(*) AS n FROM incoming JOIN {ROWS} AS r ON {same} GROUP BY place"
-        found = self._with(asked, sql)
+        found = self._with(tuples, sql)
         seen = np.zeros(size, dtype=np.int64)
         seen[numpy_array(found["place"])] = numpy_array(found["n"])
         return seen
@@ -217,14 +219,14 @@ class DuckRows(ReleaseRows):
     def outside(self) -> str | None:
         """The first attribute that has a row with a value outside its domain, if any.
 
-        Each is asked about by itself: DuckDB takes long to plan many questions in one.
+        Each has a query of its own: DuckDB takes long to plan many conditions in one.
         """
         return next((a.name for a in self.schema if self._has_foreign(a)), None)
 
     def _has_foreign(self, attribute: Attribute) -> bool:
         try:
-            asked = f"SELECT EXISTS (SELECT 1 FROM {ROWS} WHERE {self._foreign(attribute)})"
-            return bool(self._con.execute(asked).fetchall()[0][0])
+            sql = f"SELECT EXISTS (SELECT 1 FROM {ROWS} WHERE {self._foreign(attribute)})"
+            return bool(self._con.execute(sql).fetchall()[0][0])
         except duckdb.Error as error:
             raise unreadable(error) from None
 
@@ -312,7 +314,7 @@ def points(attribute: Attribute, at: BinPoint) -> pa.Array:
 
 
 def unanswered(error: duckdb.Error) -> QueryError | ReleaseError:
-    """DuckDB's complaint about rows: what the query asks for, or a release that is broken."""
+    """The error of a query that DuckDB cannot compute, or of a release that is broken."""
     line = first_line(error)
     if "More than one row returned by a subquery" in line:
         return QueryError(

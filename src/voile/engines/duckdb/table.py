@@ -82,14 +82,14 @@ class DuckTable(Table):
         Of the rows that will be published only: what is dropped must not show in a domain.
         """
         rows = f"{SOURCE} WHERE {self._complete(names) if drop_nulls else 'TRUE'}"
-        asked = ["count(*)"]
+        selected = ["count(*)"]
         for name in names:
             kind = self.kind(name)
             value = self._value(name, kind)
             lost = f"count(*) FILTER (WHERE {self._unreadable(name, kind)})" if kind else "0"
-            asked += [lost, f"count({value})", f"approx_count_distinct({value})"]
-            asked += [f"min({value})", f"max({value})"] if kind else ["NULL", "NULL"]
-        facts = self._row(f"SELECT {', '.join(asked)} FROM {rows}")
+            selected += [lost, f"count({value})", f"approx_count_distinct({value})"]
+            selected += [f"min({value})", f"max({value})"] if kind else ["NULL", "NULL"]
+        facts = self._row(f"SELECT {', '.join(selected)} FROM {rows}")
         return [
             self._profile(name, rows, facts[0], *facts[1 + 5 * i : 6 + 5 * i])
             for i, name in enumerate(names)
@@ -140,10 +140,10 @@ class DuckTable(Table):
 
     def null_counts(self, names: Sequence[str]) -> dict[str, int]:
         """Columns that have NULLs, with how many rows."""
-        asked = ", ".join(
+        selected = ", ".join(
             f"count(*) - count({self._value(name, self.kind(name))})" for name in names
         )
-        row = self._row(f"SELECT {asked} FROM {SOURCE}")
+        row = self._row(f"SELECT {selected} FROM {SOURCE}")
         return {name: count for name, count in zip(names, row, strict=True) if count}
 
     def count(self, condition: str) -> int:
@@ -396,7 +396,7 @@ def bound_rows(
     total, keys = con.execute(counted).fetchall()[0]
     if key is not None and per_key is None and keys < total:
         raise TableError(
-            f"column {key!r} should tell rows apart, and {total - keys:,} of {total:,} rows repeat "
+            f"column {key!r} should identify rows, and {total - keys:,} of {total:,} rows repeat "
             "an earlier one's",
             hint=f"if people have several rows, say --person {key} --per-person N",
         )

@@ -10,14 +10,15 @@ from typing import Any, Literal, get_args
 
 from voile.kinds.views.release import ViewRelease
 from voile.privacy import DGamma
-from voile.privacy.guarantee import chance
+from voile.records import Record
+from voile.units import chance
 
 Kind = Literal["independent", "exclusive", "correlated"]
 KINDS: tuple[str, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True)
-class Belief:
+class Belief(Record):
     """What is believed of one tuple, before and after."""
 
     name: str
@@ -33,6 +34,11 @@ class Belief:
     words: str
     """The tuple as a line of text: what was guessed of it, or all its values."""
 
+    json_keys = (
+        "name", "tuple=values", "adversary", "seen", "prior", "posterior", "gain", "covered",
+        "positive_leak", "negative_leak",
+    )  # fmt: skip
+
     @property
     def gain(self) -> float:
         """By which factor the belief has changed."""
@@ -44,23 +50,9 @@ class Belief:
         worst = self.gain if self.negative_leak and not self.positive_leak else -self.posterior
         return not self.positive_leak, not self.negative_leak, worst
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "tuple": self.values,
-            "adversary": self.adversary,
-            "seen": self.seen,
-            "prior": self.prior,
-            "posterior": self.posterior,
-            "gain": self.gain,
-            "covered": self.covered,
-            "positive_leak": self.positive_leak,
-            "negative_leak": self.negative_leak,
-        }
-
 
 @dataclass(frozen=True)
-class Guess:
+class Guess(Record):
     """The value of one attribute that is now believed most."""
 
     attribute: str
@@ -70,17 +62,11 @@ class Guess:
     prior: float
     posterior: float
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "attribute": self.attribute,
-            "value": self.value,
-            "prior": self.prior,
-            "posterior": self.posterior,
-        }
+    json_keys = ("attribute", "value", "prior", "posterior")  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Person:
+class Person(Record):
     """Someone of whom not all is known: the candidates, and the best guess among them."""
 
     name: str
@@ -91,23 +77,14 @@ class Person:
     positive_leaks: int
     negative_leaks: int
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "name": self.name,
-            "adversary": self.adversary,
-            "candidates": self.candidates,
-            "best_guess": self.best.values,
-            "prior": self.best.prior,
-            "posterior": self.best.posterior,
-            "gain": self.best.gain,
-            "guesses": [guess.to_dict() for guess in self.guesses],
-            "positive_leaks": self.positive_leaks,
-            "negative_leaks": self.negative_leaks,
-        }
+    json_keys = (
+        "name", "adversary", "candidates", "best_guess=best.values", "prior=best.prior",
+        "posterior=best.posterior", "gain=best.gain", "guesses", "positive_leaks", "negative_leaks",
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Tally:
+class Tally(Record):
     """How many beliefs there were of each sort, those that are not listed among them."""
 
     tuples: int
@@ -118,8 +95,14 @@ class Tally:
     negative_leaks: int
     promise_broken: int
 
+    json_keys = (
+        "tuples", "covered", "tuples_above_posterior=above_posterior", "positive_leaks",
+        "negative_leaks", "promise_broken",
+    )  # fmt: skip
+
     @property
     def uncovered(self) -> int:
+        """Beliefs whose prior is above the promise's."""
         return self.tuples - self.covered
 
     @property
@@ -136,16 +119,6 @@ class Tally:
             self.negative_leaks + other.negative_leaks,
             self.promise_broken + other.promise_broken,
         )
-
-    def to_dict(self) -> dict[str, int]:
-        return {
-            "tuples": self.tuples,
-            "covered": self.covered,
-            "tuples_above_posterior": self.above_posterior,
-            "positive_leaks": self.positive_leaks,
-            "negative_leaks": self.negative_leaks,
-            "promise_broken": self.promise_broken,
-        }
 
 
 NOTHING = Tally(0, 0, 0, 0, 0, 0)
@@ -177,6 +150,7 @@ class Exposures:
 
     @property
     def exposed(self) -> int:
+        """How many people are exposed."""
         return len(self.reasons)
 
     def headline(self) -> str:
@@ -198,6 +172,7 @@ class Exposures:
 
 
 def noun(count: int) -> str:
+    """One person, several people."""
     return "person" if count == 1 else "people"
 
 
@@ -225,6 +200,7 @@ def sure_of(beliefs: Sequence[Belief], people: Sequence[Person]) -> Iterator[tup
 
 
 def became_sure(belief: Belief | Guess) -> bool:
+    """Whether a belief was below SURE before and is not any more."""
     return belief.prior < SURE <= belief.posterior
 
 
@@ -262,6 +238,7 @@ class Attack:
 
     @property
     def promise(self) -> DGamma:
+        """The promise of the release."""
         return self.release.promise
 
     @cached_property
@@ -272,10 +249,12 @@ class Attack:
 
     @cached_property
     def adversaries(self) -> tuple[str, ...]:
+        """The kinds of adversaries that judged someone."""
         found = {belief.adversary for belief in self.beliefs}
         return tuple(kind for kind in KINDS if kind in found)
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         promise = self.promise
         return {
             "release": self.release.name,

@@ -5,7 +5,7 @@ Needs the release and what the adversary knows, never the private rows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -45,6 +45,7 @@ from voile.evaluate.attack.targets import (
 from voile.kinds.views.release import ViewRelease
 from voile.privacy import DGamma
 from voile.privacy.adversary import Adversary, Evidence, Exclusive, Independent, Joint, Leaks, leaks
+from voile.progress import Progress, Silent
 from voile.schema import Schema
 
 # ----------------------------------------------------------------------
@@ -69,11 +70,12 @@ class Case:
 
     @property
     def is_person(self) -> bool:
+        """Whether all tuples are candidates for one person."""
         return len(self.names) == 1 and len(self) > 1
 
 
 @dataclass(frozen=True)
-class Judged:
+class CaseJudgement:
     """A case after the view: posteriors, and what the promise says of them."""
 
     case: Case
@@ -86,10 +88,12 @@ class Judged:
 
     @cached_property
     def prior(self) -> Floats:
+        """Beliefs before the view, for each tuple."""
         return self.case.adversary.priors
 
     @cached_property
     def posterior(self) -> Floats:
+        """Beliefs after the view; refused where the view is impossible under the prior."""
         found = self.case.adversary.posteriors(self.evidence)
         wrong = np.flatnonzero(np.isnan(found) | np.isnan(self.prior))
         if len(wrong):
@@ -103,10 +107,12 @@ class Judged:
 
     @cached_property
     def leaks(self) -> Leaks:
+        """Which beliefs the promise covers, and which leaked."""
         return leaks(self.promise, self.prior, self.posterior, self.protected)
 
     @property
     def tally(self) -> Tally:
+        """How many beliefs there are of each sort."""
         found = self.leaks
         positive, negative = promised(self.promise, self.case.kind)
         broken = found.positive & positive | found.negative & negative
@@ -133,6 +139,7 @@ class Judged:
         return tuple(name for name, column in columns if (column != column[0]).any())
 
     def beliefs(self, which: npt.NDArray[Any]) -> list[Belief]:
+        """The chosen tuples, each with its belief before and after."""
         values = tuples_of(self.schema, [column[which] for column in self.case.codes])
         names = self.case.names
         found = self.leaks
@@ -160,6 +167,7 @@ class Judged:
         return ", ".join(texts.values())
 
     def person(self) -> Person:
+        """The person of this case, with the best guess."""
         best = self.beliefs(np.array([int(np.argmax(self.posterior))]))[0]
         tally = self.tally
         return Person(
@@ -205,7 +213,7 @@ SHAPE = "write   brothers: [{in: [Joe, Jim], chance: 0.0004}, {in: [Joe], chance
 
 @dataclass(frozen=True)
 class JointGroup:
-    """People whose records hang together; memberships and chances as in Joint."""
+    """People whose records are correlated; memberships and chances as in Joint."""
 
     name: str
     people: tuple[str, ...]
@@ -213,6 +221,7 @@ class JointGroup:
     chances: Floats
 
     def joint(self, places: npt.NDArray[np.int64]) -> Joint:
+        """The adversary's beliefs about the people at these places."""
         return Joint(self.memberships, self.chances, places)
 
 
@@ -230,6 +239,7 @@ def read_groups(source: object, known: list[str]) -> tuple[JointGroup, ...]:
 
 
 def read_yaml(path: Path) -> Any:
+    """The content of a YAML file."""
     try:
         return yaml.safe_load(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -239,6 +249,7 @@ def read_yaml(path: Path) -> Any:
 
 
 def read_group(name: str, entries: Any, known: list[str]) -> JointGroup:
+    """A group from its list of memberships."""
     if not isinstance(entries, list) or not entries:
         raise UsageError(f"group {name!r} is not a list of beliefs", hint=SHAPE)
     outcomes: dict[frozenset[str], float] = {}
@@ -259,6 +270,7 @@ def read_group(name: str, entries: Any, known: list[str]) -> JointGroup:
 
 
 def read_entry(group: str, entry: Any, known: list[str]) -> tuple[frozenset[str], float]:
+    """Who of a group is in the table, with which chance."""
     if not isinstance(entry, Mapping) or set(entry) != {"in", "chance"}:
         raise UsageError(f"group {group!r}: {entry!r} has not the keys in and chance", hint=SHAPE)
     members, chance = entry["in"], entry["chance"]
@@ -296,7 +308,7 @@ def attack(
     others: int = 0,
     bounded: bool = False,
     since: int | None = None,
-    progress: Callable[[str, float], None] | None = None,
+    progress: Progress | None = None,
 ) -> Attack:
     """What an adversary who is after these people learns from the release.
 
@@ -304,7 +316,7 @@ def attack(
     given is judged by an independent one, and someone with unknown values by one who knows that
     exactly one of the possible tuples is theirs. `joint` (see joint.py) gives correlations.
     Of a series all views are evidence; the records are taken to have been in the table from the
-    view `since` on. `progress` is told what is done and how much of it.
+    view `since` on. `progress` hears how many targets are judged.
     """
     check_words(adversary, joint, others)
     first = first_view(release, since)
@@ -316,16 +328,15 @@ def attack(
     people: list[Person] = []
     tally = NOTHING
     found = cases(whom, believed, adversary, groups, others)
-    done = 0
+    watched = progress or Silent()
+    watched.start("judging targets", len(whom))
     for case, seen, evidence in looked_up(release, found, first):
         protected = release.protected_priors(case.codes)
-        judged = Judged(case, seen, evidence, release.promise, release.schema, protected)
+        judged = CaseJudgement(case, seen, evidence, release.promise, release.schema, protected)
         tally += judged.tally
         beliefs += judged.kept()
         people += [judged.person()] if case.is_person else []
-        done += len(case.names)
-        if progress:
-            progress("judging targets", min(1.0, done / len(whom)))
+        watched.advance(len(case.names))
     return Attack(
         release=release,
         prior=beliefs_in_words(believed, whom, {belief.adversary for belief in beliefs}),
@@ -357,17 +368,18 @@ def first_view(release: ViewRelease, since: int | None) -> int | None:
 
 def beliefs_in_words(prior: Prior, targets: Targets, kinds: set[Kind]) -> str:
     """What the adversary believed beforehand, by what is believed of whom."""
-    told = [prior.words] * ("independent" in kinds)
+    words = [prior.words] * ("independent" in kinds)
     if "exclusive" in kinds:
-        told.append(f"of people with unknown values {prior.words_of_candidates}")
+        words.append(f"of people with unknown values {prior.words_of_candidates}")
     if "correlated" in kinds:
-        told.append("of people together what the joint beliefs say")
+        words.append("of people together what the joint beliefs say")
     if targets.priors is not None:
-        told.append("or as the targets say (a person's weights are made to add up to 1)")
-    return "; ".join(told)
+        words.append("or as the targets say (a person's weights are made to add up to 1)")
+    return "; ".join(words)
 
 
 def check_words(adversary: str | None, joint: object | None, others: int) -> None:
+    """Refuse unknown adversaries, and options that exclude each other."""
     if adversary is not None and adversary not in KINDS:
         raise UsageError(f"adversary {adversary!r} is not known", hint=f"use {', '.join(KINDS)}")
     if adversary == "correlated" and joint is None:
@@ -409,6 +421,7 @@ def cases(
 
 
 def correlated_case(targets: Targets, group: JointGroup, complete: npt.NDArray[np.bool_]) -> Case:
+    """The tuples of a group of people whose records are correlated."""
     rows = [targets.names.index(person) for person in group.people]
     for person, row in zip(group.people, rows, strict=True):
         if not complete[row] or targets.names.count(person) > 1:
@@ -423,6 +436,7 @@ def correlated_case(targets: Targets, group: JointGroup, complete: npt.NDArray[n
 
 
 def independent_case(targets: Targets, prior: Prior, row: int, others: int) -> Case:
+    """One tuple, judged by itself."""
     if targets.priors is not None and not np.isnan(targets.priors[row]):
         raise UsageError(
             f"{targets.names[row]} has a prior and unknown values",
@@ -482,6 +496,7 @@ def looked_up(
 
 
 def batches(found: Iterator[Case]) -> Iterator[list[Case]]:
+    """Cases together, so that the view is searched for many tuples at once."""
     held: list[Case] = []
     for case in found:
         if held and sum(map(len, held)) + len(case) > MOST_CANDIDATES:

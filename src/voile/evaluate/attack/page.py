@@ -9,10 +9,23 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from voile.evaluate import pages
 from voile.evaluate.attack.beliefs import Attack, Belief, Person, Tally
-from voile.evaluate.drawing import BAND_INK, BLUE, INK, SOFT, VERMILION, load_altair, render, theme
+from voile.evaluate.drawing import (
+    BAND_INK,
+    BLUE,
+    INK,
+    SOFT,
+    VERMILION,
+    inline_chart,
+    load_altair,
+    log_ticks,
+    render,
+    theme,
+)
+from voile.evaluate.pages import number_cell, text_cell
 from voile.privacy import DGamma
-from voile.privacy.guarantee import chance
+from voile.units import chance, percent
 
 if TYPE_CHECKING:
     import altair as alt
@@ -29,6 +42,7 @@ WIDTH, HEIGHT = 620, 430
 
 
 def sort_of(belief: Belief) -> str:
+    """Which of SORTS a belief is."""
     if belief.positive_leak:
         return SORTS[1]
     if belief.negative_leak:
@@ -42,6 +56,7 @@ def picture(attack: Attack) -> bytes:
 
 
 def draw(attack: Attack) -> alt.HConcatChart:
+    """Beliefs before along, beliefs after up, with the bounds of the promise."""
     alt = load_altair()
     points = counted(attack)
     low = 0.4 * min([attack.promise.prior, *(min(p["prior"], p["posterior"]) for p in points)])
@@ -71,16 +86,16 @@ def counted(attack: Attack) -> list[dict[str, Any]]:
 
 
 def axis(field: str, title: str, low: float) -> Any:
+    """A logarithmic axis of beliefs, from the lowest that is drawn to 1."""
     alt = load_altair()
     kind = alt.X if field == "prior" else alt.Y
     scale = alt.Scale(type="log", domain=[low, 1.0], nice=False)
-    ticks = [10.0**k for k in range(math.ceil(math.log10(low)), 1)]
+    ticks = log_ticks(low, 1.0, (1,))
     return kind(f"{field}:Q", scale=scale, axis=alt.Axis(title=title, values=ticks, format="~g"))
 
 
 def bounds(attack: Attack, low: float) -> list[Any]:
     """The promise: γ above and (d/γ)·prior below, for priors up to d; and nothing learned."""
-    alt = load_altair()
     d, gamma = attack.promise.prior, attack.promise.posterior
     x, y = axis("prior", "believed before", low), axis("posterior", "believed after", low)
     start = min(d, low * gamma / d)  # where the lower bound enters the picture
@@ -95,12 +110,12 @@ def bounds(attack: Attack, low: float) -> list[Any]:
         for px, py in ends
     ]
     promise = (
-        alt.Chart(alt.InlineData(values=rows))
+        inline_chart(rows)
         .mark_line(color=BAND_INK, strokeWidth=2, clip=True)
         .encode(x=x, y=y, detail="line:N")
     )
     same = (
-        alt.Chart(alt.InlineData(values=[{"prior": v, "posterior": v} for v in (low, 1.0)]))
+        inline_chart([{"prior": v, "posterior": v} for v in (low, 1.0)])
         .mark_line(color=SOFT, strokeDash=[4, 4], clip=True)
         .encode(x=x, y=y)
     )
@@ -114,14 +129,15 @@ def bounds(attack: Attack, low: float) -> list[Any]:
 
 
 def note(prior: float, posterior: float, text: str, *, dx: int, dy: int) -> Any:
-    alt = load_altair()
-    at = alt.Chart(alt.InlineData(values=[{"prior": prior, "posterior": posterior}]))
+    """A text beside a place."""
+    at = inline_chart([{"prior": prior, "posterior": posterior}])
     return at.mark_text(text=text, align="left", dx=dx, dy=dy, fontSize=13, color=INK).encode(
         x="prior:Q", y="posterior:Q"
     )
 
 
 def dots(points: list[dict[str, Any]], low: float) -> Any:
+    """The beliefs as marks, by what they are."""
     alt = load_altair()
     there = {p["sort"] for p in points}
     kept = [i for i, sort in enumerate(SORTS) if sort in there]
@@ -132,7 +148,7 @@ def dots(points: list[dict[str, Any]], low: float) -> Any:
     most = max([p["tuples"] for p in points], default=1)
     sizes = alt.Scale(type="sqrt", domain=[1, max(2, most)], range=[70, 420 if most > 1 else 71])
     return (
-        alt.Chart(alt.InlineData(values=points))
+        inline_chart(points)
         .mark_point(filled=True, opacity=0.75, stroke="white", strokeWidth=0.8)
         .encode(
             x=axis("prior", "believed before", low),
@@ -151,24 +167,10 @@ def dots(points: list[dict[str, Any]], low: float) -> Any:
 SHOWN = 40
 
 STYLE = """
-body { font: 16px/1.5 Inter, 'Helvetica Neue', Helvetica, Arial, sans-serif; color: #1F2933;
-       max-width: 60rem; margin: 2.5rem auto; padding: 0 1.5rem; }
-h1 { font-size: 1.9rem; margin: 0 0 .2rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .6rem; }
-.lead { color: #5F6C7B; margin: 0 0 1.6rem; }
-.first { background: #E8ECF0; border-left: 4px solid #5F6C7B; padding: .6rem 1rem; }
-.warning { background: #FBE9E1; border-left: 4px solid #D55E00; padding: .6rem 1rem; }
-.figures { display: flex; flex-wrap: wrap; gap: 1rem; margin: 1.2rem 0; }
-.figure { flex: 1 1 7rem; border: 1px solid #E8ECF0; border-radius: 8px; padding: .8rem 1rem; }
-.figure b { display: block; font-size: 1.7rem; line-height: 1.2; }
-.figure span { color: #5F6C7B; font-size: .88rem; } .bad b { color: #D55E00; }
 svg { max-width: 100%; height: auto; }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .9rem; }
-th, td { text-align: left; padding: .4rem .7rem; border-bottom: 1px solid #E8ECF0;
-         vertical-align: top; font-variant-numeric: tabular-nums; }
-th { color: #5F6C7B; font-weight: 500; } td.n, th.n { text-align: right; white-space: nowrap; }
 .tag { border-radius: 4px; padding: .1rem .45rem; font-size: .8rem; white-space: nowrap; }
 .positive { background: #D55E00; color: white; } .negative { background: #CC79A7; color: white; }
-.outside { background: #E8ECF0; color: #5F6C7B; } small { color: #5F6C7B; }
+.outside { background: #E8ECF0; color: #5F6C7B; }
 """
 
 
@@ -177,8 +179,7 @@ def page(attack: Attack) -> bytes:
     name = html.escape(attack.release.name)
     parts = [
         f"<h1>What an adversary learns from {name}</h1>",
-        f'<p class="{"warning" if attack.exposures.exposed else "first"}">'
-        f"<strong>{html.escape(attack.exposures.headline())}</strong></p>",
+        pages.headline(attack.exposures.headline(), warning=attack.exposures.exposed > 0),
         f'<p class="lead">{html.escape(who(attack))}</p>',
         warnings(attack),
         figures(attack),
@@ -195,13 +196,7 @@ def page(attack: Attack) -> bytes:
         "from the release and the adversary's beliefs. Names and values of targets stand on this "
         "page: treat it as you treat those.</small></p>",
     ]
-    body = "\n".join(part for part in parts if part)
-    return (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f"<title>Attack on {name}</title>"
-        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style></head>'
-        f"<body>{body}</body></html>\n"
-    ).encode()
+    return pages.page(f"Attack on {attack.release.name}", parts, width=60, style=STYLE)
 
 
 def who(attack: Attack) -> str:
@@ -231,6 +226,7 @@ def verdict(attack: Attack) -> str:
 
 
 def of_covered(attack: Attack) -> str:
+    """What became of the beliefs that the promise covers."""
     tally, promise = attack.tally, attack.promise
     leaked = tally.positive_leaks + tally.negative_leaks
     if not tally.covered:
@@ -245,6 +241,7 @@ def of_covered(attack: Attack) -> str:
 
 
 def of_uncovered(tally: Tally, promise: DGamma) -> str:
+    """What became of the beliefs whose prior is above the promise's."""
     if not tally.uncovered:
         return ""
     return (
@@ -255,6 +252,7 @@ def of_uncovered(tally: Tally, promise: DGamma) -> str:
 
 
 def warnings(attack: Attack) -> str:
+    """What must be known before the numbers are read."""
     found = []
     if attack.release.manifest.simulated:
         found.append("The release was made from a chosen seed. It protects nobody.")
@@ -267,6 +265,7 @@ def warnings(attack: Attack) -> str:
 
 
 def figures(attack: Attack) -> str:
+    """The attack's main numbers."""
     tally = attack.tally
     largest = max((b.posterior for b in attack.beliefs), default=0.0)
     gamma, d = chance(attack.promise.posterior), chance(attack.promise.prior)
@@ -282,27 +281,27 @@ def figures(attack: Attack) -> str:
          f"d = {d}): now above γ", tally.uncovered_above > 0),
         (f"{tally.tuples:,}", "tuples judged", False),
     ]  # fmt: skip
-    shown = "".join(
-        f'<div class="figure{" bad" if bad else ""}"><b>{value}</b><span>{label}</span></div>'
-        for value, label, bad in cells
-    )
-    return f'<div class="figures">{shown}</div>'
+    return pages.figures(cells)
 
 
 def people_table(people: Sequence[Person]) -> str:
+    """The people of whom some values are unknown, with the best guess of each."""
     if not people:
         return ""
     rows = [
-        [text(p.name), number(f"{p.candidates:,}"), text(guess_words(p)),
-         number(percent(p.best.prior)), number(percent(p.best.posterior)),
-         number(f"× {p.best.gain:,.3g}")]
+        pages.row(
+            text_cell(p.name), number_cell(f"{p.candidates:,}"), text_cell(guess_words(p)),
+            number_cell(percent(p.best.prior)), number_cell(percent(p.best.posterior)),
+            number_cell(f"× {p.best.gain:,.3g}"),
+        )
         for p in people[:SHOWN]
     ]  # fmt: skip
     headings = ["who", "candidates", "best guess of what was unknown", "before", "after", "gain"]
-    return "<h2>People of whom not all is known</h2>" + table(headings, rows, numeric={1, 3, 4, 5})
+    return "<h2>People of whom not all is known</h2>" + pages.table(headings, rows, {1, 3, 4, 5})
 
 
 def guess_words(person: Person) -> str:
+    """The best guess of each unknown value, with its belief before and after."""
     return (
         ", ".join(
             f"{g.attribute} {g.words} ({percent(g.prior)} → {percent(g.posterior)})"
@@ -313,12 +312,16 @@ def guess_words(person: Person) -> str:
 
 
 def belief_table(beliefs: Iterable[Belief]) -> str:
+    """One row for each tuple that was judged."""
     rows = [
-        [text(b.name), text(b.words), number(seen_words(b)), number(percent(b.prior)),
-         number(percent(b.posterior)), f"<td>{tags(b)}</td>"]
+        pages.row(
+            text_cell(b.name), text_cell(b.words), number_cell(seen_words(b)),
+            number_cell(percent(b.prior)), number_cell(percent(b.posterior)),
+            f"<td>{tags(b)}</td>",
+        )
         for b in beliefs
     ]  # fmt: skip
-    return table(["who", "tuple", "seen", "before", "after", ""], rows, numeric={2, 3, 4})
+    return pages.table(["who", "tuple", "seen", "before", "after", ""], rows, {2, 3, 4})
 
 
 def seen_words(belief: Belief) -> str:
@@ -327,6 +330,7 @@ def seen_words(belief: Belief) -> str:
 
 
 def tags(belief: Belief) -> str:
+    """What a belief is marked with: its leaks, and that the promise does not cover it."""
     found = [
         (belief.positive_leak, "positive", "positive leak"),
         (belief.negative_leak, "negative", "negative leak"),
@@ -336,30 +340,6 @@ def tags(belief: Belief) -> str:
 
 
 def left_off(attack: Attack) -> str:
+    """How many tuples the page does not list, if any."""
     rest = attack.tally.tuples - min(SHOWN, len(attack.beliefs))
     return f"<p><small>{rest:,} more tuples are not listed.</small></p>" if rest > 0 else ""
-
-
-def table(headings: Sequence[str], rows: Iterable[Sequence[str]], numeric: set[int]) -> str:
-    head = "".join(
-        f'<th class="n">{h}</th>' if i in numeric else f"<th>{h}</th>"
-        for i, h in enumerate(headings)
-    )
-    body = "".join(f"<tr>{''.join(row)}</tr>" for row in rows)
-    return f'<div class="scroll"><table><tr>{head}</tr>{body}</table></div>'
-
-
-def text(value: str) -> str:
-    return f"<td>{html.escape(value)}</td>"
-
-
-def number(value: str) -> str:
-    return f'<td class="n">{html.escape(value)}</td>'
-
-
-def percent(chance: float) -> str:
-    """A chance as people read it: 20 %, 0.0465 %, 99.9996 %; only what is sure is 100 %."""
-    if chance < 0.999 or chance == 1:
-        return f"{100 * chance:.3g} %"
-    digits = min(12, 1 - math.floor(math.log10(1 - chance) + 2))
-    return f"{100 * chance:.{digits}f} %"

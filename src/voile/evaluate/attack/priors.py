@@ -54,10 +54,12 @@ def fit(kind: str, model: object, schema: Schema) -> Population:
 
 
 def is_release(model: object) -> bool:
+    """Whether the model is the folder of a release."""
     return isinstance(model, str | Path) and (Path(model) / MANIFEST).is_file()
 
 
 def pairs(schema: Schema) -> list[Pair]:
+    """Pairs of attributes that are small enough to be counted together."""
     sizes = schema.sizes
     return [
         (i, j)
@@ -112,6 +114,7 @@ def refined_counts(release: ViewRelease, schema: Schema) -> tuple[list[Floats], 
 
 
 def check_sizes(schema: Schema) -> None:
+    """Refuse attributes with too many values for a model."""
     for attribute in schema:
         if attribute.size > MOST_CELLS:
             raise UsageError(
@@ -136,20 +139,23 @@ class Prior(Protocol):
     """Beliefs about tuples, given by the places of their values."""
 
     @property
-    def words(self) -> str: ...
+    def words(self) -> str:
+        """The prior in words."""
 
     @property
     def words_of_candidates(self) -> str:
         """The same of a person's candidates, of which one is real."""
         ...
 
-    def chances(self, codes: Codes) -> Floats: ...
+    def chances(self, codes: Codes) -> Floats:
+        """The chance that each tuple is in the table."""
 
-    def log_weights(self, codes: Codes) -> Floats: ...
+    def log_weights(self, codes: Codes) -> Floats:
+        """ln of how much each tuple is believed beside the others."""
 
 
 @dataclass(frozen=True)
-class Even:
+class EvenPrior:
     """The same chance for every tuple."""
 
     chance: float
@@ -157,14 +163,16 @@ class Even:
     words_of_candidates = "each of their candidates alike"
 
     def chances(self, codes: Codes) -> Floats:
+        """The one chance, for each tuple."""
         return np.full(len(codes[0]), self.chance)
 
     def log_weights(self, codes: Codes) -> Floats:
+        """0 for each tuple: all alike."""
         return np.zeros(len(codes[0]))
 
 
 @dataclass(frozen=True)
-class Modelled:
+class PopulationPrior:
     """From a model of the population that the table of `rows` rows was drawn from."""
 
     population: Population
@@ -173,12 +181,15 @@ class Modelled:
 
     @property
     def words_of_candidates(self) -> str:
+        """The same words: candidates are weighed by the same model."""
         return self.words
 
     def chances(self, codes: Codes) -> Floats:
+        """The chance that at least one of the table's rows is the tuple."""
         return np.exp(self.population.log_prior(codes, self.rows))
 
     def log_weights(self, codes: Codes) -> Floats:
+        """ln of the tuple's share of the population."""
         return self.population.log_chance(codes)
 
 
@@ -193,9 +204,11 @@ class ListedPrior:
 
     @property
     def words_of_candidates(self) -> str:
+        """The same words: candidates are weighed by the same file."""
         return self.words
 
     def chances(self, codes: Codes) -> Floats:
+        """The chances of the file; a tuple that it lacks is refused."""
         found, there = self._look_up(codes)
         if not there.all():
             first = np.flatnonzero(~there)[:1]
@@ -231,16 +244,20 @@ class BoundedPrior:
 
     @property
     def words(self) -> str:
+        """The inner prior's words, and where it is cut."""
         return f"{self.inner.words}, cut at d = {self.promise.prior:.3g}"
 
     @property
     def words_of_candidates(self) -> str:
+        """The inner prior's words: weights are not cut."""
         return self.inner.words_of_candidates
 
     def chances(self, codes: Codes) -> Floats:
+        """The inner chances, at most d."""
         return np.minimum(self.inner.chances(codes), self.promise.prior)
 
     def log_weights(self, codes: Codes) -> Floats:
+        """The inner weights as they are."""
         return self.inner.log_weights(codes)
 
 
@@ -264,7 +281,9 @@ def _prior(text: str | float, release: ViewRelease, model: object | None) -> Pri
     if text == "uniform":
         return uniform(rows, schema.size, distinct=release.manifest.parameters.form == "set")
     if text == "promise":
-        return Even(release.promise.prior, f"d = {release.promise.prior:.3g}, all that is covered")
+        return EvenPrior(
+            release.promise.prior, f"d = {release.promise.prior:.3g}, all that is covered"
+        )
     if text in ("product", "tree"):
         if model is None:
             raise UsageError(
@@ -277,37 +296,38 @@ def _prior(text: str | float, release: ViewRelease, model: object | None) -> Pri
         return listed(text, schema)
     if not 0 <= number <= 1:
         raise UsageError(f"--prior {text} is no probability", hint="give a number from 0 to 1")
-    return Even(number, f"{number:.3g} for every tuple")
+    return EvenPrior(number, f"{number:.3g} for every tuple")
 
 
 FEW = 0.01
 """Rows per tuple up to which n/m is as good as the chance of any of n draws."""
 
 
-def uniform(rows: int, size: int, *, distinct: bool) -> Even:
+def uniform(rows: int, size: int, *, distinct: bool) -> EvenPrior:
     """The size of the table is known and nothing else; `distinct`: no row occurs twice.
 
     n/m, as the promise's d is reckoned, while repetitions hardly matter.
     """
     if distinct or size == 1 or rows <= FEW * size:
         chance = min(1.0, rows / size)
-        return Even(chance, f"every tuple alike, n/m = {chance:.3g}")
+        return EvenPrior(chance, f"every tuple alike, n/m = {chance:.3g}")
     chance = -math.expm1(rows * math.log1p(-1 / size))
-    return Even(chance, f"every tuple alike, 1 − (1 − 1/m)ⁿ = {chance:.3g}")
+    return EvenPrior(chance, f"every tuple alike, 1 − (1 − 1/m)ⁿ = {chance:.3g}")
 
 
 def as_number(text: str | float) -> float | None:
+    """The number that a text is, or None."""
     try:
         return float(text)
     except ValueError:
         return None
 
 
-def fitted(kind: str, model: object, schema: Schema, rows: float) -> Modelled:
+def fitted(kind: str, model: object, schema: Schema, rows: float) -> PopulationPrior:
     """Beliefs of someone who knows a population like the model's."""
     name = str(model) if isinstance(model, str | Path) else "a table"
     shape = "its columns apart" if kind == "product" else "its columns as a tree"
-    return Modelled(fit(kind, model, schema), rows, f"a population like {name}, {shape}")
+    return PopulationPrior(fit(kind, model, schema), rows, f"a population like {name}, {shape}")
 
 
 def listed(text: str | float, schema: Schema) -> ListedPrior:

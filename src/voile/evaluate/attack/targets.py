@@ -219,10 +219,12 @@ def places(texts: Any, attribute: Attribute) -> Ints:
 
 
 def equals(texts: Any, text: str) -> npt.NDArray[np.bool_]:
+    """Which texts are this one."""
     return np.asarray(pc.equal(texts, text).to_numpy(zero_copy_only=False))
 
 
 def spelt(value: Any) -> str:
+    """A value as a file of targets spells it."""
     return str(plain(value)).lower() if isinstance(value, bool) else str(plain(value))
 
 

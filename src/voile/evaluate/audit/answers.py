@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -23,6 +23,7 @@ from voile.noise import Key
 from voile.noise.whole import drawn
 from voile.privacy.interactive.laws import Change, NoiseLaw, noise_law
 from voile.privacy.interactive.promise import account, needed
+from voile.records import Record
 
 QUERIES, DELTA, ETA, AT, LAW = 10, 4.0, 1e-6, 0.01, "binomial"
 BATCH = 2**20
@@ -33,7 +34,7 @@ BINS = 64
 
 
 @dataclass(frozen=True)
-class EpsilonBound:
+class EpsilonBound(Record):
     """What the runs show for certain: at this δ, no smaller ε holds."""
 
     side: Literal["with / without", "without / with"]
@@ -43,12 +44,14 @@ class EpsilonBound:
     without_record: int
     runs: int
 
+    json_keys = (
+        "side", "bound", "promised", "with_record", "without_record", "runs", "broken",
+    )  # fmt: skip
+
     @property
     def broken(self) -> bool:
+        """Whether the runs prove a larger ε than is promised."""
         return self.bound > self.promised
-
-    def to_dict(self) -> dict[str, Any]:
-        return asdict(self) | {"broken": self.broken}
 
 
 @dataclass(frozen=True)
@@ -71,10 +74,12 @@ class AnswersAudit:
 
     @property
     def broken(self) -> bool:
+        """Whether one direction is broken."""
         return any(one.broken for one in self.bounds)
 
     @property
     def verdict(self) -> Literal["broken", "consistent"]:
+        """What the runs show, in a word."""
         return "broken" if self.broken else "consistent"
 
     @property
@@ -93,6 +98,7 @@ class AnswersAudit:
         )
 
     def explain(self) -> str:
+        """The verdict in a sentence, with what it is worth."""
         runs = f"{self.runs:,} runs on each of two neighbouring tables"
         if self.broken:
             return (
@@ -105,6 +111,7 @@ class AnswersAudit:
         )
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         forth, back = self.bounds
         return {
             "method": "answers",
@@ -160,6 +167,7 @@ def audit_answers(
 
 
 def check_answers(queries: int, at: float, weaken: float, runs: int) -> None:
+    """Refuse what cannot be run."""
     if not 0 < weaken <= 1:
         raise UsageError(f"weaken {weaken:g} must lie in (0, 1]", hint="0.7 leaves 70 % of it")
     if not 0 < at < 1:
@@ -219,6 +227,7 @@ def bins_of(values: Floats) -> Floats:
 
 
 def counted(values: Floats, edges: Floats) -> Ints:
+    """How many values are in each bin, infinite ones in the outer two."""
     places = np.searchsorted(edges, values, side="right") + 1
     places[values == -math.inf] = 0
     places[values == math.inf] = len(edges) + 2
@@ -226,7 +235,10 @@ def counted(values: Floats, edges: Floats) -> Ints:
 
 
 def certain_epsilon(top: int, bottom: int, runs: int, at: float, failure: float) -> float:
-    """ε is at least ln((P(E | one) − δ) / P(E | the other)), but for twice the failure; or 0."""
+    """The ε that both chances show: ln((P(E | one) − δ) / P(E | the other)) at least, or 0.
+
+    It is larger than the true one with probability at most 2·failure.
+    """
     above = 1 - least_chance(runs - bottom, runs, failure)
     gained = least_chance(top, runs, failure) - at
     return max(0.0, math.log(gained / above)) if gained > 0 else 0.0

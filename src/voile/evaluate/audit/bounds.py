@@ -4,7 +4,7 @@ Two neighbouring tables are published many times. For any event E of the publish
 P(E | with the record) / P(E | without it) must lie within the promised likelihood ratio. Half of
 the runs choose the events that look worst; the other half, which know nothing of that, bound
 their chances by Clopper and Pearson's exact limits. There are four of these, each at a quarter of
-the failure probability, so all hold at once but for that probability, whatever the mechanism is.
+the failure probability, so all hold at once except with that probability, whatever the mechanism.
 'Broken' is wrong with at most that probability; 'consistent' says that these runs show nothing.
 """
 
@@ -17,6 +17,7 @@ from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import betaincinv
 
 from voile.errors import UsageError
 from voile.privacy import LikelihoodRatio
@@ -47,11 +48,13 @@ class AuditBound:
 
     @property
     def broken(self) -> bool:
+        """Whether the runs prove a ratio beyond what is promised."""
         if self.promised is None:
             return False
         return self.bound > self.promised if self.side == "at least" else self.bound < self.promised
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         return {
             "bound": self.bound,
             "promised": self.promised,
@@ -74,13 +77,16 @@ class Audit:
 
     @property
     def broken(self) -> bool:
+        """Whether one side is broken."""
         return self.high.broken or self.low.broken
 
     @property
     def verdict(self) -> Literal["broken", "consistent"]:
+        """What the runs show, in a word."""
         return "broken" if self.broken else "consistent"
 
     def explain(self) -> str:
+        """The verdict in a sentence, with what it is worth."""
         runs = f"{self.runs:,} runs on each of two neighbouring tables"
         if self.broken:
             return (
@@ -93,6 +99,7 @@ class Audit:
         )
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         return {
             "verdict": self.verdict,
             "high": self.high.to_dict(),
@@ -169,6 +176,7 @@ def compare(
 
 
 def check(runs: int, failure: float) -> None:
+    """Refuse too few or too many runs, and a failure that is no probability."""
     if runs < FEWEST_RUNS:
         raise UsageError(f"{runs} runs are too few to see anything", hint="50,000 are usual")
     if runs > MOST_RUNS:
@@ -181,6 +189,7 @@ def check(runs: int, failure: float) -> None:
 
 
 def joined(first: Views, second: Views) -> Views:
+    """The views of both tables, one after the other."""
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
         return np.concatenate([first, second])
     return [*first, *second]
@@ -215,7 +224,7 @@ def worst_event(top: Ints, bottom: Ints, failure: float, at: float = 0.0) -> npt
 
 
 def certain_ratio(top: int, bottom: int, runs: int, failure: float) -> float:
-    """What P(E | one table) / P(E | the other) is at least, but for twice the failure."""
+    """What P(E | one table) / P(E | the other) is at least, except with probability 2·failure."""
     # 1 − p of the complement: Clopper and Pearson's upper limit is a lower one of what is left.
     above = 1 - least_chance(runs - bottom, runs, failure)
     return least_chance(top, runs, failure) / above
@@ -223,21 +232,4 @@ def certain_ratio(top: int, bottom: int, runs: int, failure: float) -> float:
 
 def least_chance(seen: int, runs: int, failure: float) -> float:
     """Clopper and Pearson's lower limit: the p at which `seen` or more have chance `failure`."""
-    if seen == 0:
-        return 0.0
-    low, high = 0.0, seen / runs
-    for _ in range(100):
-        middle = (low + high) / 2
-        low, high = (middle, high) if tail(seen, runs, middle) < failure else (low, middle)
-    return low
-
-
-def tail(seen: int, runs: int, chance: float) -> float:
-    """P(at least `seen` of `runs`), for p up to seen/runs: there the first term is largest."""
-    if chance <= 0:
-        return 0.0
-    ways = math.lgamma(runs + 1) - math.lgamma(seen + 1) - math.lgamma(runs - seen + 1)
-    first = ways + seen * math.log(chance) + (runs - seen) * math.log1p(-chance)
-    j = np.arange(seen, runs)
-    steps = np.log((runs - j) / (j + 1)) + math.log(chance) - math.log1p(-chance)
-    return math.exp(first) * float(1 + np.exp(np.cumsum(steps)).sum())
+    return float(betaincinv(seen, runs - seen + 1, failure)) if seen else 0.0

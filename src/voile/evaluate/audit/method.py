@@ -60,6 +60,8 @@ class AuditedMechanism:
 
 
 def one_view(mechanism: Publishing) -> Draw:
+    """Draws one view by the mechanism's own sampler."""
+
     def draw(index: TupleIndex, members: Keys, key: Key) -> list[Keys]:
         noise = mechanism.noise_rows(index, key, 0, 0, index.sizes[0] * TUPLES)
         return [np.concatenate(list(mechanism.view(members, noise, key, 0)))]
@@ -68,6 +70,7 @@ def one_view(mechanism: Publishing) -> Draw:
 
 
 def alphabeta(mechanism: AlphaBeta, weaken: float) -> AuditedMechanism:
+    """αβ with these parameters, held to the ratio that it states."""
     parameters = {"rows": mechanism.form, "retention": mechanism.retention,
                   "noise": mechanism.noise}  # fmt: skip
     sampled = replace(mechanism, noise=weaken * mechanism.noise)
@@ -77,11 +80,13 @@ def alphabeta(mechanism: AlphaBeta, weaken: float) -> AuditedMechanism:
 def planned(
     promise: DGamma, rows: Form, retention: float | None, weaken: float
 ) -> AuditedMechanism:
+    """αβ with the parameters that a promise needs."""
     found = plan(promise, rows, retention=retention)
     return alphabeta(AlphaBeta(found.retention, found.noise, rows), weaken)
 
 
 def own_parameters(rows: Form, retention: float, noise: float, weaken: float) -> AuditedMechanism:
+    """αβ with parameters that were given."""
     try:
         return alphabeta(AlphaBeta(retention, noise, rows), weaken)
     except ValueError as error:
@@ -129,6 +134,8 @@ def series(
 
 
 def all_views(noise: SeriesNoise) -> Draw:
+    """Draws every view of a series, each with the history before it."""
+
     def draw(index: TupleIndex, members: Keys, key: Key) -> list[Keys]:
         history, found = SeriesHistory.empty(index), []
         for number in range(1, noise.views + 1):
@@ -172,17 +179,21 @@ class MethodAudit:
 
     @property
     def broken(self) -> bool:
+        """Whether the runs prove the promise broken."""
         return self.found.broken
 
     @property
     def bounds(self) -> tuple[AuditBound, AuditBound]:
+        """What is proven of the largest and of the smallest ratio."""
         return self.found.high, self.found.low
 
     @property
     def failure(self) -> float:
+        """With which probability a sound mechanism is called broken, at most."""
         return self.found.failure
 
     def explain(self) -> str:
+        """The verdict in a sentence, with what it is worth."""
         return self.found.explain()
 
     @property
@@ -197,6 +208,7 @@ class MethodAudit:
         )
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         return {
             "method": self.method,
             "parameters": self.parameters,
@@ -282,6 +294,7 @@ def both_tables(
 
 
 def check_others(others: int, rows: str, method: str) -> None:
+    """Refuse other records where there can be none."""
     if others and (rows == "set" or method == "series"):
         which = "a set has" if rows == "set" else "a series is audited with"
         raise UsageError(f"{which} no other records with the same values", hint="leave --others")
@@ -292,6 +305,7 @@ def check_others(others: int, rows: str, method: str) -> None:
 def check_words(
     method: str, rows: str, adversary: str, noise: float | None, views: int | None
 ) -> None:
+    """Refuse unknown words, and options that another method has."""
     if method not in METHODS:
         raise UsageError(f"method {method!r} is not known", hint=f"there is {', '.join(METHODS)}")
     if rows not in ("multiset", "set"):
@@ -311,6 +325,7 @@ def check_words(
 def chosen(
     method: str, promise: DGamma, rows: Form, views: int, retention: float | None, weaken: float
 ) -> AuditedMechanism:
+    """The method's mechanism for a promise."""
     if method == "shaped":
         return shaped(promise, retention, weaken)
     if method == "series":
@@ -388,6 +403,7 @@ def audited(
 
 
 def refuse(given: Mapping[str, Any], why: str, whose: str, known: list[str]) -> None:
+    """Refuse options that belong to another method."""
     if given:
         listed = ", ".join(f"--{name}" for name in given)
         options = ", ".join(f"--{name}" for name in known)

@@ -12,7 +12,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from voile.evaluate.drawing import INK, METHOD_COLOURS, SOFT, VERMILION, load_altair, theme
+from voile.evaluate.drawing import (
+    INK,
+    METHOD_COLOURS,
+    SOFT,
+    UNTITLED,
+    VERMILION,
+    edged_text,
+    inline_chart,
+    load_altair,
+    theme,
+)
 from voile.evaluate.frontier.portfolio import frontier_methods
 from voile.evaluate.frontier.result import Frontier, shown_by
 
@@ -71,9 +81,11 @@ class LossPlane:
 
     @property
     def left(self) -> float:
+        """The P_loss at the left border."""
         return -LEFT * self.right
 
     def at(self, p_loss: float, u_loss: float) -> Place:
+        """Where a point lies, in pixels."""
         along = (p_loss - self.left) / (self.right - self.left)
         up = math.sqrt(min(max(u_loss / self.top, 0.0), 1.0))
         return along * self.width, (1 - up) * self.height
@@ -160,14 +172,13 @@ def draw(found: Frontier, *, titled: bool = True) -> alt.HConcatChart:
         axis=alt.Axis(values=nice_squares(plane.top), format="~g"),
     )  # fmt: skip
     layers = [
-        *_certified(alt, found, x, y, plane), _chain(alt, found, x, y), *_points(alt, found, x, y),
-        *_ends(alt, found, x, y), *_recommended(alt, found, x, y, plane),
+        *_certified(found, x, y, plane), _chain(found, x, y), *_points(alt, found, x, y),
+        *_ends(found, x, y), *_recommended(found, x, y, plane),
     ]  # fmt: skip
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
     if not titled:
-        none = {"fontSize": 1, "subtitleFontSize": 1, "offset": 0}
         return theme(
-            alt.vconcat(chart), title="", subtitle="", caption=caption(found), heading=none
+            alt.vconcat(chart), title="", subtitle="", caption=caption(found), heading=UNTITLED
         )
     return theme(
         alt.vconcat(chart),
@@ -186,6 +197,7 @@ def plane_of(found: Frontier) -> LossPlane:
 
 
 def caption(found: Frontier) -> list[str]:
+    """The lines below the picture."""
     number = sum(point.u_loss > highest(found) for point in found.points)
     words = f"Not drawn, worse than telling nothing: {number}." if number else ""
     return [line.format(left_out=words).strip() for line in CAPTION]
@@ -204,15 +216,15 @@ def nice_squares(top: float) -> list[float]:
                    if digits * part <= top)]  # fmt: skip
 
 
-def _certified(alt: Any, found: Frontier, x: Any, y: Any, plane: LossPlane) -> list[Any]:
+def _certified(found: Frontier, x: Any, y: Any, plane: LossPlane) -> list[Any]:
     """Below the certified frontier nothing can be; that is said there if there is room."""
-    base = alt.Chart(alt.InlineData(values=border(found, plane))).encode(x=x, y=y)
+    base = inline_chart(border(found, plane)).encode(x=x, y=y)
     layers = [
         base.mark_area(color=FORBIDDEN, opacity=1, clip=True).encode(y2="zero:Q"),
         base.mark_line(color=SOFT, strokeWidth=1.6, clip=True),
     ]
     if plane.region_width(found.certified.lower, REGION_HEIGHT) >= REGION_WIDTH:
-        origin = alt.Chart(alt.InlineData(values=[{"p_loss": 0.0, "u_loss": 0.0}]))
+        origin = inline_chart([{"p_loss": 0.0, "u_loss": 0.0}])
         layers.append(origin.encode(x=x, y=y).mark_text(
             text=REGION, align="left", dx=5, dy=-27, fontSize=11, color=SOFT
         ))  # fmt: skip
@@ -249,6 +261,7 @@ def family(point: Any) -> str:
 
 
 def records(found: Frontier) -> list[dict[str, Any]]:
+    """The points as rows of the chart."""
     return [
         {
             "p_loss": point.p_loss,
@@ -298,7 +311,7 @@ def _points(alt: Any, found: Frontier, x: Any, y: Any) -> list[Any]:
         alt.Tooltip("command:N", title="publish it"),
     ]
     hover = alt.selection_point(on="pointerover", nearest=False, empty=False, name="hover")
-    base = alt.Chart(alt.InlineData(values=rows)).encode(
+    base = inline_chart(rows).encode(
         x=x, y=y, color=colour, shape=shape, tooltip=tips,
         opacity=alt.condition("datum.efficient == 'yes'", alt.value(1), alt.value(0.45)),
         size=alt.condition(hover, alt.value(190), alt.value(70)),
@@ -316,15 +329,15 @@ def chain(found: Frontier) -> list[dict[str, float]]:
     return sorted(rows, key=lambda row: row["p_loss"])
 
 
-def _chain(alt: Any, found: Frontier, x: Any, y: Any) -> Any:
+def _chain(found: Frontier, x: Any, y: Any) -> Any:
     return (
-        alt.Chart(alt.InlineData(values=chain(found)))
+        inline_chart(chain(found))
         .mark_line(color=INK, strokeWidth=1.2, strokeDash=[5, 3])
         .encode(x=x, y=y)
     )
 
 
-def _ends(alt: Any, found: Frontier, x: Any, y: Any) -> list[Any]:
+def _ends(found: Frontier, x: Any, y: Any) -> list[Any]:
     """Trivial anonymization and the table as it is."""
     ends = [
         {"p_loss": 0.0, "u_loss": found.certified.trivial, "name": "trivial: nothing is told"},
@@ -332,7 +345,7 @@ def _ends(alt: Any, found: Frontier, x: Any, y: Any) -> list[Any]:
     ]
     layers = []
     for row, align, dx, dy in zip(ends, ("left", "right"), (10, -10), (-8, -10), strict=True):
-        base = alt.Chart(alt.InlineData(values=[row])).encode(x=x, y=y)
+        base = inline_chart([row]).encode(x=x, y=y)
         layers += [
             base.mark_point(shape="diamond", size=130, color=INK, filled=True, opacity=1,
                             clip=False),
@@ -341,7 +354,7 @@ def _ends(alt: Any, found: Frontier, x: Any, y: Any) -> list[Any]:
     return layers
 
 
-def _recommended(alt: Any, found: Frontier, x: Any, y: Any, plane: LossPlane) -> list[Any]:
+def _recommended(found: Frontier, x: Any, y: Any, plane: LossPlane) -> list[Any]:
     """A ring around what is recommended, and the word where it covers least."""
     if (best := found.recommended) is None:
         return []
@@ -354,13 +367,11 @@ def _recommended(alt: Any, found: Frontier, x: Any, y: Any, plane: LossPlane) ->
         RECOMMENDED_WIDTH, RECOMMENDED_HEIGHT,
     )  # fmt: skip
     row = {"p_loss": best.p_loss, "u_loss": best.u_loss}
-    base = alt.Chart(alt.InlineData(values=[row])).encode(x=x, y=y)
-    text = {
-        "text": RECOMMENDED, "align": place.align, "dx": place.dx, "dy": place.dy,
-        "baseline": "middle", "fontSize": 14, "fontWeight": 600,
-    }  # fmt: skip
+    base = inline_chart([row]).encode(x=x, y=y)
     return [
         base.mark_point(size=420, color=VERMILION, strokeWidth=2.4, filled=False, opacity=1),
-        base.mark_text(stroke="white", strokeWidth=4, color="white", **text),
-        base.mark_text(color=VERMILION, **text),
-    ]
+        *edged_text(
+            base, text=RECOMMENDED, align=place.align, dx=place.dx, dy=place.dy,
+            baseline="middle", fontSize=14, fontWeight=600, color=VERMILION,
+        ),
+    ]  # fmt: skip

@@ -47,6 +47,7 @@ class MixtureProblem:
 
     @cached_property
     def overall(self) -> Floats:
+        """The whole table's shares of the values that occur."""
         return np.ascontiguousarray(self.populations.overall[self.present])
 
     @cached_property
@@ -126,6 +127,7 @@ class LossBound:
     slope: float
 
     def at(self, p_loss: float) -> float:
+        """The bound at one P_loss."""
         return self.intercept - self.slope * p_loss
 
 
@@ -242,7 +244,7 @@ class CertifiedFrontier:
 
     points: tuple[Certified, ...]
     trivial: float
-    """U_loss where only the whole table's distribution is told, and P_loss is 0."""
+    """U_loss where only the whole table's distribution is shown, and P_loss is 0."""
 
     def lower(self, p_loss: float) -> float:
         """What no bucketization with at most this P_loss is below."""
@@ -265,13 +267,13 @@ def certify(
     *,
     gap: float = 0.02,
     steps: int = 60,
-    told: Callable[[Certified], None] = lambda _: None,
+    report: Callable[[Certified], None] = lambda _: None,
 ) -> CertifiedFrontier:
     """The frontier at these P_losses.
 
     Each until the bound is within `gap` of what is reached, or within a thousandth of the trivial
     U_loss, or so many steps were made. Each τ starts from what the one before it found, since that
-    is in every larger ball. `told` is called with each as it is ready.
+    is in every larger ball. `report` is called with each as it is ready.
     """
     for p_loss in p_losses:
         if not p_loss > 0:
@@ -288,7 +290,7 @@ def certify(
     for p_loss in sorted(p_losses):
         mixture = mixture or RecodingMixture(problem, problem.shrunk(min(p_loss, LN2)))
         found.append(certified(mixture, p_loss, gap=gap, enough=ENOUGH * trivial, steps=steps))
-        told(found[-1])
+        report(found[-1])
     return CertifiedFrontier(tuple(found), trivial)
 
 
@@ -300,7 +302,7 @@ def certified(
     mixture.add(problem.shrunk(min(p_loss, LN2)))
     mixture.improve()
     reached, best, made = problem.loss(mixture.estimates), LossBound(0.0, 0.0), 0
-    for made in range(1, steps + 1):  # noqa: B007  (how many is told)
+    for made in range(1, steps + 1):  # noqa: B007  (how many is reported)
         line, corner = mixture.bound(p_loss)
         if line.at(p_loss) > best.at(p_loss):
             best = LossBound(line.intercept - ROUNDING, line.slope)

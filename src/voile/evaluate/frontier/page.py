@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import html
-import json
 from pathlib import Path
 from typing import Any
 
 from voile.errors import UsageError
-from voile.evaluate.drawing import ScriptSafe, javascript, load_altair, render
+from voile.evaluate import pages
+from voile.evaluate.drawing import load_altair, render
 from voile.evaluate.frontier.frontier_plot import draw, family
 from voile.evaluate.frontier.result import RULE, Frontier, shown_by
 from voile.evaluate.frontier.running import KEPT
@@ -16,19 +16,10 @@ from voile.files import write_whole
 from voile.kinds.staging import check_outside
 
 STYLE = """
-body { font: 16px/1.5 Inter, 'Helvetica Neue', Helvetica, Arial, sans-serif; color: #1F2933;
-       max-width: 76rem; margin: 2.5rem auto; padding: 0 1.5rem; }
-h1 { font-size: 1.9rem; margin: 0 0 .2rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .6rem; }
-.lead { color: #5F6C7B; margin: 0 0 1.4rem; }
 .best { background: #FBE9E1; border-left: 4px solid #D55E00; padding: .7rem 1rem; }
 pre { background: #F5F7F9; border-radius: 6px; padding: .7rem 1rem; margin: .5rem 0;
       white-space: pre-wrap; font: .85rem/1.5 'JetBrains Mono', 'DejaVu Sans Mono', monospace; }
-.scroll { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: .9rem; }
-th, td { text-align: left; padding: .35rem .7rem; border-bottom: 1px solid #E8ECF0;
-         vertical-align: top; font-variant-numeric: tabular-nums; }
-th { color: #5F6C7B; font-weight: 500; } .n { text-align: right; white-space: nowrap; }
 tr.best td { background: #FBE9E1; } code { font-size: .78rem; word-break: break-word; }
-small { color: #5F6C7B; } #picture { overflow-x: auto; }
 summary { cursor: pointer; color: #0072B2; } #vg-tooltip-element { max-width: 34rem; }
 #vg-tooltip-element td.value { max-width: none; white-space: normal; overflow: visible; }
 """
@@ -39,8 +30,7 @@ NOISE = (
     "it says. The grey region is not about them."
 )
 SCRIPT = """
-vegaEmbed('#picture', SPEC, {actions: {export: true, source: false, compiled: false,
-  editor: false}}).then(function (made) {
+drawn.then(function (made) {
   made.view.addEventListener('click', function (event, item) {
     if (item && item.datum && item.datum.command) {
       document.getElementById('command').textContent = '$ ' + item.datum.command;
@@ -52,15 +42,13 @@ vegaEmbed('#picture', SPEC, {actions: {export: true, source: false, compiled: fa
 
 def page(found: Frontier) -> bytes:
     """HTML with the recommendation, the picture, and every efficient release with its command."""
-    name = html.escape(found.name)
-    spec = json.dumps(draw(found, titled=False).to_dict(), cls=ScriptSafe)
     best = found.recommended
     command = f"$ {best.command}" if best is not None else "Click a point."
     body = [
-        f"<h1>What can be published of {name}</h1>",
+        f"<h1>What can be published of {html.escape(found.name)}</h1>",
         f'<p class="lead">{html.escape(about(found))}</p>',
         f'<p class="best"><strong>{html.escape(found.in_words())}</strong></p>',
-        '<div id="picture"></div>',
+        pages.PICTURE,
         "<p><small>Hover a point to see what it is; click it for its command:</small></p>",
         f'<pre id="command">{html.escape(command)}</pre>',
         "<h2>Efficient releases</h2>",
@@ -77,16 +65,14 @@ def page(found: Frontier) -> bytes:
         "<p><small>Computed from the private table: not for publishing. Made with Voile.</small>"
         "</p>",
     ]
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f"<title>Frontier of {name}</title>"
-        f'<meta name="viewport" content="width=device-width"><style>{STYLE}</style>'
-        f"<script>{javascript()}</script></head><body>{''.join(body)}"
-        f"<script>const SPEC = {spec};{SCRIPT}</script></body></html>\n"
-    ).encode()
+    return pages.page(
+        f"Frontier of {found.name}", body, width=76, style=STYLE,
+        chart=draw(found, titled=False), script=SCRIPT,
+    )  # fmt: skip
 
 
 def about(found: Frontier) -> str:
+    """What was measured, in a sentence."""
     return (
         f"{found.sensitive} given {', '.join(found.qi)}: {len(found.points)} releases of "
         f"{found.rows:,} rows, measured on {found.populations:,} populations of at least "
@@ -95,31 +81,27 @@ def about(found: Frontier) -> str:
 
 
 def efficient_table(found: Frontier) -> str:
+    """Every efficient release with its losses and its command, the most private first."""
     best = [p for p, good in zip(found.points, found.efficient, strict=True) if good]
-    rows = "".join(row_of(found, p) for p in sorted(best, key=lambda p: p.p_loss))
-    heads = "".join(
-        f"<th{kind}>{text}</th>"
-        for text, kind in (
-            ("method", ""), ("promise", ""), ("shown by", ""), ("P_loss", ' class="n"'),
-            ("U_loss", ' class="n"'), ("above certified", ' class="n"'), ("classes", ' class="n"'),
-            ("command", ""),
-        )
-    )  # fmt: skip
-    return f'<div class="scroll"><table><tr>{heads}</tr>{rows}</table></div>'
+    rows = [row_of(found, p) for p in sorted(best, key=lambda p: p.p_loss)]
+    heads = [
+        "method", "promise", "shown by", "P_loss", "U_loss", "above certified", "classes",
+        "command",
+    ]  # fmt: skip
+    return pages.table(heads, rows, numeric=range(3, 7))
 
 
 def row_of(found: Frontier, point: Any) -> str:
+    """A release as a row of the table; the recommended one stands out."""
     words = [family(point), point.requirement, shown_by(point)]
     above = found.above(point)
     numbers = [
         f"{point.p_loss:.4f}", f"{point.u_loss:.5f}", "–" if above is None else f"{above:z.5f}",
         "–" if point.classes is None else f"{point.classes:,}",
     ]  # fmt: skip
-    cells = "".join(f"<td>{html.escape(word)}</td>" for word in words)
-    cells += "".join(f'<td class="n">{number}</td>' for number in numbers)
-    chosen = ' class="best"' if point is found.recommended else ""
+    cells = [*map(pages.text_cell, words), *map(pages.number_cell, numbers)]
     command = f"<details><summary>show</summary><code>{html.escape(point.command)}</code></details>"
-    return f"<tr{chosen}>{cells}<td>{command}</td></tr>"
+    return pages.row(*cells, f"<td>{command}</td>", chosen=point is found.recommended)
 
 
 # ----------------------------------------------------------------------

@@ -80,10 +80,12 @@ class Candidate:
 
     @property
     def how(self) -> FrontierMethod:
+        """The method with its options."""
         return frontier_methods()[self.method]
 
     @property
     def options(self) -> dict[str, Any]:
+        """All options of publishing."""
         return {**self.how.options, **self.asked}
 
 
@@ -183,6 +185,7 @@ def varied() -> list[str]:
 
 
 def check_kind(kind: str, known: Sequence[str], where: str) -> None:
+    """Refuse a requirement that is not known, with the nearest that is."""
     if kind not in known:
         raise UsageError(
             f"{kind!r} is nothing that can stand in {where}",
@@ -191,6 +194,7 @@ def check_kind(kind: str, known: Sequence[str], where: str) -> None:
 
 
 def number(kind: str, text: Any) -> float:
+    """A value of the grid as a number."""
     try:
         return float(text)
     except (TypeError, ValueError):
@@ -258,6 +262,7 @@ def unquoted(option: str) -> str:
 
 
 def spelt(value: object) -> str:
+    """A value as a flag takes it."""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
@@ -291,4 +296,5 @@ class Point:
         return self.parameters.get("recode")
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         return asdict(self)

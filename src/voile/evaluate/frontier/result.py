@@ -25,9 +25,9 @@ from voile.evaluate.frontier.portfolio import (
     frontier_methods,
     read_grid,
 )
-from voile.evaluate.frontier.running import KEPT, OTHER, Keeper, Refused, check_jobs, run
+from voile.evaluate.frontier.running import KEPT, OTHER, Keeper, RefusedCandidate, check_jobs, run
 from voile.evaluate.frontier.subject import read_subject
-from voile.journal import Forgetful, Journal
+from voile.journal import Journal, MemoryJournal
 from voile.progress import Progress, Silent
 
 RULE = (
@@ -72,7 +72,7 @@ class Frontier:
     raw_p_loss: float
     """P_loss of the table as it is; its U_loss is 0."""
     points: tuple[Point, ...]
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedCandidate, ...]
     certified: CertifiedFrontier
     most_p_loss: float | None = None
     notes: tuple[str, ...] = ()
@@ -148,6 +148,7 @@ class Frontier:
         )
 
     def record(self, point: Point) -> dict[str, Any]:
+        """A point with its place on the frontier."""
         least = self.least(point)
         return {
             **point.to_dict(),
@@ -160,6 +161,7 @@ class Frontier:
         }
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         best = self.recommended
         return {
             "table": self.name,
@@ -203,6 +205,7 @@ class Frontier:
         return found
 
     def csv(self) -> bytes:
+        """The points as a CSV file."""
         rows = self.rows_of_table()
         text = io.StringIO()
         writer = csv.DictWriter(text, list(rows[0]) if rows else ["method"], lineterminator="\n")
@@ -240,7 +243,7 @@ def find_frontier(
     `also` is what every release must have besides, such as {"k": 10}. With a folder, points are
     kept there as they are found, and a run that was interrupted goes on.
     """
-    told = progress or Silent()
+    watched = progress or Silent()
     known = (qi,) if isinstance(qi, str) else tuple(qi)
     asked = candidates(check_methods(methods), read_grid(grid), check_also(also))
     if not asked:
@@ -253,15 +256,15 @@ def find_frontier(
         raise UsageError(f"no P_loss is at most {most_p_loss:g}", hint="it lies between 0 and ln 2")
     subject = read_subject(
         table, source=source, sensitive=sensitive, qi=known, min_support=min_support,
-        hierarchies=hierarchies, schema=schema, nulls=nulls, null_text=null_text, progress=told,
+        hierarchies=hierarchies, schema=schema, nulls=nulls, null_text=null_text, progress=watched,
     )  # fmt: skip
     place: AbstractContextManager[Keeper] = (
-        nullcontext(Forgetful())
+        nullcontext(MemoryJournal())
         if folder is None
         else Journal(Path(folder) / KEPT, subject.digest, overwrite=overwrite, other=OTHER)
     )
     with place as keeper:
-        measured = run(subject, asked, keeper, told, jobs=jobs)
+        measured = run(subject, asked, keeper, watched, jobs=jobs)
     return Frontier(
         subject.prepared.name, subject.units.rows, known, sensitive, min_support,
         subject.populations.number, subject.revealed, subject.raw_p_loss, measured.points,
@@ -284,6 +287,5 @@ def frontier(table: Any, *, sensitive: str, qi: Sequence[str] | str, **options: 
         ) from missing
     found = find_frontier(table, sensitive=sensitive, qi=qi, **options)
     frame = pandas.DataFrame(found.rows_of_table())
-    told = found.to_dict()
-    frame.attrs = {name: told[name] for name in told if name != "points"}
+    frame.attrs = {name: value for name, value in found.to_dict().items() if name != "points"}
     return frame

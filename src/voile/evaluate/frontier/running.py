@@ -29,7 +29,8 @@ class Keeper(Protocol):
 
     known: dict[str, Any]
 
-    def keep(self, key: str, found: Any) -> None: ...
+    def keep(self, key: str, found: Any) -> None:
+        """Keep what was found under its key."""
 
 
 class StoppedError(Exception):
@@ -37,7 +38,7 @@ class StoppedError(Exception):
 
 
 @dataclass(frozen=True)
-class Refused:
+class RefusedCandidate:
     """A candidate that no grouping can be: why."""
 
     method: str
@@ -47,8 +48,10 @@ class Refused:
 
 @dataclass(frozen=True)
 class FrontierMeasurements:
+    """The points, what was refused, and the certified frontier."""
+
     points: tuple[Point, ...]
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedCandidate, ...]
     certified: CertifiedFrontier
 
 
@@ -80,7 +83,7 @@ def run(
     def measure_one(candidate: Candidate) -> None:
         keep(key_of(candidate), measured_or_refused(subject, candidate))
 
-    certify_all = partial(certify, subject.populations, certifying, told=keep_certified)
+    certify_all = partial(certify, subject.populations, certifying, report=keep_certified)
     in_threads([certify_all, *(partial(measure_one, c) for c in measuring)], number, stop)
     return collected(subject, candidates, p_losses, keeper)
 
@@ -128,6 +131,7 @@ def in_threads(tasks: Sequence[Callable[[], object]], number: int, stop: threadi
 
 
 def stopping(stop: threading.Event) -> None:
+    """End this thread if the run was stopped."""
     if stop.is_set():
         raise StoppedError
 
@@ -145,11 +149,11 @@ def collected(
 ) -> FrontierMeasurements:
     """What was asked for, from all that is known."""
     points: list[Point] = []
-    refused: list[Refused] = []
+    refused: list[RefusedCandidate] = []
     for candidate in candidates:
         found = keeper.known[key_of(candidate)]
         if isinstance(found, str):
-            refused.append(Refused(candidate.method, dict(candidate.asked), found))
+            refused.append(RefusedCandidate(candidate.method, dict(candidate.asked), found))
         else:
             points += [Point(**entry) for entry in found]
     if not points:
@@ -163,8 +167,10 @@ def collected(
 
 
 def key_of(candidate: Candidate) -> str:
+    """What a candidate's points are kept under."""
     return json.dumps([candidate.method, candidate.options], sort_keys=True)
 
 
 def certified_key(p_loss: float) -> str:
+    """What a certified point is kept under."""
     return f"certified {p_loss!r}"

@@ -54,6 +54,7 @@ class Subject:
 
     @property
     def overall(self) -> Any:
+        """The whole table's shares of the sensitive values."""
         return shares(self.units.overall[0])
 
     @cached_property
@@ -104,6 +105,7 @@ class Subject:
         return found.hexdigest()
 
     def options_with(self, changes: Mapping[str, Any]) -> ClassOptions:
+        """The shared options with some of them changed."""
         return self.options.but(**changes)
 
     def prepared_for(self, options: ClassOptions) -> ClassInput:

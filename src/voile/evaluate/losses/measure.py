@@ -208,7 +208,7 @@ def losses(
         u_loss_trivial=trivial if large.number else None,
         min_support=min_support,
         populations=large.number,
-        worst=told_worst(large, estimates, truth.qi),
+        worst=worst_populations(large, estimates, truth.qi),
         classes=None if classes is None else measures_of(classes, truth, told, levels),
         workload=asked_of(told, truth, queries, asked, selectivity) if queries else None,
         accuracy=accuracy_of(told, None if classes is None else classes.shown, truth),
@@ -218,9 +218,10 @@ def losses(
 # ---------------------------------------------------------------------- the measures
 
 
-def told_worst(
+def worst_populations(
     large: Populations, estimates: Floats, names: Sequence[str]
 ) -> tuple[WorstPopulation, ...]:
+    """The populations with the largest loss."""
     found = population_losses(large, estimates)
     return tuple(
         WorstPopulation(large.words(int(y), names), int(large.support[y]), float(found[y]))
@@ -231,6 +232,7 @@ def told_worst(
 def measures_of(
     classes: ShownClasses, truth: Truth, told: Told, levels: Sequence[Levels]
 ) -> ClassMeasures:
+    """The measures that only classes have."""
     shown, orders, left_out = classes.shown, classes.orders, classes.left_out
     return ClassMeasures(
         gen_iloss=class_measures.gen_iloss(shown, left_out),
@@ -261,6 +263,7 @@ def asked_of(
 
 
 def accuracy_of(told: Told, shown: Shown | None, truth: Truth) -> Accuracy:
+    """How often the sensitive value is guessed from the release and from the table."""
     of_release, of_table = (
         naive_bayes_accuracy(of, truth.cells, truth.counts, truth.sizes)
         for of in (told, truth.blocks)

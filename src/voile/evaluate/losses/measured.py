@@ -1,4 +1,4 @@
-"""What is measured of a release, and how it is told."""
+"""What is measured of a release, and how it is shown."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class LossWorkload:
 
 @dataclass(frozen=True)
 class Accuracy:
-    """Shares of rows whose sensitive value is told rightly."""
+    """Shares of rows whose sensitive value is predicted rightly."""
 
     release: float
     """By naive Bayes that was trained on what the release tells."""
@@ -59,7 +59,7 @@ class Accuracy:
 
 @dataclass(frozen=True)
 class WorstPopulation:
-    """A large population whose sensitive values are told worst."""
+    """A large population whose sensitive values are shown worst."""
 
     population: str
     rows: int
@@ -122,7 +122,7 @@ class Losses:
 
 
 # ----------------------------------------------------------------------
-# how well sensitive values can be told from quasi-identifiers, learning from a release alone
+# how well sensitive values can be predicted from quasi-identifiers, learning from a release alone
 
 
 def naive_bayes_accuracy(told: Told, cells: Codes, counts: Counts, sizes: Sequence[int]) -> float:
@@ -144,8 +144,8 @@ def naive_bayes_accuracy(told: Told, cells: Codes, counts: Counts, sizes: Sequen
 def class_majority_accuracy(shown: Shown, attribute: int = 0) -> float:
     """The share of rows that have the most frequent value of the other rows of their class.
 
-    Each row is left out of its class while it is told. Of values that are equally frequent the
-    one that is more frequent in the whole table is told.
+    Each row is left out of its class while it is predicted. Of values that are equally frequent the
+    one that is more frequent in the whole table is predicted.
     """
     counts = shown.histograms.counts[attribute]
     overall = shown.histograms.overall[attribute]
@@ -156,7 +156,7 @@ def class_majority_accuracy(shown: Shown, attribute: int = 0) -> float:
     first = np.take_along_axis(order, top[:, None], axis=1)[:, 0]
     others = order.copy()
     np.put_along_axis(others, top[:, None], -1, axis=1)
-    right = first - len(overall) > others.max(axis=1)  # still told when one row is left out
+    right = first - len(overall) > others.max(axis=1)  # still predicted when one row is left out
     rows = np.take_along_axis(counts, top[:, None], axis=1)[:, 0]
     return float(rows[right].sum() / max(1, counts.sum()))
 

@@ -40,12 +40,15 @@ class Queries:
 
     @property
     def number(self) -> int:
+        """How many queries there are."""
         return len(self.sensitive)
 
     def chosen(self, which: Sets) -> Queries:
+        """Some of the queries."""
         return Queries(tuple(sets[which] for sets in self.qi), self.sensitive[which])
 
     def joined(self, other: Queries) -> Queries:
+        """These queries, then the others."""
         both = zip(self.qi, other.qi, strict=True)
         return Queries(
             tuple(np.concatenate(pair) for pair in both),
@@ -83,6 +86,7 @@ def drawn_sets(stream: Stream, number: int, size: int, share: float) -> Sets:
 
 
 def table_of_words(stream: Stream, rows: int, columns: int) -> Floats:
+    """Random numbers in rows and columns."""
     return stream.words(rows * columns).reshape(rows, columns)  # type: ignore[return-value]
 
 
@@ -99,6 +103,7 @@ def answers(told: Told, queries: Queries) -> Floats:
 
 
 def answers_of_shares(blocks: Blocks, queries: Queries) -> Floats:
+    """Counts from shares of blocks, a part of them at a time."""
     found = np.zeros(queries.sensitive.shape)
     for part in in_parts(blocks):
         share = np.ones((queries.number, len(part.counts)))
@@ -160,6 +165,7 @@ def workload(
 
 
 def check_queries(columns: int, dimension: int, selectivity: float, number: int) -> None:
+    """Refuse queries that cannot be drawn."""
     if not 1 <= dimension <= columns:
         raise UsageError(
             f"queries about {dimension} of {columns} quasi-identifiers cannot be drawn",

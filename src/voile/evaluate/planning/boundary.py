@@ -7,7 +7,6 @@ import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,7 +14,16 @@ import numpy as np
 
 from voile.engines import connect
 from voile.errors import PromiseError, TableError, spelled
-from voile.evaluate.drawing import BLUE, INK, SOFT, VERMILION, load_altair, save, theme
+from voile.evaluate.drawing import (
+    BLUE,
+    INK,
+    SOFT,
+    VERMILION,
+    edged_text,
+    inline_chart,
+    load_altair,
+    theme,
+)
 from voile.evaluate.planning.strongest import halved
 from voile.kinds.domain import check_domain, check_nulls, choose_schema
 from voile.kinds.views.alphabeta import AlphaBeta
@@ -31,7 +39,7 @@ if TYPE_CHECKING:
 Region = Literal["possible", "unknown", "impossible", "excluded"]
 
 DEVIATIONS = NormalDist().inv_cdf(0.975)
-"""Errors are told with a probability of 95 %, as of a normal variable."""
+"""Errors are given with a probability of 95 %, as of a normal variable."""
 TELLS_APART = 0.5
 """With an error of at most n/2, 'none of the records' and 'all of them' are told apart."""
 LEVELS = (TELLS_APART, 0.1, 0.01)
@@ -50,6 +58,7 @@ class PlanePoint:
     impossible_up_to: float | None
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         half, tenth, hundredth = self.possible_from
         return {
             "prior": self.prior,
@@ -72,6 +81,7 @@ class Plane:
 
     @property
     def prior_factor(self) -> float:
+        """k = d·m/n."""
         return self.prior / float(self.boundary.density)
 
     def error_share(self, prior: float, posterior: float) -> float:
@@ -87,6 +97,7 @@ class Plane:
         return DEVIATIONS * math.sqrt(mechanism.variance(rows, float(size))) / rows
 
     def region(self, prior: float, posterior: float) -> Region:
+        """In which region a promise lies."""
         if prior >= posterior:
             return "excluded"
         if self.boundary.forbids(DGamma(prior, posterior)):
@@ -95,6 +106,7 @@ class Plane:
 
     @cached_property
     def points(self) -> tuple[PlanePoint, ...]:
+        """The regions along priors, evenly apart on a logarithmic axis."""
         density = float(self.boundary.density)
         lowest = min(density, self.prior, LARGEST_PRIOR / 30) / 30
         return tuple(map(self._along, np.geomspace(lowest, LARGEST_PRIOR, POINTS).tolist()))
@@ -113,6 +125,7 @@ class Plane:
         return halved(prior, LARGEST_POSTERIOR, lambda g: self.error_share(prior, g) <= level)
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         share = self.error_share(self.prior, self.posterior)
         limit = self.boundary.swap_limit
         return {
@@ -197,7 +210,7 @@ def draw(plane: Plane) -> alt.HConcatChart:
         scale=alt.Scale(domain=[0, 1]),
         axis=alt.Axis(title="posterior γ: what one may believe after", format="~g"),
     )
-    layers = [_areas(alt, points, x, y), *_contours(alt, points, x, y), *_position(alt, plane)]
+    layers = [_areas(alt, points, x, y), *_contours(points, x, y), *_position(alt, plane)]
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
     framed = alt.vconcat(chart)
     return theme(
@@ -210,10 +223,6 @@ def draw(plane: Plane) -> alt.HConcatChart:
         ],
         caption=CAPTION,
     )
-
-
-def write(plane: Plane, path: Path, *, overwrite: bool) -> Path:
-    return save(lambda: draw(plane), path, overwrite=overwrite)
 
 
 def areas(point: PlanePoint) -> list[tuple[str, float, float]]:
@@ -244,13 +253,13 @@ def _areas(alt: Any, points: tuple[PlanePoint, ...], x: Any, y: Any) -> Any:
         legend=alt.Legend(title=None, orient="top", columns=2, labelLimit=420),
     )
     return (
-        alt.Chart(alt.InlineData(values=rows))
+        inline_chart(rows)
         .mark_area(opacity=1, clip=True)
         .encode(x=x, y=y, y2="high:Q", color=colour)
     )
 
 
-def _contours(alt: Any, points: tuple[PlanePoint, ...], x: Any, y: Any) -> list[Any]:
+def _contours(points: tuple[PlanePoint, ...], x: Any, y: Any) -> list[Any]:
     """Lines where αβ's error is a tenth and a hundredth of n, each with its name at its end."""
     layers = []
     for level, name in CONTOURS.items():
@@ -258,9 +267,9 @@ def _contours(alt: Any, points: tuple[PlanePoint, ...], x: Any, y: Any) -> list[
         rows = [{"prior": prior, "low": at} for prior, at in found if at is not None]
         if len(rows) < 2:
             continue
-        line = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y)
+        line = inline_chart(rows).encode(x=x, y=y)
         middle = min(rows, key=lambda row: abs(row["low"] - 0.62))
-        text = alt.Chart(alt.InlineData(values=[middle])).encode(x=x, y=y)
+        text = inline_chart([middle]).encode(x=x, y=y)
         look = {"text": name, "align": "left", "dx": 8, "fontSize": 13, "color": BLUE}
         layers += [
             line.mark_line(color=BLUE, strokeWidth=1.4, strokeDash=[6, 3], clip=True),
@@ -273,8 +282,8 @@ def _position(alt: Any, plane: Plane) -> list[Any]:
     """Where the table stands: the prior n/m of someone who knows its size, and the options."""
     density = float(plane.boundary.density)
     here = {"prior": plane.prior, "low": plane.posterior}
-    size = alt.Chart(alt.InlineData(values=[{"prior": density}])).encode(x="prior:Q")
-    own = alt.Chart(alt.InlineData(values=[here])).encode(x="prior:Q", y="low:Q")
+    size = inline_chart([{"prior": density}]).encode(x="prior:Q")
+    own = inline_chart([here]).encode(x="prior:Q", y="low:Q")
     region = plane.region(plane.prior, plane.posterior)
     label = (
         f"d = {plane.prior:.3g} = {plane.prior_factor:.4g}·n/m, γ = {plane.posterior:g}: {region}"
@@ -289,17 +298,14 @@ def _position(alt: Any, plane: Plane) -> list[Any]:
         # On the side where there is more room.
         middle = math.sqrt(plane.points[0].prior * plane.points[-1].prior)
         side = ("left", 12) if plane.prior < middle else ("right", -12)
-        beside = {"align": side[0], "dx": side[1], "fontSize": 14, "fontWeight": 600}
+        beside: dict[str, Any] = {
+            "align": side[0],
+            "dx": side[1],
+            "fontSize": 14,
+            "fontWeight": 600,
+        }
         layers += [
             own.mark_point(filled=True, size=120, color=VERMILION, opacity=1, stroke="white"),
-            own.mark_text(
-                text=label,
-                color="white",
-                stroke="white",
-                strokeWidth=4,
-                strokeJoin="round",
-                **beside,
-            ),
-            own.mark_text(text=label, color=INK, **beside),
+            *edged_text(own, text=label, color=INK, strokeJoin="round", **beside),
         ]
     return layers

@@ -77,6 +77,7 @@ def coins_of(mechanism: AlphaBeta, truth: Floats, domain: Floats) -> tuple[Coins
 
 
 def chosen(coins: tuple[Coins, Coins], where: np.ndarray) -> tuple[Coins, Coins]:
+    """Some of the counts, with the same chances."""
     (kept, retention), (noise, chance) = coins
     return (kept[where], retention), (noise[where], chance)
 
@@ -88,6 +89,7 @@ def cumulants(trials: Floats, chance: float) -> tuple[Floats, Floats, Floats]:
 
 
 def mean_of(coins: tuple[Coins, Coins]) -> Floats:
+    """E n_V of each count."""
     (kept, retention), (noise, chance) = coins
     return kept * retention + noise * chance
 
@@ -136,7 +138,7 @@ def log_transform(chance: float, angles: Floats) -> np.ndarray:
 ORDER = 3
 MOST_SELECTIONS = 5_000_000
 SIZES = (0, 100, 1000)
-"""Errors are told for all selections, and for those that count at least so many."""
+"""Errors are listed for all selections, and for those that count at least so many."""
 MEMORY = 2**30
 
 
@@ -154,6 +156,7 @@ class ExpectedError:
     """Averages and ratios whose error exceeds the range of their values; then the others are ∞."""
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         found = asdict(self)
         return found | {"mean": finite(self.mean), "largest": finite(self.largest)}
 
@@ -176,7 +179,8 @@ class Workload(Protocol):
         """Whether all numbers asked for are counts."""
         ...
 
-    def errors(self, mechanism: AlphaBeta) -> tuple[ExpectedError, ...]: ...
+    def errors(self, mechanism: AlphaBeta) -> tuple[ExpectedError, ...]:
+        """The errors to expect with this mechanism."""
 
     def overall(self, errors: Sequence[ExpectedError]) -> float:
         """The one number that stands for all; falls as the promise is weakened."""
@@ -199,6 +203,7 @@ class PlannedSelections:
 
     @classmethod
     def of(cls, members: Keys, sizes: Sequence[int]) -> PlannedSelections:
+        """The selections of a table, given by its rows' keys."""
         order = affordable_order(sizes)
         found = selection_counts(TupleIndex(sizes).decode(members), sizes, order)
         sizes_of_queries, which = np.unique(found.domain, return_inverse=True)
@@ -213,14 +218,17 @@ class PlannedSelections:
 
     @property
     def measure(self) -> str:
+        """What the one number is the mean of."""
         most = "one attribute" if self.order == 1 else f"up to {self.order} attributes"
         return f"mean over all {self.often.sum():,.0f} selections of {most}"
 
     def errors(self, mechanism: AlphaBeta) -> tuple[ExpectedError, ...]:
+        """A line for each of SIZES."""
         expected = expected_errors(mechanism, self.truth, self.domain)
         return tuple(self._line(expected, least) for least in SIZES)
 
     def overall(self, errors: Sequence[ExpectedError]) -> float:
+        """The mean over all selections."""
         return math.nan if errors[0].mean is None else errors[0].mean
 
     def _line(self, expected: Floats, least: int) -> ExpectedError:
@@ -254,7 +262,7 @@ def affordable_order(sizes: Sequence[int]) -> int:
 
 
 @dataclass(frozen=True)
-class Foreseen:
+class ForeseenMechanism:
     """A mechanism seen from before: fed with sums over the table, it tells their errors.
 
     What answering takes for sums over a view are here sums over the table, whose expectation in
@@ -264,22 +272,27 @@ class Foreseen:
     mechanism: AlphaBeta
 
     def total(self, view: Floats, domain: Floats) -> Floats:  # noqa: ARG002
+        """The sum over the table itself."""
         return view
 
     def variance(self, members: Floats, spread: Floats) -> Floats:
+        """The variance of its estimate."""
         return self.mechanism.variance(members, spread)
 
     def deviation(
         self, view: Floats, domain: Floats, spread: Floats, largest: Floats, miss: float
     ) -> Floats:
+        """How far the estimate may be off, for a view as it is expected."""
         return self.mechanism.deviation(self._in_view(view, domain), domain, spread, largest, miss)
 
     def domain_share(self, error: Floats) -> Floats:
+        """What an error of the domain's sum adds to that of the estimate."""
         return self.mechanism.domain_share(error)
 
     def interval(
         self, seen: int, domain: float, confidence: float, rows: int | None = None
     ) -> tuple[float, float]:
+        """The interval of a view as it is expected."""
         expected = round(float(self._in_view(np.float64(seen), np.float64(domain))))
         return self.mechanism.interval(expected, domain, confidence, rows)
 
@@ -306,7 +319,7 @@ class PlannedQuestions:
         self._source = ViewSource(
             engine=view,
             domain=DomainSums(schema, view.domain, memory=MEMORY),
-            mechanism=Foreseen(AlphaBeta(1.0, 0.0)),
+            mechanism=ForeseenMechanism(AlphaBeta(1.0, 0.0)),
             rows=rows,
         )
         for query in self.queries:  # what cannot be answered is refused here, with a hint
@@ -314,20 +327,24 @@ class PlannedQuestions:
 
     @property
     def counts(self) -> bool:
+        """Whether all numbers that the queries ask for are counts."""
         asked = [c.source for query in self.queries for c in query.columns]
         formulas = [formula for formula in asked if not isinstance(formula, int)]
         return all(map(is_count, formulas))
 
     def errors(self, mechanism: AlphaBeta) -> tuple[ExpectedError, ...]:
-        source = replace(self._source, mechanism=Foreseen(mechanism))
+        """A line for each column of each query."""
+        source = replace(self._source, mechanism=ForeseenMechanism(mechanism))
         walks = [AnswerWalk(query, ViewEvidence(query, source)) for query in self.queries]
         return tuple(line for walk in walks for line in expected_of(walk, mechanism))
 
     def overall(self, errors: Sequence[ExpectedError]) -> float:
+        """The largest error of all."""
         return max((e.largest for e in errors if e.largest is not None), default=math.nan)
 
 
 def is_count(formula: Formula) -> TypeGuard[Total]:
+    """Whether a formula is a count of rows."""
     return isinstance(formula, Total) and not formula.term.values
 
 

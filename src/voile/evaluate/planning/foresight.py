@@ -24,7 +24,7 @@ from voile.evaluate.planning.expected import (
 from voile.evaluate.planning.strongest import (
     Ground,
     PromiseCandidate,
-    Strongest,
+    StrongestPromises,
     factor_of,
     limits,
     strongest,
@@ -114,6 +114,7 @@ class CurvePoint:
     """In the order of the plan's `errors`."""
 
     def to_dict(self, name: str) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         means = [finite(mean) for mean in self.means]
         return {name: self.at, "expected_error": finite(self.expected_error), "errors": means}
 
@@ -129,7 +130,7 @@ class Foresight:
     expected_error: float
     by_posterior: tuple[CurvePoint, ...]
     by_prior_factor: tuple[CurvePoint, ...]
-    strongest: Strongest | None
+    strongest: StrongestPromises | None
     limits: tuple[Limit, ...]
     notes: tuple[str, ...]
     source: str
@@ -137,22 +138,27 @@ class Foresight:
 
     @property
     def promise(self) -> DGamma:
+        """The promise that is planned."""
         return self.ground.prepared.promise
 
     @property
     def rows(self) -> int:
+        """Records of the table."""
         return len(self.ground.prepared.members)
 
     @property
     def domain_size(self) -> int:
+        """Possible tuples."""
         return self.ground.prepared.schema.size
 
     @property
     def prior_factor(self) -> float:
+        """k = d·m/n."""
         return factor_of(self.promise, self.ground.options, self.ground.boundary.density)
 
     @property
     def measure(self) -> str:
+        """What the expected error is of."""
         return self.ground.workload.measure
 
     def command(self, options: ViewOptions) -> str:
@@ -160,13 +166,16 @@ class Foresight:
         return publish_command(self.source, options, self.null_text)
 
     def epsilon(self, unit: Any) -> float | None:
+        """ε of the view for this unit; None where there is none."""
         return finite(self.mechanism.likelihood_ratio().epsilon(unit))
 
     @property
     def linked_posterior(self) -> float:
+        """The belief of someone who knows that one of a list of records is there."""
         return float(self.mechanism.likelihood_ratio().linked_posterior(self.promise.prior))
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         return {
             "rows": self.rows,
             "domain_size": str(self.domain_size),
@@ -240,9 +249,9 @@ def plan_table(
     check_max_error(max_error)
     private = connect(table, null_text=tuple(null_text))
     prepared = prepare(private, asked, Silent())
-    told = len(prepared.members) if asked.tells_rows else None
+    known_rows = len(prepared.members) if asked.tells_rows else None
     workload: Workload = (
-        PlannedQuestions(on, prepared.members, prepared.schema, told)
+        PlannedQuestions(on, prepared.members, prepared.schema, known_rows)
         if on
         else PlannedSelections.of(prepared.members, prepared.schema.sizes)
     )
@@ -271,6 +280,7 @@ def plan_table(
 
 
 def check_max_error(max_error: float | None) -> None:
+    """Refuse an error that is not above 0."""
     if max_error is not None and not 0 < max_error < math.inf:
         raise UsageError(
             f"{spelled('max_error', max_error)} must be above 0",
@@ -300,6 +310,7 @@ def by_prior_factor(ground: Ground) -> tuple[CurvePoint, ...]:
 
 
 def odds_of(chance: float) -> float:
+    """The odds of a probability."""
     return chance / (1 - chance)
 
 

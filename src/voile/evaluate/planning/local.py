@@ -38,7 +38,6 @@ from voile.evaluate.planning.local_measure import RowSample, TableMeasures, meas
 from voile.kinds.domain import check_nulls, choose_schema, columns_option, read_schema
 from voile.kinds.options import DomainOptions
 from voile.options.planning import LocalPlanOptions
-from voile.privacy.guarantee import NEARLY_SURE, chance
 from voile.privacy.local import (
     amplification,
     belief_after,
@@ -47,6 +46,7 @@ from voile.privacy.local import (
     row_amplification,
 )
 from voile.schema import Schema
+from voile.units import NEARLY_SURE, chance
 
 PRIORS = (0.01, 0.1, 0.5)
 """Beliefs of which a plan says what they may become."""
@@ -64,13 +64,16 @@ class Beliefs:
 
     @property
     def after(self) -> tuple[float, ...]:
+        """What each of PRIORS may become."""
         return tuple(float(belief_after(prior, self.ratio)) for prior in PRIORS)
 
     @property
     def epsilon(self) -> float:
+        """ln of the ratio."""
         return epsilon_of(self.ratio)
 
     def to_list(self) -> list[dict[str, float]]:
+        """Each belief before and after."""
         return [{"before": b, "after": a} for b, a in zip(PRIORS, self.after, strict=True)]
 
 
@@ -87,6 +90,7 @@ class ColumnPlan:
 
     @property
     def beliefs(self) -> Beliefs:
+        """What beliefs about this column's value may become."""
         return Beliefs(amplification(self.retention, Fraction(1, self.size)))
 
     def stderr(self, mass: float) -> float | None:
@@ -97,6 +101,7 @@ class ColumnPlan:
         return math.sqrt(variance * self.rows)
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         return {
             "name": self.name,
             "size": str(self.size),
@@ -151,6 +156,7 @@ class ConjunctionError:
         return rows_by_hoeffding(self.retentions, self.options.error, self.options.confidence)
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         share = self.share
         return {
             "conditions": len(self.retentions),
@@ -172,6 +178,7 @@ class LocalPoint:
     errors: tuple[ConjunctionError, ...]
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         return {
             "retention": self.retention,
             "epsilon": finite(self.beliefs.epsilon),
@@ -196,6 +203,7 @@ class LocalPlan:
 
     @property
     def columns(self) -> tuple[ColumnPlan, ...]:
+        """The plan of each column."""
         limits = self.alone or (None,) * len(self.retentions)
         return tuple(
             ColumnPlan(a.name, a.size, p, limit, self.rows)
@@ -229,6 +237,7 @@ class LocalPlan:
 
     @property
     def errors(self) -> tuple[ConjunctionError, ...]:
+        """The errors of conjunctions on one column and on more."""
         return conjunction_errors(self.retentions, self.rows, self.options)
 
     @property
@@ -244,6 +253,7 @@ class LocalPlan:
         return tuple(self.at(p) for p in sorted({*evenly, *self.retentions} - {1.0}))
 
     def at(self, retention: float) -> LocalPoint:
+        """The plan's numbers at one retention for all columns."""
         sizes = self.schema.sizes
         ratio = row_amplification(amplification(retention, Fraction(1, size)) for size in sizes)
         alike = [retention] * len(sizes)
@@ -252,6 +262,7 @@ class LocalPlan:
         )
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         return {
             "wish": self.options.to_dict(),
             "rows": self.rows,
@@ -374,6 +385,7 @@ def of_table(
 
 
 def check_rows(rows: int | None) -> None:
+    """Refuse less than one row."""
     if rows is not None and rows < 1:
         raise UsageError(
             f"{spelled('rows', rows)} must be at least 1", hint="how many rows will be sent"
@@ -432,4 +444,5 @@ def settings(found: LocalPlan) -> list[str]:
 
 
 def chosen_columns(domain: DomainOptions) -> list[str]:
+    """The flag that chooses columns, where some were chosen."""
     return [] if domain.columns is None else [f"--columns {columns_option(list(domain.columns))}"]

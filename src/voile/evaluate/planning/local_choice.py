@@ -194,6 +194,7 @@ def deviations(confidence: float) -> float:
 
 
 def check_error(error: float, confidence: float) -> None:
+    """Refuse an error or a confidence that is not between 0 and 1."""
     if not 0 < error < 1:
         raise UsageError(
             f"error {error} must lie between 0 and 1",
@@ -274,6 +275,7 @@ def alone(options: LocalPlanOptions, sizes: Sequence[int]) -> tuple[float, ...] 
 
 
 def largest(options: LocalPlanOptions, sizes: Sequence[int]) -> tuple[float, ...]:
+    """The largest retention of each column that the promise allows."""
     masses = [Fraction(1, size) for size in sizes]
     if options.retention is not None:
         return (options.retention,) * len(sizes)
@@ -295,6 +297,7 @@ def against_sets(breach: SBreach, masses: Sequence[Fraction]) -> float:
 
 
 def least_for_error(options: LocalPlanOptions, rows: int | None) -> float:
+    """The least retention with which so many rows reach the error."""
     assert options.error is not None  # noqa: S101
     if rows is None:
         raise UsageError(

@@ -33,7 +33,7 @@ INTERVALS = 10
 MOST_VALUES = 100
 """Columns without an order are measured value by value up to so many."""
 LISTED = 3
-"""Pairs and triples of columns that are told, those with the highest beliefs."""
+"""Pairs and triples of columns that are listed, those with the highest beliefs."""
 USUAL_PRIOR = 0.1
 """Cells believed in with more than this beforehand are no secret, if nothing else is asked for."""
 MOST_WORK = 3 * 10**7
@@ -56,13 +56,16 @@ class BinCut:
         return [*ends, size + 1] if self.attribute.null else ends
 
     def cells(self, codes: Codes) -> Codes:
+        """The cell of each code."""
         return np.searchsorted(np.array(self.edges), codes, side="right") - 1
 
     @property
     def masses(self) -> Floats:
+        """The share of the domain in each cell."""
         return np.diff(np.array(self.edges, dtype=np.float64)) / self.attribute.size
 
     def name(self, cell: int) -> str:
+        """A cell in words."""
         first, last = self.edges[cell], self.edges[cell + 1] - 1
         low, high = values_at(self.attribute, np.array([first, last])).to_pylist()
         return str(low) if first == last else f"{low} … {high}"
@@ -116,6 +119,7 @@ class RowSample:
 
     @classmethod
     def of(cls, keys: Keys, schema: Schema) -> RowSample:
+        """The sample of a table, given by its rows' keys."""
         different, counts = np.unique(keys, return_counts=True)
         codes = TupleIndex(schema.sizes).decode(different)
         return cls(schema, tuple(codes), counts / counts.sum())
@@ -164,6 +168,7 @@ def histogram(cells: Sequence[Codes], cuts: Sequence[BinCut], shares: Floats) ->
 def measured_set(
     prior: Floats, cuts: Sequence[BinCut], worst: WorstBreach | None, breach: Breach | None
 ) -> MeasuredSet:
+    """What was measured on one set of columns."""
     masses = [cut.masses for cut in cuts]
     relative = relative_priors(prior, masses)
     return MeasuredSet(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,14 +13,15 @@ from voile.evaluate.drawing import (
     METHOD_DASHES,
     OWN_SCALES,
     SOFT,
-    VERMILION,
+    inline_chart,
+    line_scales,
     load_altair,
-    save,
+    logarithmic,
+    requested_error,
     theme,
 )
 from voile.evaluate.planning.local import LocalPlan
 from voile.evaluate.planning.local_choice import deviations, in_words
-from voile.evaluate.planning.plot import logarithmic
 from voile.privacy.local import amplification, belief_after
 
 if TYPE_CHECKING:
@@ -53,10 +53,6 @@ def draw(found: LocalPlan) -> alt.HConcatChart:
         subtitle=_subtitle(found),
         caption=CAPTION,
     )
-
-
-def write(found: LocalPlan, path: Path, *, overwrite: bool) -> Path:
-    return save(lambda: draw(found), path, overwrite=overwrite)
 
 
 def _subtitle(found: LocalPlan) -> list[str]:
@@ -91,8 +87,8 @@ def _beliefs(alt: Any, found: LocalPlan) -> Any:
         "color": alt.Color("of:N", scale=alt.Scale(domain=names, range=colours), legend=legend),
     }
     dash = alt.StrokeDash("of:N", scale=alt.Scale(domain=names, range=dashes), legend=legend)
-    curves = alt.Chart(alt.InlineData(values=lines)).mark_line(strokeWidth=2)
-    own = alt.Chart(alt.InlineData(values=points)).mark_point(filled=True, size=90, opacity=1)
+    curves = inline_chart(lines).mark_line(strokeWidth=2)
+    own = inline_chart(points).mark_point(filled=True, size=90, opacity=1)
     tooltip = ["of:N", alt.Tooltip("retention:Q"), alt.Tooltip("belief:Q", format=".3~g")]
     return alt.layer(
         curves.encode(**encoded, strokeDash=dash, tooltip=tooltip),
@@ -126,6 +122,7 @@ def belief_data(
 
 
 def belief(retention: float, sizes: list[int]) -> float:
+    """What the drawn belief may become."""
     ratio: Fraction | None = Fraction(1)
     for size in sizes:
         one = amplification(retention, Fraction(1, size))
@@ -149,31 +146,29 @@ def _errors(alt: Any, found: LocalPlan) -> Any:
     legend = alt.Legend(title=None, orient="top", columns=2, symbolSize=300)
     drawn = [row for row in rows if SMALLEST_ERROR <= row["error"] <= LARGEST_ERROR]
     title = error_title(found)
+    colours, dashes = line_scales(names)
     errors = [row["error"] for row in drawn] or [SMALLEST_ERROR, LARGEST_ERROR]
     encoded = {
         "x": _retention_axis(alt),
-        "y": alt.Y("error:Q", **logarithmic(alt, errors, title, air=1.15)),
-        "color": alt.Color(
-            "of:N", scale=alt.Scale(domain=names, range=METHOD_COLOURS), legend=legend
-        ),
-        "strokeDash": alt.StrokeDash(
-            "of:N", scale=alt.Scale(domain=names, range=METHOD_DASHES), legend=legend
-        ),
+        "y": alt.Y("error:Q", **logarithmic(errors, title, air=1.15)),
+        "color": alt.Color("of:N", scale=colours, legend=legend),
+        "strokeDash": alt.StrokeDash("of:N", scale=dashes, legend=legend),
         "tooltip": ["of:N", alt.Tooltip("retention:Q"), alt.Tooltip("error:Q", format=".3~g")],
     }
-    layers = [alt.Chart(alt.InlineData(values=drawn)).mark_line(strokeWidth=2).encode(**encoded)]
+    layers = [inline_chart(drawn).mark_line(strokeWidth=2).encode(**encoded)]
     places = [{"retention": p} for p in sorted(set(found.retentions)) if p < 1]
     layers.append(
-        alt.Chart(alt.InlineData(values=places))
-        .mark_rule(color=SOFT, strokeDash=[2, 3])
-        .encode(x="retention:Q")
+        inline_chart(places).mark_rule(color=SOFT, strokeDash=[2, 3]).encode(x="retention:Q")
     )
     if found.options.error is not None and found.rows is not None:
-        layers += _requested(alt, found.options.error)
+        error = found.options.error
+        text = f"requested: ±{error:g}"
+        layers += requested_error(error, text, align="right", dx=-4, x=WIDTH)
     return alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
 
 
 def error_title(found: LocalPlan) -> str:
+    """What the axis of errors says: without a number of rows, errors are times √n."""
     if found.rows is None:
         return "standard error of a fraction, times √n"
     return f"error of a fraction, ± at {found.options.confidence:.4g}"
@@ -190,15 +185,6 @@ def error_data(found: LocalPlan) -> list[dict[str, Any]]:
         }
         for point in found.curve()
         for count, error in enumerate(point.errors, start=1)
-    ]
-
-
-def _requested(alt: Any, error: float) -> list[Any]:
-    rule = alt.Chart(alt.InlineData(values=[{"error": error}])).encode(y="error:Q")
-    name = {"text": f"requested: ±{error:g}", "align": "right", "dx": -4, "dy": -8}
-    return [
-        rule.mark_rule(color=VERMILION, strokeWidth=1.5, clip=True),
-        rule.mark_text(color=VERMILION, fontSize=13, **name).encode(x=alt.value(WIDTH)),
     ]
 
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard
 
 from voile.evaluate.drawing import (
     INK,
     METHOD_COLOURS,
-    METHOD_DASHES,
     OWN_SCALES,
     SOFT,
-    VERMILION,
+    edged_text,
+    inline_chart,
+    line_scales,
     load_altair,
-    save,
+    logarithmic,
+    requested_error,
     theme,
 )
 from voile.evaluate.planning.expected import ExpectedError
@@ -56,11 +56,8 @@ def draw(found: Foresight) -> alt.HConcatChart:
     )
 
 
-def write(found: Foresight, path: Path, *, overwrite: bool) -> Path:
-    return save(lambda: draw(found), path, overwrite=overwrite)
-
-
 def error_in_words(error: float) -> str:
+    """The error with four digits, or that it is larger than any value."""
     return "beyond the range of the values" if math.isinf(error) else f"{error:,.4g}"
 
 
@@ -104,14 +101,13 @@ def _lines(
     legend = alt.Legend(title=None, orient="top", labelLimit=520, columns=beside, symbolSize=300)
     both = (*found.by_posterior, *found.by_prior_factor)
     errors = [mean for point in both for mean in point.means if drawn(mean)]
-    colours = alt.Scale(domain=names, range=METHOD_COLOURS[: len(names)])
-    dashes = alt.Scale(domain=names, range=METHOD_DASHES[: len(names)])
+    colours, dashes = line_scales(names)
     return (
-        alt.Chart(alt.InlineData(values=rows))
+        inline_chart(rows)
         .mark_line(strokeWidth=2)
         .encode(
-            x=alt.X("at:Q", **logarithmic(alt, [point.at for point in points], title, air=1.0)),
-            y=alt.Y("error:Q", **logarithmic(alt, errors, "expected error", air=1.3)),
+            x=alt.X("at:Q", **logarithmic([point.at for point in points], title, air=1.0)),
+            y=alt.Y("error:Q", **logarithmic(errors, "expected error", air=1.3)),
             color=alt.Color("of:N", scale=colours, legend=legend),
             strokeDash=alt.StrokeDash("of:N", scale=dashes, legend=legend),
             tooltip=[
@@ -128,44 +124,22 @@ def drawn(mean: float | None) -> TypeGuard[float]:
     return mean is not None and 0 < mean < math.inf
 
 
-def logarithmic(alt: Any, values: Sequence[float], title: str, *, air: float) -> dict[str, Any]:
-    """A logarithmic axis with ticks at 1, 2 and 5 times the powers of ten."""
-    low, high = (min(values) / air, max(values) * air) if values else (1.0, 10.0)
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    few = high / low < 10**4
-    steps = [step * 10.0**power for power in powers for step in ((1, 2, 5) if few else (1,))]
-    ticks = [float(f"{tick:.3g}") for tick in steps if low <= tick <= high]
-    return {
-        "scale": alt.Scale(type="log", domain=[low, high], nice=False),
-        "axis": alt.Axis(title=title, values=ticks, format=",.12~g"),
-    }
-
-
 def _marks(alt: Any, found: Foresight, points: tuple[CurvePoint, ...], own: float) -> list[Any]:
     """The plan's own place on every line, and the requested error."""
     means = [mean for point in points if point.at == own for mean in point.means]
     rows = [{"at": own, "error": mean} for mean in means if drawn(mean)]
-    here = alt.Chart(alt.InlineData(values=rows)).encode(x="at:Q", y="error:Q")
-    named = alt.Chart(alt.InlineData(values=apart(rows))).encode(x="at:Q", y="error:Q")
-    look = {"align": "left", "dx": 9, "dy": -11, "fontSize": 13, "fontWeight": 600}
+    here = inline_chart(rows).encode(x="at:Q", y="error:Q")
     number = alt.Text("error:Q", format=",.3~r")
+    named = inline_chart(apart(rows)).encode(x="at:Q", y="error:Q", text=number)
     layers = [
-        alt.Chart(alt.InlineData(values=[{"at": own}]))
-        .mark_rule(color=SOFT, strokeDash=[2, 3])
-        .encode(x="at:Q"),
+        inline_chart([{"at": own}]).mark_rule(color=SOFT, strokeDash=[2, 3]).encode(x="at:Q"),
         here.mark_point(filled=True, size=80, color=INK, opacity=1),
-        # First a white edge, which keeps lines out of the letters.
-        named.mark_text(stroke="white", strokeWidth=4, **look).encode(text=number),
-        named.mark_text(color=INK, **look).encode(text=number),
+        *edged_text(named, align="left", dx=9, dy=-11, fontSize=13, fontWeight=600, color=INK),
     ]
     if found.strongest:
         requested = found.strongest.max_error
-        rule = alt.Chart(alt.InlineData(values=[{"error": requested}])).encode(y="error:Q")
-        name = {"text": f"requested: {requested:g}", "align": "left", "dx": 4, "dy": -8}
-        layers += [
-            rule.mark_rule(color=VERMILION, strokeWidth=1.5, clip=True),
-            rule.mark_text(color=VERMILION, fontSize=13, **name).encode(x=alt.value(0)),
-        ]
+        text = f"requested: {requested:g}"
+        layers += requested_error(requested, text, align="left", dx=4, x=0)
     return layers
 
 

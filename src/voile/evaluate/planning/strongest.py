@@ -3,7 +3,7 @@
 The expected error falls as the promise is weakened: as γ grows, and as d shrinks (proved in
 docs/mathematics, section 17). So both ends are found by halving. What is computed may differ
 from the law by a thousandth, and need not fall quite as smoothly: so only promises are returned
-whose own error was computed, digit by digit as they are told, and is small enough.
+whose own error was computed, digit by digit as they are shown, and is small enough.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ class Ground:
 
     @property
     def boundary(self) -> Boundary:
+        """What is possible for a table of this size."""
         return Boundary(len(self.prepared.members), self.prepared.schema.size)
 
     def mechanism(self, promise: DGamma) -> AlphaBeta:
@@ -82,7 +83,7 @@ class PromiseCandidate(Record):
 
 
 @dataclass(frozen=True)
-class Strongest:
+class StrongestPromises:
     """The two strongest promises that allow an error; None where there is no such."""
 
     max_error: float
@@ -92,18 +93,18 @@ class Strongest:
     """The least error at any posterior, and at any prior, with the other one as it was asked."""
 
 
-def strongest(ground: Ground, max_error: float) -> Strongest:
+def strongest(ground: Ground, max_error: float) -> StrongestPromises:
     """The smallest γ at the requested prior, and the largest prior at the requested γ."""
     prior, posterior = ground.prepared.promise.prior, ground.prepared.promise.posterior
     smallest_prior = float(Fraction(1, ground.boundary.domain_size))
     unit = 1.0 if ground.options.prior is not None else float(ground.boundary.density)
     by_posterior = PromiseSearch(
-        told=lambda gamma: round_off(gamma, math.ceil),
+        rounded=lambda gamma: round_off(gamma, math.ceil),
         made=lambda gamma: candidate(ground, ground.options.but(posterior=gamma)),
         weakest=WEAKEST_POSTERIOR,
     )
     by_prior = PromiseSearch(
-        told=lambda log_prior: round_off(math.exp(log_prior) / unit, math.floor),
+        rounded=lambda log_prior: round_off(math.exp(log_prior) / unit, math.floor),
         made=lambda number: candidate(ground, with_prior(ground.options, number)),
         weakest=math.log(smallest_prior),
     )
@@ -115,7 +116,7 @@ def strongest(ground: Ground, max_error: float) -> Strongest:
         )
     if min(least) > max_error:
         raise impossible(ground, max_error, least)
-    return Strongest(
+    return StrongestPromises(
         max_error,
         by_posterior.strongest(prior, max_error),
         by_prior.strongest(math.log(posterior), max_error),
@@ -135,15 +136,16 @@ class PromiseSearch:
 
     def __init__(
         self,
-        told: Callable[[float], float],
+        rounded: Callable[[float], float],
         made: Callable[[float], PromiseCandidate | None],
         weakest: float,
     ) -> None:
-        """`told` rounds a place on the line to the number that is asked for; `made` tries that."""
-        self._told, self._made, self._weakest = told, cache(made), weakest
+        """`rounded` gives the number to ask for at a place on the line; `made` tries it."""
+        self._rounded, self._made, self._weakest = rounded, cache(made), weakest
 
     @property
     def least_error(self) -> float:
+        """The error of the weakest promise; ∞ where that cannot be made."""
         found = self._at(self._weakest)
         return found.expected_error if found else math.inf
 
@@ -159,7 +161,7 @@ class PromiseSearch:
         return self._at(halved(too_strong, self._weakest, allowed))
 
     def _at(self, place: float) -> PromiseCandidate | None:
-        return self._made(self._told(place))
+        return self._made(self._rounded(place))
 
 
 def candidate(ground: Ground, options: ViewOptions) -> PromiseCandidate | None:
@@ -200,19 +202,19 @@ def round_off(number: float, way: Callable[[Fraction], int]) -> float:
 def impossible(ground: Ground, max_error: float, least: tuple[float, float]) -> PromiseError:
     """Why no promise allows the error, with the theorems that bear on it."""
     promise = ground.prepared.promise
-    told = [
+    reasons = [
         f"an expected error of {max_error:g} is below what αβ can have on this table: with "
         f"d = {promise.prior:.3g} the least is {least[0]:.4g} (at γ = {WEAKEST_POSTERIOR:g}), with "
         f"γ = {promise.posterior:g} it is {least[1]:.4g} (at d = 1/m)"
     ]
-    told += [f"{limit.theorem}: {limit.says}" for limit in limits(ground, promise, max_error)]
+    reasons += [f"{limit.theorem}: {limit.says}" for limit in limits(ground, promise, max_error)]
     nearest = round_off(min(least), math.ceil)
     hint = (
         f"nearest feasible: {spelled('max_error', nearest)}, or coarser columns"
         if (math.isfinite(nearest))
         else "use coarser columns, or ask other queries"
     )
-    return PromiseError(". ".join(told), hint=hint)
+    return PromiseError(". ".join(reasons), hint=hint)
 
 
 def limits(ground: Ground, promise: DGamma, max_error: float | None) -> tuple[Limit, ...]:

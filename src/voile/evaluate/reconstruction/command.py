@@ -8,15 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from voile.errors import UsageError
-from voile.evaluate.drawing import check_picture
+from voile.evaluate.drawing import check_picture, save
 from voile.evaluate.reconstruction.server import (
     Answerer,
     Guesses,
-    Progress,
     attack_server,
     known_truth,
 )
 from voile.evaluate.reconstruction.simulating import Noise, Reconstruction
+from voile.progress import Progress
 
 __all__ = ["attack", "check_options", "check_picture", "draw", "read_noises", "read_questions"]
 
@@ -68,7 +68,7 @@ def attack(
     table: str | None,
     ids: Path | None,
     null_text: Sequence[str] = (),
-    progress: Progress = lambda _done, _all: None,
+    progress: Progress | None = None,
 ) -> Guesses:
     """Ask a server so many questions, or all that its budget allows; known answers are free."""
     about = server.about()
@@ -78,9 +78,10 @@ def attack(
 
 
 def draw(found: Reconstruction, path: Path, *, overwrite: bool) -> None:
-    from voile.evaluate.reconstruction.plot import write  # noqa: PLC0415  (an extra)
+    """Draw what came back into a file of the kind that its name says."""
+    from voile.evaluate.reconstruction import plot  # noqa: PLC0415  (an extra)
 
-    write(found, path, overwrite=overwrite)
+    save(lambda: plot.draw(found), path, overwrite=overwrite)
 
 
 def read_noises(roots: str | None, variance: str | None, setting: str | None) -> list[Noise]:
@@ -104,6 +105,7 @@ def read_variance(text: str) -> Noise:
 
 
 def read_setting(text: str) -> Noise:
+    """A server's δ and η."""
     found = numbers(text, "--setting", 0)
     if len(found) != 2:
         raise UsageError(f"--setting {text!r} is not δ,η", hint="--setting 1,1e-6")
@@ -114,6 +116,7 @@ def read_setting(text: str) -> Noise:
 
 
 def read_questions(text: str | None, rows: int) -> list[int]:
+    """How many questions are asked; by default PER_ROW for each row."""
     if text is None:
         return [PER_ROW * rows]
     return [whole(part, "--questions") for part in parts(text)]
@@ -130,14 +133,17 @@ def one_number(text: str) -> int:
 
 
 def numbers(text: str | None, option: str, least: float) -> list[float]:
+    """The numbers of an option."""
     return [number(part, option, least) for part in parts(text)]
 
 
 def parts(text: str | None) -> list[str]:
+    """What stands between commas."""
     return [] if text is None else [part.strip() for part in text.split(",")]
 
 
 def number(text: str, option: str, least: float) -> float:
+    """A number that is large enough."""
     try:
         found = float(text)
     except ValueError:
@@ -151,6 +157,7 @@ def number(text: str, option: str, least: float) -> float:
 
 
 def whole(text: str, option: str) -> int:
+    """A whole number."""
     try:
         return int(text)
     except ValueError:

@@ -86,6 +86,7 @@ def check_size(method: str, rows: int, questions: int) -> None:
 
 
 def check_method(method: str) -> None:
+    """Refuse a method that is not known."""
     if method not in METHODS:
         raise UsageError(f"there is no method {method!r}", hint=f"use {' or '.join(METHODS)}")
 
@@ -167,6 +168,7 @@ def least_squares(counted: Mask, answers: npt.NDArray[np.float64]) -> npt.NDArra
 
 
 def signs_of(counted: Mask) -> Floats:
+    """+1 where a question counts the row, −1 elsewhere."""
     return counted.astype(np.float32) * 2 - 1
 
 

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from voile.evaluate.drawing import INK, METHOD_COLOURS, SOFT, VERMILION, load_altair, save, theme
+from voile.evaluate.drawing import (
+    INK,
+    METHOD_COLOURS,
+    SOFT,
+    VERMILION,
+    edged_text,
+    inline_chart,
+    load_altair,
+    log_ticks,
+    theme,
+)
 from voile.evaluate.reconstruction.simulating import Attempt, Reconstruction
 
 if TYPE_CHECKING:
@@ -28,15 +37,15 @@ def draw(found: Reconstruction) -> alt.HConcatChart:
     x = alt.X(
         "roots:Q", title="size of the noise, in √n",
         scale=alt.Scale(type="log", domain=ends, nice=False),
-        axis=alt.Axis(values=ticks(*ends), format="~g"),
+        axis=alt.Axis(values=log_ticks(ends[0], ends[1]), format="~g"),
     )  # fmt: skip
     y = alt.Y(
         "recovered:Q", title="rows whose value is found",
         scale=alt.Scale(domain=[lowest(found), 1], nice=False), axis=alt.Axis(format="~%"),
     )  # fmt: skip
     layers = [
-        *_guessing(alt, found, x, y, ends), *_root(alt, x, ends),
-        *_lines(alt, found, x, y), *_settings(alt, found, x, y),
+        *_guessing(found, x, y, ends), *_root(alt, x, ends),
+        *_lines(alt, found, x, y), *_settings(found, x, y),
     ]  # fmt: skip
     chart = alt.layer(*layers).properties(width=WIDTH, height=HEIGHT)
     return theme(
@@ -48,26 +57,19 @@ def draw(found: Reconstruction) -> alt.HConcatChart:
     )  # fmt: skip
 
 
-def write(found: Reconstruction, path: Path, *, overwrite: bool) -> Path:
-    return save(lambda: draw(found), path, overwrite=overwrite)
-
-
 def lowest(found: Reconstruction) -> float:
     """A little below guessing, and below all that is drawn."""
     least = min([found.guess, 0.5, *(a.recovered for a in found.attempts)])
     return max(0.0, math.floor(20 * least - 0.5) / 20)
 
 
-def ticks(low: float, high: float) -> list[float]:
-    found = [digit * 10.0**power for power in range(-3, 4) for digit in (1, 2, 5)]
-    return [round(tick, 6) for tick in found if low <= tick <= high]
-
-
 def of_setting(attempt: Attempt) -> bool:
+    """Whether the noise is what a server adds for its own promise."""
     return attempt.noise.startswith("δ")
 
 
 def record(attempt: Attempt) -> dict[str, Any]:
+    """An attempt as a row of the chart."""
     return {
         "roots": max(attempt.roots, LEAST), "recovered": attempt.recovered,
         "ceiling": attempt.ceiling, "noise": attempt.noise,
@@ -92,14 +94,14 @@ def _lines(alt: Any, found: Reconstruction, x: Any, y: Any) -> list[Any]:
         alt.Tooltip("ceiling:Q", title="at most", format=".3f"),
     ]  # fmt: skip
     rows = [record(attempt) for attempt in found.attempts]
-    base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y, color=colour, tooltip=tips)
+    base = inline_chart(rows).encode(x=x, y=y, color=colour, tooltip=tips)
     return [base.mark_line(strokeWidth=2.4), base.mark_point(filled=True, size=55, opacity=1)]
 
 
-def _guessing(alt: Any, found: Reconstruction, x: Any, y: Any, ends: list[float]) -> list[Any]:
+def _guessing(found: Reconstruction, x: Any, y: Any, ends: list[float]) -> list[Any]:
     rows = [{"roots": end, "recovered": found.guess} for end in ends]
-    line = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y)
-    word = alt.Chart(alt.InlineData(values=rows[:1])).encode(x=x, y=y)
+    line = inline_chart(rows).encode(x=x, y=y)
+    word = inline_chart(rows[:1]).encode(x=x, y=y)
     return [
         line.mark_line(color=SOFT, strokeDash=[5, 4], strokeWidth=1.2),
         word.mark_text(text="guessing", align="left", dx=6, dy=11, fontSize=12, color=SOFT),
@@ -109,27 +111,24 @@ def _guessing(alt: Any, found: Reconstruction, x: Any, y: Any, ends: list[float]
 def _root(alt: Any, x: Any, ends: list[float]) -> list[Any]:
     if not ends[0] < 1 < ends[1]:
         return []
-    base = alt.Chart(alt.InlineData(values=[{"roots": 1.0}])).encode(x=x)
+    base = inline_chart([{"roots": 1.0}]).encode(x=x)
     return [
         base.mark_rule(color=SOFT, strokeDash=[2, 3]),
         base.mark_text(text="√n", fontSize=13, color=SOFT, dx=12).encode(y=alt.value(10)),
     ]
 
 
-def _settings(alt: Any, found: Reconstruction, x: Any, y: Any) -> list[Any]:
+def _settings(found: Reconstruction, x: Any, y: Any) -> list[Any]:
     """Rings around what a server's own noise leaves."""
     rows = [record(attempt) for attempt in found.attempts if of_setting(attempt)]
     if not rows:
         return []
-    base = alt.Chart(alt.InlineData(values=rows)).encode(x=x, y=y)
-    last = alt.Chart(alt.InlineData(values=[max(rows, key=lambda row: row["roots"])]))
-    told = {
-        "text": f"rings: a server with {rows[0]['noise']}", "align": "right", "dx": 14, "dy": 38,
-        "fontSize": 13, "fontWeight": 600,
-    }  # fmt: skip
-    words = last.encode(x=x, y=y)
+    base = inline_chart(rows).encode(x=x, y=y)
+    last = inline_chart([max(rows, key=lambda row: row["roots"])])
     return [
         base.mark_point(size=260, color=VERMILION, strokeWidth=2.2, filled=False, opacity=1),
-        words.mark_text(color="white", stroke="white", strokeWidth=4, **told),
-        words.mark_text(color=INK, **told),
-    ]
+        *edged_text(
+            last.encode(x=x, y=y), text=f"rings: a server with {rows[0]['noise']}", align="right",
+            dx=14, dy=38, fontSize=13, fontWeight=600, color=INK,
+        ),
+    ]  # fmt: skip

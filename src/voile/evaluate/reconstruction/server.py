@@ -7,7 +7,7 @@ asks what was answered before, which is free.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -28,6 +28,7 @@ from voile.evaluate.reconstruction.fitting import (
     normal_ceiling,
 )
 from voile.noise.keyed import Hashes, members, row_hashes
+from voile.progress import Progress, Silent
 from voile.query import parse
 from voile.query.domain.compare import all_hold, some_hold, truths
 from voile.query.predicate import Atom, Predicate, folded
@@ -37,27 +38,36 @@ from voile.units import counted
 
 MOST_CELLS = 2 * 10**8
 """Rows times questions: a number is kept for each."""
-Progress = Callable[[int, int], None]
 """Questions answered, and questions in all."""
 
 
-class Answered(Protocol):
+class ServerReply(Protocol):
     """What is used of a reply."""
 
     @property
-    def answer(self) -> float | None: ...
+    def answer(self) -> float | None:
+        """The answer; None where there are several."""
+
     @property
-    def charged(self) -> int: ...
+    def charged(self) -> int:
+        """What it cost."""
+
     @property
-    def remaining(self) -> int: ...
+    def remaining(self) -> int:
+        """What is left of the budget."""
 
 
 class Answerer(Protocol):
     """What is used of a server: voile.remote.client.Server, or one in this process."""
 
-    def about(self) -> Mapping[str, Any]: ...
-    def budget(self) -> Mapping[str, Any]: ...
-    def ask(self, sql: str, subset: Any = "all") -> Answered: ...
+    def about(self) -> Mapping[str, Any]:
+        """What the server says of itself."""
+
+    def budget(self) -> Mapping[str, Any]:
+        """What may be asked, and what is left."""
+
+    def ask(self, sql: str, subset: Any = "all") -> ServerReply:
+        """The answer to one question about a subset."""
 
 
 @dataclass(frozen=True)
@@ -92,9 +102,11 @@ class Guesses:
 
     @property
     def roots(self) -> float:
+        """The size of the noise in √n."""
         return math.sqrt(self.variance / self.rows)
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         return {
             "condition": self.condition, "method": self.method, "rows": self.rows,
             "questions": self.questions, "charged": self.charged, "remaining": self.remaining,
@@ -112,7 +124,7 @@ def attack_server(
     questions: int,
     method: str = "lsq",
     name: str = "reconstruct",
-    progress: Progress = lambda _done, _all: None,
+    progress: Progress | None = None,
 ) -> Guesses:
     """Ask how many rows of public halves meet the condition, and guess for which rows it holds."""
     about = server.about()
@@ -120,7 +132,7 @@ def attack_server(
     hashes = row_hashes(truth.ids)
     halves, answers, charged, remaining = asked(
         server, f"select count(*) from {quote_identifier(about['name'])} where ({condition})",
-        [f"{name}-{number}" for number in range(questions)], progress,
+        [f"{name}-{number}" for number in range(questions)], progress or Silent(),
     )  # fmt: skip
     if len(answers) < 2:
         raise PromiseError(
@@ -171,7 +183,8 @@ def asked(
     """Halves that were answered, their answers, what they cost, and what is left."""
     remaining = int(server.budget()["remaining"])
     halves, answers, charged = list[str](), list[float](), 0
-    for done, seed in enumerate(seeds):
+    progress.start("asking", len(seeds))
+    for seed in seeds:
         try:
             reply = server.ask(sql, {"half": seed})
         except PromiseError:  # the budget is spent
@@ -181,7 +194,7 @@ def asked(
         halves.append(seed)
         answers.append(float(reply.answer))
         charged, remaining = charged + reply.charged, reply.remaining
-        progress(done + 1, len(seeds))
+        progress.advance(1)
     return halves, answers, charged, remaining
 
 
@@ -234,6 +247,7 @@ def known_truth(
 
 
 def condition_on(schema: Schema, condition: str) -> Predicate:
+    """The condition as a predicate of the domain."""
     query = parse(f"select count(*) from rows where ({condition})", schema)
     if query.predicate is None or query.groups:
         raise QueryError(f"{condition!r} is no condition", hint="--column \"income = '>50K'\"")
@@ -257,6 +271,7 @@ def truth_of(table: Table, schema: Schema, where: Predicate, column: str | None)
 
 
 def known_by(column: str | None, keys: Any, before: int, count: int) -> list[str]:
+    """The ids of a batch of rows."""
     if column is None:
         return [str(number) for number in range(before, before + count)]
     return [str(key) for key in keys.to_pylist()]

@@ -42,6 +42,7 @@ class Noise:
     """(δ, η): what the server would add if it had been begun with T = the number of questions."""
 
     def size(self, rows: int, questions: int) -> float:
+        """The size for so many rows and questions."""
         if self.roots is not None:
             return self.roots * math.sqrt(rows)
         if self.variance is not None:
@@ -75,10 +76,12 @@ class Attempt(Record):
 
     @property
     def roots(self) -> float:
+        """The size in √n."""
         return self.size / math.sqrt(self.rows)
 
     @property
     def variance(self) -> float:
+        """The variance of the noise."""
         return self.size**2 / (3 if self.law == "uniform" else 1)
 
 
@@ -150,6 +153,7 @@ def check(
     rows: int, questions: Sequence[int], noises: Sequence[Noise], law: str, method: str,
     share: float, runs: int,
 ) -> None:  # fmt: skip
+    """Refuse what cannot be simulated, or takes too long."""
     if not questions or not noises:
         raise UsageError("nothing to try", hint="name a number of questions and a noise")
     for count in questions:
@@ -169,6 +173,7 @@ def check(
 
 
 def coins(key: Key, run: int) -> np.random.Generator:
+    """The random numbers of one run."""
     words = key.stream("reconstruction", run).words(4)
     return np.random.Generator(np.random.PCG64([int(word) for word in words]))
 
@@ -216,6 +221,7 @@ def fitted_lp(
     secret: npt.NDArray[np.bool_], asked: Sequence[int], sizes: npt.NDArray[np.float64], law: str,
     rng: np.random.Generator,
 ) -> Iterator[npt.NDArray[np.float64]]:  # fmt: skip
+    """Fits by linear programming, one for each number of questions and size."""
     counted, columns = questions_of(secret, max(asked), law, rng)
     for target, own in zip(asked, sizes, strict=True):
         true, unit = columns[:target].T

@@ -13,7 +13,7 @@ from voile.engines.table import Table
 from voile.errors import UsageError, did_you_mean
 from voile.evaluate.risk.disclosure import (
     Cells,
-    Read,
+    RiskRows,
     cells_of,
     disclosures,
     journalist,
@@ -125,8 +125,8 @@ def _outside(cells: Cells) -> int:
 
 
 def _notes(
-    rows: Read,
-    seen: Read,
+    rows: RiskRows,
+    seen: RiskRows,
     outside: int,
     largest: int,
     looked: int,

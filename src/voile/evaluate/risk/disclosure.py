@@ -22,7 +22,7 @@ LARGEST_KEY = 2**62
 
 
 @dataclass(frozen=True, eq=False)
-class Read:
+class RiskRows:
     """The rows in numbers, and where cells are suppressed."""
 
     units: Units
@@ -31,6 +31,7 @@ class Read:
 
     @property
     def suppressed_cells(self) -> int:
+        """How many cells of rows are suppressed."""
         return int((self.suppressed * self.units.weights).sum())
 
     @property
@@ -38,7 +39,7 @@ class Read:
         """Rows of which no quasi-identifier is shown."""
         return int(self.units.weights[self.suppressed.all(axis=0)].sum())
 
-    def without_suppressed_rows(self) -> Read:
+    def without_suppressed_rows(self) -> RiskRows:
         """The rows of which something is shown."""
         kept = ~self.suppressed.all(axis=0)
         units = self.units
@@ -54,7 +55,7 @@ class Read:
             units.weights[kept],
             None if units.population is None else units.population[kept],
         )
-        return Read(left, self.suppressed[:, kept])
+        return RiskRows(left, self.suppressed[:, kept])
 
 
 def read(
@@ -63,7 +64,7 @@ def read(
     sensitive: Sequence[str],
     population: Table | None,
     suppressed: Sequence[str],
-) -> Read:
+) -> RiskRows:
     """The table's rows, and those of a population that has the same quasi-identifiers."""
     found = combined(table, [*qi, *sensitive])
     if found.num_rows == 0:
@@ -89,7 +90,7 @@ def read(
         np.array([value in suppressed for value in values.to_pylist()])[codes]
         for codes, values in coded
     ]
-    return Read(units, np.stack(stars))
+    return RiskRows(units, np.stack(stars))
 
 
 def combined(table: Table, names: Sequence[str]) -> pa.Table:
@@ -182,6 +183,7 @@ class Reidentification(Record):
 
     @property
     def largest(self) -> float:
+        """The worst row's chance."""
         return float(self.chances.max())
 
     @property
@@ -195,6 +197,7 @@ class Reidentification(Record):
         return self.share_above(self.threshold)
 
     def share_above(self, threshold: float) -> float:
+        """The share of rows whose chance is above this."""
         risky = self.rows[self.chances > threshold * (1 + 1e-12)]
         return float(risky.sum() / self.rows.sum())
 
@@ -230,6 +233,7 @@ class PresenceRisk(Record):
 
 
 def presence(cells: Cells) -> PresenceRisk | None:
+    """The shares of the population that are in the table; None without a population."""
     if cells.population is None:
         return None
     shares = cells.rows / np.maximum(cells.population, cells.rows)
@@ -265,6 +269,7 @@ class Disclosure:
     measured: dict[str, float]
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         found = {key: as_json(key, value) for key, value in self.measured.items()}
         return {"attribute": self.attribute, "values": self.values, **found}
 
@@ -282,6 +287,7 @@ def disclosures(units: Units, cells: Cells, names: tuple[str, ...]) -> tuple[Dis
 
 
 def disclosure(units: Units, cells: Cells, number: int, name: str) -> Disclosure:
+    """What the classes show of one sensitive attribute."""
     found: dict[str, list[float]] = {key: [] for key in MEASURES}
     for part in histograms(units, cells, number):
         for key, requirement in MEASURES.items():

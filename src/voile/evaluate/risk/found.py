@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +16,7 @@ from voile.evaluate.risk.disclosure import (
 )
 from voile.evaluate.risk.uniqueness import Uniqueness, UniqueSets
 from voile.recoding.units import Counts
-from voile.units import counted
+from voile.units import counted, percent
 
 SIZES = (1, 2, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Where the groups of class sizes begin."""
@@ -57,6 +56,7 @@ class Risk:
 
     @property
     def threshold(self) -> float:
+        """The chance above which a row counts as at risk."""
         return self.prosecutor.threshold
 
     def measured(self, key: str) -> float | None:
@@ -80,6 +80,7 @@ class Risk:
         ]
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         return {
             "table": self.table,
             "rows": self.rows,
@@ -116,8 +117,9 @@ class Risk:
         """The most important thing, in a sentence."""
         alone = self.uniqueness.unique
         if alone:
+            share = percent(self.uniqueness.share, rough=True)
             return (
-                f"{alone:,} of {counted(self.rows, 'row')} ({percent(self.uniqueness.share)}) "
+                f"{alone:,} of {counted(self.rows, 'row')} ({share}) "
                 f"{'is' if alone == 1 else 'are'} alone: "
                 f"nobody else has the same {words(self.qi)}."
             )
@@ -132,13 +134,3 @@ def words(names: tuple[str, ...]) -> str:
     if len(names) > 8:
         return f"{len(names)} quasi-identifiers"
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
-def percent(share: float) -> str:
-    """A share as people read it; only what is nothing is 0 %, and only what is all is 100 %."""
-    if 0 < share < 1e-4:
-        return f"{100 * share:.1g} %"
-    if 0.999 < share < 1:
-        digits = min(10, math.ceil(-math.log10(1 - share)) - 2)
-        return f"{100 * share:.{digits}f} %"
-    return f"{100 * share:.3g} %"

@@ -7,10 +7,22 @@ import math
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from voile.evaluate.drawing import BLUE, GRID, INK, SOFT, VERMILION, load_altair, render, theme
-from voile.evaluate.risk.found import Risk, percent, words
+from voile.evaluate import pages
+from voile.evaluate.drawing import (
+    BLUE,
+    GRID,
+    INK,
+    SOFT,
+    UNTITLED,
+    VERMILION,
+    inline_chart,
+    load_altair,
+    log_ticks,
+    theme,
+)
+from voile.evaluate.risk.found import Risk, words
 from voile.evaluate.risk.uniqueness import ASSUMPTION
-from voile.units import counted, rounded
+from voile.units import counted, percent, rounded
 
 if TYPE_CHECKING:
     import altair as alt
@@ -95,9 +107,12 @@ def _found_again(risk: Risk) -> list[tuple[str, str]]:
             found += [
                 (f"{who}, largest", f"{chances.largest:.4g}"),
                 (f"{who}, average", f"{chances.average:.4g}"),
-                (f"{who}{ABOVE} {chances.threshold:.3g}", f"{percent(chances.above)} of rows"),
+                (
+                    f"{who}{ABOVE} {chances.threshold:.3g}",
+                    f"{percent(chances.above, rough=True)} of rows",
+                ),
             ]
-    found.append(("marketer", f"{percent(risk.marketer)} of rows"))
+    found.append(("marketer", f"{percent(risk.marketer, rough=True)} of rows"))
     if risk.presence:
         found.append(("presence", f"{risk.presence.low:.4g} to {risk.presence.high:.4g}"))
     return found
@@ -105,7 +120,7 @@ def _found_again(risk: Risk) -> list[tuple[str, str]]:
 
 def _alone(risk: Risk) -> list[tuple[str, str]]:
     alone = risk.uniqueness
-    found = [("unique", f"{counted(alone.unique, 'row')} ({percent(alone.share)})")]
+    found = [("unique", f"{counted(alone.unique, 'row')} ({percent(alone.share, rough=True)})")]
     if alone.population_unique is not None:
         found.append(("population unique", counted(alone.population_unique, "row")))
     if alone.pitman is not None and alone.zayatz is not None:
@@ -152,15 +167,16 @@ def draw(risk: Risk) -> alt.HConcatChart:
 
 def draw_for_page(risk: Risk) -> alt.HConcatChart:
     """The same without a heading, which the page has already."""
-    plain = {"fontSize": 1, "subtitleFontSize": 1, "offset": 0}
-    return theme(panels(risk), title="", subtitle="", caption="", heading=plain)
+    return theme(panels(risk), title="", subtitle="", caption="", heading=UNTITLED)
 
 
 def wrapped(text: str) -> list[str]:
+    """The lines of a subtitle."""
     return textwrap.wrap(text, 130)
 
 
 def panels(risk: Risk) -> Any:
+    """Classes and chances above, columns and sets below."""
     alt = load_altair()
     own = {"color": "independent"}
     upper = alt.hconcat(class_sizes(risk), chances(risk), spacing=60).resolve_scale(**own)
@@ -169,6 +185,7 @@ def panels(risk: Risk) -> Any:
 
 
 def panel(chart: Any, title: str, subtitle: str, width: int = WIDTH) -> Any:
+    """A chart of the common height with its title."""
     alt = load_altair()
     return chart.properties(
         width=width, height=HEIGHT, title=alt.TitleParams(title, subtitle=subtitle)
@@ -194,7 +211,7 @@ def class_sizes(risk: Risk) -> Any:
     few = len(points) <= FLAT_LABELS
     shades = alt.Scale(domain=[above_words(risk, 1), above_words(risk, 0)], range=[VERMILION, BLUE])
     chart = (
-        alt.Chart(alt.InlineData(values=points))
+        inline_chart(points)
         .mark_bar(cornerRadiusTopLeft=2, cornerRadiusTopRight=2, **few_bars(len(points), WIDTH))
         .encode(
             x=alt.X("size:N", sort=order, title="rows that share all quasi-identifiers",
@@ -219,12 +236,14 @@ def few_bars(number: int, room: int) -> dict[str, int]:
 
 
 def size_words(start: int, end: int | None) -> str:
+    """The sizes of a group of classes: 5, 6–10, 100+."""
     if end is None:
         return f"{start:,}+"
     return f"{start:,}" if start == end else f"{start:,}–{end:,}"
 
 
 def above_words(risk: Risk, chance: float) -> str:
+    """Whether a chance is above the threshold, as the legend says it."""
     return f"chance {'above' if chance > risk.threshold else 'at most'} {risk.threshold:.3g}"
 
 
@@ -244,52 +263,43 @@ def chances(risk: Risk) -> Any:
     encoded = {
         "x": alt.X("chance:Q", title="chance that a row is found again",
                    scale=alt.Scale(type="log", domain=[low, 1]),
-                   axis=alt.Axis(format="~g", values=ticks(low))),
+                   axis=alt.Axis(format="~g", values=log_ticks(low, 1.0))),
         "y": alt.Y("share:Q", title="share of rows with at least that chance",
                    axis=alt.Axis(format="%", tickCount=5), scale=alt.Scale(domain=[0, 1])),
         "color": alt.Color("who:N", scale=colours, legend=(
             alt.Legend(title=None, orient="bottom", offset=10) if len(whose) > 1 else None)),
     }  # fmt: skip
-    told = [
+    tips = [
         alt.Tooltip("who:N", title="who"),
         alt.Tooltip("chance:Q", title="chance", format=".4g"),
         alt.Tooltip("share:Q", title="share of rows", format=".3%"),
     ]
     drawn = {name: with_ends(found, low) for name, found in steps.items()}
-    lines = alt.Chart(records(drawn)).mark_line(interpolate="step-before", strokeWidth=2.5)
-    dots = alt.Chart(records(steps)).mark_point(filled=True, size=90, opacity=0.001)
+    lines = inline_chart(records(drawn)).mark_line(interpolate="step-before", strokeWidth=2.5)
+    dots = inline_chart(records(steps)).mark_point(filled=True, size=90, opacity=0.001)
     shown = alt.when(nearest).then(alt.value(1)).otherwise(alt.value(0.001))
-    marked = alt.Chart(alt.InlineData(values=[{"chance": risk.threshold}]))
+    marked = inline_chart([{"chance": risk.threshold}])
     rule = marked.mark_rule(color=SOFT, strokeDash=[4, 4]).encode(x="chance:Q")
     chart = alt.layer(
         rule, lines.encode(**encoded),
-        dots.encode(**encoded, opacity=shown, tooltip=told).add_params(nearest),
+        dots.encode(**encoded, opacity=shown, tooltip=tips).add_params(nearest),
     )  # fmt: skip
     words = f"1 / the people that a row may be; dashed: threshold {risk.threshold:.3g}"
     return panel(chart, "Chance to be found again", words)
 
 
-def records(steps: dict[str, list[tuple[float, float]]]) -> Any:
-    """The steps of each who looks, as a chart takes them."""
-    alt = load_altair()
-    return alt.InlineData(
-        values=[
-            {"chance": chance, "share": share, "who": name}
-            for name, found in steps.items()
-            for chance, share in found
-        ]
-    )
+def records(steps: dict[str, list[tuple[float, float]]]) -> list[dict[str, Any]]:
+    """The steps of each attacker, as a chart takes them."""
+    return [
+        {"chance": chance, "share": share, "who": name}
+        for name, found in steps.items()
+        for chance, share in found
+    ]
 
 
 def with_ends(steps: list[tuple[float, float]], low: float) -> list[tuple[float, float]]:
     """From all rows, at the lowest chance that is drawn, down to none above the largest."""
     return [(low, 1.0), *steps, (steps[-1][0], 0.0)]
-
-
-def ticks(low: float) -> list[float]:
-    """1, 2 and 5 of every decade from the lowest to 1."""
-    decades = range(math.floor(math.log10(low)), 0)
-    return [float(f"{m}e{k}") for k in decades for m in (1, 2, 5)] + [1.0]
 
 
 def thinned(steps: list[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -313,7 +323,7 @@ def columns(risk: Risk) -> Any:
         return panel(nothing(risk), title, words)
     alt = load_altair()
     chart = (
-        alt.Chart(alt.InlineData(values=points))
+        inline_chart(points)
         .mark_bar(color=BLUE, cornerRadiusEnd=2, **few_bars(len(points), HEIGHT))
         .encode(
             y=alt.Y("name:N", sort=None, title=None, axis=alt.Axis(labelLimit=170, grid=False)),
@@ -351,7 +361,7 @@ def sets(risk: Risk) -> Any:
     colours = alt.Scale(domain=sizes, range=[SET_COLOURS[min(int(s.split()[0]), 5) - 1]
                                              for s in sizes])  # fmt: skip
     chart = (
-        alt.Chart(alt.InlineData(values=points))
+        inline_chart(points)
         .mark_bar(cornerRadiusEnd=2, **few_bars(len(points), HEIGHT))
         .encode(
             y=alt.Y("name:N", sort=None, title=None, axis=alt.Axis(labelLimit=LABELS, grid=False)),
@@ -370,9 +380,8 @@ def sets(risk: Risk) -> Any:
 
 def nothing(risk: Risk) -> Any:
     """In the place of a picture of nothing."""
-    alt = load_altair()
     text = f"No row is singled out by {risk.unique_sets.largest} columns or fewer."
-    frame = alt.Chart(alt.InlineData(values=[{}]))
+    frame = inline_chart([{}])
     back = frame.mark_rect(color=GRID, opacity=0.4)
     return back + frame.mark_text(text=text, fontSize=14, color=INK)
 
@@ -381,38 +390,20 @@ def nothing(risk: Risk) -> Any:
 
 
 STYLE = """
-<style>
-body { font: 16px/1.5 Inter, 'Helvetica Neue', Helvetica, Arial, sans-serif; color: #1F2933;
-       max-width: 70rem; margin: 2.5rem auto; padding: 0 1.5rem; }
-h1 { font-size: 1.9rem; margin: 0 0 .2rem; } h2 { font-size: 1.2rem; margin: 2.2rem 0 .6rem; }
-.lead { color: #5F6C7B; margin: 0 0 1.4rem; }
-.warning { background: #FBE9E1; border-left: 4px solid #D55E00; padding: .6rem 1rem; }
-.first { background: #E8ECF0; border-left: 4px solid #5F6C7B; padding: .6rem 1rem; }
-.figures { display: flex; flex-wrap: wrap; gap: 1rem; margin: 1.2rem 0 1.6rem; }
-.figure { flex: 1 1 8rem; border: 1px solid #E8ECF0; border-radius: 8px; padding: .8rem 1rem; }
-.figure b { display: block; font-size: 1.7rem; line-height: 1.2; }
-.figure span { color: #5F6C7B; font-size: .88rem; } .bad b { color: #D55E00; }
-table { border-collapse: collapse; font-size: .92rem; }
-th, td { text-align: left; padding: .35rem 1.2rem .35rem 0; border-bottom: 1px solid #E8ECF0;
-         font-variant-numeric: tabular-nums; vertical-align: top; }
-td small, small { color: #5F6C7B; } #vis { overflow-x: auto; margin: 0 -1.5rem; }
-</style>
+table { width: auto; font-size: .92rem; } th { color: inherit; font-weight: bold; }
+th, td { padding: .35rem 1.2rem .35rem 0; } #picture { margin: 0 -1.5rem; }
 """
 
 
 def page(risk: Risk) -> bytes:
     """HTML with the numbers, what they mean, and pictures that answer to the pointer."""
-    pictures = render(draw_for_page(risk), "html").decode()
-    head, _, rest = pictures.rpartition("</head>")  # the first ones stand in scripts
-    body, _, end = rest.rpartition("</body>")
-    body = body.replace("<body>", f"<body>{top(risk)}", 1)
-    title = f"<title>Risk of {html.escape(risk.table)}</title>"
-    return f"{head}{title}{STYLE}</head>{body}{bottom(risk)}</body>{end}".encode()
+    parts = [top(risk), pages.PICTURE, bottom(risk)]
+    title = f"Risk of {risk.table}"
+    return pages.page(title, parts, width=70, style=STYLE, chart=draw_for_page(risk))
 
 
 def top(risk: Risk) -> str:
     """Everything above the pictures."""
-    tone = "warning" if risk.k < 2 else "first"
     about = f"{counted(risk.rows, 'row')}. Quasi-identifiers: {words(risk.qi)}."
     if risk.sensitive:
         about += f" Sensitive: {words(risk.sensitive)}."
@@ -420,29 +411,24 @@ def top(risk: Risk) -> str:
     return (
         f"<h1>Risk of {html.escape(risk.table)}</h1>"
         f'<p class="lead">{html.escape(about)}</p>'
-        f'<p class="{tone}"><strong>{html.escape(risk.headline())}</strong></p>'
-        f"{figures(risk)}{notes}"
+        f"{pages.headline(risk.headline(), warning=risk.k < 2)}{figures(risk)}{notes}"
     )
 
 
 def figures(risk: Risk) -> str:
+    """The main numbers."""
     above = risk.prosecutor.above
     cells = [
         (f"{risk.k:,}", "k: rows of the smallest class", risk.k < 2),
-        (percent(risk.uniqueness.share), "of the rows are alone in their class",
+        (percent(risk.uniqueness.share, rough=True), "of the rows are alone in their class",
          risk.uniqueness.unique > 0),
-        (percent(above), f"of the rows are found again with a chance above {risk.threshold:.3g}",
-         above > 0),
-        (percent(risk.marketer), "of the rows are found again on average", False),
+        (percent(above, rough=True),
+         f"of the rows are found again with a chance above {risk.threshold:.3g}", above > 0),
+        (percent(risk.marketer, rough=True), "of the rows are found again on average", False),
         (f"{risk.unique_sets.rows:,}", "rows are singled out by "
          f"{risk.unique_sets.largest} columns or fewer", risk.unique_sets.rows > 0),
     ]  # fmt: skip
-    shown = "".join(
-        f'<div class="figure{" bad" if bad else ""}"><b>{value}</b>'
-        f"<span>{html.escape(label)}</span></div>"
-        for value, label, bad in cells
-    )
-    return f'<div class="figures">{shown}</div>'
+    return pages.figures(cells)
 
 
 def bottom(risk: Risk) -> str:

@@ -43,9 +43,11 @@ class Uniqueness:
 
     @property
     def share(self) -> float:
+        """The share of rows that are unique."""
         return self.unique / self.rows
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         estimated = None
         if self.sampling_fraction is not None:
             estimated = {
@@ -175,6 +177,7 @@ class UniqueSets:
     """Of each row that is singled out: the sum of its sets' weights, larger for smaller sets."""
 
     def to_dict(self, shown: int | None = None) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         return {
             "largest": self.largest,
             "rows": self.rows,
@@ -249,6 +252,7 @@ class UniqueTally:
         self._by_size: list[tuple[int, int]] = []
 
     def note(self, chosen: tuple[int, ...], single: Truths, minimal: Truths) -> None:
+        """Count the rows that a set of columns singles out."""
         rows, found = int(single.sum()), int(minimal.sum())
         if rows:
             names = tuple(self._names[j] for j in chosen)
@@ -268,6 +272,7 @@ class UniqueTally:
         self._here, self._pairs = np.zeros_like(self._here), 0
 
     def result(self) -> UniqueSets:
+        """All that was counted."""
         total = float(self._scores.sum()) or 1.0
         columns = [
             Contribution(name, int(minimal), float(weight / total))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import norm
 
-from voile.evaluate.drawing import BLUE, INK, SOFT, VERMILION, load_altair, theme
+from voile.evaluate.drawing import BLUE, INK, SOFT, VERMILION, inline_chart, load_altair, theme
 from voile.evaluate.sulq.simulation import Outcome, Simulation, expected_walk
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _bands(one: Outcome, x: Any, y: Any) -> list[Any]:
     for low, high, opacity in BANDS:
         between = zip(walks.times, walks.quantiles[low], walks.quantiles[high], strict=True)
         rows = [{"answer": int(t), "y": _capped(a), "y2": _capped(b)} for t, a, b in between]
-        chart = _chart(rows).mark_area(color=BLUE, opacity=opacity)
+        chart = inline_chart(rows).mark_area(color=BLUE, opacity=opacity)
         layers.append(chart.encode(x=x, y=y, y2="y2:Q"))
     return layers
 
@@ -104,7 +104,7 @@ def _walks(one: Outcome, x: Any, y: Any) -> list[Any]:
             for t, c in zip(one.walks.times, walk, strict=True)
         ]
         if rows:
-            lines = _chart(rows).mark_line(
+            lines = inline_chart(rows).mark_line(
                 color=colour, strokeWidth=width, opacity=opacity, clip=True
             )
             layers.append(lines.encode(x=x, y=y, detail="walk:N"))
@@ -112,7 +112,7 @@ def _walks(one: Outcome, x: Any, y: Any) -> list[Any]:
 
 
 def _limits(delta: float, y: Any) -> Any:
-    lines = _chart([{"y": delta}, {"y": -delta}])
+    lines = inline_chart([{"y": delta}, {"y": -delta}])
     return lines.mark_rule(color=VERMILION, strokeDash=[6, 4], strokeWidth=1.6).encode(y=y)
 
 
@@ -120,7 +120,7 @@ def _names(delta: float, y: Any) -> list[Any]:
     """What the limits are called, at their outer ends: beside all that is drawn."""
     alt = load_altair()
     return [
-        _chart([{"y": sign * delta}])
+        inline_chart([{"y": sign * delta}])
         .mark_text(text=f"{word}δ", align="left", dx=4, dy=-6 * sign, fontSize=14, color=VERMILION)
         .encode(x=alt.value(SIDE), y=y)
         for sign, word in ((1, "+"), (-1, "−"))
@@ -137,10 +137,10 @@ def _ends(found: Simulation, one: Outcome, reach: float) -> Any:
     y = alt.Y("y:Q", scale=alt.Scale(domain=[-reach, reach], nice=False), axis=None)
     colour = alt.condition("datum.above", alt.value(VERMILION), alt.value(BLUE))
     layers = [
-        _chart(bars)
+        inline_chart(bars)
         .mark_rect(opacity=0.55, clip=True)
         .encode(x=alt.X("zero:Q", **x), x2="x:Q", y=y, y2="y2:Q", color=colour),
-        _chart(curve)
+        inline_chart(curve)
         .mark_line(color=INK, strokeWidth=1.4)
         .encode(x=alt.X("x:Q", **x), y=y, order="at:Q"),
         _limits(delta, y),
@@ -171,11 +171,6 @@ def _normal(found: Simulation, one: Outcome, reach: float) -> list[dict[str, Any
         {"y": float(a), "x": float(b), "at": i}
         for i, (a, b) in enumerate(zip(grid, density, strict=True))
     ]
-
-
-def _chart(rows: list[dict[str, Any]]) -> Any:
-    alt = load_altair()
-    return alt.Chart(alt.InlineData(values=rows))
 
 
 def _capped(x: float) -> float:

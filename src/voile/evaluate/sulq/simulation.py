@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import beta
 
 from voile.arrays import Floats, Ints
 from voile.errors import UsageError
+from voile.evaluate.audit.bounds import least_chance
 from voile.noise import Key
 from voile.noise.whole import inverted
 from voile.privacy.interactive.confidence import breach, check_promise, conf, walk, walk_bound
@@ -205,6 +205,7 @@ class Outcome:
     bounds: Bounds
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         ends = self.walks.ends
         finite = ends[np.isfinite(ends)]
         return {
@@ -249,6 +250,7 @@ class Simulation:
         return self.chosen.bounds.end <= self.setup.eta * (1 + 1e-9)
 
     def to_dict(self) -> dict[str, Any]:
+        """The same as plain data, ready for JSON."""
         setup = self.setup
         return {
             "queries": setup.queries, "delta": setup.delta, "eta": setup.eta,
@@ -290,8 +292,8 @@ def _measured(walks: Walks, delta: float) -> WalkMeasures:
 
 def _share(seen: int, walkers: int) -> tuple[float, float, float]:
     """A share with Clopper and Pearson's limits."""
-    low = float(beta.ppf(MISS / 2, seen, walkers - seen + 1)) if seen else 0.0
-    high = float(beta.ppf(1 - MISS / 2, seen + 1, walkers - seen)) if seen < walkers else 1.0
+    low = least_chance(seen, walkers, MISS / 2)
+    high = 1 - least_chance(walkers - seen, walkers, MISS / 2)
     return seen / walkers, low, high
 
 

@@ -37,7 +37,7 @@ from voile.engines.rows import ReleaseRows
 from voile.errors import QueryError, ReleaseError
 from voile.query.domain import DomainSums
 from voile.query.predicate import column as column_of
-from voile.query.rows import Flags, Key, Shifted
+from voile.query.rows import Flags, Key, ShiftedValue
 from voile.schema import Schema
 
 
@@ -190,7 +190,9 @@ def ends(class_of: Ints, count: int, numbers: Floats | None) -> Floats:
 class HistogramRows(Protocol):
     """Rows that can be counted by expressions of theirs."""
 
-    def histogram(self, keys: Sequence[Key], products: Sequence[Sequence[Shifted]]) -> pa.Table:
+    def histogram(
+        self, keys: Sequence[Key], products: Sequence[Sequence[ShiftedValue]]
+    ) -> pa.Table:
         """The keys that occur, as k0, k1, …, and the sums of products of each, as s0, s1, …"""
         ...
 
@@ -228,10 +230,10 @@ def keys_of(axis: PerturbedAxis) -> tuple[Key, ...]:
     return axis.keys or (column_of(axis.attribute),)
 
 
-def factors(valued: Sequence[PerturbedAxis], powers: Sequence[int]) -> list[Shifted]:
+def factors(valued: Sequence[PerturbedAxis], powers: Sequence[int]) -> list[ShiftedValue]:
     """What is multiplied on a row: each value of an axis, as often as its power says."""
     return [
-        Shifted(axis.value, axis.centre)
+        ShiftedValue(axis.value, axis.centre)
         for axis, power in zip(valued, powers, strict=True)
         for _ in range(power)
         if axis.value is not None

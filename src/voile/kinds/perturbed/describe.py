@@ -7,8 +7,9 @@ import math
 from voile.kinds.describe import page
 from voile.kinds.perturbed.manifest import LocalManifest
 from voile.kinds.perturbed.retention import OWN_VALUES, Local, WholeRows
-from voile.privacy.guarantee import NEARLY_SURE, after, chance
+from voile.privacy.guarantee import after
 from voile.schema import Interval
+from voile.units import NEARLY_SURE, chance
 
 BELIEFS = (0.01, 0.1, 0.5)
 NOT_PROMISED = """\

@@ -37,10 +37,11 @@ from voile.kinds.perturbed.specs import mechanism_of, schema_of
 from voile.kinds.publishing import PublishResult, WrittenDraft, publish
 from voile.kinds.registry import kind_of
 from voile.noise import Key
-from voile.privacy.guarantee import NEARLY_SURE, after, chance
+from voile.privacy.guarantee import after
 from voile.progress import Progress
 from voile.schema import Schema, TupleIndex
 from voile.schema.index import code_type
+from voile.units import NEARLY_SURE, chance
 
 # ----------------------------------------------------------------------
 # before perturbed rows leave: were as many values kept as the promise supposes, and no more?

@@ -22,8 +22,8 @@ from voile.privacy.guarantee import (
     NumberRange,
     Probability,
     Value,
-    chance,
 )
+from voile.units import chance
 
 Unit = Literal["add-remove", "swap"]
 About = Literal["record", "presence"]

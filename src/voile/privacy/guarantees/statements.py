@@ -9,13 +9,11 @@ from fractions import Fraction
 from typing import Any
 
 from voile.privacy.guarantee import (
-    NEARLY_SURE,
     Adversary,
     DGamma,
     Guarantee,
     LikelihoodRatio,
     after,
-    chance,
 )
 from voile.privacy.guarantees import About, DeltaT, Dp, Relative
 from voile.privacy.guarantees.theorems import (
@@ -26,6 +24,7 @@ from voile.privacy.guarantees.theorems import (
     log_up,
     ratio_of,
 )
+from voile.units import NEARLY_SURE, chance
 
 USUAL_PRIOR = 0.1
 """A belief by which bounds of odds are judged."""

@@ -23,8 +23,8 @@ from voile.query.predicate import And, Atom, folded
 # a sum estimated from tuples drawn from the component's domain, with its standard error
 # The last resort, for conditions that nothing takes apart on domains too large to list. Tuples are
 # drawn in proportion to the weights, which hold every condition on a single attribute, so only the
-# joint conditions are left to chance. The draw depends on the question alone: asked again, the
-# answer is the same, and nothing private is involved.
+# joint conditions are left to chance. The draw depends on the query alone: repeated, it
+# has the same answer, and nothing private is involved.
 
 
 TUPLES = 2**21
@@ -102,8 +102,8 @@ def contributions(problem: Problem, drawn: Drawn) -> Floats:
     """1[all formulas] · Π values · sign for each tuple."""
     joint = problem.joint_atoms()
     names = [n for n in problem.component.attributes if n in drawn.codes]
-    asked = [*joint, *problem.values]
-    columns = problem.engine.sample(names, asked, [drawn.codes[n] for n in names])
+    requested = [*joint, *problem.values]
+    columns = problem.engine.sample(names, requested, [drawn.codes[n] for n in names])
     known = {atom: truths(c) for atom, c in zip(joint, columns, strict=False)}
 
     def truth(atom: Atom) -> Array:
@@ -157,7 +157,7 @@ ENUMERATED = 5 * 10**8
 
 
 @dataclass(frozen=True, eq=False)
-class Summed:
+class ComponentSum:
     """A component's sum and its standard error, both (K, *groups)."""
 
     values: Floats
@@ -177,10 +177,10 @@ class Way:
     part: PlanPart
     run: Callable[[], tuple[Floats, Floats | None]]
 
-    def sum(self) -> Summed:
+    def sum(self) -> ComponentSum:
         """Carry the plan out."""
         values, errors = self.run()
-        return Summed(values, errors, self.part)
+        return ComponentSum(values, errors, self.part)
 
 
 def choose(problem: Problem, memory: int, *, exact: bool) -> Way:

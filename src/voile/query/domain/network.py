@@ -3,7 +3,7 @@
   * each atom is a 0/1 tensor over the attributes that *it* reads, and a bit where it is under OR;
   * And and Or are gates, tensors over bits, and the bit of each whole condition is pinned to 1;
   * weights are vectors, one for each attribute and each part k of the mixture;
-  * the sum over all indices but those of the groups is what is asked for.
+  * the sum over all indices but those of the groups is the result.
 
 Its cost is that of the widest intermediate tensor, whatever the number of clauses (the paper's
 third idea, without its exponential inclusion and exclusion). Counts are sums of products of whole
@@ -174,7 +174,7 @@ class Plan:
 #   * each atom is a 0/1 tensor over the attributes that *it* reads, and a bit where it is under OR;
 #   * And and Or are gates, tensors over bits, and the bit of each whole condition is pinned to 1;
 #   * weights are vectors, one for each attribute and each part k of the mixture;
-#   * the sum over all indices but those of the groups is what is asked for.
+#   * the sum over all indices but those of the groups is the result.
 #
 # Its cost is that of the widest intermediate tensor, whatever the number of clauses (the paper's
 # third idea, without its exponential inclusion and exclusion). Counts are sums of products of whole

@@ -218,8 +218,8 @@ def prepare(
 
 def evaluated(component: Component, engine: DomainEngine, sizes: Sizes) -> dict[Expression, Any]:
     """What reads one attribute on its values or on its intervals, and what reads none."""
-    asked = requests(component, sizes)
-    columns = dict(zip(asked, engine.evaluate(asked), strict=True))
+    requested = requests(component, sizes)
+    columns = dict(zip(requested, engine.evaluate(requested), strict=True))
     for name, (codes, _) in sizes.intervals.items():
         mine = [e for e in single_reads(component) if e.attributes == (name,)]
         found = engine.sample([name], mine, [codes])
@@ -294,15 +294,15 @@ def listed(
     label, bound = np.zeros(size, np.int64), 1
     if any(name in g.attributes for g in problem.groups if len(g.attributes) > 1):
         label, bound = np.arange(size), size  # every value may make a difference
-    tells: list[tuple[Array, int]] = [
+    features: list[tuple[Array, int]] = [
         *((t, 2) for atom, t in problem.truth.items() if atom.attributes == (name,)),
         *((g.codes, g.size) for g in problem.groups if g.attributes == (name,)),
     ]
-    for telling, count in tells:
+    for feature, count in features:
         if bound * count > 2**40:
             label, first = classed(label)
             bound = len(first)
-        label, bound = label * count + telling, bound * count
+        label, bound = label * count + feature, bound * count
     weight = weight if factor is None else weight * factor
     kept = np.flatnonzero((weight != 0).any(axis=0))
     numbered, first = classed(label[kept])

@@ -34,7 +34,7 @@ class Component:
 
 
 @dataclass(frozen=True)
-class Placed:
+class PlacedComponent:
     """A component, and which of the call's group expressions its groups are."""
 
     component: Component
@@ -55,7 +55,7 @@ def reads(piece: Piece) -> set[str]:
     return set(piece.attributes) if isinstance(piece, Expression) else attributes(piece)
 
 
-def split(term: Term, groups: Sequence[Expression], schema: Schema) -> list[Placed]:
+def split(term: Term, groups: Sequence[Expression], schema: Schema) -> list[PlacedComponent]:
     """Components of a term, in the schema's order of their first attributes."""
     parts = list(dict.fromkeys(flat(term.predicate)))
     pieces: list[Piece] = [*parts, *term.values, *groups]
@@ -76,7 +76,7 @@ def split(term: Term, groups: Sequence[Expression], schema: Schema) -> list[Plac
             groups=tuple(groups[i - first_group] for i in members if i >= first_group),
         )
         mine = tuple(i - first_group for i in members if i >= first_group)
-        found.append(Placed(component, mine))
+        found.append(PlacedComponent(component, mine))
     return found
 
 
@@ -112,7 +112,7 @@ class ProblemAxis:
     weight: Floats
     """(K, positions)."""
     label: Ints
-    """The class of each position: conditions and groups on this attribute alone tell only those."""
+    """The class of each position: conditions and groups on this attribute alone see only those."""
     first: Ints
     """For each class its first position."""
 

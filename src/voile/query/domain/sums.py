@@ -15,10 +15,10 @@ from voile.arrays import Floats, Ints
 from voile.arrow import numpy_array
 from voile.errors import QueryError
 from voile.query.domain.compare import Array, DomainEngine, Weights
-from voile.query.domain.component_sum import Summed, Way, choose
+from voile.query.domain.component_sum import ComponentSum, Way, choose
 from voile.query.domain.network import Plan
 from voile.query.domain.prepare import Sizes, prepare, requests, sizes_of, unlisted
-from voile.query.domain.problem import Component, Placed, TermGroup, split
+from voile.query.domain.problem import Component, PlacedComponent, TermGroup, split
 from voile.query.predicate import Expression, Term
 from voile.schema import Schema
 
@@ -34,7 +34,7 @@ class GroupedSum:
     def __init__(
         self,
         keys: tuple[list[Any], ...],
-        parts: Sequence[tuple[Summed, tuple[int, ...]]],
+        parts: Sequence[tuple[ComponentSum, tuple[int, ...]]],
         mix: Floats,
         scale: Sequence[int] | Floats,
         plan: Plan,
@@ -73,7 +73,7 @@ class GroupedSum:
         return np.asarray(np.sqrt(np.maximum(total - square, 0)).sum(axis=0))
 
     def _outside(self, codes: Sequence[Array]) -> Floats:
-        """(K, groups asked for): the weights of the mixture and of what nothing reads."""
+        """(K, requested groups): the weights of the mixture and of what nothing reads."""
         count = len(codes[0]) if codes else 1
         scale = [as_float(s) for s in self._scale]
         outside: Floats = self._mix * np.array(scale)
@@ -118,13 +118,13 @@ def as_float(number: int | float) -> float:
         return math.inf
 
 
-def whole_number(summed: Summed) -> int:
+def whole_number(summed: ComponentSum) -> int:
     """A sum that is a count."""
     return round(float(summed.values.reshape(-1)[0]))
 
 
 def gathered(values: Floats, codes: Sequence[Array], places: tuple[int, ...]) -> Floats:
-    """(K, *groups) at the groups asked for: (K, asked), or (K, 1) where there are none here."""
+    """(K, *groups) at the requested groups: (K, requested), or (K, 1) where there are none here."""
     if not places:
         return values.reshape(-1, 1)
     where: tuple[Any, ...] = (slice(None), *(codes[place] for place in places))
@@ -165,7 +165,7 @@ class DomainSums:
         self._engine = engine
         self._memory = memory
         self._exact = exact
-        self._kept: OrderedDict[Any, tuple[Summed, Weights | None]] = OrderedDict()
+        self._kept: OrderedDict[Any, tuple[ComponentSum, Weights | None]] = OrderedDict()
         self._bytes = 0
         self._groups: dict[Expression, tuple[TermGroup, list[Any]]] = {}
 
@@ -202,25 +202,25 @@ class DomainSums:
 
     def _evaluate_together(
         self,
-        placed: Sequence[Sequence[Placed]],
+        placed: Sequence[Sequence[PlacedComponent]],
         groups: Sequence[Expression],
         weights: Weights | None,
     ) -> None:
         """One call of the engine, which remembers, for all that reads one attribute."""
-        asked: list[Expression] = []
+        requested: list[Expression] = []
         for pieces in placed:
             for piece in pieces:
                 if kept_as(piece.component, weights) not in self._kept:
-                    asked += requests(piece.component, self._sizes(piece.component, weights))
-        asked += [
+                    requested += requests(piece.component, self._sizes(piece.component, weights))
+        requested += [
             g
             for g in groups
             if len(g.attributes) <= 1 and g not in self._groups and not self._unlisted(g)
         ]
-        if asked:
-            self._engine.evaluate(list(dict.fromkeys(asked)))
+        if requested:
+            self._engine.evaluate(list(dict.fromkeys(requested)))
 
-    def _summed(self, component: Component, weights: Weights | None) -> Summed:
+    def _summed(self, component: Component, weights: Weights | None) -> ComponentSum:
         key = kept_as(component, weights)
         if key in self._kept:
             self._kept.move_to_end(key)
@@ -272,11 +272,13 @@ class DomainSums:
     def _sizes(self, component: Component, weights: Weights | None) -> Sizes:
         return sizes_of(component, self._schema, self._memory, weights)
 
-    def _free(self, pieces: Sequence[Placed]) -> list[str]:
+    def _free(self, pieces: Sequence[PlacedComponent]) -> list[str]:
         read = {name for piece in pieces for name in piece.component.attributes}
         return [name for name in self._schema.names if name not in read]
 
-    def _scale(self, pieces: Sequence[Placed], weights: Weights | None) -> Sequence[int] | Floats:
+    def _scale(
+        self, pieces: Sequence[PlacedComponent], weights: Weights | None
+    ) -> Sequence[int] | Floats:
         """What the attributes that nothing reads contribute, for each part of the mixture."""
         free = self._free(pieces)
         if weights is None:

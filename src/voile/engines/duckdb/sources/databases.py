@@ -43,7 +43,7 @@ _POSTGRES_AS_IS = re.compile(
     "smallint|integer|bigint|real|double precision|boolean|text|character varying|date|uuid|bytea|"
     "timestamp with(out)? time zone|time without time zone"
 )
-# Materialised views are not in information_schema, so the catalogue itself is asked.
+# Materialised views are not in information_schema, so the catalogue itself is read.
 _POSTGRES_TABLES = """
 SELECT n.nspname::text, c.relname::text, coalesce(n.nspname = current_schema(), false)
 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
@@ -117,11 +117,11 @@ def _sqlite_columns(cursor: Any, table: str, what: str) -> list[tuple[str, str, 
     cursor.execute(f"SELECT name, type FROM pragma_table_info({quote_literal(table)})")
     declared = [(quote_identifier(name), (kind or "").lower()) for name, kind in cursor.fetchall()]
     casts = [_SQLITE_CASTS.get(kind, ("", "0")) for _, kind in declared]
-    asked = (
+    selected = (
         f"group_concat(DISTINCT typeof({name})), min({fits.format(name)})"
         for (name, _), (_, fits) in zip(declared, casts, strict=True)
     )
-    cursor.execute(f"SELECT {', '.join(asked)} FROM {quote_identifier(table)}")
+    cursor.execute(f"SELECT {', '.join(selected)} FROM {quote_identifier(table)}")
     [facts] = cursor.fetchall()
     columns = []
     for i, ((name, kind), (cast, _)) in enumerate(zip(declared, casts, strict=True)):

@@ -189,7 +189,7 @@ def _spelled_otherwise(con: Connection, rows: str) -> list[str]:
         f"bool_and(lower({quote_identifier(name)}) IN ('true', 'false'))" for name in truths
     )
     plain = con.execute(f"SELECT {spelled} FROM {texts}").fetchone() or ()
-    return [name for name, told in zip(truths, plain, strict=True) if told is False]
+    return [name for name, is_plain in zip(truths, plain, strict=True) if is_plain is False]
 
 
 def _unpacked(file: Path, folder: Path) -> Path:
