@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
-from voile.kinds.classes.generalizing import Generalized, generalize
-from voile.kinds.classes.options import ClassKeywords
-from voile.kinds.classes.publishing import Grouped, group_table
-from voile.kinds.classes.release import ClassRelease
-from voile.kinds.counts.options import CountKeywords
-from voile.kinds.counts.release import ConjunctRelease
-from voile.kinds.perturbed.publishing import Perturbation, perturb, perturb_table
 from voile.kinds.registry import publishing_kind
-from voile.kinds.release import Release
-from voile.kinds.views.options import POSTERIOR, ViewKeywords
-from voile.kinds.views.publishing import Publication, publish_table
-from voile.kinds.views.release import ViewRelease
-from voile.options.choices import Form, Method
-from voile.progress import Progress
+
+if TYPE_CHECKING:
+    from voile.kinds.classes.generalizing import Generalized, generalize
+    from voile.kinds.classes.options import ClassKeywords
+    from voile.kinds.classes.publishing import Grouped, group_table
+    from voile.kinds.classes.release import ClassRelease
+    from voile.kinds.counts.options import CountKeywords
+    from voile.kinds.counts.release import ConjunctRelease
+    from voile.kinds.perturbed.publishing import Perturbation, perturb, perturb_table
+    from voile.kinds.release import Release
+    from voile.kinds.views.options import ViewKeywords
+    from voile.kinds.views.publishing import Publication, publish_table
+    from voile.kinds.views.release import ViewRelease
+    from voile.options.choices import Form, Method
+    from voile.progress import Progress
 
 __all__ = [
     "Generalized",
@@ -35,13 +38,28 @@ __all__ = [
     "publish_table",
 ]
 
+_HOMES = {
+    "voile.kinds.classes.generalizing": ("Generalized", "generalize"),
+    "voile.kinds.classes.publishing": ("Grouped", "group_table"),
+    "voile.kinds.perturbed.publishing": ("Perturbation", "perturb", "perturb_table"),
+    "voile.kinds.views.publishing": ("Publication", "publish_table"),
+    "voile.progress": ("Progress",),
+}
+
+
+def __getattr__(name: str) -> Any:
+    for home, names in _HOMES.items():
+        if name in names:  # loaded on first use: to publish takes one kind, and not the others
+            return getattr(importlib.import_module(home), name)
+    raise AttributeError(f"module 'voile.publishing' has no attribute {name!r}")
+
 
 @overload
 def publish(
     table: Any,
     method: Literal["alphabeta"] = "alphabeta",
     prior_factor: float | None = None,
-    posterior: float = POSTERIOR,
+    posterior: float = ...,
     retention: float | None = None,
     columns: Sequence[str] | None = None,
     rows: Form | None = None,

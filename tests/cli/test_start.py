@@ -9,11 +9,14 @@ import importlib
 import pkgutil
 import subprocess
 import sys
+from collections.abc import Iterable
+from pathlib import Path
 
 import pytest
 import typer
 
 import voile.cli
+from tests.support.paths import TESTS
 from voile.cli.common import commands, flat
 from voile.cli.program import HOMES, built, listed, name_of
 
@@ -110,6 +113,87 @@ def test_building_every_command_imports_nothing_heavy() -> None:
     found = set(done.stdout.split())
     assert {f"voile.cli.{home}" for home in HOMES.values()} <= found
     assert HEAVY & {name.split(".")[0] for name in found} <= {"pydantic"}
+
+
+# ---------------------------------------------------------------------- a command's own work
+
+RELEASES = TESTS / "fixtures" / "version1"
+ANSWERING = (
+    "voile.answering", "voile.query.domain", "voile.query.parser", "sqlglot", "opt_einsum",
+    *(f"voile.kinds.{kind}.{part}" for kind in ("classes", "counts", "perturbed", "views")
+      for part in ("answering", "estimator", "explanation", "joints", "tensors", "refinement")),
+)  # fmt: skip
+"""What answers queries."""
+SLOW = ("altair", "cryptography", "fastapi", "numba", "pandas", "polars", "scipy", "sklearn")
+KINDS = ("classes", "counts", "perturbed", "views")
+
+
+def under(names: Iterable[str], roots: Iterable[str]) -> set[str]:
+    """The modules that are one of these, or inside of one."""
+    return {name for name in names for root in roots if f"{name}.".startswith(f"{root}.")}
+
+
+def others(kind: str) -> list[str]:
+    return [f"voile.kinds.{other}" for other in KINDS if other != kind]
+
+
+@pytest.mark.parametrize(
+    ("kind", "release"), [("views", "view.voile"), ("perturbed", "perturbed.voile")]
+)
+def test_a_query_imports_its_own_kind_and_nothing_slow(kind: str, release: str) -> None:
+    found = imported("query", str(RELEASES / release), "SELECT count(*) FROM people")
+    assert f"voile.kinds.{kind}.answering" in found
+    unused = (
+        "voile.recoding",
+        "voile.evaluate",
+        "voile.kinds.publishing",
+        "voile.kinds.evaluation",
+    )
+    assert not under(found, [*others(kind), *SLOW, *unused])
+    assert len(found) < 720
+
+
+def test_a_query_of_a_view_imports_no_theorem_and_no_planner() -> None:
+    found = imported("query", str(RELEASES / "view.voile"), "SELECT count(*) FROM people")
+    assert not under(found, ["voile.privacy.planner", "voile.privacy.guarantees"])
+
+
+@pytest.mark.parametrize("command", ["verify", "describe"])
+@pytest.mark.parametrize(
+    ("kind", "release"), [("views", "view.voile"), ("perturbed", "perturbed.voile")]
+)
+def test_a_release_is_checked_without_what_answers(command: str, kind: str, release: str) -> None:
+    found = imported(command, str(RELEASES / release))
+    assert f"voile.kinds.{kind}.release" in found
+    assert not under(found, [*others(kind), *ANSWERING, *SLOW])
+
+
+def test_a_table_is_inspected_without_what_answers() -> None:
+    found = imported("inspect", "dataset:adult/boundary")
+    assert not under(found, [*others("views"), *ANSWERING, *SLOW])
+
+
+def test_the_shell_publishes_a_view_without_what_answers(tmp_path: Path) -> None:
+    """Only the options of other kinds are read, for the flags."""
+    to = str(tmp_path / "view.voile")
+    found = imported("publish", "dataset:adult/boundary", "--simulate-seed", "1", "-o", to)
+    assert "voile.kinds.views.publishing" in found
+    assert not under(found, [*ANSWERING, "pandas", "polars", "altair"])
+    flags = {f"voile.kinds.{kind}.{part}" for kind in KINDS for part in ("kind", "options")}
+    assert under(found, others("views")) <= {*others("views"), *flags}
+
+
+def test_python_publishes_a_view_without_what_answers_and_other_kinds(tmp_path: Path) -> None:
+    program = "import sys, voile\n"
+    program += "voile.publish('dataset:adult/boundary', simulate_seed=1, to=sys.argv[1])\n"
+    program += "print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(tmp_path / "view.voile")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    found = set(done.stdout.split())
+    assert "voile.kinds.views.publishing" in found
+    assert not under(found, [*others("views"), *ANSWERING, "pandas", "polars", "altair"])
 
 
 def test_tables_are_looked_at_without_a_parser_of_queries() -> None:

@@ -20,9 +20,9 @@ from voile.evaluate.losses.queries import estimated
 from voile.hierarchies import default_levels
 from voile.kinds.classes.publishing import group_table
 from voile.kinds.evaluation import revealed, worst_divergence
-from voile.kinds.perturbed.losses import told_by_rows
+from voile.kinds.perturbed.losses import shown_by_rows
 from voile.kinds.perturbed.publishing import perturb
-from voile.kinds.views.losses import told_by_view
+from voile.kinds.views.losses import shown_by_view
 from voile.kinds.views.publishing import publish_table
 from voile.privacy import LikelihoodRatio
 from voile.privacy.divergence import jensen_shannon
@@ -86,9 +86,9 @@ def test_estimates_of_populations_are_those_of_queries(
     large = large_populations(table, release)
     assert isinstance(release, ViewRelease | LocalRelease)
     told = (
-        told_by_view(release, QI, "ill")
+        shown_by_view(release, QI, "ill")
         if isinstance(release, ViewRelease)
-        else told_by_rows(release, QI, "ill")
+        else shown_by_rows(release, QI, "ill")
     )
     found = estimated(told, large)
     values = [list(release.schema[name]) for name in QI]

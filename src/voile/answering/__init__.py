@@ -7,7 +7,7 @@
   certain.py       certain bounds, from those of parts
   count_law.py     the exact law of a count, inverted
   explanation.py   how an answer comes about
-  axes.py, cells.py      what is asked, as functions of the classes of each column
+  axes.py, cells.py      a query as functions of the classes of each column
   totals.py        sums over rows and over the domain
   noisy_totals.py  answers from a server's totals, whose noise is known and independent
 

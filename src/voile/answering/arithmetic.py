@@ -133,9 +133,11 @@ class Affine:
 
     @property
     def is_constant(self) -> bool:
+        """Whether it has no total in it."""
         return not self.parts
 
     def plus(self, other: Affine, factor: float = 1.0) -> Affine:
+        """Its sum with a multiple of another."""
         parts = dict(self.parts)
         for term, part in other.parts:
             parts[term] = parts.get(term, 0.0) + factor * part
@@ -143,9 +145,11 @@ class Affine:
         return Affine(self.constant + factor * other.constant, kept)
 
     def times(self, factor: float) -> Affine:
+        """Its product with a number."""
         return Affine(0.0).plus(self, factor)
 
     def row(self, order: tuple[Term, ...]) -> Floats:
+        """Its coefficients in the order of these terms."""
         found = dict(self.parts)
         return np.array([found.get(term, 0.0) for term in order])
 
@@ -161,6 +165,7 @@ class AffineRatio:
     bottom: Affine = ONE
 
     def as_constant(self) -> float | None:
+        """Its value where it has no total in it."""
         simple = self.top.is_constant and self.bottom == ONE
         return self.top.constant if simple else None
 

@@ -1,7 +1,7 @@
 """The classes of each column that a query reads, from the public domain.
 
 A query cuts the domain of each column into classes, within which none of its conditions and groups
-differs. What is asked is a function of the classes, and lives on tensors with one axis for each
+differs. A query is a function of the classes, and lives on tensors with one axis for each
 column (cells.py).
 """
 
@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voile.arrays import Floats, Ints
+from voile.arrow import numpy_array
 from voile.errors import QueryError
 from voile.query.predicate import Atom, Expression, wording
 from voile.schema import Schema
@@ -45,10 +46,11 @@ class ClassAxis:
     present: npt.NDArray[np.bool_] = field(default_factory=lambda: np.ones(0, np.bool_))
     """Whether phi is not NULL on each class."""
     powers: int = 1
-    """1, and the powers of phi that are told apart."""
+    """1, and the powers of phi that are kept apart."""
 
     @property
     def classes(self) -> int:
+        """How many classes the column has."""
         return len(self.representative)
 
     @property
@@ -68,6 +70,7 @@ class DomainArrays:
         self._domain, self._schema = domain, schema
 
     def on(self, part: Atom | Expression) -> pa.Array:
+        """An expression on the domain of the columns that it reads."""
         size = math.prod(self._schema[name].size for name in part.attributes)
         several = len(part.attributes) > 1
         if size > (most := MOST_LISTED if several else MOST_VALUES):
@@ -80,18 +83,18 @@ class DomainArrays:
         return found
 
     def truth(self, atom: Atom) -> npt.NDArray[np.bool_]:
-        found = pc.fill_null(pc.cast(self.on(atom), pa.bool_()), False)
-        return np.asarray(found.to_numpy(zero_copy_only=False), dtype=np.bool_)
+        """Where a condition is true; NULL is not."""
+        return numpy_array(pc.cast(self.on(atom), pa.bool_()))
 
     def numbers(self, value: Expression) -> Floats:
         """NaN where it is NULL."""
         found = pc.cast(self.on(value), pa.float64())
-        return np.asarray(pc.fill_null(found, math.nan).to_numpy(zero_copy_only=False))
+        return numpy_array(found, math.nan)
 
     def labels(self, part: Expression) -> tuple[Ints, list[Any]]:
         """A number for each different value, and the values."""
         coded = pc.dictionary_encode(self.on(part), null_encoding="encode")
-        return coded.indices.to_numpy().astype(np.int64), coded.dictionary.to_pylist()
+        return numpy_array(coded.indices).astype(np.int64), coded.dictionary.to_pylist()
 
 
 @dataclass(frozen=True)
@@ -105,14 +108,17 @@ class QueryParts:
     """How often one value may be a factor of one term."""
 
     def everything(self) -> tuple[Atom | Expression, ...]:
+        """All conditions, groups and values."""
         return (*self.atoms, *self.groups, *self.values)
 
     def attributes(self, schema: Schema) -> list[str]:
+        """The attributes that they read."""
         read = {name for part in self.everything() for name in part.attributes}
         return [name for name in schema.names if name in read]
 
 
 def packed(truths: Sequence[npt.NDArray[np.bool_]], size: int) -> Ints:
+    """Truth values as the bits of one number, the first one lowest."""
     found = np.zeros(size, dtype=np.int64)
     for i, truth in enumerate(truths):
         found |= truth.astype(np.int64) << i

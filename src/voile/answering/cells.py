@@ -1,4 +1,4 @@
-"""What is asked, as functions of the classes of the columns that are read."""
+"""A query as functions of the classes of the columns that are read."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from voile.schema import Schema
 def parts_of(
     where: Predicate | None, groups: Sequence[Expression], terms: Sequence[Term]
 ) -> QueryParts:
+    """The atoms, groups and values that a query is made of."""
     predicates = [p for p in (where, *(t.predicate for t in terms)) if p]
     degree = max((t.values.count(v) for t in terms for v in t.values), default=1)
     return QueryParts(
@@ -32,7 +33,7 @@ def parts_of(
 
 
 class ClassFunctions:
-    """What is asked, as functions of the classes of the columns that are read."""
+    """A query as functions of the classes of the columns that are read."""
 
     def __init__(self, axes: Sequence[ClassAxis], schema: Schema, domain: DomainArrays) -> None:
         self.axes, self._schema, self._domain = list(axes), schema, domain
@@ -52,6 +53,7 @@ class ClassFunctions:
         return taken.transpose(np.argsort(where)).reshape(shape)
 
     def truth(self, predicate: Predicate | None) -> Bools:
+        """Where a condition is true, by the classes of the columns."""
         if predicate is None:
             return np.ones([1] * len(self.axes), np.bool_)
 

@@ -52,9 +52,11 @@ class Certain:
 
     @property
     def sides(self) -> tuple[Floats, Floats]:
+        """The lower and the upper bounds."""
         return self.low, self.high
 
     def rounded(self, digits: float) -> Certain:
+        """Bounds of the rounded values."""
         return Certain(round_to(self.low, digits), round_to(self.high, digits), self.tight)
 
     def cut_to(self, other: Certain) -> Certain:
@@ -78,6 +80,7 @@ class EstimatedColumn:
 
     @property
     def without_model(self) -> EstimatedColumn:
+        """The same column without refinement."""
         return self.plain or self
 
 
@@ -144,6 +147,7 @@ class Formulas(ABC):
         return APPROXIMATE
 
     def values(self, quantiles: Mapping[Quantile, Floats]) -> Callable[[Formula], Dual]:
+        """What evaluates a formula, with its derivatives by the totals."""
         order = self.order
         named = {term: self.estimates[:, i] for i, term in enumerate(order)}
         count = len(self.estimates)
@@ -284,6 +288,7 @@ class Formulas(ABC):
 
 
 def terms_of(formula: Formula) -> tuple[Term, ...]:
+    """The terms that formulas are made of, each once."""
     return tuple(dict.fromkeys(leaf.term for leaf in leaves(formula) if isinstance(leaf, Total)))
 
 
@@ -343,6 +348,8 @@ def deviation_of_sum(spread: Floats, part: Floats, bound: Floats, miss: float) -
 
 
 def normal(value: Floats, stderr: Floats) -> Intervals:
+    """Intervals of a normal estimate."""
+
     @np.errstate(all="ignore")
     def interval(confidence: float) -> tuple[Floats, Floats]:
         z = NormalDist().inv_cdf((1 + confidence) / 2)
@@ -359,6 +366,8 @@ def half_width(interval: Intervals) -> Floats:
 
 
 def rounded(column: EstimatedColumn, digits: float) -> EstimatedColumn:
+    """A column of rounded values."""
+
     def interval(confidence: float) -> tuple[Floats, Floats]:
         low, high = column.interval(confidence)
         return round_to(low, digits), round_to(high, digits)

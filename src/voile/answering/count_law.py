@@ -25,19 +25,24 @@ WIDEST = 2**16
 
 @dataclass(frozen=True)
 class Binomial:
+    """The number of successes among independent trials."""
+
     trials: float
     chance: float
 
     @property
     def mean(self) -> float:
+        """Its mean."""
         return self.trials * self.chance
 
     @property
     def variance(self) -> float:
+        """Its variance."""
         return self.mean * (1 - self.chance)
 
     @property
     def largest(self) -> float:
+        """The largest value that it can have."""
         return self.trials
 
     @property
@@ -66,24 +71,30 @@ class NegativeBinomial:
 
     @property
     def mean(self) -> float:
+        """Its mean."""
         return self.cells * self.q / (1 - self.q)
 
     @property
     def variance(self) -> float:
+        """Its variance."""
         return self.mean / (1 - self.q)
 
     @property
     def largest(self) -> float:
+        """The largest value that it can have: there is none."""
         return math.inf
 
     @property
     def tail(self) -> float:
+        """How much further than its standard deviations the support must be followed."""
         return 40.0 - 40.0 / math.log(self.q)
 
     def log_steps(self, j: Floats) -> Floats:
+        """ln P(j+1) − ln P(j)."""
         return np.log((self.cells + j) / (j + 1)) + math.log(self.q)
 
     def cumulants(self, s: float) -> tuple[float, float, float]:
+        """K(s) = ln E e^{sN} and its first two derivatives."""
         shifted = self.q * math.exp(s)
         if shifted >= 1:
             return math.inf, math.inf, math.inf
@@ -112,6 +123,7 @@ def probabilities(part: Part) -> tuple[int, Floats]:
 
 
 def support(part: Part) -> tuple[int, int]:
+    """The first and the last point that have any probability worth counting."""
     if part.variance == 0:
         return round(part.mean), round(part.mean)
     reach = 9 * math.sqrt(part.variance) + part.tail
@@ -135,6 +147,7 @@ class PublishedCount:
     largest: float
 
     def interval(self, confidence: float) -> tuple[float, float]:
+        """The true counts that what was published does not rule out."""
         miss = (1 - confidence) / 2
         at = min(max(0.0, self.guess), self.largest)
         spread = math.sqrt(sum(p.variance for p in self.parts(round(at)))) / self.slope
@@ -183,10 +196,12 @@ def saddle_point(kept: Part, noise: Part, seen: int, tail: Literal["at least", "
 
 
 def normal_tail(z: float) -> float:
+    """P(Z > z) of a standard normal variable."""
     return math.erfc(z / math.sqrt(2)) / 2
 
 
 def totals(kept: Part, noise: Part, s: float) -> tuple[float, float, float]:
+    """K(s) of the sum of both parts, and its first two derivatives."""
     a, b = kept.cumulants(s), noise.cumulants(s)
     return a[0] + b[0], a[1] + b[1], a[2] + b[2]
 

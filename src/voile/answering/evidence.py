@@ -21,11 +21,13 @@ Ranges = dict[Term, tuple[float, float]]
 
 
 class Evidence(ABC):
-    """What one source tells about one query: estimates for all groups, and words about them."""
+    """What one source says about one query: estimates for all groups, and words about them."""
 
     @property
     @abstractmethod
-    def groups(self) -> ListedGroups: ...
+    def groups(self) -> ListedGroups:
+        """The groups that the answer may have."""
+        ...
 
     @abstractmethod
     def column(self, formula: Formula) -> EstimatedColumn:
@@ -36,7 +38,9 @@ class Evidence(ABC):
         """The estimates of a formula with quantiles, whose values are given."""
 
     @abstractmethod
-    def quantile(self, formula: Quantile) -> EstimatedColumn: ...
+    def quantile(self, formula: Quantile) -> EstimatedColumn:
+        """Estimates of a quantile for all groups."""
+        ...
 
     @abstractmethod
     def empty(self) -> Flags:

@@ -77,14 +77,17 @@ class Explanation(Record, ABC):
 
     @property
     def name(self) -> str:
+        """The name of the first column."""
         return self.columns[0].name
 
     @property
     def estimate(self) -> float | None:
+        """The estimate of the first column."""
         return self.columns[0].estimate
 
     @property
     def stderr(self) -> float | None:
+        """The standard error of the first column."""
         return self.columns[0].stderr
 
     @abstractmethod
@@ -103,7 +106,7 @@ class Explanation(Record, ABC):
 # ---------------------------------------------------------------------- making one
 
 KindExplanation = Callable[[Query, AnswerWalk[KindEvidence]], Explanation]
-"""From the query as it was asked, and the walk of the same query without its groups."""
+"""From the query as it was written, and the walk of the same query without its groups."""
 
 
 def explain_from(
@@ -136,8 +139,8 @@ def estimated_columns(
     walk: AnswerWalk[KindEvidence],
 ) -> list[tuple[str, Formula, EstimatedColumn]]:
     """The name, the formula and the estimate of each column of the answer."""
-    asked = [(c.name, c.source) for c in walk.query.columns]
-    return [(n, f, walk.column(f)) for n, f in asked if not isinstance(f, int)]
+    columns = [(c.name, c.source) for c in walk.query.columns]
+    return [(n, f, walk.column(f)) for n, f in columns if not isinstance(f, int)]
 
 
 def first(column: EstimatedColumn) -> tuple[float | None, float | None]:
@@ -146,10 +149,12 @@ def first(column: EstimatedColumn) -> tuple[float | None, float | None]:
 
 
 def conditions_of(query: Query) -> tuple[ExplainedCondition, ...]:
+    """The conditions of a query, with the attributes that each reads."""
     return tuple(ExplainedCondition(wording(a), tuple(a.attributes)) for a in query.conditions)
 
 
 def groups_of(query: Query) -> tuple[str, ...]:
+    """What a query groups by, in its own words."""
     return tuple(g.canonical for g in query.groups)
 
 

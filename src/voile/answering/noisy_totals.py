@@ -48,7 +48,9 @@ class TotalNoise(Protocol):
     def __hash__(self) -> int: ...
 
     @property
-    def variance(self) -> float: ...
+    def variance(self) -> float:
+        """The variance of a total's noise."""
+        ...
 
     def deviation(self, miss: float) -> int:
         """The smallest h that the noise exceeds with chance at most `miss`, on both sides."""
@@ -62,6 +64,7 @@ class NoNoise:
     variance: float = 0.0
 
     def deviation(self, miss: float) -> int:  # noqa: ARG002
+        """Always 0."""
         return 0
 
 
@@ -86,9 +89,11 @@ class NoisyTotal:
 
     @property
     def variance(self) -> float:
+        """The variance of the total."""
         return self.noise.variance * self.unit**2
 
     def deviation(self, miss: float) -> float:
+        """What the total's error exceeds with probability at most `miss`."""
         return deviation_of(self.noise, miss) * self.unit
 
 
@@ -102,32 +107,40 @@ class NoisyEstimator(Formulas):
 
     @property
     def order(self) -> tuple[Term, ...]:
+        """The terms, in the order of the totals."""
         return tuple(self.totals)
 
     @property
     def estimates(self) -> Floats:
+        """(groups, terms): the totals as they were answered."""
         return np.stack([total.values for total in self.totals.values()], axis=1)
 
     @property
     def covers(self) -> str:
+        """What an interval from the noise's law covers."""
         return COVERS
 
     @property
     def approximates(self) -> str:
+        """What an interval from the normal approximation covers."""
         return APPROXIMATES
 
     @property
     def is_exact(self) -> bool:
+        """Never: every total has noise."""
         return False
 
     def most(self, form: Affine) -> float:
+        """The largest value that an affine form of counts can have."""
         return largest_count(form, self.most_rows)
 
     def surely_nothing(self, used: tuple[Term, ...], slope: Floats) -> Flags:  # noqa: ARG002
+        """Groups in which a term certainly sums to nothing: none, for noise hides that."""
         return np.zeros(len(slope), dtype=np.bool_)
 
     @np.errstate(all="ignore")
     def stderr(self, formula: Formula) -> Floats:
+        """The standard errors of a formula, by group."""
         shared, totals = self._shared(*self.slopes(formula))
         return np.asarray(np.sqrt(shared**2 @ np.array([total.variance for total in totals])))
 
@@ -145,6 +158,7 @@ class NoisyEstimator(Formulas):
 
     @np.errstate(all="ignore")
     def deviation(self, used: tuple[Term, ...], slope: Floats, miss: float) -> Floats:
+        """What the error of Σ slope·total exceeds with probability at most `miss`."""
         shared, totals = self._shared(used, slope)
         if not totals:
             return np.zeros(len(slope))
@@ -173,6 +187,7 @@ def terms_needed(query: Query) -> tuple[Term, ...]:
 
 
 def no_quantiles() -> QueryError:
+    """The error for a quantile, which totals do not give."""
     return QueryError(
         "quantiles are not answered: they are no sums over rows",
         hint="ask for a histogram: select floor(age / 5), count(*) … group by 1",
@@ -194,25 +209,32 @@ class NoisyEvidence(Evidence):
 
     @property
     def groups(self) -> ListedGroups:
+        """The groups of the totals."""
         return self._groups
 
     def column(self, formula: Formula) -> EstimatedColumn:
+        """Estimates of a formula for all groups."""
         return self.estimator.column(formula)
 
     def values(self, formula: Formula, quantiles: Mapping[Quantile, Floats]) -> Floats:
+        """The formula's estimates."""
         return self.estimator.values(quantiles)(formula).value
 
     def quantile(self, formula: Quantile) -> EstimatedColumn:  # noqa: ARG002
+        """Refused: totals give no quantiles."""
         raise no_quantiles()
 
     def empty(self) -> Flags:
+        """Groups that certainly have no row: none, for noise hides that."""
         return np.zeros(len(self.groups), dtype=np.bool_)
 
     def covers(self, estimated: Sequence[EstimatedColumn]) -> str:
+        """What the intervals of these columns cover."""
         stated = {column.covers for column in estimated}
         return APPROXIMATES if {APPROXIMATE, APPROXIMATES} & stated else COVERS
 
     def notes(self, estimated: Sequence[EstimatedColumn]) -> list[str]:
+        """What an analyst should know about the answer."""
         notes = []
         if any(np.isnan(column.value).any() for column in estimated):
             notes.append("unknown: the noisy count that it is an average over is 0 or less")

@@ -34,7 +34,7 @@ from voile.query.predicate import wording
 
 
 @dataclass(frozen=True, eq=False)
-class Cumulated:
+class CumulativeCounts:
     """For some groups and each value in increasing order: rows, Z, and how far Z may be off."""
 
     values: Floats
@@ -47,18 +47,18 @@ class Cumulated:
 
 
 def quantile_column(
-    asked: Quantile, found: Sequence[Cumulated], covers: str, *, exact: bool = False
+    wanted: Quantile, found: Sequence[CumulativeCounts], covers: str, *, exact: bool = False
 ) -> EstimatedColumn:
     """The quantile of each group, the groups one after the other; `exact`: Z is the truth."""
     value = np.array(
-        [point(counts, some.values, asked) for some in found for counts in some.counts]
+        [point(counts, some.values, wanted) for some in found for counts in some.counts]
     )
 
     @lru_cache(8)
     def interval(confidence: float) -> tuple[Floats, Floats]:
         if exact or not found:
             return value, value
-        ends = [woodruff(some, asked, 1 - confidence) for some in found]
+        ends = [woodruff(some, wanted, 1 - confidence) for some in found]
         low, high = (np.concatenate(sides) for sides in zip(*ends, strict=True))
         return low, high
 
@@ -76,23 +76,23 @@ def unknown_quantiles(groups: int, covers: str) -> EstimatedColumn:
     return EstimatedColumn(unknown, unknown, lambda _: (unknown, unknown), covers)
 
 
-def check_values(number: int, most: int, asked: Quantile, source: str) -> None:
+def check_values(number: int, most: int, wanted: Quantile, source: str) -> None:
     """Where every value costs work: refuse more than `most`."""
     if number > most:
         raise QueryError(
             f"a quantile over {number:,} values is too much from {source}",
-            hint=f"round it to at most {most:,}, as in median(round({wording(asked.value)}))",
+            hint=f"round it to at most {most:,}, as in median(round({wording(wanted.value)}))",
         )
 
 
 @np.errstate(all="ignore")
-def woodruff(found: Cumulated, asked: Quantile, miss: float) -> tuple[Floats, Floats]:
+def woodruff(found: CumulativeCounts, wanted: Quantile, miss: float) -> tuple[Floats, Floats]:
     """The values that can be the quantile, from the first to the last, for each group."""
     if not len(found.values):
         unknown = np.full(len(found.z), np.nan)
         return unknown, unknown
-    share = asked.share
-    under, over = (share, 1 - share) if asked.interpolated else (0.0, 0.0)
+    share = wanted.share
+    under, over = (share, 1 - share) if wanted.interpolated else (0.0, 0.0)
     off = found.deviation(miss)
     low = first_where(found.z >= -off - under, found.values)
     return low, np.maximum(low, first_above(found.z < off + over, found.values))
@@ -111,7 +111,7 @@ def first_above(low: Flags, values: Floats) -> Floats:
     return values[np.minimum(after, last)]
 
 
-def point(counts: Floats, values: Floats, asked: Quantile) -> float:
+def point(counts: Floats, values: Floats, wanted: Quantile) -> float:
     """The quantile of estimated counts, after the least change that makes them a distribution."""
     if not len(values):
         return math.nan
@@ -119,11 +119,11 @@ def point(counts: Floats, values: Floats, asked: Quantile) -> float:
     total = cumulative[-1]
     if total <= 0:
         return math.nan
-    if not asked.interpolated:
+    if not wanted.interpolated:
         return float(
-            values[min(np.searchsorted(cumulative, asked.share * total - 1e-9), len(values) - 1)]
+            values[min(np.searchsorted(cumulative, wanted.share * total - 1e-9), len(values) - 1)]
         )
-    place = asked.share * max(total - 1, 0.0)
+    place = wanted.share * max(total - 1, 0.0)
     below, above = math.floor(place + 1e-9), math.ceil(place - 1e-9)
     first, second = (
         values[min(np.searchsorted(cumulative, at + 1 - 1e-9), len(values) - 1)]
@@ -159,6 +159,7 @@ Ends = tuple[Floats, Floats]
 
 
 def has_quantile(formula: Formula) -> bool:
+    """Whether a formula has a quantile in it."""
     return any(isinstance(leaf, Quantile) for leaf in leaves(formula))
 
 

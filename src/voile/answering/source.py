@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from voile.arrow import arrow_array, numpy_array
 from voile.engines.rows import PublicDomain
 from voile.errors import QueryError
 from voile.query.domain import DomainSums
@@ -25,10 +26,14 @@ class DomainSource(Protocol):
     """Where expressions can be computed on the public domain."""
 
     @property
-    def engine(self) -> PublicDomain: ...
+    def engine(self) -> PublicDomain:
+        """What evaluates expressions on the domain."""
+        ...
 
     @property
-    def domain(self) -> DomainSums: ...
+    def domain(self) -> DomainSums:
+        """Sums over the domain."""
+        ...
 
 
 def check(query: Query, engine: PublicDomain) -> None:
@@ -84,6 +89,7 @@ def weight_range(
 
 
 def predicate_parts(predicate: Predicate | None) -> tuple[Predicate, ...]:
+    """The conditions that a predicate joins by AND; none where there is no predicate."""
     return conjuncts(predicate) if predicate else ()
 
 
@@ -103,8 +109,8 @@ def value_range(
     numbers = pc.cast(values, pa.float64())
     passing = pc.is_valid(numbers)
     for condition in conditions:
-        passing = pc.and_(passing, pc.fill_null(pc.cast(condition, pa.bool_()), False))
-    found = numbers.filter(passing).to_numpy(zero_copy_only=False)
+        passing = pc.and_(passing, arrow_array(numpy_array(pc.cast(condition, pa.bool_()))))
+    found = numpy_array(numbers.filter(passing))
     if len(found) and not (np.abs(found) <= LARGEST).all():
         finite = np.isfinite(found).all()
         raise refusal(

@@ -63,6 +63,7 @@ class Totals:
     plain: tuple[GroupedSum, ...]
 
     def column(self, term: Term) -> int:
+        """The place of a term among the totals."""
         return self.terms.index(term)
 
 
@@ -92,14 +93,14 @@ def totals(
 ) -> Totals:
     """Count everything: one query on the rows, one call for the domain."""
     everyone = Term()
-    asked = tuple(dict.fromkeys([everyone, *terms]))
-    counted = [Term(both(where, t.predicate), t.values) for t in asked]
+    summed = tuple(dict.fromkeys([everyone, *terms]))
+    counted = [Term(both(where, t.predicate), t.values) for t in summed]
     expected = domain.sums(counted, groups)
     # No row can do what no tuple does; a condition that fails everywhere is slow to try on rows.
     passing = where if possible(expected[0]) else FALSE
 
     def on_rows(weight: str) -> RowSums:
-        sums = [WeightedTerm(term, weight) for term in asked]
+        sums = [WeightedTerm(term, weight) for term in summed]
         return side_by_side([rows.sums(passing, groups, some) for some in batches(sums)])
 
     seen = on_rows(SCORE if rows.scored else "")
@@ -114,7 +115,7 @@ def totals(
         spread = spread + place_rows(on_rows(SPREAD), listed, expected[0])
     return Totals(
         groups=listed,
-        terms=asked,
+        terms=summed,
         view=counts,
         domain=on_domain,
         domain_error=errors,
@@ -138,7 +139,7 @@ def check_lookups(terms: Iterable[Term]) -> None:
 
 
 def batches(sums: Iterable[WeightedTerm]) -> list[list[WeightedTerm]]:
-    """Sums that are asked for at once: the engine's time explodes with the subqueries of a call."""
+    """Sums that are computed at once: the engine's time explodes with the subqueries of a call."""
     found: list[list[WeightedTerm]] = [[]]
     used = 0
     for one in sums:
@@ -215,6 +216,7 @@ def row_codes(seen: RowSums, expected: GroupedSum) -> tuple[Ints, ...]:
 
 
 def hashable(key: Any) -> Any:
+    """A group's key as a dictionary can find it: all NaN are one."""
     return "not a number" if isinstance(key, float) and math.isnan(key) else key
 
 
@@ -250,6 +252,7 @@ def scattered(
 
 
 def domain_columns(sums: Sequence[GroupedSum], groups: ListedGroups) -> tuple[Floats, Floats]:
+    """Sums over the domain as columns, with their errors."""
     if not groups.codes:
         return (
             np.array([[float(s.total) for s in sums]]),

@@ -1,4 +1,4 @@
-"""The one path from a query to its answer, whatever is asked.
+"""The one path from a query to its answer, whatever the query is.
 
 What a kind of release knows about a query is its `Evidence`: totals, quantiles, groups. Everything
 else happens here: arithmetic with quantiles, HAVING, ORDER BY, LIMIT, intervals that hold for all
@@ -37,7 +37,7 @@ from voile.units import counted
 
 
 def places_in_order(keys: list[Any], order: Order) -> Ints:
-    """Where each key was, in the order asked for; unknown numbers are NULL."""
+    """Where each key was, in the order of the answer; unknown numbers are NULL."""
     null = [k is None or (isinstance(k, float) and math.isnan(k)) for k in keys]
     known = [i for i in range(len(keys)) if not null[i]]
     known.sort(key=lambda i: keys[i], reverse=order.descending)
@@ -76,6 +76,7 @@ def query_notes(query: Query) -> list[str]:
 
 
 def having_notes(query: Query) -> list[str]:
+    """The note that HAVING is applied to estimates."""
     return [HAVING] if query.having else []
 
 
@@ -107,7 +108,7 @@ def at_once(covers: str, groups: str) -> str:
 
 
 # ----------------------------------------------------------------------
-# the one path from a query to its answer, whatever is asked
+# the one path from a query to its answer, whatever the query is
 # What a kind of release knows about a query is its `Evidence`: totals, quantiles, groups.
 # Everything else happens here: arithmetic with quantiles, HAVING, ORDER BY, LIMIT, intervals that
 # hold for all groups at once, what they cover, and notes.
@@ -161,10 +162,11 @@ class AnswerWalk(Generic[KindEvidence]):
 
     @property
     def groups(self) -> ListedGroups:
+        """The groups that the answer may have."""
         return self.evidence.groups
 
     def answer(self, confidence: float, *, simultaneous: bool = False) -> Answer:
-        """A row of estimates for each group that is asked for."""
+        """A row of estimates for each group of the answer."""
         kept = self.kept_groups()
         intervals = self._intervals(confidence) if simultaneous else 1
         rows = [self._row(int(i), intervals, confidence) for i in kept]
@@ -187,7 +189,7 @@ class AnswerWalk(Generic[KindEvidence]):
 
     @property
     def _asked(self) -> list[Formula]:
-        """What is asked for, besides the groups' keys."""
+        """The columns besides the groups' keys."""
         return [c.source for c in self.query.columns if not isinstance(c.source, int)]
 
     @cached_property
@@ -232,7 +234,7 @@ class AnswerWalk(Generic[KindEvidence]):
     # ------------------------------------------------------------------ which rows, in what order
 
     def kept_groups(self) -> Ints:
-        """The places of the groups that are asked for, in the order of the answer."""
+        """The places of the answer's groups, in its order."""
         kept = np.arange(len(self.groups))
         if self.query.groups:
             kept = kept[~self.evidence.empty()]
@@ -272,8 +274,8 @@ class AnswerWalk(Generic[KindEvidence]):
     def _cell(
         self, column: EstimatedColumn, formula: Formula, i: int, intervals: int, confidence: float
     ) -> Estimate:
-        def interval(asked: float) -> tuple[float, float]:
-            low, high = column.interval(1 - (1 - asked) / intervals if intervals > 1 else asked)
+        def interval(level: float) -> tuple[float, float]:
+            low, high = column.interval(1 - (1 - level) / intervals if intervals > 1 else level)
             return float(low[i]), float(high[i])
 
         ends = column.certain

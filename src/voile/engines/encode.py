@@ -9,6 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from voile.arrow import arrow_array, numpy_array, text_array
 from voile.schema import Attribute, Bins, Interval, Range, Values
 
 ARROW = {
@@ -22,11 +23,24 @@ OUTSIDE = -1
 """The code of a value that the domain does not have."""
 
 
+def listed_values(attribute: Attribute) -> Any:
+    """The values of a domain that lists them, without NULL, as an Arrow array."""
+    values: list[Any] = list(attribute.domain)
+    match attribute.kind:
+        case "categorical":
+            return text_array(values)
+        case "date":
+            days = np.array(values, "datetime64[D]").astype(np.int32)
+            return arrow_array(days).view(pa.date32())
+        case kind:
+            return arrow_array(np.array(values, ARROW[kind].to_pandas_dtype()))
+
+
 def domain_array(attribute: Attribute) -> Any:
     """Every value of the domain, in the order of its codes, as an Arrow array."""
     if is_computed(attribute):
         return computed_values(attribute, np.arange(attribute.size))
-    array = pa.array(list(attribute.domain), type=ARROW[attribute.kind])
+    array = listed_values(attribute)
     return pa.concat_arrays([array, pa.nulls(1, array.type)]) if attribute.null else array
 
 
@@ -41,10 +55,10 @@ def computed_values(attribute: Attribute, codes: npt.NDArray[Any]) -> Any:
     if attribute.null:
         mask = codes == domain.size
     if isinstance(domain, Interval):
-        return pa.array(domain.grid.decode(codes.astype(np.int64)), mask=mask)
+        return arrow_array(domain.grid.decode(codes.astype(np.int64)), mask)
     assert isinstance(domain, Range)  # noqa: S101
     numbers = codes.astype(np.int64) + np.int64(domain.grid.low)
-    whole = pa.array(numbers, mask=mask)
+    whole = arrow_array(numbers, mask)
     return whole if attribute.kind == "integer" else whole.cast(pa.int32()).cast(pa.date32())
 
 
@@ -52,7 +66,7 @@ def values_at(attribute: Attribute, codes: npt.NDArray[Any]) -> Any:
     """The values at these places of the domain, as an Arrow array."""
     if is_computed(attribute):
         return computed_values(attribute, codes)
-    return domain_array(attribute).take(pa.array(codes))
+    return domain_array(attribute).take(arrow_array(codes))
 
 
 def clamped(column: Any, attribute: Attribute) -> Any:
@@ -75,21 +89,20 @@ def codes(column: Any, attribute: Attribute) -> npt.NDArray[np.int64]:
         case Values():
             listed = domain_array(attribute).slice(0, attribute.domain.size)
             place = pc.index_in(column, value_set=listed, skip_nulls=True)
-            found = place.fill_null(OUTSIDE).to_numpy(zero_copy_only=False).astype(np.int64)
+            found = numpy_array(place, OUTSIDE).astype(np.int64)
         case Range() as domain:
             first = domain.grid.low
             numbers = column.cast(pa.int32()) if attribute.kind == "date" else column
-            values = numbers.cast(pa.int64()).fill_null(first).to_numpy(zero_copy_only=False)
+            values = numpy_array(numbers.cast(pa.int64()), first)
             # A Python int as `first` may exceed 64 bits together with a value: compare first.
             inside = (values >= first) & (values <= first + domain.size - 1)
             found = np.where(inside, np.where(inside, values, first) - first, OUTSIDE)
         case Bins() as bins:
-            found = bins.encode(column.fill_null(bins.edges[0]).to_numpy(zero_copy_only=False))
+            found = bins.encode(numpy_array(column, bins.edges[0]))
         case Interval() as interval:
-            numbers = column.fill_null(interval.low).to_numpy(zero_copy_only=False)
-            found = interval.grid.encode(numbers)  # as clients round
+            found = interval.grid.encode(numpy_array(column, interval.low))  # as clients round
     if column.null_count:
-        missing = column.is_null().to_numpy(zero_copy_only=False)
+        missing = numpy_array(column.is_null())
         found[missing] = attribute.size - 1 if attribute.null else OUTSIDE
     coded: npt.NDArray[np.int64] = found
     return coded

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +17,13 @@ import pyarrow as pa
 
 from voile.arrays import Ints
 from voile.errors import UsageError
-from voile.query.domain import DomainEngine
 from voile.query.predicate import Expression, Predicate
 from voile.query.rows import Key, RowSums, ShiftedValue, WeightedTerm
 from voile.query.value_types import ValueType
 from voile.schema import Keys, Schema, TupleIndex
+
+if TYPE_CHECKING:
+    from voile.query.domain import DomainEngine
 
 TABLE_NAME = re.compile(r"[A-Za-z_]\w*")
 

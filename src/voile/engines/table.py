@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from voile.arrays import Ints
+from voile.arrow import arrow_array
 from voile.engines.registry import connect, engine_for
 from voile.errors import UsageError, did_you_mean
 from voile.options import choices
@@ -259,4 +260,4 @@ class Table(Protocol):
         if (places[1:] > places[:-1]).all():
             return rows, places
         order = np.argsort(places)
-        return rows.take(pa.array(order)), places[order]
+        return rows.take(arrow_array(order)), places[order]

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from voile.arrow import arrow_array
 from voile.engines.encode import ARROW, computed_values, domain_array, is_computed
 from voile.schema import Attribute, Keys, Schema, TupleIndex
 from voile.schema.index import code_type
@@ -92,12 +93,12 @@ class Decoder:
         if attribute.kind == "categorical":
             # Parquet takes a dictionary of texts as it is: no value is hashed again.
             if not attribute.null:
-                return pa.DictionaryArray.from_arrays(codes, self._values)
+                return pa.DictionaryArray.from_arrays(arrow_array(codes), self._values)
             missing = codes == attribute.size - 1
             return pa.DictionaryArray.from_arrays(
-                pa.array(codes, mask=missing), self._values.slice(0, attribute.size - 1)
+                arrow_array(codes, missing), self._values.slice(0, attribute.size - 1)
             )
-        return self._values.take(pa.array(codes))
+        return self._values.take(arrow_array(codes))
 
 
 def in_groups(batches: Iterable[Keys], size: int) -> Iterator[Keys]:

@@ -23,27 +23,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
-from voile.answering.explanation import Explanation
 from voile.engines import open_rows, read_all
 from voile.errors import ReleaseError, UsageError, VoileError
-from voile.estimate import Answer, checked_confidence
 from voile.kinds.kind import Kind
 from voile.kinds.manifest import FORMAT, MANIFEST, PARTIAL, VERSION, Manifest
 from voile.kinds.parquet import arrow_schema
 from voile.kinds.registry import KindError, kind_of
-from voile.query import DomainSums, parse
-from voile.query.bind import Tables
-from voile.query.query import Query
 from voile.schema import Keys, Schema
 from voile.units import byte_count
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from voile.answering.explanation import Explanation
     from voile.arrays import Floats
     from voile.engines.table import Table
+    from voile.estimate import Answer
     from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
     from voile.privacy.guarantees.statements import Statement
+    from voile.query import DomainSums
+    from voile.query.bind import Tables
+    from voile.query.query import Query
 
 
 # ----------------------------------------------------------------------
@@ -152,7 +152,7 @@ class Release(ABC):
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Self:
         """Copy to a folder of that name: written beside, verified, then renamed into place."""
-        from voile.kinds.staging import copy  # noqa: PLC0415  (it opens what it has written)
+        from voile.kinds.staging import copy  # it opens what it has written
 
         copy(self, Path(path), overwrite=overwrite)
         return self.open(path)
@@ -254,6 +254,9 @@ class Release(ABC):
         what counting the domain may use; what needs more is estimated from a sample of the domain,
         whose error is included, or refused with `exact`.
         """
+        from voile.estimate import checked_confidence
+        from voile.query import parse
+
         options = QueryOptions(
             checked_confidence(confidence),
             tables or {},
@@ -287,6 +290,8 @@ class Release(ABC):
         exact: bool = False,
     ) -> Explanation:
         """The same as `explain`, as a typed object with sections for reading."""
+        from voile.query import parse
+
         options = QueryOptions(tables=tables or {}, memory=memory, exact=exact)
         view, columns = self._with_tables(options.tables)
         return self._explain(parse(sql, self.schema, columns), view, options)
@@ -321,6 +326,8 @@ class Release(ABC):
 
     def _sums(self, view: OpenedView, amount: int | str, *, exact: bool) -> DomainSums:
         """Kept for as long as the view, so that what was computed once is remembered."""
+        from voile.query import DomainSums
+
         memory = byte_count(amount)
         if memory < SMALLEST_MEMORY:
             raise UsageError(f"{memory:,} bytes of memory are too few", hint="give at least 16MB")
@@ -381,7 +388,7 @@ class Release(ABC):
 
     def to_polars(self) -> Any:
         """The published rows as a polars DataFrame; needs polars."""
-        import polars  # noqa: PLC0415  (an optional package)
+        import polars  # an optional package
 
         return polars.from_arrow(self.to_arrow())
 
@@ -389,7 +396,7 @@ class Release(ABC):
         return f"{type(self).__name__}({self.name!r}, {self.manifest.rows:,} rows)"
 
     def __rich__(self) -> Any:
-        from rich.markdown import Markdown  # noqa: PLC0415  (only when printed)
+        from rich.markdown import Markdown
 
         return Markdown(self.describe())
 

@@ -6,7 +6,6 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from voile.privacy.guarantee import ADVERSARIES, Adversary, DGamma, Guarantee, LikelihoodRatio
-from voile.privacy.planner import Form, Plan, plan
 
 if TYPE_CHECKING:
     from voile.privacy.guarantees import (
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
         not_promised,
         statements,
     )
+    from voile.privacy.planner import Form, Plan, plan
 
 __all__ = [
     "ADVERSARIES", "KINDS", "Adversary", "Conversion", "DGamma", "Disclosures", "Form",
@@ -34,14 +34,15 @@ __all__ = [
 ]  # fmt: skip
 
 _HOMES = {
-    "": ("KINDS", "Target", "parse_guarantee", "parse_target", "parse_wish", "spelled"),
-    ".conversions": ("Conversion", "consequences", "convert"),
-    ".statements": ("Disclosures", "Statement", "Told", "not_promised", "statements"),
+    "guarantees": ("KINDS", "Target", "parse_guarantee", "parse_target", "parse_wish", "spelled"),
+    "guarantees.conversions": ("Conversion", "consequences", "convert"),
+    "guarantees.statements": ("Disclosures", "Statement", "Told", "not_promised", "statements"),
+    "planner": ("Form", "Plan", "plan"),
 }
 
 
 def __getattr__(name: str) -> Any:
     for home, names in _HOMES.items():
-        if name in names:  # loaded on first use: to answer a query takes no theorem
-            return getattr(importlib.import_module(f"voile.privacy.guarantees{home}"), name)
+        if name in names:  # loaded on first use: to answer a query takes no theorem and no plan
+            return getattr(importlib.import_module(f"voile.privacy.{home}"), name)
     raise AttributeError(f"module 'voile.privacy' has no attribute {name!r}")

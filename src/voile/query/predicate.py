@@ -14,11 +14,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Generic, Self, TypeVar, Union
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, Union
 
-from sqlglot import exp
-
-from voile.query.text import written
+if TYPE_CHECKING:
+    from sqlglot import exp
 
 ROW = "release row"
 """What engines call the row that an expression is about, in case a name could mean another's."""
@@ -48,20 +47,28 @@ class Expression:
     @cached_property
     def canonical(self) -> str:
         """The bound tree in the dialect of questions: what equal expressions share."""
+        from voile.query.text import written  # noqa: PLC0415  (only queries need sqlglot)
+
         return written(self.node)
 
     @cached_property
     def subqueries(self) -> int:
         """How many there are; EXISTS counts for itself."""
+        from sqlglot import exp  # noqa: PLC0415  (only queries need sqlglot)
+
         return sum(isinstance(node, exp.Select | exp.Exists) for node in self.node.walk())
 
     @property
     def is_column(self) -> bool:
         """Whether it is a column of the row, and nothing else."""
+        from sqlglot import exp  # noqa: PLC0415  (only queries need sqlglot)
+
         return isinstance(self.node, exp.Column)
 
     def without_not(self) -> Self:
         """What stands under a NOT in front of everything; itself, where there is none."""
+        from sqlglot import exp  # noqa: PLC0415  (only queries need sqlglot)
+
         under = self.node.this if isinstance(self.node, exp.Not) else None
         if not isinstance(under, exp.Paren):
             return self
@@ -88,11 +95,15 @@ class Atom(Expression):
 
 def column(name: str) -> Expression:
     """An attribute by itself."""
+    from sqlglot import exp  # noqa: PLC0415  (only queries need sqlglot)
+
     return Expression(exp.column(exp.to_identifier(name, quoted=True)), (name,))
 
 
 def present(value: Expression) -> Atom:
     """Where a value is not NULL."""
+    from sqlglot import exp  # noqa: PLC0415  (only queries need sqlglot)
+
     missing = exp.Is(this=exp.paren(value.node), expression=exp.Null())
     return Atom(exp.Not(this=missing), value.attributes, f"{wording(value)} is not null")
 
@@ -213,6 +224,8 @@ def as_atom(predicate: Predicate, names: Sequence[str]) -> Atom:
 
 def as_node(predicate: Predicate) -> exp.Expr:
     """A condition as one tree, in which an atom that cannot be computed is NULL."""
+    from sqlglot import exp  # noqa: PLC0415  (only queries need sqlglot)
+
     if isinstance(predicate, Atom):
         return exp.Try(this=predicate.node.copy())
     if not predicate.parts:

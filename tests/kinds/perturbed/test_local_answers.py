@@ -250,7 +250,7 @@ def test_groups_at_once_are_the_groups_one_by_one(
 ) -> None:
     source = study(wide, seed=seed).source()
     query = parse(sql, WIDE, {})
-    assert is_pure(LocalEvidence(query, source).asked())
+    assert is_pure(LocalEvidence(query, source).request())
     fast = LocalEvidence(query, source).totals
     monkeypatch.setattr(module, "is_pure", lambda _: False)
     slow = LocalEvidence(query, source).totals

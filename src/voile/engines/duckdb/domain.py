@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from voile.arrow import arrow_array
 from voile.engines.duckdb.rendering import expression_sql, guarded
 from voile.engines.duckdb.sql import first_line
 from voile.engines.encode import computed_values, domain_array, is_computed
@@ -134,7 +135,7 @@ class Domain:
             return computed_values(attribute, codes)
         if name not in self._columns:
             self._columns[name] = domain_array(attribute)
-        return self._columns[name].take(pa.array(codes))
+        return self._columns[name].take(arrow_array(codes))
 
     def _size(self, attributes: Sequence[str]) -> int:
         return math.prod(self._schema[name].size for name in attributes)
@@ -154,7 +155,7 @@ class Domain:
             columns = [
                 self._values(n, np.minimum(np.arange(rows), self._schema[n].size - 1))
                 for n in names
-            ] or [pa.array(np.zeros(rows, np.int8))]
+            ] or [arrow_array(np.zeros(rows, np.int8))]
             self._con.register(INCOMING, pa.table(columns, names=names or ["nothing"]))
             source = quote_identifier(INCOMING)
             self._con.execute(f"CREATE TEMP TABLE {table} AS SELECT * FROM {source}")
@@ -232,8 +233,8 @@ class Domain:
 def from_numpy(column: Any) -> Any:
     """A column that DuckDB gave to NumPy, as Arrow."""
     if isinstance(column, np.ma.MaskedArray):
-        return pa.array(column.data, mask=np.ma.getmaskarray(column))
-    return pa.array(column)
+        return arrow_array(column.data, np.ma.getmaskarray(column))
+    return arrow_array(column)
 
 
 def joined(parts: list[Any]) -> Any:

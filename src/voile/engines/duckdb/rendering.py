@@ -8,9 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from sqlglot.dialects.duckdb import DuckDB
-from sqlglot.errors import ErrorLevel
-
 from voile.query.predicate import Expression, Predicate, folded
 from voile.query.rows import Flags, Key, ShiftedValue, WeightedTerm
 
@@ -18,6 +15,9 @@ from voile.query.rows import Flags, Key, ShiftedValue, WeightedTerm
 @lru_cache(maxsize=4096)
 def expression_sql(expression: Expression) -> str:
     """An expression as DuckDB reads it."""
+    from sqlglot.dialects.duckdb import DuckDB  # noqa: PLC0415  (verifying renders nothing)
+    from sqlglot.errors import ErrorLevel  # noqa: PLC0415
+
     return expression.node.sql(DuckDB, comments=False, unsupported_level=ErrorLevel.IGNORE)
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from voile.arrays import Ints
+from voile.arrow import arrow_array, numpy_array
 from voile.engines.duckdb.domain import Domain
 from voile.engines.duckdb.rendering import (
     condition_sql,
@@ -202,7 +203,7 @@ class DuckRows(ReleaseRows):
         decoded = [values_at(a, c) for a, c in zip(self.schema, codes, strict=True)]
         size = len(codes[0])
         names = [f"v{j}" for j in range(len(decoded))]
-        tuples = pa.table([np.arange(size), *decoded], ["place", *names])
+        tuples = pa.table([arrow_array(np.arange(size)), *decoded], ["place", *names])
         same = " AND ".join(
             f"r.{quote_identifier(a.name)} IS NOT DISTINCT FROM incoming.{name}"
             for a, name in zip(self.schema, names, strict=True)
@@ -210,7 +211,7 @@ class DuckRows(ReleaseRows):
         sql = f"SELECT place, count(*) AS n FROM incoming JOIN {ROWS} AS r ON {same} GROUP BY place"
         found = self._with(tuples, sql)
         seen = np.zeros(size, dtype=np.int64)
-        seen[found["place"].to_numpy()] = found["n"].to_numpy()
+        seen[numpy_array(found["place"])] = numpy_array(found["n"])
         return seen
 
     # ------------------------------------------------------------------ its values
@@ -263,7 +264,7 @@ class DuckRows(ReleaseRows):
         """The expression on the product of the domains, with one point standing for each bin."""
         shape = tuple(a.size for a in read)
         codes = np.unravel_index(np.arange(math.prod(shape)), shape)
-        columns = [points(a, point).take(pa.array(c)) for a, c in zip(read, codes, strict=True)]
+        columns = [points(a, point).take(arrow_array(c)) for a, c in zip(read, codes, strict=True)]
         tuples = pa.table(columns, names=[a.name for a in read])
         sql = f'SELECT {guarded(expression)} AS v FROM incoming AS "{ROW}"'
         return self._with(tuples, sql).column(0).combine_chunks()

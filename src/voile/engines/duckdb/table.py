@@ -17,6 +17,7 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 
+from voile.arrow import numpy_array
 from voile.engines.duckdb.sources import attach
 from voile.engines.duckdb.sources.common import SOURCE
 from voile.engines.duckdb.sql import (
@@ -179,7 +180,7 @@ class DuckTable(Table):
         kept = f"SELECT * FROM ({numbered}) WHERE {self._complete(names)}"
         for batch in self._stream(kept, CHUNK):
             rows = pa.table(batch)
-            yield RowBatch(rows.select(list(names)), rows.column(len(names)).to_numpy())
+            yield RowBatch(rows.select(list(names)), numpy_array(rows.column(len(names))))
 
     def complete_rows(self, names: Sequence[str]) -> int:
         """How many rows have no NULL in these columns."""

@@ -15,7 +15,12 @@ from voile.answering.axes import ClassAxis, DomainArrays, check_states, whole_ax
 from voile.answering.cells import ClassFunctions, parts_of
 from voile.answering.columns import APPROXIMATE, EstimatedColumn, Flags, Formulas, terms_of
 from voile.answering.evidence import Evidence, check_groups, checked_ranges, distinct, term_sets
-from voile.answering.quantiles import Cumulated, check_values, quantile_column, unknown_quantiles
+from voile.answering.quantiles import (
+    CumulativeCounts,
+    check_values,
+    quantile_column,
+    unknown_quantiles,
+)
 from voile.answering.source import predicate_parts, value_range
 from voile.answering.totals import ListedGroups
 from voile.answering.walk import NO_TUPLE, answer_from, bin_notes
@@ -327,7 +332,7 @@ def conjunct_quantiles(query: Query, formula: Quantile, source: ConjunctSource) 
         times = factor(plan, source.tables.halves, miss)
         return np.where(spread > 0, times * spread + 0.5, 0.0)
 
-    return quantile_column(formula, [Cumulated(values, here, z, deviation)], COVERS)
+    return quantile_column(formula, [CumulativeCounts(values, here, z, deviation)], COVERS)
 
 
 # ----------------------------------------------------------------------

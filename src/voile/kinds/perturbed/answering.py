@@ -20,7 +20,7 @@ from voile.answering.evidence import (
     paired,
     term_sets,
 )
-from voile.answering.quantiles import Cumulated, check_values, quantile_column
+from voile.answering.quantiles import CumulativeCounts, check_values, quantile_column
 from voile.answering.totals import ListedGroups, Totals, product, totals, with_products
 from voile.answering.walk import NO_TUPLE, answer_from, bin_notes
 from voile.arrays import Floats, Ints
@@ -39,7 +39,7 @@ from voile.kinds.perturbed.estimator import (
     APPROXIMATES,
     COVERS,
     LAW_COVERS,
-    Constrained,
+    ConstrainedEstimator,
     CountLaw,
     LocalEstimator,
     LocalTotals,
@@ -87,7 +87,7 @@ class TensorQuery:
     groups: tuple[Expression, ...]
     terms: tuple[Term, ...]
     rows: float
-    told: int | None = None
+    answered_groups: int | None = None
     """How many of the groups are those of the answer; others only cut classes."""
 
     @cached_property
@@ -97,13 +97,16 @@ class TensorQuery:
 
     @cached_property
     def functions(self) -> list[tuple[Floats, tuple[int, ...]]]:
+        """Each term as a function of the states, with its degrees in the axes' numbers."""
         return [self.cells.function(self.where, term) for term in self.terms]
 
     @cached_property
     def listed(self) -> tuple[ListedGroups, Ints]:
-        return self.cells.listing(self.groups[: self.told], self.cells.truth(self.where))
+        """The groups of the answer, and the group that each state belongs to."""
+        return self.cells.listing(self.groups[: self.answered_groups], self.cells.truth(self.where))
 
     def totals(self, pairs: Sequence[tuple[int, int]]) -> LocalTotals:
+        """The totals of all terms by group, with the errors of these pairs."""
         groups, number = self.listed
         estimates, seen = (
             np.stack([self.by_group(of, i) for i in range(len(self.terms))], axis=1)
@@ -148,20 +151,20 @@ class TensorQuery:
 MOST_VALUES = 4096
 
 
-def local_quantiles(asked: TensorQuery, formula: Quantile) -> EstimatedColumn:
+def local_quantiles(request: TensorQuery, formula: Quantile) -> EstimatedColumn:
     """One group at a time: the values are the classes of one more column."""
-    found = [below(asked, formula, group) for group in range(len(asked.listed[0]))]
+    found = [below(request, formula, group) for group in range(len(request.listed[0]))]
     exact = not any(variance.any() for _, variance in found)
     return quantile_column(formula, [one for one, _ in found], COVERS, exact=exact)
 
 
-def below(asked: TensorQuery, formula: Quantile, group: int) -> tuple[Cumulated, Floats]:
+def below(request: TensorQuery, formula: Quantile, group: int) -> tuple[CumulativeCounts, Floats]:
     """Z of every value of a group, and the variance of its estimate."""
-    sub = GroupTensors(asked, group)
-    (truth, _), numbers = asked.functions[0], asked.cells.numbers(formula.value)
-    counted = np.broadcast_to(truth * np.isfinite(numbers), asked.cells.shape)
-    at = np.broadcast_to(numbers, asked.cells.shape)
-    values = np.unique(at[(counted > 0) & (asked.listed[1] == group)])
+    sub = GroupTensors(request, group)
+    (truth, _), numbers = request.functions[0], request.cells.numbers(formula.value)
+    counted = np.broadcast_to(truth * np.isfinite(numbers), request.cells.shape)
+    at = np.broadcast_to(numbers, request.cells.shape)
+    values = np.unique(at[(counted > 0) & (request.listed[1] == group)])
     check_values(len(values), MOST_VALUES, formula, "perturbed rows")
     sums = np.zeros((6, len(values)))
     for i, value in enumerate(values):
@@ -176,7 +179,7 @@ def below(asked: TensorQuery, formula: Quantile, group: int) -> tuple[Cumulated,
         sums[4, i] = (sub.estimated * sub.placed(counted * (at == value), ())).sum()
     variance = np.maximum(sums[1], 0.0)
     off = partial(deviation, variance, sums[2], sums[3], np.sqrt(sums[5]))
-    return Cumulated(values, sums[4:5], sums[:1], lambda miss: off(miss)[None]), variance
+    return CumulativeCounts(values, sums[4:5], sums[:1], lambda miss: off(miss)[None]), variance
 
 
 # ----------------------------------------------------------------------
@@ -209,6 +212,7 @@ class KeptRows:
         return np.asarray((self.found.view - drawn) / self.retention)
 
     def covariance(self, a: Term, b: Term) -> Floats:
+        """The estimated covariance of two totals."""
         s, t, both = self._places(a, b)
         p, q, m, k = self.retention, 1 - self.retention, self.mean[:, s], self.mean[:, t]
         crossed = p * q * (k * self.true[:, s] + m * self.true[:, t])
@@ -251,6 +255,7 @@ def whole_row_totals(
     count: int,
     ranges: dict[Term, tuple[float, float]],
 ) -> LocalTotals:
+    """Totals where whole rows were kept or replaced."""
     found = totals(where, groups, with_products(sets), rows, domain)
     kept = KeptRows(found, retention, size, count)
     pairs = {(found.column(a), found.column(b)): (a, b) for s in sets for a in s for b in s}
@@ -298,7 +303,7 @@ class LocalEvidence(Evidence):
         self.ranges = checked_ranges(query, self.terms, source)
         self.totals = self._whole_rows() if source.joint is not None else self._columns()
         plain = LocalEstimator(self.ranges, self.totals, source.rows)
-        self.estimator: LocalEstimator | Constrained = (
+        self.estimator: LocalEstimator | ConstrainedEstimator = (
             self._constrained(plain) if source.method == "em" else plain
         )
 
@@ -308,7 +313,7 @@ class LocalEvidence(Evidence):
     def _arrays(self) -> DomainArrays:
         return DomainArrays(self.source.engine.domain, self.source.schema)
 
-    def asked(
+    def request(
         self,
         terms: tuple[Term, ...] | None = None,
         *,
@@ -323,11 +328,13 @@ class LocalEvidence(Evidence):
         seen = seen_sums(axes, source.engine, source.schema)
         axes = with_own_values(axes, seen, source.rows)
         cells = ClassFunctions(axes, source.schema, self._arrays)
-        told = len(query.groups)
-        return TensorQuery(cells, axes, seen, query.predicate, groups, terms, source.rows, told)
+        answered_groups = len(query.groups)
+        return TensorQuery(
+            cells, axes, seen, query.predicate, groups, terms, source.rows, answered_groups
+        )
 
     def _columns(self) -> LocalTotals:
-        return self.asked().totals(paired(self.sets, self.terms))
+        return self.request().totals(paired(self.sets, self.terms))
 
     def _whole_rows(self) -> LocalTotals:
         query, source = self.query, self.source
@@ -344,41 +351,45 @@ class LocalEvidence(Evidence):
             ranges=self.ranges,
         )
 
-    def _constrained(self, plain: LocalEstimator) -> Constrained:
+    def _constrained(self, plain: LocalEstimator) -> ConstrainedEstimator:
         if self.source.joint is not None:
             raise QueryError(
                 "method em is for columns that were perturbed on their own",
                 hint="use --method inversion: whole rows were kept or replaced here",
             )
         counts = tuple(term for term in self.terms if not term.values)
-        asked = self.asked(counts)
-        fit = maximum_likelihood(asked.seen, [transition(axis) for axis in asked.axes])
+        request = self.request(counts)
+        fit = maximum_likelihood(request.seen, [transition(axis) for axis in request.axes])
         estimates = self.totals.estimates.copy()
         for i, term in enumerate(counts):
-            estimates[:, self.terms.index(term)] = asked.by_group(fit.counts, i)
+            estimates[:, self.terms.index(term)] = request.by_group(fit.counts, i)
         totals = replace(self.totals, estimates=estimates)
-        return Constrained(plain, LocalEstimator(self.ranges, totals, self.source.rows))
+        return ConstrainedEstimator(plain, LocalEstimator(self.ranges, totals, self.source.rows))
 
     # ------------------------------------------------------------------ estimates
 
     @property
     def groups(self) -> ListedGroups:
+        """The groups that the domain allows."""
         return self.totals.groups
 
     def column(self, formula: Formula) -> EstimatedColumn:
+        """Estimates of a formula for all groups."""
         return self.estimator.column(formula)
 
     def values(self, formula: Formula, quantiles: Mapping[Quantile, Floats]) -> Floats:
+        """The formula's estimates, with quantiles that are known already."""
         return self.estimator.values(quantiles)(formula).value
 
     def quantile(self, formula: Quantile) -> EstimatedColumn:
+        """Estimates of a quantile for all groups."""
         if self.source.joint is not None:
             raise QueryError(
                 "quantiles are not estimated where whole rows were kept or replaced",
                 hint="count what lies below a value: count(*) … where age <= 40",
             )
-        asked = self.asked(terms=(Term(formula.predicate),), more=(formula.value,))
-        return local_quantiles(asked, formula)
+        request = self.request(terms=(Term(formula.predicate),), more=(formula.value,))
+        return local_quantiles(request, formula)
 
     def empty(self) -> Flags:
         """Groups of public columns that no row has."""
@@ -391,9 +402,11 @@ class LocalEvidence(Evidence):
 
     @property
     def exact_covers(self) -> str:
+        """What is said where nothing that the query reads was perturbed."""
         return EXACT_COVERS
 
     def covers(self, estimated: Sequence[EstimatedColumn]) -> str:
+        """What the intervals of these columns cover."""
         stated = {c.covers for c in estimated}
         if stated & {APPROXIMATE, APPROXIMATES}:
             return APPROXIMATES
@@ -401,9 +414,11 @@ class LocalEvidence(Evidence):
 
     @property
     def nothing(self) -> str:
+        """Why there is nothing to count, where no tuple of the domain passes."""
         return "" if self.totals.possible else NO_TUPLE
 
     def notes(self, estimated: Sequence[EstimatedColumn]) -> list[str]:  # noqa: ARG002
+        """What an analyst should know about the answer."""
         source, notes = self.source, bin_notes(self.query, self.source.engine)
         read = columns_read(self.query)
         if read and source.noise and all(source.noise[name].retention == 1 for name in read):

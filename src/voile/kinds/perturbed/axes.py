@@ -31,6 +31,7 @@ from voile.answering.axes import (
     slices,
 )
 from voile.arrays import Floats, Ints
+from voile.arrow import arrow_array, numpy_array
 from voile.engines.encode import codes
 from voile.engines.rows import ReleaseRows
 from voile.errors import QueryError, ReleaseError
@@ -54,7 +55,7 @@ class PerturbedAxis(ClassAxis):
     ends: Floats
     """(classes, 2): the smallest and the largest phi of each class."""
     keys: tuple[Key, ...]
-    """What tells the class of a row; none where the column itself does."""
+    """What gives the class of a row; none where the column itself does."""
     key_values: tuple[pa.Array, ...]
     """For each of them its value on each class."""
     centre: float = 0.0
@@ -62,6 +63,7 @@ class PerturbedAxis(ClassAxis):
 
     @property
     def public(self) -> bool:
+        """Whether the column was left as it is."""
         return self.retention == 1
 
     def cut(self, keep: Ints) -> PerturbedAxis:
@@ -103,6 +105,7 @@ def build_axes(
 def build_axis(
     name: str, parts: QueryParts, schema: Schema, noise: AxisNoise, domain: DomainArrays
 ) -> PerturbedAxis:
+    """The axis of one column: its classes, and what noise does to them."""
     alone = [a for a in parts.atoms if a.attributes == (name,)]
     groups = [g for g in parts.groups if g.attributes == (name,)]
     values = [v for v in parts.values if v.attributes == (name,)]
@@ -126,8 +129,8 @@ def build_axis(
     if not whole:
         keys = (Flags(tuple(alone), value), *groups)
         key_values = (
-            pa.array(bits[representative]),
-            *(domain.on(g).take(pa.array(representative)) for g in groups),
+            arrow_array(bits[representative]),
+            *(domain.on(g).take(arrow_array(representative)) for g in groups),
         )
     replaced = moments(class_of, len(representative), noise.masses, numbers, parts.degree)
     return PerturbedAxis(
@@ -210,7 +213,7 @@ def seen_sums(axes: Sequence[PerturbedAxis], rows: HistogramRows, schema: Schema
     result = np.zeros(math.prod(shape_of(axes)))
     for i, some in enumerate(powers):
         degrees = iter(some)
-        sums = found[f"s{i}"].to_numpy()
+        sums = numpy_array(found[f"s{i}"])
         states = []
         for axis, code in zip(axes, found_classes, strict=True):
             power = next(degrees) if axis.powers > 1 else 0
@@ -223,6 +226,7 @@ def seen_sums(axes: Sequence[PerturbedAxis], rows: HistogramRows, schema: Schema
 
 
 def keys_of(axis: PerturbedAxis) -> tuple[Key, ...]:
+    """What rows are grouped by to find their classes on an axis."""
     return axis.keys or (column_of(axis.attribute),)
 
 
@@ -256,11 +260,13 @@ def class_codes(axis: PerturbedAxis, columns: Sequence[pa.Array], schema: Schema
 
 
 def index_in(column: pa.Array, values: pa.Array) -> Ints:
+    """The place of each value in a list; the list's length where it is not there."""
     found = pc.index_in(column.cast(values.type), value_set=values)
-    return np.asarray(found.fill_null(len(values)).to_numpy(zero_copy_only=False), np.int64)
+    return np.asarray(numpy_array(found, len(values)), np.int64)
 
 
 def outside(axis: PerturbedAxis) -> ReleaseError:
+    """The error for rows with values outside the domain."""
     return ReleaseError(
         f"column {axis.attribute!r} has values outside the domain of the schema",
         hint="try `voile verify`",

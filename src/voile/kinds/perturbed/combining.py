@@ -37,6 +37,7 @@ class Combination:
     notes: tuple[str, ...]
 
     def to_dict(self) -> dict[str, Any]:
+        """The combination as JSON shows it."""
         manifest = self.release.manifest
         return {
             "release": str(self.release.path),
@@ -102,7 +103,9 @@ def suppressed_in(parts: Sequence[LocalRelease]) -> int | None:
 
 
 @dataclass(frozen=True)
-class Together:
+class CombinedRows:
+    """The combined rows, as codes, with their domain and their mechanism."""
+
     schema: Schema
     mechanism: Local
     codes: list[Codes]
@@ -110,12 +113,13 @@ class Together:
 
 
 def check_apart(parts: Sequence[LocalRelease]) -> None:
+    """Refuse a part that is named twice."""
     digests = [part.manifest.digest for part in parts]
     if len(set(digests)) < len(digests):
         raise UsageError("one part is named twice", hint="name each release once")
 
 
-def stacked(parts: Sequence[LocalRelease]) -> Together:
+def stacked(parts: Sequence[LocalRelease]) -> CombinedRows:
     """Horizontally partitioned: more people, the same columns."""
     first = parts[0]
     for part in parts[1:]:
@@ -140,10 +144,10 @@ def stacked(parts: Sequence[LocalRelease]) -> Together:
         )
     pieces = [part.codes() for part in parts]
     columns = [np.concatenate([piece[j] for piece in pieces]) for j in range(len(pieces[0]))]
-    return Together(first.schema, first.mechanism, columns)
+    return CombinedRows(first.schema, first.mechanism, columns)
 
 
-def joined(parts: Sequence[LocalRelease], key: str) -> Together:
+def joined(parts: Sequence[LocalRelease], key: str) -> CombinedRows:
     """Vertically partitioned: the same people, more columns."""
     names = [name for part in parts for name in part.schema.names]
     if len({n.casefold() for n in names}) < len(names):
@@ -180,10 +184,11 @@ def joined(parts: Sequence[LocalRelease], key: str) -> Together:
             )
     lost = len(pa.chunked_array(keyed).unique()) - len(table)
     notes = (f"{lost:,} keys are not in all parts: their rows were left out",) if lost else ()
-    return Together(schema, Retention(tuple(noise)), columns, notes)
+    return CombinedRows(schema, Retention(tuple(noise)), columns, notes)
 
 
 def keys_of(part: LocalRelease, key: str) -> pa.Array:
+    """The keys of a part's rows; refused where one repeats."""
     keys = pa.chunked_array(
         [c for file in part.files for c in pq.read_table(file, columns=[key])[key].chunks],
         pa.string(),

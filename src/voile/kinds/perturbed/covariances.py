@@ -37,10 +37,10 @@ MOST_WORK = 2 * 10**9
 class GroupErrors:
     """Covariances group by group, whatever the query is."""
 
-    def __init__(self, asked: TensorQuery) -> None:
-        self.asked = asked
-        states = math.prod(shape_of(asked.axes))
-        groups = len(asked.listed[0])
+    def __init__(self, request: TensorQuery) -> None:
+        self.request = request
+        states = math.prod(shape_of(request.axes))
+        groups = len(request.listed[0])
         if states * groups > MOST_WORK:
             raise QueryError(
                 f"{groups:,} groups of {states:,} combinations of classes are too much",
@@ -48,15 +48,16 @@ class GroupErrors:
             )
 
     def errors(self, pairs: Sequence[tuple[int, int]]) -> TotalErrors:
-        asked = self.asked
-        count, terms = len(asked.listed[0]), len(asked.terms)
+        """Covariances, bounds and laws, computed for one group after the other."""
+        request = self.request
+        count, terms = len(request.listed[0]), len(request.terms)
         covariances = {pair: np.zeros(count) for pair in pairs}
         squares = {pair: np.zeros(count) for pair in pairs}
         most, wide = np.zeros((count, terms)), np.zeros((count, terms))
         laws: dict[tuple[int, int], CountLaw] = {}
-        exact = len(asked.axes) == 1 and asked.axes[0].permuted
+        exact = len(request.axes) == 1 and request.axes[0].permuted
         for group in range(count):
-            sub = GroupTensors(asked, group)
+            sub = GroupTensors(request, group)
             f = [sub.function(i) for i in range(terms)]
             g = [unbiased(x, sub.axes) for x in f]
             most[group] = [reach(x, y, sub.axes) for x, y in zip(g, f, strict=True)]
@@ -77,22 +78,22 @@ class GroupErrors:
 class GroupTensors:
     """The part of a query that is about one group: public columns are cut to its classes.
 
-    Not so where columns are replaced by their own values, of which all rows tell something.
+    Not so where columns are replaced by their own values, about which all rows are evidence.
     """
 
-    def __init__(self, asked: TensorQuery, group: int) -> None:
-        self._asked = asked
-        inside = asked.listed[1] == group
-        self._own = any(axis.own for axis in asked.axes)
+    def __init__(self, request: TensorQuery, group: int) -> None:
+        self._asked = request
+        inside = request.listed[1] == group
+        self._own = any(axis.own for axis in request.axes)
         self._keep = [
             np.flatnonzero(inside.any(axis=tuple(i for i in range(inside.ndim) if i != j)))
             if axis.public and not self._own
             else np.arange(axis.classes)
-            for j, axis in enumerate(asked.axes)
+            for j, axis in enumerate(request.axes)
         ]
-        self.axes = [axis.cut(keep) for axis, keep in zip(asked.axes, self._keep, strict=True)]
-        self._inside = inside[np.ix_(*self._keep)] if asked.axes else inside
-        self.seen, self.estimated = self._cut(asked.seen), self._cut(asked.estimated)
+        self.axes = [axis.cut(keep) for axis, keep in zip(request.axes, self._keep, strict=True)]
+        self._inside = inside[np.ix_(*self._keep)] if request.axes else inside
+        self.seen, self.estimated = self._cut(request.seen), self._cut(request.estimated)
 
     def _cut(self, tensor: Floats) -> Floats:
         states = [
@@ -181,25 +182,26 @@ def ones_elsewhere(axes: Sequence[PerturbedAxis], j: int | None) -> Floats:
 # covariances and bounds of all groups at once, where groups are just classes of columns
 
 
-def is_pure(asked: TensorQuery) -> bool:
+def is_pure(request: TensorQuery) -> bool:
     """Whether groups are just the classes of their columns, which nothing else reads."""
-    if len(asked.listed[0]) < 2 or any(axis.own for axis in asked.axes):
+    if len(request.listed[0]) < 2 or any(axis.own for axis in request.axes):
         return False
-    if any(len(g.attributes) != 1 for g in asked.groups):
+    if any(len(g.attributes) != 1 for g in request.groups):
         return False
-    grouped = group_axes(asked)
-    if len(grouped) != len(asked.groups) or any(asked.axes[j].powers > 1 for j in grouped):
+    grouped = group_axes(request)
+    if len(grouped) != len(request.groups) or any(request.axes[j].powers > 1 for j in grouped):
         return False
-    passing = asked.cells.truth(asked.where)
-    functions = [f for f, _ in asked.functions]
+    passing = request.cells.truth(request.where)
+    functions = [f for f, _ in request.functions]
     free = all(x.shape[j] == 1 for x in (passing, *functions) for j in grouped)
-    sizes = math.prod(asked.axes[j].classes for j in grouped)
-    return free and sizes == len(asked.listed[0])
+    sizes = math.prod(request.axes[j].classes for j in grouped)
+    return free and sizes == len(request.listed[0])
 
 
-def group_axes(asked: TensorQuery) -> list[int]:
-    names = [axis.attribute for axis in asked.axes]
-    return sorted({names.index(g.attributes[0]) for g in asked.groups})
+def group_axes(request: TensorQuery) -> list[int]:
+    """The places of the axes that the query groups by."""
+    names = [axis.attribute for axis in request.axes]
+    return sorted({names.index(g.attributes[0]) for g in request.groups})
 
 
 def factor_ends(axis: PerturbedAxis) -> tuple[Floats, Floats]:
@@ -221,22 +223,23 @@ class PureErrors:
     seen, so K² is a diagonal and a rank-one part, and costs one pass.
     """
 
-    def __init__(self, asked: TensorQuery) -> None:
-        self.asked = asked
-        self.grouped = group_axes(asked)
-        self.rest = [j for j in range(len(asked.axes)) if j not in self.grouped]
-        self._known = all(asked.axes[j].public for j in self.grouped)
+    def __init__(self, request: TensorQuery) -> None:
+        self.request = request
+        self.grouped = group_axes(request)
+        self.rest = [j for j in range(len(request.axes)) if j not in self.grouped]
+        self._known = all(request.axes[j].public for j in self.grouped)
 
     def errors(self, pairs: Sequence[tuple[int, int]]) -> TotalErrors:
-        asked = self.asked
-        rest_axes = [asked.axes[j] for j in self.rest]
-        f = [self._on_rest(i) for i in range(len(asked.terms))]
+        """Covariances, bounds and laws, computed for all groups at once."""
+        request = self.request
+        rest_axes = [request.axes[j] for j in self.rest]
+        f = [self._on_rest(i) for i in range(len(request.terms))]
         g = [unbiased(x, rest_axes) for x in f]
         order = self._order()
         covariances, squares = {}, {}
         for i, j in pairs:
-            seen = self._over_rest(asked.seen, multiplied(g[i], g[j], rest_axes))
-            true = self._over_rest(asked.estimated, multiplied(f[i], f[j], rest_axes))
+            seen = self._over_rest(request.seen, multiplied(g[i], g[j], rest_axes))
+            true = self._over_rest(request.estimated, multiplied(f[i], f[j], rest_axes))
             squared = self._squared(seen).ravel()[order]
             squares[i, j] = squared
             covariances[i, j] = squared - true.ravel()[order]
@@ -246,22 +249,22 @@ class PureErrors:
 
     def _sizes(self, g: Floats, f: Floats, order: Ints) -> tuple[Floats, Floats]:
         """The most of one row, and a bound of the standard error."""
-        asked, rest = self.asked, [self.asked.axes[j] for j in self.rest]
+        request, rest = self.request, [self.request.axes[j] for j in self.rest]
         if self._known:
-            wide = self._over_rest(asked.seen, widest(g, f, rest)).ravel()[order]
+            wide = self._over_rest(request.seen, widest(g, f, rest)).ravel()[order]
             return np.full(len(order), reach(g, f, rest)), np.sqrt(wide)
-        factor = reduce(outer_ends, [factor_ends(asked.axes[j]) for j in self.grouped])
+        factor = reduce(outer_ends, [factor_ends(request.axes[j]) for j in self.grouped])
         (g_low, g_high), (f_low, f_high) = (
             (low.min(initial=0.0), high.max(initial=0.0))
             for low, high in (ends(g, rest), ends(f, rest))
         )
         low, high = outer_ends(factor, (g_low, g_high))
         most = np.maximum(high - f_low, f_high - low).ravel()[order]
-        return most, ((high - low) / 2 * math.sqrt(asked.rows)).ravel()[order]
+        return most, ((high - low) / 2 * math.sqrt(request.rows)).ravel()[order]
 
     def _on_rest(self, i: int) -> Floats:
-        f, degrees = self.asked.functions[i]
-        axes = self.asked.axes
+        f, degrees = self.request.functions[i]
+        axes = self.request.axes
         shape = tuple(axes[j].classes for j in self.rest)
         cut = np.broadcast_to(np.squeeze(f, axis=tuple(self.grouped)), shape)
         rest = [axes[j] for j in self.rest]
@@ -274,7 +277,7 @@ class PureErrors:
 
     def _squared(self, seen: Floats) -> Floats:
         for place, j in enumerate(self.grouped):
-            axis = self.asked.axes[j]
+            axis = self.request.axes[j]
             p, mass = axis.retention, axis.moments[:, 0]
             shape = [1] * seen.ndim
             shape[place] = len(mass)
@@ -285,21 +288,24 @@ class PureErrors:
 
     def _order(self) -> Ints:
         """For each group, the place of its classes."""
-        group = self.asked.listed[1].max(axis=tuple(self.rest))  # −1 where the row does not pass
+        group = self.request.listed[1].max(axis=tuple(self.rest))  # −1 where the row does not pass
         return np.argsort(group.ravel(), kind="stable")
 
     def _laws(self, f: list[Floats], order: Ints) -> dict[tuple[int, int], CountLaw]:
         """Groups of one perturbed column, with nothing else read."""
-        asked = self.asked
-        if self.rest or len(self.grouped) != 1 or asked.axes[0].public:
+        request = self.request
+        if self.rest or len(self.grouped) != 1 or request.axes[0].public:
             return {}
-        axis = asked.axes[0]
+        axis = request.axes[0]
         beta = (1 - axis.retention) * axis.moments[:, 0]
         return {
             (group, i): CountLaw(
-                round(float(asked.seen[c])), round(asked.rows), axis.retention + beta[c], beta[c]
+                round(float(request.seen[c])),
+                round(request.rows),
+                axis.retention + beta[c],
+                beta[c],
             )
             for group, c in enumerate(order.tolist())
-            for i, term in enumerate(asked.terms)
+            for i, term in enumerate(request.terms)
             if not term.values and float(f[i]) == 1.0
         }

@@ -26,6 +26,7 @@ PUBLIC = """\
 
 
 def describe_local(manifest: LocalManifest) -> str:
+    """A release in plain words, as Markdown."""
     who = (
         "by those they are about, before they were sent"
         if manifest.parameters.collected
@@ -59,6 +60,7 @@ def changed_before(manifest: LocalManifest) -> list[str]:
 
 
 def promised(manifest: LocalManifest) -> list[str]:
+    """What is promised, in words."""
     epsilon = manifest.guarantee.epsilon
     if epsilon is None:
         return [
@@ -81,6 +83,7 @@ def promised(manifest: LocalManifest) -> list[str]:
 
 
 def columns_promised(manifest: LocalManifest) -> list[str]:
+    """What is promised for each column, as a table."""
     columns = manifest.guarantee.columns
     if not columns:
         return []
@@ -98,6 +101,7 @@ def columns_promised(manifest: LocalManifest) -> list[str]:
 
 
 def not_promised(mechanism: Local) -> list[str]:
+    """What is not promised, in words."""
     lines = [NOT_PROMISED]
     if not isinstance(mechanism, WholeRows):
         if not mechanism.local:
@@ -108,6 +112,7 @@ def not_promised(mechanism: Local) -> list[str]:
 
 
 def counting(manifest: LocalManifest, mechanism: Local) -> list[str]:
+    """How to estimate a count by hand."""
     if isinstance(mechanism, WholeRows):
         p = mechanism.retention
         return [

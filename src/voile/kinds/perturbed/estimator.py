@@ -74,6 +74,7 @@ class LocalTotals:
     """Whether any tuple of the domain can count."""
 
     def column(self, term: Term) -> int:
+        """The place of a term among the totals."""
         return self.terms.index(term)
 
 
@@ -128,26 +129,32 @@ class LocalEstimator(Formulas):
 
     @property
     def order(self) -> tuple[Term, ...]:
+        """The terms, in the order of the totals' columns."""
         return self.totals.terms
 
     @property
     def estimates(self) -> Floats:
+        """(groups, terms): unbiased estimates of every total."""
         return self.totals.estimates
 
     @property
     def covers(self) -> str:
+        """What an interval from a bound on the error covers."""
         return COVERS
 
     @property
     def law_covers(self) -> str:
+        """What an interval from a count's exact law covers."""
         return LAW_COVERS
 
     @property
     def approximates(self) -> str:
+        """What an interval from the normal approximation covers."""
         return APPROXIMATES
 
     @property
     def is_exact(self) -> bool:
+        """Whether nothing that the totals read was perturbed."""
         return not any(square.any() for square in self.totals.covariances.values())
 
     def most(self, form: Affine) -> float:
@@ -156,6 +163,7 @@ class LocalEstimator(Formulas):
 
     @np.errstate(all="ignore")
     def stderr(self, formula: Formula) -> Floats:
+        """The standard errors of a formula, by group."""
         used, slope = self.slopes(formula)
         variance = self._form(used, slope, self.totals.covariances)
         squares = self._form(used, slope, self.totals.squares)
@@ -176,6 +184,7 @@ class LocalEstimator(Formulas):
 
     @np.errstate(all="ignore")
     def deviation(self, used: tuple[Term, ...], slope: Floats, miss: float) -> Floats:
+        """What the error of Σ slope·total exceeds with probability at most `miss`."""
         if self.is_exact:
             return np.zeros(len(slope))
         variance = self._form(used, slope, self.totals.covariances)
@@ -191,9 +200,11 @@ class LocalEstimator(Formulas):
         return np.asarray(np.fmin(apart, self.totals.unit * self.largest_weight(used, slope)))
 
     def surely_nothing(self, used: tuple[Term, ...], slope: Floats) -> Flags:  # noqa: ARG002
+        """All groups, where no tuple of the domain contributes."""
         return np.full(len(slope), not self.totals.possible)
 
     def count_interval(self, term: Term, factor: float, constant: float) -> Intervals | None:
+        """Exact intervals of factor·count + constant; None where there are none."""
         place = self.order.index(term)
         found = [self.totals.laws.get((g, place)) for g in range(len(self.estimates))]
         laws = [law for law in found if law is not None]
@@ -251,7 +262,7 @@ def bernstein(squares: Floats, part: Floats, widest: Floats, miss: float) -> Flo
 
 
 @dataclass(frozen=True)
-class Constrained:
+class ConstrainedEstimator:
     """The same with counts that are never negative: the table of maximum likelihood.
 
     Standard errors and intervals are those of inversion, which hold for every table. Sums stay
@@ -263,9 +274,11 @@ class Constrained:
     most_likely: LocalEstimator
 
     def values(self, quantiles: Mapping[Quantile, Floats]) -> Callable[[Formula], Dual]:
+        """The values of formulas from the constrained totals."""
         return self.most_likely.values(quantiles)
 
     def column(self, formula: Formula) -> EstimatedColumn:
+        """The constrained estimates of a formula, in intervals that hold both estimates."""
         plain = self.plain.column(formula)
         if any(term.values for term in terms_of(formula)):
             return plain

@@ -76,6 +76,7 @@ class LocalExplanation(Explanation):
     )  # fmt: skip
 
     def own_sections(self) -> list[Section]:
+        """The columns that the query reads, and the numbers of the first estimate."""
         found = list[Section]()
         if self.axes:
             rows = tuple(
@@ -140,7 +141,7 @@ def _axes(evidence: LocalEvidence) -> tuple[tuple[ExplainedAxis, ...], int]:
     """Each column that is read, and the number of all combinations of their classes."""
     if evidence.source.joint is not None:
         return (ExplainedAxis("the whole row", evidence.source.joint, 2, None),), 2
-    axes = evidence.asked().axes
+    axes = evidence.request().axes
     shown = tuple(
         ExplainedAxis(
             axis.attribute,

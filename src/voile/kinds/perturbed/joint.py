@@ -24,7 +24,7 @@ class JointCounts:
     """Estimated counts of cells, and what is known of how far they are off."""
 
     counts: Floats
-    """By the method that was asked for."""
+    """By the method that was chosen."""
     unbiased: Floats
     """By inversion; all that follows is about the errors of these."""
     squares: Floats
@@ -101,6 +101,7 @@ def joint_counts(
 
 
 def histogram(classes: Sequence[Ints], shape: tuple[int, ...], rows: int) -> Floats:
+    """The rows by their classes."""
     if not classes:
         return np.array(float(rows))
     flat = np.ravel_multi_index(tuple(classes), shape)
@@ -110,6 +111,7 @@ def histogram(classes: Sequence[Ints], shape: tuple[int, ...], rows: int) -> Flo
 def axis_of(
     noise: Mapping[str, AxisNoise], name: str, classes: Ints, seen: Floats, j: int, rows: int
 ) -> Axis:
+    """The axis of a column: how often a class is kept, and what replaces it."""
     count = int(classes.max()) + 1
     how = noise.get(name, AxisNoise(1.0))
     if how.own and rows:
@@ -121,6 +123,7 @@ def axis_of(
 
 
 def whole_masses(axes: Sequence[Axis]) -> Floats:
+    """The masses of the product of all axes."""
     result = np.ones(1)
     for axis in axes:
         result = np.multiply.outer(result, axis.masses).reshape(-1)

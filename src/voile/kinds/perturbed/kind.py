@@ -30,18 +30,21 @@ class PerturbedRows(Kind["LocalManifest"]):
 
     @property
     def options(self) -> type[PerturbOptions]:
+        """The model of the options of perturbing."""
         from voile.kinds.perturbed.options import PerturbOptions
 
         return PerturbOptions
 
     @property
     def manifest(self) -> type[LocalManifest]:
+        """What perturbed rows say about themselves."""
         from voile.kinds.perturbed.manifest import LocalManifest
 
         return LocalManifest
 
     @property
     def release(self) -> type[LocalRelease]:
+        """The class of such a release that was opened."""
         from voile.kinds.perturbed.release import LocalRelease
 
         return LocalRelease
@@ -53,20 +56,24 @@ class PerturbedRows(Kind["LocalManifest"]):
         target: Path,  # noqa: ARG002
         progress: Progress,
     ) -> AbstractContextManager[Draft]:
+        """Read the table and plan how its rows are perturbed."""
         from voile.kinds.perturbed.publishing import perturbed
 
         return perturbed(table, options, progress)
 
     def describe(self, manifest: LocalManifest) -> str:
+        """The release in plain words, as Markdown."""
         from voile.kinds.perturbed.describe import describe_local
 
         return describe_local(manifest)
 
     def check_frontier(self, asked: Mapping[str, Any]) -> None:
+        """Refuse retention 1, which promises nothing."""
         if asked["retention"] == 1:
             raise PromiseError(
                 "retention 1 keeps every value, and promises nothing", hint="choose one below 1"
             )
 
     def frontier(self) -> Mapping[str, FrontierMethod]:
+        """The ways to perturb rows that the frontier may try."""
         return {"retention": FrontierMethod("perturbed rows", {}, ("retention",), named=True)}

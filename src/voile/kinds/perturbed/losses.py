@@ -1,4 +1,4 @@
-"""What perturbed rows tell, and what they let one believe: all that losses ask of them."""
+"""What perturbed rows show, and what they let one believe: all that losses need of them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from voile.recoding.units import Codes
 
 def row_evidence(release: LocalRelease, truth: Truth) -> LossEvidence:
     """Its rows, each undone, and beliefs about one person."""
-    told = told_by_rows(release, truth.qi, truth.sensitive)
-    return LossEvidence(told, row_posterior(release, truth.sensitive, truth.overall))
+    shown = shown_by_rows(release, truth.qi, truth.sensitive)
+    return LossEvidence(shown, row_posterior(release, truth.sensitive, truth.overall))
 
 
-def told_by_rows(release: LocalRelease, qi: Sequence[str], sensitive: str) -> Told:
+def shown_by_rows(release: LocalRelease, qi: Sequence[str], sensitive: str) -> Told:
     """Perturbed rows, each undone."""
     schema, mechanism = release.schema, release.mechanism
     rows = columns_of(schema, release.codes(), [*qi, sensitive])
@@ -78,5 +78,6 @@ def row_loss(release: LocalRelease, sensitive: str, overall: Floats, value: int)
 
 
 def shown_values(release: LocalRelease, sensitive: str) -> npt.NDArray[np.int64]:
+    """The code of the sensitive value that each row shows."""
     place = release.schema.names.index(sensitive)
     return np.asarray(release.codes()[place], dtype=np.int64)

@@ -74,15 +74,18 @@ class LocalManifest(Manifest):
 
     @property
     def mechanism(self) -> Local:
+        """The mechanism with these parameters."""
         return mechanism_of(self.parameters, self.schema_)
 
     def check(self) -> None:
+        """Refuse parameters that no mechanism has."""
         if (self.method == "frapp") != (self.parameters.joint is not None):
             raise ValueError(f"method {self.method} does not go with these parameters")
         _ = self.mechanism
 
 
 def mechanism_of(parameters: LocalParameters, schema: Schema) -> Local:
+    """The mechanism that parameters mean on a schema."""
     if parameters.joint is not None:
         if parameters.columns:
             raise ValueError("whole rows are perturbed, or columns, not both")
@@ -112,6 +115,7 @@ def columns_of(mechanism: Local, schema: Schema) -> dict[str, ColumnPart]:
 
 
 def local_guarantee(mechanism: Local, schema: Schema, *, collected: bool) -> LocalGuarantee:
+    """The promise as it is written down."""
     per_column = {} if isinstance(mechanism, WholeRows) else {
         name: finite(column.epsilon())
         for name, column in zip(schema.names, mechanism.columns, strict=True)
@@ -126,6 +130,7 @@ def local_guarantee(mechanism: Local, schema: Schema, *, collected: bool) -> Loc
 
 
 def finite(epsilon: float) -> float | None:
+    """A number as JSON has it: None where it is infinite."""
     return epsilon if math.isfinite(epsilon) else None
 
 

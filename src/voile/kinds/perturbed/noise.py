@@ -1,4 +1,4 @@
-"""The noise that was asked for, on the domain of a table."""
+"""The noise that the options choose, on the domain of a table."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from voile.schema.index import Product
 
 
 def noise_for(schema: Schema, options: PerturbOptions) -> Local:
-    """The mechanism that was asked for, on this domain."""
+    """The mechanism that the options choose, on this domain."""
     given = [*options.retentions, *(options.words if options.distribution is None else ())]
     for name in given:
         if name is not None and name not in schema.names:
@@ -33,6 +33,7 @@ def noise_for(schema: Schema, options: PerturbOptions) -> Local:
 
 
 def declared(schema: Schema, options: PerturbOptions) -> Product:
+    """The replacing distributions that the options declare."""
     given = options.distribution
     if given is None:
         return Product((None,) * len(schema.names))
@@ -44,6 +45,7 @@ def declared(schema: Schema, options: PerturbOptions) -> Product:
 def column_noise(
     attribute: Attribute, options: PerturbOptions, parts: tuple[int, ...] | None
 ) -> ColumnNoise:
+    """What the options mean for one column."""
     name, size = attribute.name, attribute.size
     fallback = options.retentions.get(None, 1.0)
     retention = float(options.retentions.get(name, fallback))
@@ -70,7 +72,10 @@ def every_value(attribute: Attribute, parts: tuple[int, ...]) -> tuple[int, ...]
 
 
 def check_epsilon(mechanism: Local, schema: Schema, options: PerturbOptions) -> None:
-    """Refuse retentions that tell more than was allowed; a public column must be named as such."""
+    """Refuse retentions that disclose more than the options allow.
+
+    A public column must be named as such.
+    """
     if options.most_epsilon is None:
         return
     if isinstance(mechanism, Retention):

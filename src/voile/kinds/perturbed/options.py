@@ -122,6 +122,7 @@ class PerturbOptions(Options):
 
     @property
     def retentions(self) -> Mapping[str | None, float]:
+        """The retention of each column, and under None that of all others."""
         given = self.retention
         if isinstance(given, Mapping):
             return {name: kept for name, kept in given.items()}  # noqa: C416  (keys may be None)
@@ -139,6 +140,7 @@ class PerturbOptions(Options):
 
     @property
     def words(self) -> Mapping[str | None, str]:
+        """How each column's values are replaced, and under None those of all others."""
         given = self.replace
         return given if isinstance(given, Mapping) else {None: str(given)}
 

@@ -87,6 +87,7 @@ def unchanged(noise: ColumnNoise, true: Codes) -> tuple[npt.NDArray[Any], npt.ND
 def compare(
     what: str, same: int, chances: npt.NDArray[np.float64], counts: npt.NDArray[np.int64]
 ) -> None:
+    """Refuse rows of which far more or fewer stayed the same than chance explains."""
     mean = float(chances @ counts)
     # Swapped values are drawn without replacement, from a random number of them.
     spread = math.sqrt(float((chances * (1 - chances)) @ counts))
@@ -153,9 +154,9 @@ def perturb_table(
     progress: Progress | None = None,
     **options: Any,
 ) -> Perturbation:
-    """Perturb and tell the holder about it. `to` names the release's folder."""
-    kind, asked = kind_of("retention"), PerturbOptions(**options)
-    done = publish(kind, table, asked, to=to, overwrite=overwrite, progress=progress)
+    """Perturb a table, and say what its holder should know. `to` names the release's folder."""
+    kind, chosen = kind_of("retention"), PerturbOptions(**options)
+    done = publish(kind, table, chosen, to=to, overwrite=overwrite, progress=progress)
     return cast("Perturbation", done)
 
 
@@ -221,6 +222,7 @@ def schema_for(table: Table, options: PerturbOptions) -> tuple[Schema, list[str]
 
 
 def check_keys(keys: pa.Array | None, name: str | None) -> None:
+    """Refuse keys that are missing or repeat."""
     if keys is None:
         return
     if keys.null_count:
@@ -332,7 +334,7 @@ class RowsDraft(WrittenDraft):
     notes: tuple[str, ...] = ()
 
     def write(self, folder: Path) -> LocalManifest:
-        """Rows are sorted: their order tells nothing."""
+        """Rows are sorted: their order discloses nothing."""
         (folder / "data").mkdir()
         parts = (
             write_sorted(folder, self.schema, self.codes)
@@ -368,6 +370,7 @@ class RowsDraft(WrittenDraft):
         )
 
     def done(self, release: LocalRelease) -> Perturbation:
+        """What the steward is shown of the release."""
         return Perturbation(release, self.rows_in, self.rows_in - len(self.codes[0]), self.notes)
 
 

@@ -1,6 +1,6 @@
-"""Rare values of columns whose replacements are their own values: told about, or suppressed.
+"""Rare values of columns whose replacements are their own values: reported, or suppressed.
 
-Such a column shows only values that somebody has, so that a rare one tells whose it is. Suppressed
+Such a column shows only values that somebody has, so that a rare one shows whose it is. Suppressed
 values become NULL; NULL itself must then not be rare, and a domain that was read off the table
 must not list them any more.
 """
@@ -22,11 +22,11 @@ from voile.schema import Attribute, Range, Schema, Values
 Codes = npt.NDArray[Any]
 MOST_VALUES = 2**26
 RARE = 5
-"""Values that fewer rows have are told about, if nothing else is asked for."""
+"""Values that fewer rows have are reported, unless the options say otherwise."""
 
 
 @dataclass(frozen=True)
-class Suppressed:
+class PerturbableTable:
     """A table as it is perturbed, and what its holder should know."""
 
     schema: Schema
@@ -37,8 +37,8 @@ class Suppressed:
 
 def without_rare(
     schema: Schema, codes: list[Codes], mechanism: Local, least: int | None
-) -> Suppressed:
-    """Values that fewer than `least` rows have made NULL; None: only told about."""
+) -> PerturbableTable:
+    """Values that fewer than `least` rows have made NULL; None: only reported."""
     own = isinstance(mechanism, Retention) and not mechanism.local
     if least is not None and not own:
         raise UsageError(
@@ -46,12 +46,12 @@ def without_rare(
             hint=f"leave it out: with {spelled('replace', 'uniform')} anyone may have any value",
         )
     if isinstance(mechanism, WholeRows):
-        return Suppressed(schema, codes, mechanism)
+        return PerturbableTable(schema, codes, mechanism)
     done = [
         (attribute, column, noise, "") if noise.local else treated(attribute, column, noise, least)
         for attribute, column, noise in zip(schema, codes, mechanism.columns, strict=True)
     ]
-    return Suppressed(
+    return PerturbableTable(
         Schema(tuple(attribute for attribute, *_ in done)),
         [column for _, column, *_ in done],
         Retention(tuple(noise for _, _, noise, _ in done)),
@@ -62,6 +62,7 @@ def without_rare(
 def treated(
     attribute: Attribute, codes: Codes, noise: ColumnNoise, least: int | None
 ) -> tuple[Attribute, Codes, ColumnNoise, str]:
+    """A column after its rare values were suppressed or reported, with a note about it."""
     if attribute.size > MOST_VALUES:
         raise UsageError(
             f"{attribute.name!r} has {attribute.size:,} values, too many to be replaced by its own",

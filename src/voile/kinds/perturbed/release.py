@@ -6,21 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from voile.answering.explanation import Explanation
 from voile.arrays import Floats
-from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError, spelled
-from voile.estimate import Answer
-from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
-from voile.kinds.perturbed.answering import answer_local
-from voile.kinds.perturbed.axes import AxisNoise, LocalSource, Method
-from voile.kinds.perturbed.joint import JointCounts, joint_counts
 from voile.kinds.perturbed.manifest import (
     LocalManifest,
     columns_of,
@@ -29,14 +22,23 @@ from voile.kinds.perturbed.manifest import (
 )
 from voile.kinds.perturbed.retention import OWN_VALUES, ColumnNoise, Local, WholeRows
 from voile.kinds.release import QueryOptions, Release
-from voile.privacy.guarantees.statements import Statement
 from voile.privacy.local import local_statements, locally_not_promised
-from voile.query.query import Query
 from voile.schema import Interval
 
+if TYPE_CHECKING:
+    from voile.answering.explanation import Explanation
+    from voile.engines.rows import ReleaseRows
+    from voile.estimate import Answer
+    from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
+    from voile.kinds.perturbed.axes import AxisNoise, LocalSource, Method
+    from voile.kinds.perturbed.joint import JointCounts
+    from voile.privacy.guarantees.statements import Statement
+    from voile.query.query import Query
+
 FINE = 10_000
-"""Steps of an interval from which on nobody need be told of them."""
-METHODS: tuple[str, ...] = get_args(Method)
+"""Steps of an interval from which on no remark says how fine they are."""
+METHODS: tuple[Method, ...] = ("inversion", "em")
+"""How answers are reconstructed, the usual way first."""
 
 
 class LocalRelease(Release):
@@ -52,10 +54,12 @@ class LocalRelease(Release):
 
     @cached_property
     def mechanism(self) -> Local:
+        """The mechanism that perturbed the rows, from its public parameters."""
         return self.manifest.mechanism
 
     @property
     def rows(self) -> int:
+        """How many rows there are, as many as the table had."""
         return self.manifest.rows
 
     def column_noise(self) -> dict[str, ColumnNoise] | None:
@@ -72,19 +76,23 @@ class LocalRelease(Release):
         return {name: column.ratio() for name, column in columns}
 
     def promised(self) -> list[Statement]:
+        """What the release keeps, as statements that can be compared and converted."""
         return local_statements(self.mechanism.ratio(), simulated=self.manifest.simulated)
 
     def not_promised(self) -> list[Statement]:
+        """What it must not be taken to keep."""
         return locally_not_promised(self.mechanism.ratio(), self.column_ratios())
 
     @property
     def promise_in_short(self) -> str:
+        """What it promises, in a line."""
         return f"local ε = {self.mechanism.epsilon():.3g} for a row"
 
     # ------------------------------------------------------------------ measuring it
 
     def loss_evidence(self, truth: Truth) -> LossEvidence:
-        from voile.kinds.perturbed.losses import row_evidence  # noqa: PLC0415  (of this class)
+        """What its rows show about people, to be compared with the truth."""
+        from voile.kinds.perturbed.losses import row_evidence
 
         return row_evidence(self, truth)
 
@@ -94,6 +102,7 @@ class LocalRelease(Release):
         *,
         refine: bool = False,  # noqa: ARG002  (a view is refined)
     ) -> Floats:
+        """Estimates of all selections at once, where whole rows were kept or replaced."""
         kept = self.manifest.parameters.joint
         if kept is None:
             raise UsageError(
@@ -108,6 +117,7 @@ class LocalRelease(Release):
     # ------------------------------------------------------------------ checking it
 
     def check_terms(self) -> None:
+        """Recompute, from the parameters as they are written down, all that is promised."""
         manifest, mechanism = self.manifest, self.mechanism
         terms = manifest.parameters
         if terms.collected and not mechanism.local:
@@ -122,40 +132,48 @@ class LocalRelease(Release):
             raise ReleaseError("manifest.json: a perturbed table has as many rows as it had")
 
     def columns_of(self, path: str) -> Any:
+        """The Arrow schema that one of its Parquet files must have."""
         columns, key = super().columns_of(path), self.manifest.parameters.row_key
         return columns if key is None else columns.insert(0, pa.field(key, pa.string()))
 
     # ------------------------------------------------------------------ counting from it
 
-    def _check_options(self, asked: QueryOptions) -> None:
-        if asked.refine:
+    def _check_options(self, options: QueryOptions) -> None:
+        if options.refine:
             raise UsageError(
                 "a table perturbed row by row is not refined",
                 hint=f"try {spelled('method', 'em')} instead",
             )
-        checked_method(asked.method)
+        checked_method(options.method)
 
-    def _answer(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Answer:
+    def _answer(self, query: Query, view: ReleaseRows, options: QueryOptions) -> Answer:
+        from voile.kinds.perturbed.answering import answer_local
+
         return answer_local(
-            query, self._source(view, asked), asked.confidence, simultaneous=asked.simultaneous
+            query,
+            self._source(view, options),
+            options.confidence,
+            simultaneous=options.simultaneous,
         )
 
-    def _explain(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Explanation:
-        from voile.kinds.perturbed.explanation import explain_local  # noqa: PLC0415
+    def _explain(self, query: Query, view: ReleaseRows, options: QueryOptions) -> Explanation:
+        from voile.kinds.perturbed.explanation import explain_local
 
-        return explain_local(query, self._source(view, asked))
+        return explain_local(query, self._source(view, options))
 
-    def _source(self, view: ReleaseRows, asked: QueryOptions) -> LocalSource:
+    def _source(self, view: ReleaseRows, options: QueryOptions) -> LocalSource:
+        from voile.kinds.perturbed.axes import LocalSource
+
         mechanism = self.mechanism
         joint = mechanism.retention if isinstance(mechanism, WholeRows) else None
         return LocalSource(
             engine=view,
-            domain=self._sums(view, asked.memory, exact=True),
+            domain=self._sums(view, options.memory, exact=True),
             schema=self.schema,
             rows=self.manifest.rows,
             noise=self._noise,
             joint=joint,
-            method=checked_method(asked.method),
+            method=checked_method(options.method),
             remarks=self._remarks,
         )
 
@@ -192,11 +210,13 @@ class LocalRelease(Release):
         cells[name][code] is the class (0, 1, …) of each value of that column's domain. Method
         'stopped' is EM ended where it fits as well as the truth would: see reconstruct/maximum.py.
         """
-        asked = "stopped" if method == "stopped" else checked_method(method)
+        from voile.kinds.perturbed.joint import joint_counts
+
+        how = "stopped" if method == "stopped" else checked_method(method)
         for name in cells:
             self.schema[name]  # refused where there is no such attribute
         joint = self.mechanism.retention if isinstance(self.mechanism, WholeRows) else None
-        return joint_counts(self._codes, cells, self._noise, self.rows, asked, joint)
+        return joint_counts(self._codes, cells, self._noise, self.rows, how, joint)
 
     @cached_property
     def _codes(self) -> dict[str, npt.NDArray[Any]]:
@@ -214,15 +234,19 @@ class LocalRelease(Release):
 
 
 def noise_of(column: ColumnNoise) -> AxisNoise:
+    """A column's noise, as answering reads it."""
+    from voile.kinds.perturbed.axes import AxisNoise
+
     own = not column.local
     masses = None if column.parts is None else column.masses()
     return AxisNoise(column.retention, masses, own=own, permuted=column.replace == "swap")
 
 
 def checked_method(method: str | None) -> Method:
-    for known in get_args(Method):
+    """The method of reconstruction with this name; inversion where none is named."""
+    for known in METHODS:
         if method == known:
-            return known  # type: ignore[no-any-return]
+            return known
     if method is None:
         return "inversion"
     raise UsageError(f"method {method!r} is not known", hint=f"use {' or '.join(METHODS)}")

@@ -66,7 +66,7 @@ class ColumnNoise:
 
     @property
     def public(self) -> bool:
-        """Whether the column is told as it is."""
+        """Whether the column is published as it is."""
         return self.retention == 1
 
     @property
@@ -76,6 +76,7 @@ class ColumnNoise:
 
     @property
     def least_mass(self) -> Fraction:
+        """The least chance that a value has as a replacement."""
         if self.parts is None:
             return Fraction(1, self.size)
         return Fraction(min(self.parts), sum(self.parts))
@@ -95,6 +96,7 @@ class ColumnNoise:
         return epsilon_of(self.ratio())
 
     def perturb(self, codes: Codes, stream: Stream) -> Codes:
+        """The column's codes, each kept by chance or replaced."""
         if self.public:
             return codes
         if self.replace == "identity":
@@ -124,10 +126,12 @@ class Retention:
         return any(column.public and column.size > 1 for column in self.columns)
 
     def epsilon(self) -> float:
+        """Local ε of a row; ∞ where there is none."""
         return epsilon_of(self.ratio())
 
     @property
     def local(self) -> bool:
+        """Whether a row can be perturbed without the others."""
         return all(column.local for column in self.columns)
 
 
@@ -143,23 +147,29 @@ class WholeRows:
 
     @property
     def size(self) -> int:
+        """How many tuples the domain has."""
         return math.prod(self.sizes)
 
     def ratio(self) -> Fraction | None:
+        """e^ε exactly, for a whole row."""
         return ColumnNoise(self.size, self.retention).ratio()
 
     def epsilon(self) -> float:
+        """Local ε of a row; ∞ where there is none."""
         return epsilon_of(self.ratio())
 
     @property
     def local(self) -> bool:
+        """A row needs no other row to be perturbed."""
         return True
 
     @property
     def tells_columns(self) -> bool:
+        """No column is public."""
         return False
 
     def perturb(self, codes: list[Codes], stream: Stream) -> list[Codes]:
+        """The rows' codes, each row kept by chance or replaced."""
         return list(perturb_rows(codes, self.sizes, self.retention, stream))
 
 

@@ -1,6 +1,6 @@
 """Select-a-size for baskets: perturbed at home, supports of itemsets estimated without bias.
 
-A basket tells how many items it holds. Of these it keeps j with chance select[s][j], any j of them
+A basket shows how many items it holds. Of these it keeps j with chance select[s][j], any j of them
 alike, and each item that it does not hold is inserted with chance ρ.
 """
 
@@ -82,7 +82,7 @@ class SelectASize:
     ) -> tuple[float, float]:
         """How many baskets hold the itemset, without bias, and the variance of that estimate.
 
-        `sizes`: how many items each basket holds, as it tells.
+        `sizes`: how many items each basket holds, as it shows.
         """
         bits = self._bits(shown)
         self._check_sizes(sizes)
@@ -105,7 +105,7 @@ class SelectASize:
         """ln of how much likelier one basket makes what is seen than another of the same size.
 
         From the chances that are drawn, to the last bit, and rounded up. Sizes themselves are
-        told, and nothing is promised about them.
+        published, and nothing is promised about them.
         """
         return max(
             epsilon_of(amplification(row, self._sampler.insert, size, self.items))

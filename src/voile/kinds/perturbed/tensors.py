@@ -79,6 +79,7 @@ def varying(f: Floats, axes: Sequence[PerturbedAxis]) -> Floats:
 
 
 def one(axis: PerturbedAxis) -> Floats:
+    """The constant 1 on the states of an axis."""
     found = np.zeros((axis.classes, axis.powers))
     found[:, 0] = 1.0
     return found.ravel()

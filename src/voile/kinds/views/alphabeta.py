@@ -22,29 +22,34 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, lru_cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from voile.answering.count_law import Binomial, NegativeBinomial, Part, PublishedCount
 from voile.arrays import Floats
 from voile.errors import TableError
 from voile.estimate import Bound, Estimate
 from voile.kinds.views.deviation import CoinMoments, geometric_scale
 from voile.noise import Bernoulli, Gaps, Key, Stream
-from voile.privacy import Form, LikelihoodRatio
+from voile.options.choices import Form
+from voile.privacy import LikelihoodRatio
 from voile.schema import Keys, TupleIndex
 from voile.schema.index import Codes
 
+if TYPE_CHECKING:
+    from voile.answering.count_law import Part
+
 # ---------------------------------------------------------------------- what publishing asks
-# What publishing asks of a mechanism; what answering asks is in voile.answering.estimator.
+# What publishing asks of a mechanism; what answering asks is in estimator.py.
 
 
 class Publishing(Protocol):
     """Immutable parameters that state what they promise and turn records into a view."""
 
     @property
-    def form(self) -> Form: ...
+    def form(self) -> Form:
+        """Whether the table may repeat a row."""
+        ...
 
     @property
     def retention(self) -> float:
@@ -59,9 +64,13 @@ class Publishing(Protocol):
         """log P(the view shows counts[i] copies of tuple i | the table holds `records` of it)."""
         ...
 
-    def expected_noise(self, size: int) -> float: ...
+    def expected_noise(self, size: int) -> float:
+        """Noise rows of a domain of this size, on average."""
+        ...
 
-    def noise_deviation(self, size: int) -> float: ...
+    def noise_deviation(self, size: int) -> float:
+        """Their standard deviation."""
+        ...
 
     def cuts(self, index: TupleIndex, rows: int) -> list[int]:
         """Where D is cut into ranges that are perturbed on their own."""
@@ -191,6 +200,7 @@ class AlphaBeta:
 
     @cached_property
     def coins(self) -> CoinMoments:
+        """The moments of the coins that a sum over the view is made of."""
         a, set_form = self.retention, self.form == "set"
         kept = a * (1 - a)
         third = 1.0 if set_form else 1 + 2.5 * self.noise_mean
@@ -250,6 +260,11 @@ class AlphaBeta:
         return _interval(self, seen, domain, confidence, rows)
 
     def _parts(self, x: int, n_domain: float) -> tuple[Part, Part]:
+        from voile.answering.count_law import (  # noqa: PLC0415  (publishing needs no estimates)
+            Binomial,
+            NegativeBinomial,
+        )
+
         kept = Binomial(x, self.retention)
         if self.form == "multiset":
             return kept, NegativeBinomial(n_domain, self.noise)
@@ -260,6 +275,7 @@ class AlphaBeta:
         return (seen - self.expected_noise(size)) / self.excess
 
     def facts(self) -> dict[str, float]:
+        """The numbers of the mechanism that an explanation shows."""
         return {
             "retention": self.retention,
             "noise_mean": self.noise_mean,
@@ -297,6 +313,8 @@ def deviation_bound(spread: float, kept: float, rows: float, epsilon: float) -> 
 def _interval(
     mechanism: AlphaBeta, seen: int, domain: float, confidence: float, rows: int | None
 ) -> tuple[float, float]:
+    from voile.answering.count_law import PublishedCount  # noqa: PLC0415  (not for publishing)
+
     if domain == 0:  # no record can count where no tuple does
         return 0.0, 0.0
     # Kept, because the groups of an answer often have the same few counts.
@@ -332,10 +350,12 @@ def thinned(members: Keys, noise: Keys, retention: float, stream: Stream) -> Ite
 
 
 def chunks(members: Keys) -> Iterator[Keys]:
+    """The records in parts of bounded size."""
     return (members[start : start + CHUNK] for start in range(0, len(members), CHUNK))
 
 
 def merged(kept: Keys, noise: Keys) -> Keys:
+    """Two sorted runs of keys as one."""
     # Both are sorted: the stable sort finds the two runs and merges them in one pass.
     return np.sort(np.concatenate([kept, noise]), kind="stable")
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from voile.answering.columns import APPROXIMATE, VALID, EstimatedColumn, Flags
 from voile.answering.evidence import Evidence, checked_ranges, columns_read, distinct, term_sets
-from voile.answering.quantiles import Cumulated, has_quantile, point, quantile_column
+from voile.answering.quantiles import CumulativeCounts, has_quantile, point, quantile_column
 from voile.answering.source import predicate_parts, value_range
 from voile.answering.totals import (
     ListedGroups,
@@ -66,7 +66,7 @@ class ViewDistribution:
 
 
 def view_quantiles(
-    asked: Quantile,
+    quantile: Quantile,
     where: Predicate | None,
     groups: Sequence[Expression],
     listed: ListedGroups,
@@ -74,21 +74,23 @@ def view_quantiles(
 ) -> EstimatedColumn:
     """The quantile of every group."""
     mechanism = source.mechanism
-    found = distribution(asked, where, groups, listed, source)
+    found = distribution(quantile, where, groups, listed, source)
     exact = noiseless(mechanism) and not found.error.any()
-    return quantile_column(asked, [cumulated(found, mechanism, asked.share)], VALID, exact=exact)
+    return quantile_column(
+        quantile, [cumulated(found, mechanism, quantile.share)], VALID, exact=exact
+    )
 
 
 def distribution(
-    asked: Quantile,
+    quantile: Quantile,
     where: Predicate | None,
     groups: Sequence[Expression],
     listed: ListedGroups,
     source: ViewSource,
 ) -> ViewDistribution:
     """The counts of every value in every group, on both sides."""
-    passing = both(where, asked.predicate)
-    keys = [*groups, asked.value]
+    passing = both(where, quantile.predicate)
+    keys = [*groups, quantile.value]
     rows, domain, shape = source.engine, source.domain, source.shape
     weights = [SCORE, SPREAD] if rows.scored else [""]
     seen = rows.sums(passing, keys, [WeightedTerm(Term(), weight) for weight in weights])
@@ -119,7 +121,7 @@ def distribution(
 
 
 def refined_quantiles(
-    asked: Quantile,
+    quantile: Quantile,
     where: Predicate | None,
     groups: Sequence[Expression],
     listed: ListedGroups,
@@ -127,14 +129,14 @@ def refined_quantiles(
     model: ViewModel,
 ) -> Floats:
     """Quantiles of counts that are weighed against the model's, value by value."""
-    found = distribution(asked, where, groups, listed, source)
-    term = Term(both(where, asked.predicate))
-    (expected,) = source.domain.sums([term], [*groups, asked.value], model.weights)
+    found = distribution(quantile, where, groups, listed, source)
+    term = Term(both(where, quantile.predicate))
+    (expected,) = source.domain.sums([term], [*groups, quantile.value], model.weights)
     plain = source.mechanism.total(found.view, found.domain).ravel()
     variance = source.mechanism.variance(np.maximum(plain, 0.0), found.spread.ravel())
     counts, _ = model.error.combine(plain, variance, model.rows * expected.at(found.codes))
     rows = counts.reshape(found.view.shape)
-    return np.array([point(row, found.values, asked) for row in rows])
+    return np.array([point(row, found.values, quantile) for row in rows])
 
 
 def _unordered(key: Any) -> bool:
@@ -148,7 +150,7 @@ def _crossed(listed: ListedGroups, values: Any) -> tuple[Any, ...]:
 
 
 @np.errstate(all="ignore")
-def cumulated(found: ViewDistribution, mechanism: ViewMechanism, share: float) -> Cumulated:
+def cumulated(found: ViewDistribution, mechanism: ViewMechanism, share: float) -> CumulativeCounts:
     """Z of every value, and how far it may be off."""
     below_view, below_domain = np.cumsum(found.view, axis=1), np.cumsum(found.domain, axis=1)
     below_spread = np.cumsum(found.spread, axis=1)
@@ -173,7 +175,7 @@ def cumulated(found: ViewDistribution, mechanism: ViewMechanism, share: float) -
         return off - NormalDist().inv_cdf(spent / 2) * mechanism.domain_share(error)
 
     counts = mechanism.total(found.view, found.domain)
-    return Cumulated(found.values, counts, z, deviation)
+    return CumulativeCounts(found.values, counts, z, deviation)
 
 
 def squares(below: Floats, everything: Floats, share: float) -> Floats:
@@ -227,6 +229,7 @@ class ViewEvidence(Evidence):
 
     @property
     def groups(self) -> ListedGroups:
+        """The groups that rows of the view, or tuples of the domain, may have."""
         return self.totals.groups
 
     def column(self, formula: Formula) -> EstimatedColumn:
@@ -235,6 +238,7 @@ class ViewEvidence(Evidence):
         return replace(self.refiner.column(formula), plain=plain) if self.refiner else plain
 
     def values(self, formula: Formula, quantiles: Mapping[Quantile, Floats]) -> Floats:
+        """The formula's estimates, with quantiles that are known already."""
         return self.estimator.values(quantiles)(formula).value
 
     def quantile(self, formula: Quantile) -> EstimatedColumn:
@@ -242,15 +246,16 @@ class ViewEvidence(Evidence):
         source, query = self.source, self.query
         parts = [*predicate_parts(query.predicate), *predicate_parts(formula.predicate)]
         value_range(formula.value, parts, source, query.sql)  # all must be finite
-        asked = (formula, query.predicate, query.groups, self.groups, source)
-        plain = view_quantiles(*asked)
+        given = (formula, query.predicate, query.groups, self.groups, source)
+        plain = view_quantiles(*given)
         if self.refiner is None or source.model is None:
             return plain
-        value = refined_quantiles(*asked, source.model)
+        value = refined_quantiles(*given, source.model)
         return replace(plain, value=np.clip(value, *plain.interval(0.95)), plain=plain)
 
     @np.errstate(all="ignore")
     def empty(self) -> Flags:
+        """Groups that certainly have no record."""
         i = self.totals.column(Term())
         t, mechanism = self.totals, self.source.mechanism
         view, domain, spread = t.view[:, i], t.domain[:, i], t.spread[:, i]
@@ -266,6 +271,7 @@ class ViewEvidence(Evidence):
     # ------------------------------------------------------------------ in words
 
     def covers(self, estimated: Sequence[EstimatedColumn]) -> str:
+        """What the intervals of these columns cover."""
         stated = {c.covers for c in estimated}
         covers = next((c for c in (REFINED, APPROXIMATE) if c in stated), estimated[0].covers)
         if self.totals.domain_error.any() and covers != REFINED:
@@ -274,11 +280,13 @@ class ViewEvidence(Evidence):
 
     @property
     def nothing(self) -> str:
+        """Why there is nothing to count, where no tuple of the domain passes."""
         everyone = self.totals.column(Term())
         some = (self.totals.domain + self.totals.domain_error)[:, everyone].any()
         return "" if some else NO_TUPLE
 
     def notes(self, estimated: Sequence[EstimatedColumn]) -> list[str]:  # noqa: ARG002
+        """What an analyst should know about the answer."""
         query, notes = self.query, list[str]()
         if not query.atoms and not query.groups and self.source.rows is not None:
             notes.append(f"the release tells the number of rows: {self.source.rows:,}")

@@ -34,6 +34,7 @@ COMBINES = {
 
 
 def describe(manifest: ViewManifest) -> str:
+    """A view in plain words, as Markdown."""
     return page(
         manifest,
         what=f"A noisy view of a private table: {counted(manifest.rows, 'row')}, real records and "
@@ -132,6 +133,7 @@ def _epsilon(manifest: ViewManifest) -> list[str]:
 
 
 def counting(mechanism: AlphaBeta | Shaped | Series) -> list[str]:
+    """How to estimate a count by hand."""
     if isinstance(mechanism, Shaped):
         return counting_shaped(mechanism)
     if isinstance(mechanism, Series):
@@ -149,6 +151,7 @@ def counting(mechanism: AlphaBeta | Shaped | Series) -> list[str]:
 
 
 def counting_shaped(mechanism: Shaped) -> list[str]:
+    """How to estimate a count by hand where noise is shaped."""
     a = mechanism.retention
     return [
         "Count the rows of data/*.parquet that satisfy your condition: n_V. For each tuple t of "
@@ -164,6 +167,7 @@ def counting_shaped(mechanism: Shaped) -> list[str]:
 
 
 def counting_series(mechanism: Series) -> list[str]:
+    """How to estimate a count by hand from the last view of a series."""
     scores = single(mechanism.noise, mechanism.view_number)
     fresh, again = mechanism.on_unseen, mechanism.on_seen
     return [

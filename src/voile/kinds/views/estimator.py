@@ -75,10 +75,12 @@ class ViewEstimator(Formulas):
 
     @property
     def order(self) -> tuple[Term, ...]:
+        """The terms, in the order of the totals' columns."""
         return self.totals.terms
 
     @cached_property
     def estimates(self) -> Floats:
+        """(groups, terms): unbiased estimates of every total."""
         return self.mechanism.total(self.totals.view, self.totals.domain)
 
     def whole(self) -> ViewEstimator:
@@ -91,14 +93,17 @@ class ViewEstimator(Formulas):
         return replace(self, totals=Totals(one, t.terms, view, domain, error, spread, ()))
 
     def stderr(self, formula: Formula) -> Floats:
+        """The standard errors of a formula, by group."""
         members, spread, sampled = self.spread(formula)
         return np.sqrt(self.mechanism.variance(members, spread) + sampled**2)
 
     @property
     def is_exact(self) -> bool:
+        """Whether the view is the table itself, and its domain was summed exactly."""
         return noiseless(self.mechanism) and not self.totals.domain_error.any()
 
     def count_interval(self, term: Term, factor: float, constant: float) -> Intervals | None:
+        """Exact intervals of factor·count + constant; None where there are none."""
         law = self.mechanism
         if not isinstance(law, InvertibleCounts):
             return None
@@ -158,6 +163,7 @@ class ViewEstimator(Formulas):
 
     @np.errstate(all="ignore")
     def deviation(self, used: tuple[Term, ...], slope: Floats, miss: float) -> Floats:
+        """What the error of Σ slope·total exceeds with probability at most `miss`."""
         sampled = self._sampled(used, slope)
         spent = SPENT_ON_SAMPLING * miss if sampled.any() else 0.0
         view = np.maximum(self.products(used, slope, self.totals.view), 0.0)
@@ -171,6 +177,7 @@ class ViewEstimator(Formulas):
         return off - NormalDist().inv_cdf(spent / 2) * sampled if spent else off
 
     def surely_nothing(self, used: tuple[Term, ...], slope: Floats) -> Flags:
+        """Groups in which no tuple of the domain contributes."""
         nowhere = self.products(used, slope, self.totals.domain) <= 0
         return np.asarray(nowhere & (self._sampled(used, slope) == 0))
 

@@ -85,6 +85,7 @@ class ViewExplanation(Explanation):
 
     @property
     def arithmetic(self) -> str:
+        """The arithmetic of the first total."""
         totals = self.columns[0].totals
         return totals[0].arithmetic if totals else ""
 
@@ -96,6 +97,7 @@ class ViewExplanation(Explanation):
         return found
 
     def own_sections(self) -> list[Section]:
+        """How the domain is summed, and the model that refines the answer."""
         found = list[Section]()
         rows = tuple(
             (", ".join(p.attributes), p.method, f"{p.width:,}", f"{p.cost:,.0f}",
@@ -113,8 +115,8 @@ class ViewExplanation(Explanation):
             found += [SectionLine(f"  {t.of}: {t.arithmetic}") for t in column.totals]
             errors = [f"{name} {value:,.4g}" for name, value in column.errors.items() if value]
             if errors:
-                told = f"  its error comes from: {', '.join(errors)} (squares add up)"
-                found.append(SectionLine(told))
+                line = f"  its error comes from: {', '.join(errors)} (squares add up)"
+                found.append(SectionLine(line))
         return found
 
     def _numbers(self) -> dict[str, str]:

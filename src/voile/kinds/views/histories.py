@@ -56,6 +56,7 @@ def history_counts(files: Sequence[Path]) -> tuple[list[str], list[int]]:
 
 
 def check_present(column: Any) -> None:
+    """Refuse tuples without a history."""
     if column.null_count:
         raise ValueError(f"{column.null_count:,} tuples have no history")
 
@@ -92,10 +93,12 @@ class Histories:
 
     @property
     def view(self) -> int:
+        """The number of the release's view in its series."""
         return self._mechanism.view_number
 
     @cached_property
     def texts(self) -> list[str]:
+        """The different histories that occur, as texts."""
         return self._listed[0]
 
     @cached_property
@@ -109,6 +112,7 @@ class Histories:
 
     @cached_property
     def history(self) -> SeriesHistory:
+        """Every tuple that was shown, with its counts in all views."""
         try:
             keys, texts, which = read_history(self.files, self._schema)
             return SeriesHistory(keys, read_texts(texts, self.view)[which])
@@ -129,6 +133,7 @@ class Histories:
     # ------------------------------------------------------------------ estimators
 
     def estimator(self, name: Name) -> SeriesEstimator:
+        """The estimator from the last view alone, or from all of them."""
         return self._current if name == "current" else self._combined
 
     @cached_property
@@ -189,6 +194,7 @@ class Histories:
 
 
 def broken(reason: ValueError) -> ReleaseError:
+    """The error for histories that cannot be read."""
     return ReleaseError(
         f"history/: {reason}",
         hint="the release was damaged, or was not written by Voile; ask for it again",

@@ -30,18 +30,21 @@ class Views(Kind["ViewManifest"]):
 
     @property
     def options(self) -> type[ViewOptions]:
+        """The model of a view's options."""
         from voile.kinds.views.options import ViewOptions
 
         return ViewOptions
 
     @property
     def manifest(self) -> type[ViewManifest]:
+        """What a view says about itself."""
         from voile.kinds.views.manifest import ViewManifest
 
         return ViewManifest
 
     @property
     def release(self) -> type[ViewRelease]:
+        """The class of a view that was opened."""
         from voile.kinds.views.release import ViewRelease
 
         return ViewRelease
@@ -55,6 +58,7 @@ class Views(Kind["ViewManifest"]):
         progress: Progress | None = None,
         **options: Any,
     ) -> PublishResult:
+        """Publish a table as a view; a view of a series needs a folder."""
         series = options.get("series")
         if to is None and series is not None:
             raise UsageError(
@@ -66,23 +70,28 @@ class Views(Kind["ViewManifest"]):
     def draft(
         self, table: Table, options: Any, target: Path, progress: Progress
     ) -> AbstractContextManager[Draft]:
-        from voile.kinds.views.publishing import view_draft
-        from voile.kinds.views.series_publishing import series_draft
-
+        """Read the table and plan its view, or the next view of its series."""
         if options.series is not None:
+            from voile.kinds.views.series_publishing import series_draft
+
             return series_draft(table, options, target, progress)
+        from voile.kinds.views.publishing import view_draft
+
         return view_draft(table, options, progress)
 
     def describe(self, manifest: ViewManifest) -> str:
+        """The view in plain words, as Markdown."""
         from voile.kinds.views.describe import describe
 
         return describe(manifest)
 
     def data_package(self, manifest: ViewManifest) -> dict[str, Any]:
+        """The view as a Frictionless data package."""
         from voile.kinds.views.describe import view_package
 
         return view_package(manifest)
 
     def frontier(self) -> Mapping[str, FrontierMethod]:
+        """The ways to publish views that the frontier may try."""
         options = {"method": "alphabeta", "prior_factor": 10.0}
         return {"alphabeta": FrontierMethod("noisy views", options, ("posterior",), named=True)}

@@ -1,4 +1,4 @@
-"""What a noisy view tells, and what it lets one believe: all that losses ask of it."""
+"""What a noisy view shows, and what it lets one believe: all that losses need of it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,13 @@ from voile.schema import Schema, TupleIndex
 
 def view_evidence(release: ViewRelease, truth: Truth) -> LossEvidence:
     """Its rows minus the noise, and beliefs about one person."""
-    told = told_by_view(release, truth.qi, truth.sensitive)
-    return LossEvidence(told, view_posterior(release, truth.others, truth.sensitive, truth.overall))
+    shown = shown_by_view(release, truth.qi, truth.sensitive)
+    return LossEvidence(
+        shown, view_posterior(release, truth.others, truth.sensitive, truth.overall)
+    )
 
 
-def told_by_view(release: ViewRelease, qi: Sequence[str], sensitive: str) -> Told:
+def shown_by_view(release: ViewRelease, qi: Sequence[str], sensitive: str) -> Told:
     """The rows of a view, and minus the noise that is expected in it."""
     schema, mechanism = release.schema, release.mechanism
     index = TupleIndex(schema.sizes)

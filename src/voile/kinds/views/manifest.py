@@ -11,8 +11,8 @@ from voile.kinds.manifest import Disclosed, Finite, Manifest, ManifestPart, read
 from voile.kinds.views.alphabeta import AlphaBeta, Publishing
 from voile.kinds.views.series import Series
 from voile.kinds.views.shaped import Shaped
-from voile.privacy import Adversary, DGamma, Form, LikelihoodRatio
-from voile.privacy.planner import promise_everywhere, promise_where_likely
+from voile.options.choices import Form
+from voile.privacy import Adversary, DGamma, LikelihoodRatio
 from voile.privacy.series import MOST_VIEWS, SeriesNoise
 from voile.schema import Schema
 from voile.schema.index import Product
@@ -112,10 +112,12 @@ class ViewManifest(Manifest):
     guarantee: ViewGuarantee
 
     def check(self) -> None:
+        """Refuse parameters that no mechanism or promise has."""
         _ = self.mechanism, self.promise
 
     @property
     def mechanism(self) -> AlphaBeta | Shaped | Series:
+        """The mechanism with these parameters."""
         p = self.parameters
         if p.series is not None:
             s, changing = p.series, p.series.changes_at_most != 0
@@ -137,6 +139,7 @@ class ViewManifest(Manifest):
 
     @property
     def promise(self) -> DGamma:
+        """The promise that the guarantee states."""
         g = self.guarantee
         return DGamma(prior=g.prior, posterior=g.posterior, adversary=g.adversary)
 
@@ -150,9 +153,11 @@ ROWS, MARGINALS = "the number of", "how often each value of"
 
 
 def promised(requested: DGamma, mechanism: Publishing) -> DGamma:
-    """What is promised for every tuple; with shaped noise that is less than was asked for."""
+    """What is promised for every tuple; with shaped noise that is less than was requested."""
     if not isinstance(mechanism, Shaped):
         return requested
+    from voile.privacy.planner import promise_everywhere  # noqa: PLC0415  (not for answering)
+
     return promise_everywhere(requested, mechanism.likelihood_ratio())
 
 
@@ -248,6 +253,8 @@ def unit(parameters: Parameters) -> str:
 
 def likely(promise: DGamma, retention: float, shape: NoisePrior) -> str:
     """What shaped noise promises about tuples that its prior takes for likely."""
+    from voile.privacy.planner import promise_where_likely  # noqa: PLC0415  (not for answering)
+
     factor, most = promise_where_likely(promise, retention, shape.strength, shape.cap)
     text = (
         f"a belief in a tuple t of at most min({factor:.6g}·s(t), {most:.4g}), s(t) its chance "
@@ -262,6 +269,7 @@ def likely(promise: DGamma, retention: float, shape: NoisePrior) -> str:
 
 
 def finite(x: float) -> float | None:
+    """A number as JSON has it: None where it is infinite."""
     return x if math.isfinite(x) else None
 
 

@@ -153,10 +153,12 @@ class ViewOptions(Options):
 
     @property
     def form(self) -> Form:
+        """Whether the table may repeat a row; as a multiset it may."""
         return self.rows or "multiset"
 
     @property
     def drop_nulls(self) -> bool:
+        """Whether rows with NULLs are left out."""
         return self.nulls == "drop"
 
     @property

@@ -1,4 +1,4 @@
-"""The promise of a view: the one that was asked for, and what should be said about it."""
+"""The promise of a view: the one that the options choose, and notes about it."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ def weak_prior(promise: DGamma, size: int) -> list[str]:
     ]
 
 
-def weakened(asked: DGamma, promise: DGamma) -> list[str]:
-    """Shaped noise promises less than was asked for to records that are not likely."""
-    if promise.prior >= asked.prior * (1 - 1e-6):
+def weakened(requested: DGamma, promise: DGamma) -> list[str]:
+    """Shaped noise promises less than was requested to records that are not likely."""
+    if promise.prior >= requested.prior * (1 - 1e-6):
         return []
     return [
-        f"asked for d = {asked.prior:.3g}: noise with a shape promises that to likely records, "
+        f"asked for d = {requested.prior:.3g}: noise with a shape promises that to likely records, "
         f"and d = {promise.prior:.3g} to all; a larger {spelled('noise_floor')} promises more "
         "to all"
     ]
@@ -74,6 +74,7 @@ def linked_list(promise: DGamma, ratio: LikelihoodRatio) -> list[str]:
 
 
 def check_size(mechanism: Publishing, rows: int, size: int) -> None:
+    """Refuse a promise whose view would be too large, or its noise too slow to draw."""
     if isinstance(mechanism, Shaped) and mechanism.drawn(size) > MOST_DRAWN:
         raise PromiseError(
             f"noise of this shape needs about {mechanism.drawn(size):.3g} draws, more than "

@@ -57,7 +57,7 @@ class ViewWriter:
     """Perturbs and writes, a file for each few ranges of D.
 
     The ranges depend on the domain and the parameters alone, so that the same key gives the same
-    bytes on any machine, and so that the files tell nothing about the private rows.
+    bytes on any machine, and so that the files disclose nothing about the private rows.
     """
 
     folder: Path
@@ -68,6 +68,7 @@ class ViewWriter:
 
     @cached_property
     def index(self) -> TupleIndex:
+        """The numbering of the domain's tuples."""
         return TupleIndex(self.schema.sizes)
 
     @cached_property
@@ -125,7 +126,7 @@ def check_noise(mechanism: Publishing, drawn: int, size: int) -> None:
 
 
 NOISE_FLOOR = 0.1
-"""The share of shaped noise that is spread evenly, if not asked for."""
+"""The share of shaped noise that is spread evenly, unless the options say otherwise."""
 
 
 @dataclass(frozen=True)
@@ -136,9 +137,11 @@ class Publication(PublishResult):
     series: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
+        """The publication as JSON shows it."""
         return {**super().to_dict(), "series": self.series}
 
     def facts(self) -> list[tuple[str, str]]:
+        """What the steward is shown of it, by name."""
         manifest = self.release.manifest
         g, p = manifest.guarantee, manifest.parameters
         return [
@@ -153,8 +156,9 @@ class Publication(PublishResult):
 
 
 def series_line(series: dict[str, Any]) -> str:
-    told = "the identical view again, nothing spent" if series["identical"] else "a new view"
-    return f"{series['name']}: view {series['view']} of at most {series['views']}, {told}"
+    """Which view of its series was published, in a line."""
+    what = "the identical view again, nothing spent" if series["identical"] else "a new view"
+    return f"{series['name']}: view {series['view']} of at most {series['views']}, {what}"
 
 
 def publish_table(
@@ -165,16 +169,17 @@ def publish_table(
     progress: Progress | None = None,
     **options: Any,
 ) -> Publication:
-    """Publish and tell the steward about it. `to` names the release's folder."""
+    """Publish a view, and say what the steward should know. `to` names the release's folder."""
     done = kind_of("alphabeta").publish(
         table, to=to, overwrite=overwrite, progress=progress, **options
     )
     return cast("Publication", done)
 
 
-def told(
+def publication(
     prepared: ViewInput, release: ViewRelease, series: dict[str, Any] | None = None
 ) -> Publication:
+    """The publication of a release, with notes about what its promise leaves open."""
     notes = (
         *prepared.notes,
         *weak_prior(release.promise, prepared.schema.size),
@@ -222,12 +227,14 @@ def prepare(table: Table, options: ViewOptions, progress: Progress) -> ViewInput
 
 
 def choose_mechanism(prepared: ViewInput, options: ViewOptions) -> Publishing:
+    """The mechanism that keeps the promise; refused where its view would be too large."""
     mechanism = planned_mechanism(prepared, options)
     check_size(mechanism, len(prepared.members), prepared.schema.size)
     return mechanism
 
 
 def planned_mechanism(prepared: ViewInput, options: ViewOptions) -> Publishing:
+    """The mechanism that keeps the promise with the least error."""
     if options.noise_prior is not None:
         return shaped(prepared, options)
     planned = plan(
@@ -241,6 +248,7 @@ def planned_mechanism(prepared: ViewInput, options: ViewOptions) -> Publishing:
 
 
 def shaped(prepared: ViewInput, options: ViewOptions) -> Shaped:
+    """The mechanism with noise that follows a prior."""
     assert options.noise_prior is not None  # noqa: S101
     schema = prepared.schema
     prior = noise_prior(
@@ -277,7 +285,8 @@ class ViewDraft(WrittenDraft):
         return manifest_of(prepared, options, mechanism, parameters, parts, rows_are_public=public)
 
     def done(self, release: ViewRelease) -> Publication:
-        return told(self.prepared, release)
+        """What the steward is shown of the release."""
+        return publication(self.prepared, release)
 
 
 def view_draft(table: Table, options: ViewOptions, progress: Progress) -> ViewDraft:

@@ -30,6 +30,11 @@ def kept(path: Path, digest: str, schema: Schema, *, replace_broken: bool) -> Re
         raise
 
 
+def keep(found: Refinement, path: Path, digest: str) -> None:
+    """Write the model beside its release."""
+    refinement_file.save(found, path, of=digest)
+
+
 def fit(
     mechanism: AlphaBeta | Shaped | Series,
     view: Callable[[], ReleaseRows],
@@ -37,6 +42,7 @@ def fit(
     rows: int | None,
     progress: Progress | None,
 ) -> Refinement:
+    """Fit a model to a view with even noise; views with other noise are refused."""
     if not isinstance(mechanism, AlphaBeta):
         kind = "of a series" if isinstance(mechanism, Series) else "with shaped noise"
         raise UsageError(

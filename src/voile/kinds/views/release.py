@@ -9,29 +9,20 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
-from voile.answering.explanation import Explanation
-from voile.answering.totals import NoiseShape
 from voile.arrays import Floats
+from voile.arrow import arrow_array
 from voile.engines import open_rows
 from voile.engines.encode import codes as codes_of
-from voile.engines.rows import ReleaseRows
 from voile.errors import ReleaseError, UsageError
-from voile.estimate import Answer, Bound
-from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
 from voile.kinds.manifest import MANIFEST, Manifest
 from voile.kinds.parquet import tuples
 from voile.kinds.release import QueryOptions, Release
-from voile.kinds.views import refining
 from voile.kinds.views.alphabeta import AlphaBeta, distinct
-from voile.kinds.views.answering import answer
-from voile.kinds.views.estimator import ViewModel, ViewSource
-from voile.kinds.views.explanation import explain
 from voile.kinds.views.histories import Histories, Name, history_schema
 from voile.kinds.views.manifest import (
     HISTORY_FILES,
@@ -43,19 +34,25 @@ from voile.kinds.views.manifest import (
     parameters_of,
     series_part,
 )
-from voile.kinds.views.refinement import storage as refinement_file
-from voile.kinds.views.refinement.fit import Refinement
 from voile.kinds.views.series import Series, SeriesEstimator
 from voile.kinds.views.shaped import Shaped
-from voile.privacy import DGamma, Disclosures, not_promised, statements
-from voile.privacy.adversary import Evidence
-from voile.privacy.guarantees.statements import Statement
-from voile.privacy.planner import protected_priors
-from voile.query import DomainSums
-from voile.query.bind import Tables
-from voile.query.predicate import Term
-from voile.query.query import Query
+from voile.privacy import DGamma
 from voile.query.rows import SCORE, SPREAD
+
+if TYPE_CHECKING:
+    from voile.answering.explanation import Explanation
+    from voile.answering.totals import NoiseShape
+    from voile.engines.rows import ReleaseRows
+    from voile.estimate import Answer, Bound
+    from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
+    from voile.kinds.views.estimator import ViewModel, ViewSource
+    from voile.kinds.views.refinement.fit import Refinement
+    from voile.privacy import Disclosures
+    from voile.privacy.adversary import Evidence
+    from voile.privacy.guarantees.statements import Statement
+    from voile.query import DomainSums
+    from voile.query.bind import Tables
+    from voile.query.query import Query
 
 
 class ViewRelease(Release):
@@ -76,22 +73,31 @@ class ViewRelease(Release):
 
     @cached_property
     def mechanism(self) -> AlphaBeta | Shaped | Series:
+        """The mechanism that made the view, from its public parameters."""
         return self.manifest.mechanism
 
     @property
     def promise(self) -> DGamma:
+        """The (d, γ)-privacy that the view keeps."""
         return self.manifest.promise
 
     def promised(self) -> list[Statement]:
-        bounds, exact = self.mechanism.likelihood_ratio(), told_exactly(self.manifest)
+        """What the view keeps, as statements that can be compared and converted."""
+        from voile.privacy import statements
+
+        bounds, exact = self.mechanism.likelihood_ratio(), disclosed_exactly(self.manifest)
         return statements(self.promise, bounds, told=exact, simulated=self.manifest.simulated)
 
     def not_promised(self) -> list[Statement]:
+        """What it must not be taken to keep."""
+        from voile.privacy import not_promised
+
         bounds = self.mechanism.likelihood_ratio()
-        return not_promised(self.promise, bounds, told=told_exactly(self.manifest))
+        return not_promised(self.promise, bounds, told=disclosed_exactly(self.manifest))
 
     @property
     def promise_in_short(self) -> str:
+        """What it promises, in a line."""
         promise, epsilon = self.promise, self.mechanism.likelihood_ratio().epsilon("add-remove")
         return (
             f"(d, γ)-privacy with d = {promise.prior:.2g} and γ = {promise.posterior:g}, "
@@ -99,6 +105,7 @@ class ViewRelease(Release):
         )
 
     def check_terms(self) -> None:
+        """Recompute, from the parameters as they are written down, all that is promised."""
         manifest = self.manifest
         promise, mechanism = manifest.promise, manifest.mechanism
         if not promise.kept_by(mechanism.likelihood_ratio()):
@@ -120,8 +127,8 @@ class ViewRelease(Release):
             mechanism, self.schema, distinct=terms.distinct, learnt=learnt, series=series
         ):
             raise ReleaseError("manifest.json: the parameters contradict each other")
-        told = disclosed(self.schema, manifest.parameters, rows_are_public=public)
-        if manifest.disclosed != told:
+        terms_disclosed = disclosed(self.schema, manifest.parameters, rows_are_public=public)
+        if manifest.disclosed != terms_disclosed:
             raise ReleaseError("manifest.json does not say all that the release discloses")
 
     # ------------------------------------------------------------------ counting from it
@@ -152,37 +159,45 @@ class ViewRelease(Release):
             return None
         score, spread = self.mechanism.scores_above()
         rows = tuples(self.schema, self.mechanism.above_cap)
-        return rows.append_column(SCORE, pa.array(score)).append_column(SPREAD, pa.array(spread))
+        return rows.append_column(SCORE, arrow_array(score)).append_column(
+            SPREAD, arrow_array(spread)
+        )
 
-    def _check_options(self, asked: QueryOptions) -> None:
-        if asked.method is not None:
+    def _check_options(self, options: QueryOptions) -> None:
+        if options.method is not None:
             raise UsageError(
-                f"method {asked.method!r} is for rows that were perturbed one by one",
+                f"method {options.method!r} is for rows that were perturbed one by one",
                 hint="leave it out: a view has one estimator",
             )
 
-    def _answer(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Answer:
-        bound = self._bound(max(1e-12, round(1 - asked.confidence, 12)))
-        source = self._source(view, asked, bound)
-        if asked.refine:
+    def _answer(self, query: Query, view: ReleaseRows, options: QueryOptions) -> Answer:
+        from voile.kinds.views.answering import answer
+
+        bound = self._bound(max(1e-12, round(1 - options.confidence, 12)))
+        source = self._source(view, options, bound)
+        if options.refine:
             source = replace(source, model=self._model())
         if self.histories is None:
-            return answer(query, source, asked.confidence, simultaneous=asked.simultaneous)
-        source, name = self._of_series(query, source, asked.tables)
-        found = answer(query, source, asked.confidence, simultaneous=asked.simultaneous)
+            return answer(query, source, options.confidence, simultaneous=options.simultaneous)
+        source, name = self._of_series(query, source, options.tables)
+        found = answer(query, source, options.confidence, simultaneous=options.simultaneous)
         return replace(found, notes=(*found.notes, self.histories.note(name)))
 
-    def _explain(self, query: Query, view: ReleaseRows, asked: QueryOptions) -> Explanation:
-        source = self._source(view, asked)
+    def _explain(self, query: Query, view: ReleaseRows, options: QueryOptions) -> Explanation:
+        from voile.kinds.views.explanation import explain
+
+        source = self._source(view, options)
         if self.histories is None:
             return explain(query, source, self._estimator)
-        source, name = self._of_series(query, source, asked.tables)
+        source, name = self._of_series(query, source, options.tables)
         return explain(query, source, self.histories.estimator(name))
 
     def _of_series(
         self, query: Query, source: ViewSource, tables: Mapping[str, object]
     ) -> tuple[ViewSource, Name]:
         """Answer from the last view of the series or from all, by the tuples that a group has."""
+        from voile.query.predicate import Term
+
         assert self.histories is not None  # noqa: S101
         term = Term(query.predicate)
         (everyone,), (grouped,) = (source.domain.sums([term], by) for by in ((), query.groups))
@@ -201,11 +216,14 @@ class ViewRelease(Release):
         *,
         replace_broken: bool = False,
     ) -> Refinement:
-        """A model of the table, fitted to this release alone: no more is told about anybody.
+        """A model of the table, fitted to this release alone, so that nothing more is disclosed.
 
-        Fitted once, then kept in a file beside the release. `progress` is told what is being done
-        and how much of it is. `replace_broken` fits anew where the file is broken or stale.
+        Fitted once, then kept in a file beside the release. `progress` is called with what is
+        being done and how much of it is done. `replace_broken` fits anew where the file is broken
+        or stale.
         """
+        from voile.kinds.views import refining
+
         if self._refinement is None:
             path, digest = self.refinement_path, self._digest
             found = refining.kept(path, digest, self.schema, replace_broken=replace_broken)
@@ -215,12 +233,13 @@ class ViewRelease(Release):
                     self.mechanism, lambda: self._view, self.schema, rows, progress
                 )
                 with suppress(OSError, UsageError):  # a folder that cannot be written to
-                    refinement_file.save(found, path, of=digest)
+                    refining.keep(found, path, digest)
             self._refinement = found
         return self._refinement
 
     @property
     def refinement_path(self) -> Path:
+        """Where the refinement of this release is kept, beside it."""
         folder = self.path.resolve()
         return folder.with_name(f"{folder.name}.refined.npz")
 
@@ -229,16 +248,20 @@ class ViewRelease(Release):
         return hashlib.sha256((self.path / MANIFEST).read_bytes()).hexdigest()
 
     def _model(self) -> ViewModel:
+        from voile.kinds.views import refining
+
         if self._refining is None:
             self._refining = refining.model(self.refine(), self.schema)
         return self._refining
 
     def _source(
-        self, view: ReleaseRows, asked: QueryOptions, bound: Bound | None = None
+        self, view: ReleaseRows, options: QueryOptions, bound: Bound | None = None
     ) -> ViewSource:
+        from voile.kinds.views.estimator import ViewSource
+
         return ViewSource(
             engine=view,
-            domain=self._sums(view, asked.memory, exact=asked.exact),
+            domain=self._sums(view, options.memory, exact=options.exact),
             mechanism=self._estimator,
             rows=self.manifest.public_rows,
             bound=bound,
@@ -255,6 +278,8 @@ class ViewRelease(Release):
 
     @cached_property
     def _shape(self) -> NoiseShape | None:
+        from voile.answering.totals import NoiseShape
+
         if isinstance(self.mechanism, Shaped):
             return NoiseShape(*self.mechanism.noise_weights(self.schema.names))
         return None
@@ -276,7 +301,8 @@ class ViewRelease(Release):
     # ------------------------------------------------------------------ measuring it
 
     def loss_evidence(self, truth: Truth) -> LossEvidence:
-        from voile.kinds.views.losses import view_evidence  # noqa: PLC0415  (of this class)
+        """What the view shows about people, to be compared with the truth."""
+        from voile.kinds.views.losses import view_evidence
 
         return view_evidence(self, truth)
 
@@ -286,6 +312,7 @@ class ViewRelease(Release):
         *,
         refine: bool = False,
     ) -> Floats:
+        """Estimates of all selections at once, from what `count` counts of the view's rows."""
         mechanism = self.mechanism
         if not isinstance(mechanism, AlphaBeta):
             return super().estimate_selections(count, refine=refine)
@@ -304,6 +331,8 @@ class ViewRelease(Release):
 
     def protected_priors(self, codes: Sequence[npt.NDArray[Any]]) -> Floats:
         """The largest belief in each of these tuples that the promise covers."""
+        from voile.privacy.planner import protected_priors
+
         mechanism, promise = self.mechanism, self.promise
         if not isinstance(mechanism, Shaped):
             return np.full(len(codes[0]), promise.prior)
@@ -356,24 +385,29 @@ class ViewRelease(Release):
         return rows
 
     def columns_of(self, path: str) -> Any:
+        """The Arrow schema that one of its Parquet files must have."""
         if self.histories is not None and path.startswith(HISTORY_FILES):
             return history_schema(self.schema)
         return super().columns_of(path)
 
     def counts_rows(self, path: str) -> bool:
+        """Whether the rows of that file are rows of the view."""
         return not path.startswith(HISTORY_FILES)
 
     def check_contents(self) -> None:
-
+        """Check the histories of a series against its rows."""
         if self.histories is not None:
             check_histories(self, self.histories)
 
     def foreign_attribute(self) -> str | None:
+        """An attribute with values outside its domain, in the rows or in the histories."""
         return super().foreign_attribute() or (self._view.outside() if self.histories else None)
 
 
-def told_exactly(manifest: ViewManifest) -> Disclosures:
-    """What the release tells exactly, outside of what it promises."""
+def disclosed_exactly(manifest: ViewManifest) -> Disclosures:
+    """What the release discloses exactly, outside of what it promises."""
+    from voile.privacy import Disclosures
+
     shape = manifest.parameters.noise_prior
     return Disclosures(
         rows=manifest.public_rows is not None,

@@ -27,7 +27,8 @@ from voile.kinds.views.deviation import (
     normal_bound,
 )
 from voile.noise import Gaps, Key
-from voile.privacy import Form, LikelihoodRatio
+from voile.options.choices import Form
+from voile.privacy import LikelihoodRatio
 from voile.privacy.series import SeriesNoise, noise_variance
 from voile.schema import Keys, TupleIndex
 from voile.schema.index import Codes
@@ -48,10 +49,12 @@ class SeriesHistory:
 
     @classmethod
     def empty(cls, index: TupleIndex) -> SeriesHistory:
+        """The history of a series before its first view."""
         return cls(np.empty(0, index.key_type), np.empty((0, 0), np.uint32))
 
     @property
     def views(self) -> int:
+        """How many views it covers."""
         return int(self.counts.shape[1])
 
     def with_view(self, rows: Keys) -> SeriesHistory:
@@ -108,10 +111,12 @@ class Series:
 
     @property
     def form(self) -> Form:
+        """Whether the table may repeat a row."""
         return self.noise.form
 
     @property
     def retention(self) -> float:
+        """The chance that a record is kept."""
         return self.noise.retention
 
     @cached_property
@@ -121,6 +126,7 @@ class Series:
 
     @cached_property
     def on_seen(self) -> AlphaBeta:
+        """What happens to a tuple that a view before has shown."""
         return AlphaBeta(self.retention, self.noise.seen, self.form)
 
     def likelihood_ratio(self) -> LikelihoodRatio:
@@ -147,10 +153,12 @@ class Series:
         return total
 
     def expected_noise(self, size: int) -> float:
+        """Noise rows of a domain of this size, on average."""
         fresh, again = self.on_unseen.noise_mean, self.on_seen.noise_mean
         return fresh * float(size - self.seen_count) + again * self.seen_count
 
     def noise_deviation(self, size: int) -> float:
+        """Their standard deviation."""
         fresh, again = self.on_unseen.noise_variance, self.on_seen.noise_variance
         return math.sqrt(fresh * float(size - self.seen_count) + again * self.seen_count)
 
@@ -268,6 +276,7 @@ class SeriesEstimator:
 
     @property
     def name(self) -> str:
+        """The name of its scores: of the last view, or of all views."""
         return self.scores.name
 
     @property
@@ -277,6 +286,7 @@ class SeriesEstimator:
 
     @cached_property
     def coins(self) -> SeriesCoins:
+        """The moments of what a sum of scores is made of."""
         s = self.scores
         return SeriesCoins(
             excess=1.0,
@@ -297,20 +307,25 @@ class SeriesEstimator:
         return view + self.scores.empty * domain
 
     def variance(self, members: Floats | float, spread: Floats | float) -> Floats:
+        """Variance of such an estimate; Σ w² over the table and over the domain."""
         return self.coins.variance(members, spread)
 
     def deviation(
         self, view: Floats, domain: Floats, spread: Floats, largest: Floats, miss: float
     ) -> Floats:
+        """What its error exceeds with probability at most `miss`."""
         return self.coins.deviation(view, domain, spread, largest, miss)
 
     def domain_share(self, error: Floats) -> Floats:
+        """What an error in Σ w over the domain does to the estimate."""
         return abs(self.scores.empty) * error
 
     def facts(self) -> dict[str, float]:
+        """The numbers of the estimator that an explanation shows."""
         return {"retention": self.retention, "noise_mean": -self.scores.empty, "excess": 1.0}
 
     def arithmetic(self, view: float, domain: float, *, whole: bool) -> str:
+        """The estimate of a total, spelled out."""
         d = f"{domain:,.0f}" if whole else f"{domain:,.6g}"
         return (
             f"(sum of scores of the histories) - noise_mean * n_domain = {view:,.6g} - "

@@ -52,7 +52,7 @@ CREATE TABLE arrays (
 
 
 @dataclass(frozen=True)
-class Terms:
+class SeriesTerms:
     """What all views of a series have in common."""
 
     name: str
@@ -61,17 +61,19 @@ class Terms:
     changes_at_most: int | None
     schema: Schema
     rows_told: bool
-    """Whether the prior was relative to the rows of the first table, which it then tells."""
+    """Whether the prior was relative to the rows of the first table, which it then discloses."""
     simulated: bool
     options: dict[str, Any]
-    """What was asked for at the first view, to be asked for again."""
+    """The options of the first view, which every later view must repeat."""
 
     def to_text(self) -> str:
+        """The terms as JSON, as the ledger keeps them."""
         data = asdict(self) | {"schema": self.schema.to_dict()}
         return json.dumps(data, ensure_ascii=False)
 
     @classmethod
-    def from_text(cls, text: str) -> Terms:
+    def from_text(cls, text: str) -> SeriesTerms:
+        """The terms that a ledger has kept."""
         data = json.loads(text)
         noise = data["noise"] | {"unseen": tuple(data["noise"]["unseen"])}
         adversary: Adversary = data["promise"]["adversary"]
@@ -103,10 +105,10 @@ class SeriesLedger:
         self._db = connection
 
     @property
-    def terms(self) -> Terms | None:
+    def terms(self) -> SeriesTerms | None:
         """None for a series that has not begun."""
         found = self._db.execute("SELECT text FROM terms").fetchone()
-        return Terms.from_text(found[0]) if found else None
+        return SeriesTerms.from_text(found[0]) if found else None
 
     @property
     def last(self) -> SeriesEntry | None:
@@ -118,7 +120,7 @@ class SeriesLedger:
 
     def plan(
         self,
-        terms: Terms,
+        terms: SeriesTerms,
         number: int,
         path: Path,
         digest: str,
@@ -157,6 +159,7 @@ class SeriesLedger:
         return self._get(number, "table", index.key_type)
 
     def history(self, number: int, index: TupleIndex) -> SeriesHistory:
+        """All that the views up to this one have shown."""
         counts = self._get(number, "counts", np.dtype(np.uint32))
         return SeriesHistory(self._get(number, "shown", index.key_type), counts.reshape(-1, number))
 
@@ -240,6 +243,7 @@ def prepare(connection: sqlite3.Connection) -> None:
 
 
 def unusable(path: Path, error: sqlite3.Error) -> UsageError | PromiseError:
+    """The error for a ledger that another run has locked, or that is none."""
     if "locked" in str(error):
         return PromiseError(
             f"another run is publishing in the series of {str(path)!r}",

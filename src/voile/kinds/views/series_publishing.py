@@ -37,11 +37,11 @@ from voile.kinds.views.publishing import (
     key_of,
     manifest_of,
     prepare,
-    told,
+    publication,
 )
 from voile.kinds.views.release import ViewRelease
 from voile.kinds.views.series import Series, SeriesHistory
-from voile.kinds.views.series_ledger import SeriesEntry, SeriesLedger, Terms, opened
+from voile.kinds.views.series_ledger import SeriesEntry, SeriesLedger, SeriesTerms, opened
 from voile.privacy.series import plan_series
 from voile.progress import Progress
 from voile.query.rows import HISTORY, SCORE, SPREAD
@@ -59,7 +59,7 @@ REPEATED = (
 """Options that are the same for all views."""
 
 
-def begin(table: Table, options: ViewOptions, progress: Progress) -> tuple[ViewInput, Terms]:
+def begin(table: Table, options: ViewOptions, progress: Progress) -> tuple[ViewInput, SeriesTerms]:
     """The terms of a new series, for this table and all that follow it."""
     prepared = prepare(table, options, progress)
     check_columns(prepared.schema)
@@ -71,7 +71,7 @@ def begin(table: Table, options: ViewOptions, progress: Progress) -> tuple[ViewI
         retention=options.retention,
     )
     assert options.series is not None  # noqa: S101
-    terms = Terms(
+    terms = SeriesTerms(
         name=options.series,
         noise=noise,
         promise=prepared.promise,
@@ -85,6 +85,7 @@ def begin(table: Table, options: ViewOptions, progress: Progress) -> tuple[ViewI
 
 
 def check_columns(schema: Schema) -> None:
+    """Refuse names that a series needs for columns of its own."""
     taken = {HISTORY, SCORE, SPREAD} & {name.lower() for name in schema.names}
     if taken:
         raise SchemaError(
@@ -92,7 +93,7 @@ def check_columns(schema: Schema) -> None:
         )
 
 
-def resume(table: Table, options: ViewOptions, terms: Terms, progress: Progress) -> ViewInput:
+def resume(table: Table, options: ViewOptions, terms: SeriesTerms, progress: Progress) -> ViewInput:
     """Read the table as the series' terms have it; refuse what contradicts them."""
     check_terms(options, terms)
     same = options.but(
@@ -101,7 +102,8 @@ def resume(table: Table, options: ViewOptions, terms: Terms, progress: Progress)
     return prepare(table, same, progress)
 
 
-def check_terms(options: ViewOptions, terms: Terms) -> None:
+def check_terms(options: ViewOptions, terms: SeriesTerms) -> None:
+    """Refuse options that differ from those of the first view."""
     given: dict[str, Any] = {option: getattr(options, option) for option in REPEATED}
     given |= {"series": options.series, "simulated": options.simulate_seed is not None}
     kept: dict[str, Any] = terms.options | {"series": terms.name, "simulated": terms.simulated}
@@ -117,7 +119,8 @@ def check_terms(options: ViewOptions, terms: Terms) -> None:
     check_schema(options, terms)
 
 
-def check_schema(options: ViewOptions, terms: Terms) -> None:
+def check_schema(options: ViewOptions, terms: SeriesTerms) -> None:
+    """Refuse columns and domains that differ from those of the first view."""
     names = list(terms.schema.names)
     columns = options.columns
     if options.schema_ is not None:
@@ -133,7 +136,8 @@ def check_schema(options: ViewOptions, terms: Terms) -> None:
         raise different(terms, spelled("columns", names), spelled("columns", list(columns)))
 
 
-def different(terms: Terms, first: str, now: str) -> PromiseError:
+def different(terms: SeriesTerms, first: str, now: str) -> PromiseError:
+    """The error for an option that differs from the first view's."""
     return PromiseError(
         f"the series {terms.name!r} was begun with {first}, not {now}",
         hint="give the same options for every view, or begin another series under another name",
@@ -182,7 +186,7 @@ def series_draft(
         yield NextView(prepared, options, target, ledger, terms, number)
 
 
-def of_no_use(terms: Terms) -> list[str]:
+def of_no_use(terms: SeriesTerms) -> list[str]:
     """A declaration that estimates of multisets cannot use."""
     if not terms.changes_at_most or terms.noise.form == "set":
         return []
@@ -194,13 +198,15 @@ def of_no_use(terms: Terms) -> list[str]:
 
 
 def begun_at(path: Path) -> str:
+    """The note that a series was begun, and where its ledger is."""
     return (
         f"a series was begun, with its ledger in {str(path)!r}: keep that secret; later views "
         f"find it beside the release, or by {spelled('ledger')}"
     )
 
 
-def account(terms: Terms, number: int, *, identical: bool) -> dict[str, Any]:
+def account(terms: SeriesTerms, number: int, *, identical: bool) -> dict[str, Any]:
+    """Which view of the series it is, and how many are spent."""
     return {
         "name": terms.name,
         "view": number,
@@ -230,7 +236,7 @@ def ledger_path(options: ViewOptions, target: Path) -> Path:
 
 def begin_unless_lost(
     table: Table, options: ViewOptions, target: Path, ledger: Path, progress: Progress
-) -> tuple[ViewInput, Terms]:
+) -> tuple[ViewInput, SeriesTerms]:
     """Begin a series, unless it has begun and its ledger is lost."""
     left = None if options.simulate_seed is not None else left_view(options, target, ledger)
     if left is not None:
@@ -292,7 +298,7 @@ def differences(before: Keys, now: Keys) -> int:
     return int(np.abs(old - new).sum())
 
 
-def check_allowed(terms: Terms, number: int, changes: int | None) -> None:
+def check_allowed(terms: SeriesTerms, number: int, changes: int | None) -> None:
     """Nothing may be published beyond what the promise covers."""
     views, most = terms.noise.views, terms.changes_at_most
     if number > views:
@@ -323,10 +329,11 @@ class SameView(Draft):
     """The last view again, byte for byte, of a table that has not changed."""
 
     prepared: ViewInput
-    terms: Terms
+    terms: SeriesTerms
     last: SeriesEntry
 
     def put(self, target: Path, *, overwrite: bool) -> ViewRelease:
+        """Put the identical view in place once more."""
         release = in_place(self.last)
         if release is None:
             raise UsageError(
@@ -337,8 +344,9 @@ class SameView(Draft):
         return release.save(target, overwrite=overwrite)
 
     def done(self, release: ViewRelease) -> Publication:
+        """What the steward is shown of the identical view."""
         series = account(self.terms, self.last.number, identical=True)
-        return told(self.prepared, release, series)
+        return publication(self.prepared, release, series)
 
 
 # ---------------------------------------------------------------------- writing
@@ -353,7 +361,7 @@ class NextView(WrittenDraft):
         options: ViewOptions,
         target: Path,
         ledger: SeriesLedger,
-        terms: Terms,
+        terms: SeriesTerms,
         number: int,
     ) -> None:
         self.prepared, self.options, self.target = prepared, options, target
@@ -366,6 +374,7 @@ class NextView(WrittenDraft):
         check_size(self.mechanism, len(prepared.members), prepared.schema.size)
 
     def write(self, folder: Path) -> ViewManifest:
+        """Write the rows and the histories of the next view."""
         schema, key = self.prepared.schema, key_of(self.options, self.number)
         writer = ViewWriter(folder, self.mechanism, schema, key, self.prepared.progress)
         parts = writer.write(self.prepared.members)
@@ -375,6 +384,7 @@ class NextView(WrittenDraft):
         return described(self.prepared, self.options, self.terms, self.mechanism, parts)
 
     def commit(self, staging: Staging) -> None:
+        """Verify the view and enter it into the ledger before it is renamed into place."""
         planned = False
 
         def plan(written: Release) -> None:
@@ -392,11 +402,13 @@ class NextView(WrittenDraft):
         self.ledger.released(self.number)
 
     def done(self, release: ViewRelease) -> Publication:
+        """What the steward is shown of the new view."""
         series = account(self.terms, self.number, identical=False)
-        return told(self.prepared, release, series)
+        return publication(self.prepared, release, series)
 
 
 def written_history(folder: Path, schema: Schema, history: SeriesHistory) -> File:
+    """Write the histories of all tuples that were shown; the file's entry."""
     path = folder / HISTORY_FILES / "part-00000.parquet"
     path.parent.mkdir()
     rows = write_history(path, schema, history.keys, *history.texts())
@@ -404,9 +416,13 @@ def written_history(folder: Path, schema: Schema, history: SeriesHistory) -> Fil
 
 
 def described(
-    prepared: ViewInput, options: ViewOptions, terms: Terms, mechanism: Series, parts: list[File]
+    prepared: ViewInput,
+    options: ViewOptions,
+    terms: SeriesTerms,
+    mechanism: Series,
+    parts: list[File],
 ) -> ViewManifest:
-    """The manifest of a view. The rows of later tables are not told by the prior."""
+    """The manifest of a view. The prior does not disclose the rows of later tables."""
     first = mechanism.view_number == 1
     part = SeriesPart(
         name=terms.name,

@@ -81,6 +81,7 @@ class Chain:
         return math.log(unseen + seen)
 
     def variance(self) -> float:
+        """The variance of the sum."""
         _, first, second = self.moments(2)
         return float(second - first**2)
 
@@ -200,6 +201,7 @@ def increments(series: SeriesNoise, view: int) -> Increment:
 
 
 def of_multisets(series: SeriesNoise, view: int) -> Scores:
+    """All views together, in the multiset form."""
     added, parts = increments(series, view), best_parts(series, view)
 
     def scored(histories: Counts) -> tuple[Floats, Floats]:
@@ -350,6 +352,7 @@ def best_weights(series: SeriesNoise, view: int, share: float = MIXED_SHARE) -> 
 
 
 def of_sets(series: SeriesNoise, view: int) -> Scores:
+    """All views together, in the set form."""
     g = best_weights(series, view)
 
     def moments(course: tuple[int, ...]) -> tuple[float, float]:

@@ -32,8 +32,8 @@ from voile.kinds.views.alphabeta import deviation_bound, distinct, merged, thinn
 from voile.kinds.views.deviation import CoinMoments, geometric_scale
 from voile.noise import Key, Stream
 from voile.noise.poisson import choice, even, geometric, poisson, uniforms
-from voile.privacy import Form, LikelihoodRatio
-from voile.privacy.planner import MOST_LISTED
+from voile.options.choices import Form
+from voile.privacy import LikelihoodRatio
 from voile.schema import Keys, TupleIndex
 from voile.schema.index import PARTS, Codes, Product
 
@@ -106,6 +106,8 @@ class Shaped:
     @cached_property
     def above_cap(self) -> Sequence[Codes]:
         """The codes of the tuples with strength·s(t) > cap: there are fewer than strength/cap."""
+        from voile.privacy.planner import MOST_LISTED  # noqa: PLC0415  (with shaped noise only)
+
         least = self.cap / self.strength if self.strength else 1.0
         found = self.prior.above(self.sizes, least, MOST_LISTED)
         if found is None:
@@ -124,6 +126,7 @@ class Shaped:
         return self.floor * float(size) + self.strength
 
     def noise_deviation(self, size: int) -> float:
+        """The standard deviation of the noise rows."""
         return math.sqrt(self._noise_variance(size))
 
     def _noise_variance(self, size: int) -> float:
@@ -249,6 +252,7 @@ class Shaped:
 
     @cached_property
     def coins(self) -> CoinMoments:
+        """The moments of the coins that a sum over the view is made of."""
         kept = self.retention * (1 - self.retention)
         most = self.floor + min(
             float(Fraction(self.strength) * self.prior.most(self.sizes)), self.cap
@@ -268,14 +272,17 @@ class Shaped:
         return (view - domain) / self.retention
 
     def variance(self, members: Floats | float, spread: Floats | float) -> Floats:
+        """Variance of such an estimate; Σ w² over the table and over the domain."""
         return self.coins.variance(members, spread) / self.retention**2
 
     def deviation(
         self, view: Floats, domain: Floats, spread: Floats, largest: Floats, miss: float
     ) -> Floats:
+        """What its error exceeds with probability at most `miss`."""
         return self.coins.deviation(view, domain, spread, largest, miss) / self.retention
 
     def domain_share(self, error: Floats) -> Floats:
+        """What an error in Σ λ·w over the domain does to the estimate."""
         return error / self.retention
 
     def records(self, seen: int, size: int) -> float:
@@ -283,10 +290,12 @@ class Shaped:
         return (seen - self.expected_noise(size)) / self.retention
 
     def facts(self) -> dict[str, float]:
+        """The numbers of the mechanism that an explanation shows."""
         return {"retention": self.retention, "noise_floor": self.floor,
                 "noise_strength": self.strength, "noise_cap": self.cap}  # fmt: skip
 
     def arithmetic(self, view: float, domain: float, *, whole: bool) -> str:
+        """The estimate of a total, spelled out."""
         n = f"{view:,.0f}" if whole else f"{view:,.6g}"
         return (
             f"(n_view - expected noise) / retention = ({n} - {domain:,.6g}) / "

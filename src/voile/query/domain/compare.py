@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from sqlglot import exp
 
 from voile.arrays import Bools, Floats, Ints
+from voile.arrow import numpy_array
 from voile.query.predicate import Atom, Expression
 
 # ----------------------------------------------------------------------
@@ -61,8 +62,7 @@ class Weights:
 
 def numbers(column: pa.Array) -> Floats:
     """A value on each tuple, 0 where it is NULL or not a finite number: that adds nothing."""
-    filled = column.cast(pa.float64(), safe=False).fill_null(0.0)
-    result: Floats = filled.to_numpy(zero_copy_only=False)
+    result = doubles(column)
     return result if np.isfinite(result).all() else np.where(np.isfinite(result), result, 0.0)
 
 
@@ -86,9 +86,7 @@ def truths(column: pa.Array) -> Bools:
     """Where a condition is true; NULL is not."""
     if pa.types.is_null(column.type):
         return np.zeros(len(column), np.bool_)
-    filled = column.cast(pa.bool_()).fill_null(False)
-    result: Bools = filled.to_numpy(zero_copy_only=False)
-    return result
+    return numpy_array(column.cast(pa.bool_()))
 
 
 # ----------------------------------------------------------------------
@@ -194,7 +192,7 @@ def on_whole_numbers(apart: Separable, columns: Sequence[Any]) -> Linear | None:
     for (_, expression), sign, number, column in zip(
         apart.terms, signs, scaled, columns, strict=True
     ):
-        present = column.is_valid().to_numpy(zero_copy_only=False)
+        present = numpy_array(column.is_valid())
         if not expression.attributes:
             constant, known = constant + sign * number[0], known and bool(present[0])
             continue
@@ -239,10 +237,10 @@ def text_ranks(left: Any, right: Any) -> list[Ints]:
     """DuckDB orders text by its UTF-8 bytes, and so does Arrow."""
     encoded = pa.concat_arrays([left.cast(pa.string()), right.cast(pa.string())])
     encoded = encoded.dictionary_encode()
-    order = pc.sort_indices(encoded.dictionary).to_numpy()
+    order = numpy_array(pc.sort_indices(encoded.dictionary))
     rank = np.empty(len(order) + 1, np.int64)
     rank[order] = np.arange(len(order))
-    codes = encoded.indices.fill_null(len(order)).to_numpy(zero_copy_only=False)
+    codes = numpy_array(encoded.indices, len(order))
     rank[len(order)] = 0
     return np.split(rank[codes], [len(left)])
 
@@ -293,16 +291,12 @@ def kind(arrow: Any) -> str:
 def whole(column: Any) -> Ints:
     """A column of integers or dates as whole numbers, 0 for NULL."""
     numbers = column.cast(pa.int32()) if pa.types.is_date(column.type) else column
-    result: Ints = numbers.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False)
-    return result
+    return numpy_array(numbers.cast(pa.int64()))
 
 
 def doubles(column: Any) -> Floats:
     """A column as doubles, 0 for NULL."""
-    result: Floats = (
-        column.cast(pa.float64(), safe=False).fill_null(0.0).to_numpy(zero_copy_only=False)
-    )
-    return result
+    return numpy_array(column.cast(pa.float64(), safe=False))
 
 
 def largest(numbers: Ints) -> int:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voile.arrays import Floats, Ints
+from voile.arrow import numpy_array
 from voile.errors import QueryError
 from voile.query.domain.compare import Array, DomainEngine, Weights
 from voile.query.domain.component_sum import ComponentSum, Way, choose
@@ -141,7 +142,7 @@ def told_apart(column: pa.Array, expression: Expression) -> tuple[Ints, list[Any
             f"GROUP BY {expression.canonical} has values of type {column.type}",
             hint="group by numbers, text, dates or conditions",
         ) from None
-    codes: Ints = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    codes: Ints = numpy_array(encoded.indices).astype(np.int64)
     return codes, encoded.dictionary.to_pylist()
 
 

@@ -43,6 +43,7 @@ class CoinPurpose(IntEnum):
     STARTS = 4
 
     def thrown(self, seed: int, *which: int) -> np.random.Generator:
+        """The coins of this purpose, from a seed."""
         return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(self, *which)))
 
 
@@ -75,6 +76,7 @@ class PackedLayout:
 
     @cached_property
     def modelled(self) -> tuple[int, ...]:
+        """The attributes that the model has tables of."""
         return tuple(j for j, size in enumerate(self.sizes) if size <= LARGEST)
 
     @property
@@ -84,6 +86,7 @@ class PackedLayout:
 
     @cached_property
     def groups(self) -> tuple[tuple[int, ...], ...]:
+        """The attributes that are taken together."""
         groups: list[list[int]] = []
         product = self.limit + 1
         for j in self.modelled:
@@ -96,6 +99,7 @@ class PackedLayout:
 
     @cached_property
     def shapes(self) -> tuple[tuple[int, ...], ...]:
+        """The shape of each group's joint table."""
         return tuple(tuple(self.sizes[j] for j in group) for group in self.groups)
 
     @cached_property
@@ -105,6 +109,7 @@ class PackedLayout:
 
     @property
     def cells(self) -> int:
+        """How many cells all tables have together."""
         return self.edges[-1]
 
     def pack(self, codes: Sequence[npt.NDArray[Any]]) -> Cells:
@@ -193,13 +198,14 @@ ALONE = 50
 
 @dataclass(frozen=True)
 class KnownNoise:
-    """What the release tells: A·n expected rows of signal, and μ copies of noise per tuple."""
+    """What the release states: A·n expected rows of signal, and μ copies of noise per tuple."""
 
     rows: float
     excess: float
     noise: float
 
     def mass(self, rows: PackedRows, mix: Floats) -> Floats:
+        """The expected rows of each component among these rows."""
         return rows.share * self.excess * self.rows * mix
 
 
@@ -244,6 +250,7 @@ class Fitter:
         return list(self.pool.map(lambda pair: part(*pair), ends))
 
     def run(self, rows: PackedRows, fit: Mixture, base: Sequence[Floats], steps: int) -> Mixture:
+        """The fit after so many steps of EM."""
         for _ in range(steps):
             fit, _ = self.step(rows, fit, base)
         return fit

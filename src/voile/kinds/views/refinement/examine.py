@@ -36,7 +36,7 @@ from voile.kinds.views.refinement.mixture import Mixture, terms
 
 BATCH = 64
 WIDEST = 2**16
-"""Attributes with more values than this are not asked about; their masks would fill the memory."""
+"""Attributes with more values than this are not probed; their masks would fill the memory."""
 MOST_ATTRIBUTES = 6
 
 Mask = npt.NDArray[np.bool_]
@@ -92,15 +92,15 @@ def as_words(mask: Mask) -> Words:
 
 def batches(layout: PackedLayout, fit: Mixture, count: int, seed: int) -> Iterator[ProbeBatch]:
     """Random queries about values that the fit expects, and about any."""
-    asked = [j for j in layout.modelled if layout.sizes[j] <= WIDEST]
+    probed = [j for j in layout.modelled if layout.sizes[j] <= WIDEST]
     rng = CoinPurpose.PROBES.thrown(seed)
-    for _ in range(count if asked else 0):
-        masks = {j: np.ones((BATCH, layout.sizes[j]), np.bool_) for j in asked}
+    for _ in range(count if probed else 0):
+        masks = {j: np.ones((BATCH, layout.sizes[j]), np.bool_) for j in probed}
         restricted = set()
         for q in range(BATCH):
             component = int(rng.choice(fit.components, p=fit.mix))
-            width = int(rng.integers(1, min(MOST_ATTRIBUTES, len(asked)) + 1))
-            for j in rng.choice(asked, size=width, replace=False).tolist():
+            width = int(rng.integers(1, min(MOST_ATTRIBUTES, len(probed)) + 1))
+            for j in rng.choice(probed, size=width, replace=False).tolist():
                 masks[j][q] = condition(rng, fit.tables[j][component])
                 restricted.add(j)
         yield ProbeBatch({j: mask for j, mask in masks.items() if j in restricted})
@@ -139,7 +139,7 @@ CAUTION = 1.0
 
 @dataclass(frozen=True)
 class ProbeNoise:
-    """What the release tells about its noise, for shares of the view's rows."""
+    """What the release states about its noise, for shares of the view's rows."""
 
     retention: float
     excess: float
@@ -183,12 +183,12 @@ def residuals(
     seed: int,
 ) -> ProbeResiduals:
     """Ask both halves the same random queries."""
-    asked = [np.empty((5, 0))]
+    counted = [np.empty((5, 0))]
     for batch in batches(halves[0].layout, fits[0], BATCHES, seed):
         masks = {j: mask.astype(np.float64) for j, mask in batch.masks.items()}
         seen = [batch.count(fitter, rows).astype(np.float64) for rows in halves]
-        asked.append(np.stack([batch.share, *seen, *(fit.count(masks) for fit in fits)]))
-    domain, seen_a, seen_b, x_a, x_b = np.concatenate(asked, axis=1)
+        counted.append(np.stack([batch.share, *seen, *(fit.count(masks) for fit in fits)]))
+    domain, seen_a, seen_b, x_a, x_b = np.concatenate(counted, axis=1)
     x, share = (x_a + x_b) / 2, halves[0].share
     p_a, p_b = noise.plain(seen_a, domain, share), noise.plain(seen_b, domain, share)
     own, shared = noise.variance(x, domain, share), noise.covariance(x, domain)

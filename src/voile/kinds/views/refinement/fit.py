@@ -34,7 +34,7 @@ from voile.kinds.views.refinement.mixture import ErrorModel, Mixture, average
 #
 # A fifth of the rows is held out by coin. K is doubled as long as the held-out rows become more
 # likely by more than the standard error of that gain, and EM stops where they no longer gain at all
-# (stopping early regularises). The truth is not asked.
+# (stopping early regularises). The truth is not used.
 #
 # A fit is the average of a few fits from different random starts: the average of mixtures is a
 # mixture, never less likely than its members are on average, and free of what one start happened to
@@ -77,11 +77,14 @@ class ComponentTrial:
 
 @dataclass(frozen=True)
 class ComponentChoice:
+    """How many components were chosen, after which trials."""
+
     components: int
     steps: int
     trials: tuple[ComponentTrial, ...]
 
     def to_dict(self) -> dict[str, object]:
+        """The choice as the refinement's report has it."""
         return {
             "components": self.components,
             "steps": self.steps,
@@ -90,7 +93,7 @@ class ComponentChoice:
 
 
 def choose(
-    fitter: Fitter, rows: PackedRows, seed: int, tell: Callable[[float], None] = lambda _: None
+    fitter: Fitter, rows: PackedRows, seed: int, report: Callable[[float], None] = lambda _: None
 ) -> ComponentChoice:
     """Double K while the held-out rows become more likely."""
     held = CoinPurpose.HELD_OUT.thrown(seed).random(len(rows)) < HELD_OUT
@@ -101,7 +104,7 @@ def choose(
     chosen = ComponentTrial(1, 0, mean(best), 0.0, 0.0, 0.0)
     trials = [chosen]
     for components in candidates(rows):
-        tell(len(trials) / (len(trials) + 2))
+        report(len(trials) / (len(trials) + 2))
         began = time.monotonic()
         steps, found = climb(fitter, train, test, base, components, seed)
         gain, error = paired(found, best)
@@ -184,7 +187,7 @@ def mean(values: Floats) -> float:
 MOST_ROWS = 2_000_000
 """Rows that are fitted to; of a larger view, a sample."""
 
-Tell = Callable[[str, float], None]
+Report = Callable[[str, float], None]
 
 LEAST_WEIGHTS = np.array([1.0, 0.0, 0.0])
 """κ is at least 1: a table is one draw, and its counts scatter around any smooth model by their own
@@ -212,7 +215,7 @@ def refine(
     rows: float | None,
     domain: int,
     seed: int = 0,
-    progress: Tell | None = None,
+    progress: Report | None = None,
     threads: int | None = None,
 ) -> Refinement:
     """Fit a mixture to a view. `codes` has one column per attribute, a code for every row.
@@ -250,24 +253,25 @@ def refine(
 
 
 def fitted(
-    fitter: Fitter, noise: ProbeNoise, view: PackedRows, seed: int, tell: Tell
+    fitter: Fitter, noise: ProbeNoise, view: PackedRows, seed: int, report: Report
 ) -> tuple[ComponentChoice, Mixture, tuple[Mixture, Mixture], ProbeResiduals]:
     """Choose, fit all of it and each half, and let the halves examine each other."""
-    choice = choose(fitter, view, seed, lambda done: tell("choosing the model", done))
-    tell("fitting", 0.0)
+    choice = choose(fitter, view, seed, lambda done: report("choosing the model", done))
+    report("fitting", 0.0)
     mixture = ensemble(fitter, view, choice, seed)
-    tell("fitting", 0.5)
+    report("fitting", 0.5)
     a, b = split(view, seed)
     halves = ensemble(fitter, a, choice, seed), ensemble(fitter, b, choice, seed)
-    tell("examining", 0.0)
+    report("examining", 0.0)
     found = residuals(fitter, noise, (a, b), halves, seed)
-    tell("examining", 1.0)
+    report("examining", 1.0)
     return choice, mixture, halves, found
 
 
 def error_model(
     found: ProbeResiduals, noise: ProbeNoise, total: float, *, public: bool
 ) -> ErrorModel:
+    """What the residuals of the halves say about the error of the whole fit."""
     weights, errors = law(found)
     whole = float(noise.variance(np.array(total), np.array(1.0)))
     return ErrorModel(

@@ -62,6 +62,7 @@ def split(
 
 @compiled
 def log_density(signal: float, noise: float, scale: float, unscaled: float) -> float:
+    """The logarithm of a row's density, from its scaled parts."""
     if noise == np.inf:
         return float(np.log(unscaled))  # the signal is nothing beside the noise
     return float(np.log(signal + noise) - scale)

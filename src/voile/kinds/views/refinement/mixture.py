@@ -25,10 +25,12 @@ class Mixture:
 
     @property
     def components(self) -> int:
+        """How many products are mixed."""
         return len(self.mix)
 
     @property
     def left_out(self) -> tuple[int, ...]:
+        """The attributes without a table, which are taken as uniform."""
         return tuple(j for j, table in enumerate(self.tables) if table.shape[1] == 0)
 
     def count(self, masks: Mapping[int, Floats]) -> Floats:

@@ -72,6 +72,7 @@ def load(path: Path, *, of: str, sizes: Sequence[int] | None = None) -> Refineme
 
 
 def read(arrays: Arrays, of: str, path: Path) -> Refinement:
+    """The refinement that a file's arrays hold; ValueError where they hold none."""
     about = json.loads(str(arrays["about"]))
     if about["format"] != FORMAT:
         raise ValueError(f"its format is {about['format']!r}, not {FORMAT}")
@@ -89,6 +90,7 @@ def read(arrays: Arrays, of: str, path: Path) -> Refinement:
 
 
 def check_sizes(fit: Mixture, sizes: Sequence[int] | None) -> None:
+    """Refuse a model of another domain."""
     widths = [table.shape[1] for table in fit.tables]
     if sizes is not None and widths != [size if size <= LARGEST else 0 for size in sizes]:
         raise ValueError("its tables are of another domain")
@@ -119,6 +121,7 @@ def numbers(array: npt.NDArray[Any], shape: tuple[int | None, ...]) -> npt.NDArr
 
 
 def named(refinement: Refinement) -> list[tuple[str, Mixture]]:
+    """The fits of a refinement, by their names in the file."""
     return list(
         zip(("full", "half_a", "half_b"), (refinement.mixture, *refinement.halves), strict=True)
     )
