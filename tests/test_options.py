@@ -61,7 +61,7 @@ def fields(model: type[Options]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("function", "model"),
     [
-        *zip(get_overloads(publish)[:3], (ViewOptions, ClassOptions, CountOptions), strict=True),
+        *zip(get_overloads(publish), (ViewOptions, ClassOptions, CountOptions), strict=True),
         (generalize, ClassOptions),
         (perturb, PerturbOptions),
     ],

@@ -90,16 +90,6 @@ def publish(
     progress: Progress | None = None,
     **options: Unpack[CountKeywords],
 ) -> ConjunctRelease: ...
-@overload
-def publish(
-    table: Any,
-    method: str,
-    *,
-    to: str | Path | None = None,
-    overwrite: bool = False,
-    progress: Progress | None = None,
-    **options: Any,
-) -> Release: ...
 def publish(table: Any, method: str = "alphabeta", *given: Any, **options: Any) -> Release:
     """Publish a table: a path, a data frame, or what `voile.read` returned.
 
