@@ -264,7 +264,7 @@ def test_whole_rows_cover(memory: InMemory) -> None:
         assert proportion_at_least(covered, asked, 0.95 - LOSS)
 
 
-def test_the_likeliest_table_lies_in_intervals_that_cover(memory: InMemory) -> None:
+def test_the_maximum_likelihood_table_lies_in_intervals_that_cover(memory: InMemory) -> None:
     sql = "select kind, sex, count(*) from t group by kind, sex"
     study = setting(memory, 200, 0.3)
     covered, asked, _ = coverage(study, sql, 40, method="em")

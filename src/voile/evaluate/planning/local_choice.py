@@ -134,7 +134,7 @@ def clients_needed(
     mass: float | None = None,
     fraction: float | None = None,
 ) -> ClientsNeeded:
-    """Rows for |f′ − f| ≤ `error` but for a chance of `miss` (Theorem 1's n, ε and δ).
+    """Rows for |f′ − f| ≤ `error` except with probability `miss` (Theorem 1's n, ε and δ).
 
     f is the fraction that meets a condition on one column. The normal number is for the condition's
     mass and for f, where they are known, else for the worst.

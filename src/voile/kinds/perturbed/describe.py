@@ -15,7 +15,7 @@ BELIEFS = (0.01, 0.1, 0.5)
 NOT_PROMISED = """\
 - Nothing about facts that hold for a whole group: the release exists to show those.
 - Nothing about whether a row is there at all, nor about when or from where it was sent.
-- Less to someone who knows how the columns of one row hang together: the ε of a row is the sum \
+- Less to someone who knows how the columns of one row are correlated: the ε of a row is the sum \
 over its columns.
 - Less about people who have several rows: each row spends its own ε."""
 OWN = """\

@@ -19,7 +19,7 @@ NOT_PROMISED = """\
 - Less, where the number of rows is told exactly, to someone who is nearly sure of all but a few \
 records: they can count, and the rest is a list of which so many are real.
 - Nothing about facts that hold for a whole group: the release exists to show those.
-- Nothing against someone who knows how records hang together (brothers, a household): \
+- Nothing against someone who knows how records are correlated (brothers, a household): \
 two related records tell more than one (Theorem 6.1)."""
 ONE_RELEASE = """
 - Nothing about this table and a second release of it together: each release spends its own."""
