@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_overloads, get_type_hints
 
@@ -21,13 +22,18 @@ from tests.support.paths import ROOT
 from tests.support.running import voile as run
 from voile.cli.program import HOMES, SUMMARIES, built
 from voile.errors import UsageError, VoileError, in_shell, spelled
-from voile.kinds.classes.options import ClassOptions
-from voile.kinds.counts.options import CountOptions
+from voile.kinds.classes.options import ClassKeywords, ClassOptions
+from voile.kinds.classes.release import ClassRelease
+from voile.kinds.counts.options import CountKeywords, CountOptions
+from voile.kinds.counts.release import ConjunctRelease
 from voile.kinds.perturbed.options import PerturbOptions
 from voile.kinds.registry import kinds
-from voile.kinds.views.options import ViewOptions
+from voile.kinds.views.options import ViewKeywords, ViewOptions
+from voile.kinds.views.release import ViewRelease
 from voile.options import Options, flag_of
+from voile.options.choices import Form, Method
 from voile.options.requirements import RequirementKeywords, RequirementOptions
+from voile.progress import Progress
 from voile.publishing import generalize, perturb, publish
 
 FUNCTIONS = ("table", "method", "to", "overwrite", "progress", "apply", "reusable", "keep_order")
@@ -37,9 +43,18 @@ FUNCTIONS = ("table", "method", "to", "overwrite", "progress", "apply", "reusabl
 # ---------------------------------------------------------------------- keywords
 
 
+LAZY = {
+    "ClassKeywords": ClassKeywords, "ClassRelease": ClassRelease,
+    "ConjunctRelease": ConjunctRelease, "CountKeywords": CountKeywords,
+    "Form": Form, "Method": Method, "Progress": Progress,
+    "Sequence": Sequence, "ViewKeywords": ViewKeywords, "ViewRelease": ViewRelease,
+}  # fmt: skip
+"""What `voile.publishing` imports for type checkers alone."""
+
+
 def keywords(function: Any) -> dict[str, Any]:
     """The options of a function by keyword, those of its TypedDict too, with their types."""
-    hints, found = get_type_hints(function), dict[str, Any]()
+    hints, found = get_type_hints(function, localns=LAZY), dict[str, Any]()
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
             (unpacked,) = hints[name].__args__
@@ -82,7 +97,8 @@ def test_defaults_of_functions_are_those_of_their_models() -> None:
         for name, parameter in inspect.signature(function).parameters.items():
             if name in model.keywords() and name not in ("method", "rows"):
                 field = model.keywords()[name]
-                assert field.is_required() or parameter.default == field.default, name
+                known = (field.default, ...)  # an ellipsis is what the model says
+                assert field.is_required() or parameter.default in known, name
 
 
 GOOD = """

@@ -164,7 +164,7 @@ def test_wrong_input_says_what_to_do(
     ("sql", "says"),
     [
         ("select count(*) from adult where aeg > 3", "did you mean 'age'"),
-        ("select max(age) from adult", "ask quantile_disc"),
+        ("select max(age) from adult", "use quantile_disc"),
         ("drop table adult", "DROP"),
         ("select count(*) from adult where", "not SQL"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 import duckdb
@@ -48,9 +49,11 @@ def connected(
 ) -> duckdb.DuckDBPyConnection:
     """A connection to DuckDB with these settings, which prints nothing itself."""
     con = duckdb.connect(path, read_only=read_only, config=settings or {})
-    # The progress bar of a slow query would stand before the JSON that is printed after it.
-    con.execute("SET enable_progress_bar = false")
-    con.execute("SET enable_progress_bar_print = false")
+    # The progress bar of a slow query would stand before the JSON that is printed after it. In a
+    # notebook without ipywidgets DuckDB draws none, and refuses to be told so.
+    with suppress(duckdb.InvalidInputException):
+        con.execute("SET enable_progress_bar = false")
+        con.execute("SET enable_progress_bar_print = false")
     return con
 
 
