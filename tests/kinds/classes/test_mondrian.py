@@ -132,7 +132,7 @@ def test_wide_sparse_columns_are_cut_at_the_same_places(factor: int) -> None:
 
     Beyond 2¹⁶ positions they are also held in wider numbers.
     """
-    for seed in range(rounds(5, 20)):
+    for seed in range(rounds(2, 20)):
         units = random_units(seed, weighted=True)
         apart = Units(
             units.codes * factor, tuple((size - 1) * factor + 1 for size in units.sizes),

@@ -147,7 +147,8 @@ WORSE_THAN_NOTHING = 1.5
 """Points that lose more than so many times what trivial anonymization does are not drawn."""
 STEPS = 240
 """Of the line that bounds bucketizations."""
-X, Y = "P_loss: how far a belief about one person moves", "U_loss: how wrong populations are told"
+X = "P_loss: how far a belief about one person moves"
+Y = "U_loss: how far off estimates of populations are"
 CAPTION = (
     "Grey: where no bucketization can be. U_loss is drawn by its square root. {left_out}",
     "Computed from the private table: not for publishing. Made with Voile.",
@@ -340,7 +341,7 @@ def _chain(found: Frontier, x: Any, y: Any) -> Any:
 def _ends(found: Frontier, x: Any, y: Any) -> list[Any]:
     """Trivial anonymization and the table as it is."""
     ends = [
-        {"p_loss": 0.0, "u_loss": found.certified.trivial, "name": "trivial: nothing is told"},
+        {"p_loss": 0.0, "u_loss": found.certified.trivial, "name": "trivial: a single class"},
         {"p_loss": found.raw_p_loss, "u_loss": 0.0, "name": "the exact table"},
     ]
     layers = []
