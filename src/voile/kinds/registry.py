@@ -11,12 +11,13 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Any, Union
 
 from voile.errors import UsageError, did_you_mean, spelled
 
 if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint, EntryPoints
+
     from voile.kinds.kind import Kind
 
 GROUP = "voile.kinds"
@@ -137,6 +138,13 @@ def built_in(home: str) -> Kind[Any]:
     module, _, name = home.partition(":")
     found: Kind[Any] = getattr(importlib.import_module(module), name)()
     return found
+
+
+def entry_points(group: str) -> EntryPoints:
+    """What installed packages register in a group."""
+    from importlib import metadata  # noqa: PLC0415  (only where a method is not one of ours)
+
+    return metadata.entry_points(group=group)
 
 
 def foreign_methods() -> Mapping[str, EntryPoint]:

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from voile.client.domains import Bins
 from voile.errors import SchemaError, UsageError, did_you_mean
 from voile.files import write_whole
@@ -29,6 +27,8 @@ HEADER = """\
 
 def read_codebook(path: Path) -> dict[str, Any]:
     """The data of a codebook file."""
+    import yaml  # noqa: PLC0415  (a release needs no codebook)
+
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -58,6 +58,8 @@ def _reason(error: Exception) -> str:
 
 def write_codebook(path: Path, data: dict[str, Any], *, overwrite: bool) -> None:
     """Write a codebook with its explanations on top."""
+    import yaml  # noqa: PLC0415
+
     text = HEADER + yaml.dump(
         data, allow_unicode=True, sort_keys=False, default_flow_style=None, width=100
     )
