@@ -2,14 +2,75 @@
 
 from __future__ import annotations
 
+import atexit
 import fcntl
 import hashlib
 import os
+import shutil
+import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from voile.errors import UsageError, spelled
+
+TRIES = 50
+"""To remove a folder, in the course of a second."""
+
+
+class TemporaryFolders:
+    """Folders for a while, which are gone when the program ends, however that comes about.
+
+    Threads that the program does not wait for go on while it ends. So a folder is made and noted
+    in one step, and none is made after those that were noted have been removed.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._folders: set[Path] = set()
+        self._ended = False
+
+    def make(self) -> Path:
+        """A new folder that only this user may read."""
+        with self._lock:
+            if self._ended:
+                raise RuntimeError("the program is ending")
+            folder = Path(tempfile.mkdtemp(prefix="voile-"))
+            self._folders.add(folder)
+        return folder
+
+    def remove(self, folder: Path) -> None:
+        """Again and again: a thread that still writes fails at its next file, and adds no more."""
+        for _ in range(TRIES):
+            shutil.rmtree(folder, ignore_errors=True)
+            if not folder.exists():
+                break
+            time.sleep(0.02)
+        self._folders.discard(folder)
+
+    def remove_all(self) -> None:
+        """At the end of the program."""
+        with self._lock:
+            self._ended = True
+            left = list(self._folders)
+        for folder in left:
+            self.remove(folder)
+
+
+TEMPORARY = TemporaryFolders()
+atexit.register(TEMPORARY.remove_all)
+
+
+@contextmanager
+def temporary_folder() -> Iterator[Path]:
+    """A folder that is removed in the end."""
+    folder = TEMPORARY.make()
+    try:
+        yield folder
+    finally:
+        TEMPORARY.remove(folder)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from voile.errors import UsageError, VoileError
-from voile.files import check_free, sync
+from voile.files import TEMPORARY, check_free, sync
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, PARTIAL
 from voile.kinds.release import Release
 from voile.kinds.verification import check, check_files
@@ -136,17 +136,17 @@ def place_for(to: str | Path | None, *, overwrite: bool) -> Iterator[Path]:
         check_target(Path(to), overwrite=overwrite)  # before any work is done
         yield Path(to)
         return
-    home = Path(tempfile.mkdtemp(prefix="voile-"))
+    home = TEMPORARY.make()
     try:
         yield home / "release.voile"
     except BaseException:
-        shutil.rmtree(home, ignore_errors=True)
+        TEMPORARY.remove(home)
         raise
 
 
 def removed_with(release: Release) -> None:
     """Let the temporary folder of a release go when the release does."""
-    weakref.finalize(release, shutil.rmtree, release.path.parent, ignore_errors=True)
+    weakref.finalize(release, TEMPORARY.remove, release.path.parent)
 
 
 def copy(release: Release, target: Path, *, overwrite: bool) -> Release:

@@ -5,8 +5,6 @@ Knows nothing of privacy.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 import weakref
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
@@ -33,6 +31,7 @@ from voile.engines.duckdb.sql import (
 from voile.engines.encode import OUTSIDE, clamped, codes
 from voile.engines.table import CodedBatch, RowBatch, Table
 from voile.errors import SchemaError, TableError, UsageError
+from voile.files import TEMPORARY
 from voile.progress import Progress
 from voile.query.quoting import literal, quote_identifier
 from voile.query.value_types import ValueKind
@@ -56,9 +55,9 @@ class DuckTable(Table):
 
     def __init__(self, source: object, *, null_text: Sequence[str] = ()) -> None:
         self._con = connected(settings={"memory_limit": MEMORY})
-        spill = tempfile.mkdtemp(prefix="voile-")
-        weakref.finalize(self, shutil.rmtree, spill, ignore_errors=True)
-        self._con.execute(f"SET temp_directory = {literal(spill)}")
+        spill = TEMPORARY.make()
+        weakref.finalize(self, TEMPORARY.remove, spill)
+        self._con.execute(f"SET temp_directory = {literal(str(spill))}")
         self.name = attach(self._con, source, null_text=null_text)
         text = str(source) if isinstance(source, str) else ""
         self.dataset = text if text.startswith("dataset:") else ""

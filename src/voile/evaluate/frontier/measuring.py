@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-import atexit
-import shutil
-import tempfile
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +22,7 @@ from voile.evaluate.frontier.portfolio import (
 from voile.evaluate.frontier.subject import Subject
 from voile.evaluate.losses import Told, p_loss, told_by, u_loss
 from voile.evaluate.losses.queries import estimated, mean_divergence
+from voile.files import temporary_folder
 from voile.kinds.classes.finding import find
 from voile.kinds.domain import choose_schema
 from voile.privacy.requirements import Histograms
@@ -45,8 +39,6 @@ from voile.schema import Attribute, Schema
 SEED = 0
 MOST_COMPARED = 100_000
 """Values of a column that are compared one by one."""
-TRIES = 50
-"""To remove a folder, in the course of a second."""
 READING = threading.Lock()
 """A table is read by one thread at a time."""
 
@@ -57,7 +49,7 @@ def measure_noisy(subject: Subject, candidate: Candidate) -> list[Point]:
     refuse_classes(candidate)
     kind = kind_for(candidate.method)
     kind.check_frontier(candidate.asked)
-    with scratch() as folder:
+    with temporary_folder() as folder:
         with READING:
             release = kind.publish(
                 subject.table,
@@ -75,28 +67,6 @@ def measure_noisy(subject: Subject, candidate: Candidate) -> list[Point]:
         found.posterior.permitted,
     )  # fmt: skip
     return [point]
-
-
-@contextmanager
-def scratch() -> Iterator[Path]:
-    """A folder for a while. It is also removed if the program ends while a thread writes to it."""
-    folder = Path(tempfile.mkdtemp(prefix="voile-"))
-    at_exit = partial(remove, folder)
-    atexit.register(at_exit)
-    try:
-        yield folder
-    finally:
-        atexit.unregister(at_exit)
-        remove(folder)
-
-
-def remove(folder: Path) -> None:
-    """Again and again: a thread that still writes fails at its next file, and adds no more."""
-    for _ in range(TRIES):
-        shutil.rmtree(folder, ignore_errors=True)
-        if not folder.exists():
-            return
-        time.sleep(0.02)
 
 
 def refuse_classes(candidate: Candidate) -> None:

@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 import math
-import shutil
-import tempfile
 import weakref
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any, ClassVar, Protocol, TypeGuard
 
 import numpy as np
@@ -18,6 +15,7 @@ from voile.arrays import Floats
 from voile.engines import open_rows
 from voile.errors import UsageError
 from voile.evaluate.workload import selection_counts
+from voile.files import TEMPORARY
 from voile.kinds.parquet import write_part
 from voile.kinds.views.alphabeta import AlphaBeta
 from voile.kinds.views.answering import ViewEvidence, answer
@@ -311,9 +309,9 @@ class PlannedQuestions:
         """`rows` is the number of records, where the release would tell it."""
         self.queries: tuple[Query, ...] = tuple(parse(sql, schema, {}) for sql in queries)
         # The engine reads files; this one is gone with the object.
-        folder = tempfile.mkdtemp(prefix="voile-")
-        weakref.finalize(self, shutil.rmtree, folder, ignore_errors=True)
-        file = Path(folder) / "table.parquet"
+        folder = TEMPORARY.make()
+        weakref.finalize(self, TEMPORARY.remove, folder)
+        file = folder / "table.parquet"
         write_part(file, schema, [members])
         view = open_rows([file], schema)
         self._source = ViewSource(

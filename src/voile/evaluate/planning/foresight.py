@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import math
 import shlex
-import tempfile
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,6 +27,7 @@ from voile.evaluate.planning.strongest import (
     limits,
     strongest,
 )
+from voile.files import temporary_folder
 from voile.kinds.domain import columns_option
 from voile.kinds.parquet import ROW_GROUP, write_part
 from voile.kinds.views.alphabeta import AlphaBeta
@@ -84,8 +83,8 @@ def sample(mechanism: AlphaBeta, members: Keys, schema: Schema, share: float) ->
         members = members[: np.searchsorted(members, index.first_key(last))[0]]
     key = Key.from_seed(SEED)
     noise = mechanism.noise_rows(index, key, 0, 0, last)
-    with tempfile.TemporaryDirectory(prefix="voile-") as folder:
-        file = Path(folder) / "sample.parquet"
+    with temporary_folder() as folder:
+        file = folder / "sample.parquet"
         rows = write_part(file, schema, mechanism.view(members, noise, key, 0))
         return rows, file.stat().st_size
 

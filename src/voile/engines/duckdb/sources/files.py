@@ -10,7 +10,6 @@ import io
 import lzma
 import re
 import shutil
-import tempfile
 import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -38,6 +37,7 @@ from voile.engines.duckdb.sources.common import (
 )
 from voile.engines.duckdb.sources.databases import attach_duckdb, attach_sqlite
 from voile.errors import TableError, UsageError
+from voile.files import temporary_folder
 from voile.query.quoting import quote_identifier, quote_literal
 
 _HEADER_HINT = "the first line of a text file must hold the column names"
@@ -134,8 +134,8 @@ def _kind(file: Path) -> str:
 
 
 def _attach_text(con: Connection, files: Sequence[Path], null_text: Sequence[str]) -> None:
-    with tempfile.TemporaryDirectory(prefix="voile-") as folder:
-        plain = [_unpacked(file, Path(folder, str(i))) for i, file in enumerate(files)]
+    with temporary_folder() as folder:
+        plain = [_unpacked(file, folder / str(i)) for i, file in enumerate(files)]
         delimiter, names = _header(plain[0], files[0])
         for file, shown in zip(plain[1:], files[1:], strict=True):
             if _header(file, shown) != (delimiter, names):
