@@ -153,6 +153,11 @@ def geometric_rate(variance: float) -> float:
     return 2 * math.asinh(1 / math.sqrt(2 * variance))
 
 
+def concentrated_rho(epsilon: float) -> float:
+    """ρ = ε·tanh(ε/2), the least ρ-zCDP of everything that is ε-differentially private."""
+    return epsilon * math.tanh(epsilon / 2)
+
+
 def binomial_log_pmf(coins: int, k: Floats) -> Floats:
     """ln Pr[heads − R/2 = k] of R fair coins.
 
