@@ -35,7 +35,7 @@ from voile.errors import (
     VoileError,
     in_shell,
 )
-from voile.kinds import parquet
+from voile.kinds import parquet, staging
 from voile.kinds.registry import manifest_schema
 from voile.kinds.views.publishing import check_noise
 from voile.mechanisms import AlphaBeta
@@ -794,7 +794,6 @@ def test_nothing_but_files_of_the_release_is_accepted(saved: Path) -> None:
 def test_what_appears_during_a_run_is_not_lost(
     adult: ViewRelease, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from voile.kinds import staging
 
     target = tmp_path / "a.voile"
 
@@ -812,6 +811,16 @@ def test_what_appears_during_a_run_is_not_lost(
 def test_a_failed_replacement_leaves_the_old_release(
     saved: Path, adult: ViewRelease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Where names are exchanged, and where there are two renames."""
+
+    def no_space(*_: Path) -> bool:
+        raise OSError("no space")
+
+    monkeypatch.setattr(staging, "exchanged", no_space)
+    with pytest.raises(OSError, match="no space"):
+        adult.save(saved, overwrite=True)
+    voile.verify(saved)
+    monkeypatch.setattr(staging, "exchanged", lambda *_: False)
     honest = Path.rename
 
     def fail(self: Path, target: Path) -> Path:

@@ -10,6 +10,7 @@ NAME.voile/
 
 from __future__ import annotations
 
+import glob
 import html
 import json
 from abc import ABC, abstractmethod
@@ -26,7 +27,7 @@ from pydantic import ValidationError
 from voile.engines import open_rows, read_all
 from voile.errors import ReleaseError, UsageError, VoileError
 from voile.kinds.kind import Kind
-from voile.kinds.manifest import FORMAT, MANIFEST, PARTIAL, VERSION, Manifest
+from voile.kinds.manifest import FORMAT, MANIFEST, PARTIAL, REPLACED, VERSION, Manifest
 from voile.kinds.parquet import arrow_schema
 from voile.kinds.registry import KindError, kind_of
 from voile.schema import Keys, Schema
@@ -116,7 +117,7 @@ class Release(ABC):
         """
         folder = Path(path)
         if not folder.is_dir():
-            raise UsageError(f"there is no release {str(path)!r}", hint="a release is a folder")
+            raise UsageError(f"there is no release {str(path)!r}", hint=hint_at(folder))
         if PARTIAL in folder.resolve().name:
             raise ReleaseError(
                 f"{str(path)!r} was left by a run that did not finish", hint="delete it"
@@ -438,6 +439,14 @@ def read_manifest(raw: bytes) -> tuple[Kind[Any], Manifest]:
             f"manifest.json: domain_size {manifest.domain_size} is not {schema.size}"
         )
     return kind, manifest
+
+
+def hint_at(missing: Path) -> str:
+    """What to do about a release that is not there; a killed run may have moved it aside."""
+    name = f".{glob.escape(missing.name)}{REPLACED}*"
+    for left in missing.absolute().parent.glob(name):
+        return f"a run that was to replace it was killed: rename {left.name!r}, or publish it again"
+    return "a release is a folder"
 
 
 def fingerprint(tables: Mapping[str, object]) -> Any:

@@ -87,6 +87,10 @@ class ViewOptions(Options):
         str | Path | None,
         Flag("With --series: its secret file (NAME.series beside the release)."),
     ] = None
+    counter: Annotated[
+        str | Path | None,
+        Flag("With --series: a file elsewhere that notices an older copy of the ledger."),
+    ] = None
     name: NameOption = None
     simulate_seed: SeedOption = None
 
@@ -132,7 +136,7 @@ class ViewOptions(Options):
 
     def _check_series(self) -> None:
         if self.series is None:
-            for name in self.given("views", "changes_at_most", "always_fresh", "ledger"):
+            for name in self.given("views", "changes_at_most", "always_fresh", "ledger", "counter"):
                 raise UsageError(
                     f"{spelled(name)} belongs to {spelled('series')}", hint="name the series"
                 )
@@ -183,4 +187,5 @@ class ViewKeywords(TypedDict, total=False):
     changes_at_most: int | None
     always_fresh: bool
     ledger: str | Path | None
+    counter: str | Path | None
     name: str | None
