@@ -484,10 +484,10 @@ def check_order(release: ClassRelease) -> None:
         raise ReleaseError("data/ is not in the order of the classes, or leaves one out")
     p = release.manifest.parameters
     if p.recode == "generalize":
+        check_alike(release)
         boxes = np.unique(np.hstack(release.boxes()), axis=0)
         if len(boxes) < p.classes:
             raise ReleaseError("two classes show the same ranges, and so are one")
-        check_alike(release)
 
 
 def check_alike(release: ClassRelease) -> None:
