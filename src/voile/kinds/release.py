@@ -194,13 +194,9 @@ class Release(ABC):
         """What it promises, in a line."""
         return next((one.explain for one in self.promised()), "it promises nothing")
 
-    def refine(
-        self,
-        progress: Progress | None = None,
-        *,
-        replace_broken: bool = False,  # noqa: ARG002
-    ) -> Any:
+    def refine(self, progress: Progress | None = None, *, replace_broken: bool = False) -> Any:
         """A model of the table, fitted to this release alone, where `refines` says so."""
+        del progress, replace_broken  # for those that are refined
         raise UsageError(f"{self.name!r} is {self.kind}, and is not refined", hint=self.instead)
 
     # ------------------------------------------------------------------ measuring it
