@@ -121,7 +121,7 @@ def test_sound_perturbed_rows_are_not_suspected(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr("voile.kinds.perturbed.plausibility.judge", remember)
     number = rounds(6, 2000)
     for seed in range(number):
-        whole = {"whole_rows": True} if seed % 2 else {}
+        whole: dict[str, Any] = {"whole_rows": True} if seed % 2 else {}
         voile.perturb(small_table(rng, 300), 0.4, simulate_seed=seed, **whole)
     assert len(chances) == number and min(chances) > math.log(FALSE_ALARM)
     assert (np.array(chances) < math.log(0.01)).sum() <= stats.binom.ppf(1 - 1e-6, number, 0.01)
