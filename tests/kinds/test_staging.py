@@ -136,7 +136,7 @@ def test_only_a_sound_release_is_put_back_and_only_where_it_belongs(tmp_path: Pa
     publish(target, 1)
     for name in (".r.voile.replaced-1", ".q.voile.replaced-2", ".r.voile2.replaced-3"):
         (tmp_path / name).mkdir()
-    os.rename(target, tmp_path / ".[r].voile.replaced-4")
+    target.rename(tmp_path / ".[r].voile.replaced-4")
     staging.put_back(target)
     assert not target.exists()
     staging.put_back(tmp_path / "[r].voile")

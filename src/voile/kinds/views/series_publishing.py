@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from voile.kinds.domain import read_schema
 from voile.kinds.manifest import MANIFEST, PARTIAL, File, file_entry
 from voile.kinds.publishing import Draft, WrittenDraft
 from voile.kinds.release import Release
-from voile.kinds.staging import Staging, enclosing_release
+from voile.kinds.staging import enclosing_release, unseen
 from voile.kinds.views.alphabeta import distinct, merged
 from voile.kinds.views.histories import write_history
 from voile.kinds.views.manifest import (
@@ -423,8 +424,8 @@ class SameView(Draft):
     terms: SeriesTerms
     last: SeriesEntry
 
-    def put(self, target: Path, *, overwrite: bool) -> ViewRelease:
-        """Put the identical view in place once more."""
+    def fill(self, folder: Path) -> None:
+        """Copy the identical view once more."""
         release = in_place(self.last)
         if release is None:
             raise UsageError(
@@ -432,7 +433,7 @@ class SameView(Draft):
                 f"{str(self.last.path)!r} is not there, or is not the one that was written",
                 hint=f"put it back; or pass {spelled('always_fresh', True)}, which spends a view",
             )
-        return release.save(target, overwrite=overwrite)
+        shutil.copytree(release.path, folder, dirs_exist_ok=True)
 
     def done(self, release: ViewRelease) -> Publication:
         """What the steward is shown of the identical view."""
@@ -476,22 +477,17 @@ class NextView(WrittenDraft):
         parts.append(written_history(folder, schema, self.history))
         return described(self.prepared, self.options, self.terms, self.mechanism, parts)
 
-    def commit(self, staging: Staging) -> None:
-        """Verify the view and enter it into the ledger before it is renamed into place."""
-        planned = False
-
-        def plan(written: Release) -> None:
-            nonlocal planned
-            digest, members = written.manifest.digest, self.prepared.members
-            self.ledger.plan(self.terms, self.number, self.target, digest, members, self.history)
-            planned = True
+    @contextmanager
+    def placing(self, written: Release) -> Iterator[None]:
+        """Enter the view into the ledger before it is renamed into place."""
+        digest, members = written.manifest.digest, self.prepared.members
+        self.ledger.plan(self.terms, self.number, self.target, digest, members, self.history)
+        try:
             if self.counter is not None:
                 self.counter.write(self.number, digest)
-
-        try:
-            staging.commit(plan)
+            yield
         except BaseException:
-            if planned and staging.unseen:  # nobody has seen it, and nobody will
+            if unseen(written):  # nobody has seen it, and nobody will
                 self._withdraw()
             raise
         self.ledger.released(self.number)
