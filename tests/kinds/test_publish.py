@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import voile
-from voile import datasets
+from voile import datasets, exchange
 from voile.cli.common import split_names
 from voile.engines import open_rows
 from voile.errors import (
@@ -797,7 +797,7 @@ def test_what_appears_during_a_run_is_not_lost(
 
     target = tmp_path / "a.voile"
 
-    def appear(_: voile.Release) -> None:
+    def appear(_: voile.Release, **__: bool) -> None:
         target.mkdir()
         (target / "precious.txt").write_text("x")
 
@@ -816,11 +816,11 @@ def test_a_failed_replacement_leaves_the_old_release(
     def no_space(*_: Path) -> bool:
         raise OSError("no space")
 
-    monkeypatch.setattr(staging, "exchanged", no_space)
+    monkeypatch.setattr(exchange, "exchanged", no_space)
     with pytest.raises(OSError, match="no space"):
         adult.save(saved, overwrite=True)
     voile.verify(saved)
-    monkeypatch.setattr(staging, "exchanged", lambda *_: False)
+    monkeypatch.setattr(exchange, "exchanged", lambda *_: False)
     honest = Path.rename
 
     def fail(self: Path, target: Path) -> Path:

@@ -15,13 +15,14 @@ import voile
 from tests.support.kills import people
 from tests.support.paths import ROOT
 from tests.support.soak import SOAK, rounds
+from voile import exchange
 from voile.errors import ReleaseError, UsageError
 from voile.exchange import exchanged
 from voile.kinds import staging
 
 
-def publish(target: Path, number: int, **options: object) -> str:
-    release = voile.publish(people(number), prior=0.01, to=target, overwrite=True, **options)
+def publish(target: Path, number: int) -> str:
+    release = voile.publish(people(number), prior=0.01, to=target, overwrite=True)
     return release.manifest.digest
 
 
@@ -78,7 +79,7 @@ def test_a_release_takes_the_place_of_another(
 ) -> None:
     """With an exchange of names, and with two renames."""
     if not can:
-        monkeypatch.setattr(staging, "exchanged", lambda *_: False)
+        monkeypatch.setattr(exchange, "exchanged", lambda *_: False)
     target = tmp_path / "r.voile"
     first = publish(target, 1)
     second = publish(target, 2)
@@ -94,7 +95,7 @@ def test_there_is_no_moment_without_a_release(
     target = tmp_path / "r.voile"
     first = publish(target, 1)
     seen: list[str] = []
-    true = staging.exchanged
+    true = exchange.exchanged
 
     def watched(one: Path, other: Path) -> bool:
         seen.append(digest(target))
@@ -106,7 +107,7 @@ def test_there_is_no_moment_without_a_release(
             voile.open(one)
         return done
 
-    monkeypatch.setattr(staging, "exchanged", watched)
+    monkeypatch.setattr(exchange, "exchanged", watched)
     monkeypatch.setattr(Path, "rename", lambda *_: pytest.fail("a second step"))
     second = publish(target, 2)
     assert seen == [first, second]
@@ -150,16 +151,16 @@ def test_only_a_sound_release_is_put_back_and_only_where_it_belongs(tmp_path: Pa
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
 @pytest.mark.parametrize(
-    ("exchange", "kills", "seed"),
+    ("can", "kills", "seed"),
     [(True, rounds(10, 800), 1), *([(False, 200, 2)] if SOAK else [])],
 )
 def test_the_name_is_always_the_old_or_the_new_release(
-    tmp_path: Path, exchange: bool, kills: int, seed: int
+    tmp_path: Path, can: bool, kills: int, seed: int
 ) -> None:
     """publish, generalize, perturb and a series, all with --overwrite, killed at random moments."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.support.kills", tmp_path, str(kills), str(seed),
-         str(exchange)],
+         str(can)],
         cwd=ROOT, check=False, capture_output=True, text=True,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr

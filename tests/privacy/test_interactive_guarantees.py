@@ -162,11 +162,10 @@ def test_pure_privacy_is_concentrated_by_the_hyperbolic_tangent(epsilon: float) 
     for between in np.linspace(-1, 1, 41):
         for share in (0.0, 0.1, 0.5, 0.9):
             logs = np.array([epsilon, between * epsilon, -epsilon])
-            ends = np.linalg.solve(
-                [[1, math.exp(-2 * epsilon)], [1, 1]],
-                [math.exp(-epsilon) - share * math.exp(logs[1] - logs[0]), 1 - share],
-            )
-            weights = np.array([ends[0], share, ends[1]])
+            # x + y = 1 − share, and x·e^ε + y·e^−ε = 1 − share·e^(u·ε), divided by e^ε
+            rest = math.exp(-epsilon) - share * math.exp(logs[1] - logs[0])
+            x = (rest - (1 - share) * math.exp(-2 * epsilon)) / -math.expm1(-2 * epsilon)
+            weights = np.array([x, share, 1 - share - x])
             if weights.min() < 0:
                 continue
             with np.errstate(divide="ignore"):

@@ -25,6 +25,7 @@ from typing import Any
 import pyarrow as pa
 
 import voile
+from voile import exchange
 from voile.kinds import staging
 from voile.kinds.views.series_ledger import opened
 
@@ -221,10 +222,10 @@ class Trial:
         return self.before
 
 
-def main(home: str, kills: str, seed: str, exchange: str) -> None:
+def main(home: str, kills: str, seed: str, can: str) -> None:
     """So many kills, spread over all jobs; prints how they ended, as JSON."""
-    if exchange == "False":  # as where the system cannot exchange two names
-        staging.exchanged = lambda *_: False
+    if can == "False":  # as where the system cannot exchange two names
+        exchange.exchanged = lambda *_: False
     rng = random.Random(int(seed))  # noqa: S311
     trials = {}
     for name, job in JOBS.items():

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from pathlib import Path
 
+from voile import exchange
 from voile.errors import UsageError, VoileError
-from voile.exchange import exchanged
 from voile.files import TEMPORARY, check_free, sync
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, PARTIAL, REPLACED
 from voile.kinds.release import Release
@@ -157,7 +157,7 @@ class Staging:
         The folder that was written is the old release then. Else that is moved aside first, and
         kept until the new one is in its place.
         """
-        if exchanged(self.folder, self.target):
+        if exchange.exchanged(self.folder, self.target):
             self.target.chmod(PUBLIC)
             return
         aside = self.folder.with_name(self.folder.name.replace(PARTIAL, REPLACED))

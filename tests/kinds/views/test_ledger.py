@@ -22,8 +22,9 @@ import voile
 from tests.kinds.views.test_series import histories
 from tests.support.paths import ROOT
 from tests.support.sampling import proportion_at_least
+from voile import exchange
 from voile.errors import PromiseError, ReleaseError, SchemaError, UsageError
-from voile.kinds import publishing, staging
+from voile.kinds import publishing
 from voile.kinds.manifest import MANIFEST, file_entry
 from voile.kinds.staging import Staging
 from voile.kinds.views.manifest import ViewManifest
@@ -467,13 +468,13 @@ def test_nobody_else_looks_into_a_view_before_it_is_in_the_ledger(
         rights.extend(staged())
         return true_rename(self, target)
 
-    def exchange(*_: Path) -> bool:
+    def unable(*_: Path) -> bool:
         rights.extend(staged())
         return False
 
     monkeypatch.setattr(SeriesLedger, "plan", plan)
     monkeypatch.setattr(Path, "rename", rename)
-    monkeypatch.setattr(staging, "exchanged", exchange)
+    monkeypatch.setattr(exchange, "exchanged", unable)
     wishes: list[dict[str, Any]] = [{}, {"overwrite": True}, {"series": None}]
     for number, options in enumerate(wishes):
         to = tmp_path / ("plain.voile" if "series" in options else "1.voile")
