@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.evaluate.frontier.mixture import CertifiedFrontier
 from voile.evaluate.frontier.portfolio import (
     Grid,
@@ -249,7 +249,7 @@ def find_frontier(
     if not asked:
         raise UsageError(
             "the grid has no value for any of these methods",
-            hint="add one, such as --grid 't=0.1,0.2'",
+            hint=f"add one, such as {spelled('grid')} 't=0.1,0.2'",
         )
     check_jobs(jobs)
     if most_p_loss is not None and not most_p_loss >= 0:

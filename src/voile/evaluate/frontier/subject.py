@@ -14,7 +14,7 @@ import numpy as np
 
 from voile.engines import connect
 from voile.engines.table import Table
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.evaluate.losses import Populations, Told, jensen_shannon, populations
 from voile.hierarchies import default_levels
 from voile.kinds.blocks import Points
@@ -162,7 +162,7 @@ def read_subject(
         raise UsageError(
             f"no condition on {', '.join(qi)} has {least:,} rows ({min_support:g} of the table) "
             "and not all of them",
-            hint="lower --min-support, or name columns that tell rows apart",
+            hint=f"lower {spelled('min_support')}, or name columns that tell rows apart",
         )
     return Subject(
         source or read.name, read, options, prepared, levels, units, found, min_support,

@@ -14,7 +14,7 @@ from voile.engines import connect
 from voile.engines.encode import codes as codes_of
 from voile.engines.encode import domain_array
 from voile.engines.table import Table
-from voile.errors import TableError, UsageError, did_you_mean
+from voile.errors import TableError, UsageError, did_you_mean, spelled
 from voile.evaluate.losses import measured as class_measures
 from voile.evaluate.losses.measured import (
     Accuracy,
@@ -59,7 +59,10 @@ def columns_asked(
     chosen = list(possible if qi is None else qi)
     for name in chosen:
         if name == value:
-            raise UsageError(f"{name!r} is in --qi and in --sensitive", hint="it is one of them")
+            raise UsageError(
+                f"{name!r} is in {spelled('qi')} and in {spelled('sensitive')}",
+                hint="it is one of them",
+            )
         if name not in possible:
             raise UsageError(
                 f"the release has no quasi-identifier {name!r}",
@@ -70,7 +73,7 @@ def columns_asked(
             f"a column is named twice: {', '.join(chosen)}", hint="name each column once"
         )
     if not chosen:
-        raise UsageError("no quasi-identifiers were named", hint=f"--qi {','.join(possible)}")
+        raise UsageError("no quasi-identifiers were named", hint=spelled("qi", possible))
     return value, chosen
 
 
@@ -83,7 +86,7 @@ def sensitive_asked(release: Release, sensitive: str | None) -> str:
     if sensitive is None:
         raise UsageError(
             "it was not said which column is sensitive",
-            hint=f"--sensitive {known[-1]}: one of {', '.join(known)}"
+            hint=f"{spelled('sensitive', known[-1])}: one of {', '.join(known)}"
             if known
             else "the release has no sensitive column, and so no losses",
         )
