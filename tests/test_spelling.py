@@ -1,4 +1,4 @@
-"""Messages name options as their caller writes them: `--null-text` in a shell, `null_text=` else."""
+"""Messages name options as their caller writes them: as flags in a shell, else as keywords."""
 
 from __future__ import annotations
 

@@ -245,8 +245,8 @@ def remarks(setting: Setting, left_out: int) -> list[str]:
         notes.append(f"who is in the table, by {setting.id_column!r}, is taken to be public")
     if setting.person is None:
         notes.append(
-            f"each row is taken for one person; name a column with {spelled('person')} where "
-            "people have more"
+            f"each row is taken for one person; say {spelled('person', 'COLUMN')} where people "
+            "have more"
         )
     if setting.subsets:
         listed = ", ".join(f"{one.name} ({one.rows:,})" for one in setting.subsets)
