@@ -118,7 +118,7 @@ def number(text: str, option: str, least: float) -> float:
         found = math.nan
     if not (math.isfinite(found) and found >= least):
         raise UsageError(
-            f"{spelled(option, text)} is not a number of at least {least:g}",
+            f"{spelled(option)}: {text!r} is not a number of at least {least:g}",
             hint="numbers apart at commas, such as 0.25,0.5,1",
         )
     return found
@@ -130,5 +130,5 @@ def whole(text: str, option: str) -> int:
         return int(text)
     except ValueError:
         raise UsageError(
-            f"{spelled(option, text)} is not a whole number", hint="such as 4000, or 4000,32000"
+            f"{spelled(option)}: {text!r} is not a whole number", hint="such as 4000, or 4000,32000"
         ) from None
