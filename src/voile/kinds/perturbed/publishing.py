@@ -38,7 +38,7 @@ from voile.kinds.perturbed.rare import without_rare
 from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.perturbed.retention import OWN_VALUES, ColumnNoise, Local, WholeRows
 from voile.kinds.perturbed.specs import mechanism_of, schema_of
-from voile.kinds.publishing import PublishResult, WrittenDraft, publish
+from voile.kinds.publishing import PublishResult, WrittenDraft, publish, put
 from voile.kinds.registry import kind_of
 from voile.noise import Key
 from voile.options.choices import Nulls
@@ -165,7 +165,9 @@ def perturb_table(
     return cast("Perturbation", done)
 
 
-def perturbed(table: Table, options: PerturbOptions, progress: Progress) -> RowsDraft:
+def perturbed(
+    table: Table, options: PerturbOptions, _target: Path, progress: Progress
+) -> RowsDraft:
     """Read the table, and perturb it."""
     rows = len(table)
     if not rows:
@@ -321,8 +323,17 @@ def write(
     suppressed_below: int | None = None,
 ) -> LocalRelease:
     """A release of rows that were perturbed already."""
-    draft = RowsDraft(codes, schema, mechanism, name, nulls, simulated, collected, suppressed_below)
-    return cast("LocalRelease", draft.put(target, overwrite=overwrite))
+    draft = RowsDraft(
+        codes,
+        schema,
+        mechanism,
+        name=name,
+        nulls=nulls,
+        simulated=simulated,
+        collected=collected,
+        suppressed_below=suppressed_below,
+    )
+    return cast("LocalRelease", put(draft, target, overwrite=overwrite))
 
 
 @dataclass(frozen=True, eq=False)
