@@ -248,8 +248,8 @@ def self_audit_view(found: SelfAudit) -> Any:
         f"{WHO[found.known_by]}. No row was.",
         whole_numbers(["conf may have risen by", "D²", "at most", "adaptive",
                        f"above δ = {setting.delta:g}"], rows, numeric={1, 2, 3, 4}),
-        f"At most: except with probability at most η = {setting.eta:g}. Adaptive: the same, at any time and "
-        "for questions that were chosen by the answers before.",
+        f"At most: except with probability at most η = {setting.eta:g}. Adaptive: the same, at any "
+        "time and for questions that were chosen by the answers before.",
     ]  # fmt: skip
     if (remark := given_ids(found.named, setting.people)) is not None:
         parts.insert(1, remark)
