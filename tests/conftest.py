@@ -11,11 +11,16 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.paths import TESTS
 from tests.support.postgres import postgres, postgres_server
+from tests.support.soak import rounds
 
 __all__ = ["oracle", "postgres", "postgres_server"]
 
 settings.register_profile(
-    "voile", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "voile",
+    deadline=None,
+    derandomize=True,
+    max_examples=rounds(50, 100),
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("voile")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -44,15 +44,29 @@ TRUE = [
 ]
 
 
-@pytest.mark.parametrize("noise", ["binomial", "gaussian"])
+@pytest.fixture(scope="module")
+def people() -> pa.Table:
+    return pa.Table.from_pylist(some_rows(np.random.default_rng(3), 4000))
+
+
+@pytest.fixture(scope="module", params=["binomial", "gaussian"])
+def noiseless(
+    request: pytest.FixtureRequest, people: pa.Table, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[QueryService]:
+    """One server for all questions: what it answers does not depend on what was asked before."""
+    folder = tmp_path_factory.mktemp("noiseless") / "s"
+    with asker_of(folder, people, schema=DOMAIN, noise=request.param, noiseless=True) as found:
+        yield found
+
+
 @pytest.mark.parametrize("sql", TRUE)
-def test_without_noise_answers_are_the_truth(sql: str, noise: str, tmp_path: Path) -> None:
-    t = pa.Table.from_pylist(some_rows(np.random.default_rng(3), 4000))
+def test_without_noise_answers_are_the_truth(
+    sql: str, people: pa.Table, noiseless: QueryService
+) -> None:
     con = duckdb.connect()
-    con.register("t", t)
+    con.register("t", people)
     truth = con.execute(sql).fetchall()
-    with asker_of(tmp_path / "s", t, schema=DOMAIN, noise=noise, noiseless=True) as found:
-        told = found.ask("ana", sql).answer
+    told = noiseless.ask("ana", sql).answer
     assert len(told.rows) == len(truth)
     loose = 1e-4  # shares are summed in steps of about a millionth
     for row, true in zip(told.rows, truth, strict=True):

@@ -299,7 +299,7 @@ def test_intervals_cover(halves: int, variance: float, eight: npt.NDArray[np.int
     pair = eight.reshape((2,) * 8).sum(axis=(0, 1, 4, 5, 6, 7)).ravel()  # married, rich
     schema = boolean_schema("ab")
     axes, cells = axes_of(schema), all_cells((0, 1), schema)
-    for _ in range(1500):
+    for _ in range(rounds(500, 1500)):
         first = rng.multivariate_hypergeometric(pair, -(-pair.sum() // 2), halves)
         sides = np.stack([first, pair - first], axis=1).reshape(halves, 2, 2, 2)
         data: dict[tuple[str, ...], Any] = {("a",): sides.sum(axis=3), ("b",): sides.sum(axis=2)}
@@ -477,7 +477,7 @@ def test_several_tables_are_better_than_one(small: Any) -> None:
     rng, found = np.random.default_rng(19), []
     query = parse("select count(*) from t where c = 'u'", schema, {})
     truth = int((codes[1] == 0).sum())
-    for _ in range(100):
+    for _ in range(rounds(50, 100)):
         noisy = tables_of(codes, schema, 2, [], 100.0, rng)
         estimate = answer_conjuncts(query, source_of(noisy), 0.95)
         found.append((estimate.value - truth) / estimate.stderr)
