@@ -356,7 +356,8 @@ def test_choosing_a_way_does_not_bias(read: tuple[int, ...]) -> None:
     cell = one_cell(read, values)
     where = tuple(v if j in read else slice(None) for j, v in enumerate(values))
     truth = counts.reshape(THREE)[where].sum()
-    for _ in range(rounds(250, 600)):
+    # The bias of the least error is four standard errors large only with all releases.
+    for _ in range(600 if len(read) == 3 else rounds(250, 600)):
         tables = releases_of(counts, 10, 4.0, rng)
         planner = Planner(tables, axes_of(tables.schema))
         plan = planner.plan(read, cell)
