@@ -329,7 +329,7 @@ def certificate_of(folder: Path) -> tuple[Path, Path]:
 
 def test_killed_servers_have_told_nothing_that_is_not_charged(tmp_path: Path) -> None:
     """Kills at random moments under load; tools/faults.py --http goes on for longer."""
-    kills = rounds(4, 30)
+    kills = rounds(8, 30)
     done = subprocess.run(
         [
             sys.executable,
