@@ -29,6 +29,7 @@ from voile.kinds.kind import Kind
 from voile.kinds.manifest import FORMAT, MANIFEST, PARTIAL, VERSION, Manifest
 from voile.kinds.parquet import arrow_schema
 from voile.kinds.registry import KindError, kind_of
+from voile.progress import Progress
 from voile.schema import Keys, Schema
 from voile.units import byte_count
 
@@ -180,6 +181,18 @@ class Release(ABC):
     def check_contents(self) -> None:  # noqa: B027  (most have nothing more)
         """Check what its files hold, where they hold more than rows of the schema."""
 
+    def check_plausible(self) -> bool:
+        """Whether its rows can be looked at, and are what the stated mechanism makes.
+
+        Raises ReleaseError where they are not; False where the kind has no such law.
+        """
+        return False
+
+    @property
+    def unprotected(self) -> list[str]:
+        """Columns that are shown as they are: what is promised is not about them."""
+        return []
+
     @abstractmethod
     def promised(self) -> list[Statement]:
         """What the release keeps, as statements that can be compared and converted."""
@@ -193,8 +206,9 @@ class Release(ABC):
         """What it promises, in a line."""
         return next((one.explain for one in self.promised()), "it promises nothing")
 
-    def refine(self, progress: Any = None, *, replace_broken: bool = False) -> Any:  # noqa: ARG002
+    def refine(self, progress: Progress | None = None, *, replace_broken: bool = False) -> Any:
         """A model of the table, fitted to this release alone, where `refines` says so."""
+        del progress, replace_broken  # for those that are refined
         raise UsageError(f"{self.name!r} is {self.kind}, and is not refined", hint=self.instead)
 
     # ------------------------------------------------------------------ measuring it
