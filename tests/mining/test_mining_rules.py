@@ -150,7 +150,7 @@ def test_all_intervals_together_are_wider() -> None:
         (None, {"longest": 1}, "1 items"),
         (None, {"longest": 9}, "9 items"),
         (None, {"bins": 0}, "0 bins"),
-        (None, {"level": 1}, "chance of 1"),
+        (None, {"level": 1}, "probability 1"),
         (None, {"method": "exact"}, "method 'exact'"),
     ],
 )
