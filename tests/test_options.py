@@ -148,7 +148,9 @@ FRONT = [
 def signatures() -> list[str]:
     """What mypy is to read: no more than this, since reading all of Voile takes a minute."""
     source = ROOT / "src" / "voile"
-    folders = (source.glob("options/*.py"), source.glob("kinds/*/options.py"),
+    folders = (source.glob("options/*.py"), source.glob("evaluate/options.py"),
+               source.glob("evaluate/frontier/__init__.py"),
+               source.glob("evaluate/frontier/result.py"), source.glob("kinds/*/options.py"),
                source.glob("kinds/*/release.py"))  # fmt: skip
     found = sorted(str(file) for files in folders for file in files)
     return ["--follow-imports=skip", f"--cache-dir={os.devnull}", *FRONT, *found]
