@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from voile.privacy.guarantee import LARGEST_EPSILON, Adversary, DGamma, Guarantee, Value, log
+from voile.privacy.guarantee import (
+    LARGEST_EPSILON,
+    Adversary,
+    DGamma,
+    Guarantee,
+    Value,
+    log,
+    round_up,
+)
 from voile.privacy.guarantees import (
     About,
     Amplification,
@@ -22,7 +30,6 @@ from voile.privacy.guarantees import (
     Relative,
     SBreach,
 )
-from voile.privacy.planner import round_up
 
 # ---------------------------------------------------------------------- what a theorem is
 
