@@ -738,7 +738,7 @@ def resealed(saved: Path, **changes: Any) -> None:
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"version": 2}, "format version 2, newer than 1"),
+        ({"version": 3}, "format version 3, newer than 2"),
         ({"format": "other"}, "not that of a Voile release"),
         ({"parameters__noise": 0.001}, "do not keep"),
         ({"guarantee__posterior": 0.1}, "do not keep"),

@@ -29,7 +29,7 @@ from voile.answering.columns import (
 )
 from voile.arrays import Floats
 from voile.errors import QueryError
-from voile.query.aggregate import Call, Formula, Number, Quantile, leaves
+from voile.query.aggregate import Call, Constant, Formula, Quantile, leaves
 from voile.query.predicate import wording
 
 
@@ -186,7 +186,7 @@ def bounds(formula: Formula, ends: Mapping[Formula, Ends], count: int) -> Ends:
     """Between which numbers a formula lies if each of its parts lies between its ends."""
     if formula in ends:
         return ends[formula]
-    if isinstance(formula, Number):
+    if isinstance(formula, Constant):
         return np.full(count, formula.value), np.full(count, formula.value)
     assert isinstance(formula, Call)  # noqa: S101  (the ends of totals and quantiles are given)
     low, high = CALLS[formula.name](*(bounds(arg, ends, count) for arg in formula.args))

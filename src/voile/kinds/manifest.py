@@ -22,7 +22,9 @@ DATA_PACKAGE = "datapackage.json"
 PARTIAL = ".partial-"
 """In the name of a folder that is still being written."""
 FORMAT = "voile-release"
-VERSION = 1
+VERSION = 2
+"""What is written; 1, which lacks the keys in `SINCE_2`, opens as well."""
+SINCE_2 = {"registered"}
 
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
@@ -64,7 +66,7 @@ class Manifest(ManifestPart):
     """A Voile release: what is written down of every kind of them."""
 
     format: Literal["voile-release"] = "voile-release"
-    version: Literal[1] = 1
+    version: Literal[1, 2] = 2
     voile: str = Field(description="Version of Voile that wrote the release")
     name: str = Field(pattern="^[^\\x00-\\x1f\\x7f]{1,200}$", description="The table's name")
     method: str
@@ -78,6 +80,10 @@ class Manifest(ManifestPart):
     domain_size: str = Field(pattern="^[0-9]+$", description="m, as text: it may be huge")
     attributes: list[dict[str, Any]] = Field(description="The schema: the public domain")
     files: list[File]
+    registered: bool | None = Field(
+        default=None,
+        description="Since version 2: whether the steward's register holds it; null: not known",
+    )
     digest: str = Field(default="", description="SHA-256 of this manifest with an empty digest")
 
     @property
@@ -104,7 +110,9 @@ class Manifest(ManifestPart):
 
     def text(self) -> str:
         """The one spelling of this manifest, so that any changed byte shows."""
-        return json.dumps(self.model_dump(mode="json"), ensure_ascii=False, indent=1) + "\n"
+        later = SINCE_2 if self.version == 1 else None
+        data = self.model_dump(mode="json", exclude=later)
+        return json.dumps(data, ensure_ascii=False, indent=1) + "\n"
 
 
 def read_off_disclosed(schema: Schema) -> list[Disclosed]:

@@ -28,6 +28,7 @@ from voile.kinds.kind import Kind
 from voile.kinds.manifest import FORMAT, MANIFEST, PARTIAL, VERSION, Manifest
 from voile.kinds.parquet import arrow_schema, read_parquet
 from voile.kinds.registry import KindError, kind_of
+from voile.progress import Progress
 from voile.schema import Keys, Schema
 from voile.units import byte_count
 
@@ -192,8 +193,9 @@ class Release(ABC):
         """What it promises, in a line."""
         return next((one.explain for one in self.promised()), "it promises nothing")
 
-    def refine(self, progress: Any = None, *, replace_broken: bool = False) -> Any:  # noqa: ARG002
+    def refine(self, progress: Progress | None = None, *, replace_broken: bool = False) -> Any:
         """A model of the table, fitted to this release alone, where `refines` says so."""
+        del progress, replace_broken  # for those that are refined
         raise UsageError(f"{self.name!r} is {self.kind}, and is not refined", hint=self.instead)
 
     # ------------------------------------------------------------------ measuring it

@@ -6,7 +6,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 
 from voile.errors import UsageError, VoileError
@@ -66,6 +66,15 @@ def check_is_release(target: Path) -> None:
         ) from None
 
 
+Placing = Callable[[Release], AbstractContextManager[None]]
+"""What goes on while a verified release is renamed."""
+
+
+def nothing_more(_written: Release) -> AbstractContextManager[None]:
+    """Rename it, and do nothing else."""
+    return nullcontext()
+
+
 class Staging:
     """A folder beside the target that becomes the target, or nothing."""
 
@@ -85,11 +94,11 @@ class Staging:
         self.folder = Path(made)
         return self
 
-    def commit(self, before: Callable[[Release], None] | None = None) -> None:
+    def commit(self, placing: Placing = nothing_more) -> None:
         """Verify what was written and put it in place.
 
-        `before` is called when all is written and sound. Until it has returned, and the folder
-        is in its place, nobody but its owner can look into it.
+        `placing` is entered when all is written and sound, and left when the folder is in its
+        place. Until then nobody but its owner can look into it.
         """
         written = Release.read(self.folder)
         check(written)
@@ -97,15 +106,14 @@ class Staging:
             sync(path)
         # The target may have changed since the start.
         check_target(self.target, overwrite=self._overwrite)
-        if before:
-            before(written)
-        if self.target.exists():
-            self._replace()
-        else:
-            self.folder.rename(self.target)  # fails if something appeared just now
-            self.target.chmod(PUBLIC)
-        sync(self.target)
-        sync(self.target.parent)
+        with placing(written):
+            if self.target.exists():
+                self._replace()
+            else:
+                self.folder.rename(self.target)  # fails if something appeared just now
+                self.target.chmod(PUBLIC)
+            sync(self.target)
+            sync(self.target.parent)
 
     def _replace(self) -> None:
         """Put the new release in the place of the old one, which is kept until that is done."""
@@ -114,16 +122,11 @@ class Staging:
         try:
             self.folder.rename(self.target)
         except BaseException:
-            if self.unseen:
+            if self.folder.exists():
                 aside.rename(self.target)
             raise
         self.target.chmod(PUBLIC)
         shutil.rmtree(aside, ignore_errors=True)
-
-    @property
-    def unseen(self) -> bool:
-        """Whether what was written has not been put in place."""
-        return self.folder.exists()
 
     def __exit__(self, *_: object) -> None:
         shutil.rmtree(self.folder, ignore_errors=True)

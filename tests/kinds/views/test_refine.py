@@ -303,14 +303,22 @@ def test_a_large_view_is_sampled(people: Simulated, monkeypatch: pytest.MonkeyPa
     assert np.abs(model - true.counts).mean() < 0.5 * np.abs(plain - true.counts).mean()
 
 
-def test_progress_is_told() -> None:
-    told: list[tuple[str, float]] = []
+def test_every_step_is_reported_to_its_end() -> None:
+    steps: list[tuple[str, int]] = []
+    done: list[int] = []
+
+    class Watching:
+        def start(self, what: str, total: int) -> None:
+            steps.append((what, total))
+            done.append(0)
+
+        def advance(self, count: int) -> None:
+            done[-1] += count
+
     sizes = (3, 2)
-    simulated(correlated(100, sizes), sizes, a=0.5, copies=2).refine(
-        progress=lambda what, done: told.append((what, done))
-    )
-    assert told[-1] == ("examining", 1.0)
-    assert all(0 <= done <= 1 for _, done in told)
+    simulated(correlated(100, sizes), sizes, a=0.5, copies=2).refine(progress=Watching())
+    assert [what for what, _ in steps] == ["choosing the model", "fitting", "examining"]
+    assert [total for _, total in steps] == done
 
 
 def test_the_number_of_rows_is_estimated_where_it_is_not_public() -> None:

@@ -184,6 +184,13 @@ class CountDraft(WrittenDraft):
         return CountPublication(release, prepared.rows, dropped, notes)
 
 
+def count_draft(
+    table: Table, options: CountOptions, _target: Path, progress: Progress
+) -> CountDraft:
+    """Read the table and choose the noise."""
+    return CountDraft(prepare(table, options, progress), options)
+
+
 def count_table(
     table: Any,
     *,

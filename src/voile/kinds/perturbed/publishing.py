@@ -34,7 +34,7 @@ from voile.kinds.perturbed.rare import without_rare
 from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.perturbed.retention import OWN_VALUES, ColumnNoise, Local, WholeRows
 from voile.kinds.perturbed.specs import mechanism_of, schema_of
-from voile.kinds.publishing import PublishResult, WrittenDraft, publish
+from voile.kinds.publishing import PublishResult, WrittenDraft, publish, put
 from voile.kinds.registry import kind_of
 from voile.noise import Key
 from voile.privacy.guarantee import after
@@ -160,7 +160,9 @@ def perturb_table(
     return cast("Perturbation", done)
 
 
-def perturbed(table: Table, options: PerturbOptions, progress: Progress) -> RowsDraft:
+def perturbed(
+    table: Table, options: PerturbOptions, _target: Path, progress: Progress
+) -> RowsDraft:
     """Read the table, and perturb it."""
     rows = len(table)
     if not rows:
@@ -313,7 +315,7 @@ def write(
 ) -> LocalRelease:
     """A release of rows that were perturbed already; `more` is what `RowsDraft` takes."""
     draft = RowsDraft(codes, schema, mechanism, **more)
-    return cast("LocalRelease", draft.put(target, overwrite=overwrite))
+    return cast("LocalRelease", put(draft, target, overwrite=overwrite))
 
 
 @dataclass(frozen=True, eq=False)

@@ -341,7 +341,7 @@ class ViewDraft(WrittenDraft):
         return publication(self.prepared, release)
 
 
-def view_draft(table: Table, options: ViewOptions, progress: Progress) -> ViewDraft:
+def view_draft(table: Table, options: ViewOptions, _target: Path, progress: Progress) -> ViewDraft:
     """Read the table, and plan the noise."""
     prepared = prepare(table, options, progress)
     return ViewDraft(prepared, options, choose_mechanism(prepared, options))

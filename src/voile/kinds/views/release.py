@@ -37,6 +37,7 @@ from voile.kinds.views.manifest import (
 from voile.kinds.views.series import Series, SeriesEstimator
 from voile.kinds.views.shaped import Shaped
 from voile.privacy import DGamma
+from voile.progress import Progress
 from voile.query.rows import SCORE, SPREAD
 
 if TYPE_CHECKING:
@@ -212,15 +213,14 @@ class ViewRelease(Release):
 
     def refine(
         self,
-        progress: Callable[[str, float], None] | None = None,
+        progress: Progress | None = None,
         *,
         replace_broken: bool = False,
     ) -> Refinement:
         """A model of the table, fitted to this release alone, so that nothing more is disclosed.
 
-        Fitted once, then kept in a file beside the release. `progress` is called with what is
-        being done and how much of it is done. `replace_broken` fits anew where the file is broken
-        or stale.
+        Fitted once, then kept in a file beside the release. `replace_broken` fits anew where the
+        file is broken or stale.
         """
         from voile.kinds.views import refining
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,7 +19,7 @@ from voile.kinds.domain import read_schema
 from voile.kinds.manifest import MANIFEST, PARTIAL, File, file_entry
 from voile.kinds.publishing import Draft, WrittenDraft
 from voile.kinds.release import Release
-from voile.kinds.staging import Staging, enclosing_release
+from voile.kinds.staging import enclosing_release
 from voile.kinds.views.alphabeta import distinct, merged
 from voile.kinds.views.histories import write_history
 from voile.kinds.views.manifest import (
@@ -332,8 +333,8 @@ class SameView(Draft):
     terms: SeriesTerms
     last: SeriesEntry
 
-    def put(self, target: Path, *, overwrite: bool) -> ViewRelease:
-        """Put the identical view in place once more."""
+    def fill(self, folder: Path) -> None:
+        """Copy the identical view once more."""
         release = in_place(self.last)
         if release is None:
             raise UsageError(
@@ -341,7 +342,7 @@ class SameView(Draft):
                 f"{str(self.last.path)!r} is not there, or is not the one that was written",
                 hint=f"put it back; or pass {spelled('always_fresh', True)}, which spends a view",
             )
-        return release.save(target, overwrite=overwrite)
+        shutil.copytree(release.path, folder, dirs_exist_ok=True)
 
     def done(self, release: ViewRelease) -> Publication:
         """What the steward is shown of the identical view."""
@@ -383,20 +384,15 @@ class NextView(WrittenDraft):
         parts.append(written_history(folder, schema, self.history))
         return described(self.prepared, self.options, self.terms, self.mechanism, parts)
 
-    def commit(self, staging: Staging) -> None:
-        """Verify the view and enter it into the ledger before it is renamed into place."""
-        planned = False
-
-        def plan(written: Release) -> None:
-            nonlocal planned
-            digest, members = written.manifest.digest, self.prepared.members
-            self.ledger.plan(self.terms, self.number, self.target, digest, members, self.history)
-            planned = True
-
+    @contextmanager
+    def placing(self, written: Release) -> Iterator[None]:
+        """Enter the view into the ledger before it is renamed into place."""
+        digest, members = written.manifest.digest, self.prepared.members
+        self.ledger.plan(self.terms, self.number, self.target, digest, members, self.history)
         try:
-            staging.commit(plan)
+            yield
         except BaseException:
-            if planned and staging.unseen:  # nobody has seen it, and nobody will
+            if written.path.exists():  # nobody has seen it, and nobody will
                 self.ledger.withdraw(self.number)
             raise
         self.ledger.released(self.number)
