@@ -20,7 +20,7 @@ from voile.cli.common import KEPT, group_of, is_released
 from voile.cli.program import PANELS, Program
 from voile.terminal import complain, say
 
-__all__ = ["PANELS", "app", "main"]
+__all__ = ["PANELS", "Ending", "app", "main"]
 
 app = group_of(
     "Publish tables about people so that anyone can count, within a promise to each of them.",
