@@ -180,6 +180,18 @@ class Release(ABC):
     def check_contents(self) -> None:  # noqa: B027  (most have nothing more)
         """Check what its files hold, where they hold more than rows of the schema."""
 
+    def check_plausible(self) -> bool:
+        """Whether its rows can be looked at, and are what the stated mechanism makes.
+
+        Raises ReleaseError where they are not; False where the kind has no such law.
+        """
+        return False
+
+    @property
+    def unprotected(self) -> list[str]:
+        """Columns that are shown as they are: what is promised is not about them."""
+        return []
+
     @abstractmethod
     def promised(self) -> list[Statement]:
         """What the release keeps, as statements that can be compared and converted."""

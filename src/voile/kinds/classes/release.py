@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -159,6 +159,11 @@ class ClassRelease(Release):
     def _bucketized(self) -> bool:
         return self.manifest.parameters.recode == "bucketize"
 
+    @property
+    def unprotected(self) -> list[str]:
+        """Columns that every row shows as they are, which no requirement is about."""
+        return [*(self.qi if self._bucketized else ()), *self.manifest.parameters.insensitive]
+
     # ------------------------------------------------------------------ measuring it
 
     @property
@@ -237,7 +242,7 @@ class ClassRelease(Release):
     @cached_property
     def _class_table(self) -> Any:
         """Every class of a generalized release: its rows, its ranges in words and in places."""
-        return read_parquet(self._parquet(CLASS_FILES)[0])
+        return complete(read_parquet(self._parquet(CLASS_FILES)[0]), CLASS_FILES)
 
     @property
     def stated_rows(self) -> npt.NDArray[np.int64]:
@@ -269,9 +274,12 @@ class ClassRelease(Release):
         if p.recode == "generalize":
             return None
         tables = [read_parquet(f) for f in self._parquet(SENSITIVE_FILES)]
-        table = pa.concat_tables(tables).combine_chunks()
+        table = complete(pa.concat_tables(tables).combine_chunks(), SENSITIVE_FILES, p.sensitive)
+        of_class = numpy_array(table.column(p.class_column))
+        if of_class.min(initial=0) < 0 or of_class.max(initial=0) >= p.classes:
+            raise ReleaseError("sensitive/ names a class that is not there")
         return HiddenRecords(
-            of_class=numpy_array(table.column(p.class_column)).astype(np.int32),
+            of_class=of_class.astype(np.int32),
             codes={
                 name: codes_of(table.column(name).combine_chunks(), self.schema[name]).astype(
                     np.int32
@@ -438,6 +446,14 @@ class ClassRelease(Release):
         return self._parts
 
 
+def complete(table: Any, where: str, nullable: Sequence[str] = ()) -> Any:
+    """The table, refused where it lacks a figure."""
+    for name in table.column_names:
+        if name not in nullable and table.column(name).null_count:
+            raise ReleaseError(f"{where} has no value of {name!r} in some row")
+    return table
+
+
 def checked_method(method: str | None) -> Method:
     """A method of answering; refused where it is not known."""
     for known in get_args(Method):
@@ -459,6 +475,7 @@ TOLERANCE = 1e-9
 def check_grouped(release: ClassRelease) -> None:
     """Everything that is promised, measured again."""
     manifest = release.manifest
+    check_sensitive(release)
     check_order(release)
     for name, ranges in release.ranges.items():
         check_ranges(release, name, ranges)
@@ -492,9 +509,42 @@ def check_order(release: ClassRelease) -> None:
         raise ReleaseError("data/ is not in the order of the classes, or leaves one out")
     p = release.manifest.parameters
     if p.recode == "generalize":
+        check_alike(release)
         boxes = np.unique(np.hstack(release.boxes()), axis=0)
         if len(boxes) < p.classes:
             raise ReleaseError("two classes show the same ranges, and so are one")
+
+
+def check_alike(release: ClassRelease) -> None:
+    """Rows of a class show one value of every column that is shown as it is.
+
+    With ranges that differ between classes, those who look alike are then those of a class.
+    """
+    starts = np.searchsorted(release.of_row, np.arange(release.manifest.parameters.classes))
+    for name in release.manifest.parameters.exact:
+        codes = release.known[name]
+        several = np.minimum.reduceat(codes, starts) != np.maximum.reduceat(codes, starts)
+        if several.any():
+            raise ReleaseError(
+                f"class {int(several.argmax())} shows several values of {name!r}: its rows do not "
+                "look alike",
+                hint="do not use it: fewer people than it says are alike",
+            )
+
+
+def check_sensitive(release: ClassRelease) -> None:
+    """sensitive/ lists values of the domain, each once in a class, with at least one row."""
+    hidden = release.hidden
+    if hidden is None:
+        return
+    for name, codes in hidden.codes.items():
+        if (codes < 0).any():
+            raise ReleaseError(f"sensitive/: {name!r} has values outside the domain of the schema")
+    if (hidden.rows < 1).any():
+        raise ReleaseError("sensitive/ has a value that no row has")
+    listed = np.stack([hidden.of_class, *hidden.codes.values()], axis=1)
+    if len(np.unique(listed, axis=0)) < len(listed):
+        raise ReleaseError("sensitive/ lists a value of a class twice")
 
 
 def check_ranges(release: ClassRelease, name: str, ranges: Ranges) -> None:

@@ -107,6 +107,12 @@ class ConjunctRelease(Release):
         """Compute again all that is stated."""
         check_tables(self)
 
+    def check_plausible(self) -> bool:
+        """Whether tables that share a column agree as closely as their noise lets them."""
+        from voile.kinds.counts.plausibility import check_tables_agree  # noqa: PLC0415
+
+        return check_tables_agree(self)
+
     # ------------------------------------------------------------------ counting from it
 
     def _check_options(self, options: QueryOptions) -> None:

@@ -132,6 +132,13 @@ class ViewRelease(Release):
         if manifest.disclosed != terms_disclosed:
             raise ReleaseError("manifest.json does not say all that the release discloses")
 
+    def check_plausible(self) -> bool:
+        """Look for the traces that the stated noise leaves in any view."""
+        from voile.kinds.views.plausibility import check_view
+
+        check_view(self, open_rows(self._parts, self.schema))
+        return True
+
     # ------------------------------------------------------------------ counting from it
 
     @cached_property
