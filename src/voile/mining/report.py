@@ -40,7 +40,7 @@ class TreeAccuracy:
     def interval(self) -> tuple[float, float]:
         """Of the accuracy, if the rows are a sample of those that the tree is for (Wilson).
 
-        It holds with a chance of about 0.95, and three rows that are all right prove little.
+        It holds with probability about 0.95, and three rows that are all right prove little.
         """
         squared = NormalDist().inv_cdf(0.975) ** 2 / self.rows
         middle = self.accuracy + squared / 2

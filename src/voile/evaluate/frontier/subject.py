@@ -15,9 +15,9 @@ import numpy as np
 from voile.engines import connect
 from voile.engines.table import Table
 from voile.errors import UsageError
-from voile.evaluate.losses import Populations, Told, jensen_shannon, populations
+from voile.evaluate.losses import Populations, jensen_shannon, populations
 from voile.hierarchies import default_levels
-from voile.kinds.blocks import Points
+from voile.kinds.blocks import Points, RowBlocks
 from voile.kinds.classes.finding import units_for
 from voile.kinds.classes.options import ClassOptions
 from voile.kinds.classes.reading import ClassInput, orders_for, prepare
@@ -67,7 +67,7 @@ class Subject:
         return Truth(columns, units.codes, counts, list(units.codes))
 
     @cached_property
-    def told(self) -> Told:
+    def told(self) -> RowBlocks:
         """What the table itself tells, for `workload`."""
         values = np.eye(self.units.sensitive_sizes[0])[self.units.sensitive[0]]
         return (Points(values * self.units.weights[:, None], self.units.codes),)

@@ -37,7 +37,7 @@ from voile.evaluate.losses.queries import (
     workload,
 )
 from voile.hierarchies import default_levels, read_hierarchies
-from voile.kinds.blocks import Told, points
+from voile.kinds.blocks import RowBlocks, points
 from voile.kinds.evaluation import ShownClasses, Truth, revealed
 from voile.kinds.release import Release
 from voile.recoding.grouping import Shown
@@ -230,7 +230,7 @@ def worst_populations(
 
 
 def measures_of(
-    classes: ShownClasses, truth: Truth, told: Told, levels: Sequence[Levels]
+    classes: ShownClasses, truth: Truth, told: RowBlocks, levels: Sequence[Levels]
 ) -> ClassMeasures:
     """The measures that only classes have."""
     shown, orders, left_out = classes.shown, classes.orders, classes.left_out
@@ -248,7 +248,7 @@ def measures_of(
 
 
 def asked_of(
-    told: Told, truth: Truth, number: int, dimension: int, selectivity: float
+    told: RowBlocks, truth: Truth, number: int, dimension: int, selectivity: float
 ) -> LossWorkload | None:
     """The mean relative error of random counts; None where a column has too many values."""
     if max(truth.schema.sizes) > MOST_VALUES:
@@ -262,7 +262,7 @@ def asked_of(
     )
 
 
-def accuracy_of(told: Told, shown: Shown | None, truth: Truth) -> Accuracy:
+def accuracy_of(told: RowBlocks, shown: Shown | None, truth: Truth) -> Accuracy:
     """How often the sensitive value is guessed from the release and from the table."""
     of_release, of_table = (
         naive_bayes_accuracy(of, truth.cells, truth.counts, truth.sizes)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -33,6 +33,7 @@ from voile.query import parse
 from voile.query.domain.compare import all_hold, some_hold, truths
 from voile.query.predicate import Atom, Predicate, folded
 from voile.query.quoting import quote_identifier
+from voile.records import Record
 from voile.schema import Schema
 from voile.units import counted
 
@@ -79,7 +80,7 @@ class ServerTruth:
 
 
 @dataclass(frozen=True)
-class Guesses:
+class Guesses(Record):
     """What came back from a server."""
 
     condition: str
@@ -99,21 +100,20 @@ class Guesses:
     """What guessing the commoner value gets right."""
     ceiling: float | None
     """What someone who knows all other rows gets right at most, by the normal law."""
+    json_keys: ClassVar[tuple[str, ...]] = (
+        "condition", "method", "rows", "questions", "charged", "remaining", "noise", "variance",
+        "size", "size_in_root_rows=roots", "recovered", "guess", "ceiling",
+    )  # fmt: skip
 
     @property
     def roots(self) -> float:
         """The size of the noise in √n."""
         return math.sqrt(self.variance / self.rows)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain data, ready for JSON."""
-        return {
-            "condition": self.condition, "method": self.method, "rows": self.rows,
-            "questions": self.questions, "charged": self.charged, "remaining": self.remaining,
-            "noise": self.noise, "variance": self.variance, "size": math.sqrt(self.variance),
-            "size_in_root_rows": self.roots, "recovered": self.recovered, "guess": self.guess,
-            "ceiling": self.ceiling,
-        }  # fmt: skip
+    @property
+    def size(self) -> float:
+        """The size of the noise: its standard deviation."""
+        return math.sqrt(self.variance)
 
 
 def attack_server(

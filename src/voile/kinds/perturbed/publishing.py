@@ -246,7 +246,7 @@ def warnings(mechanism: Local, schema: Schema, row_key: str | None) -> list[str]
         if column.public and column.size > 1
     ]
     if public:
-        found.append(f"public, told of every row as it is: {', '.join(public)}")
+        found.append(f"public, shown as they are in every row: {', '.join(public)}")
     return found
 
 

@@ -57,7 +57,7 @@ class ViewOptions(Options):
         Any,
         Flag(
             "Shape the noise: chances by attribute (YAML, JSON), a public table with the "
-            "same columns, or 'product' for the table's own marginals, which are then told."
+            "same columns, or 'product' for the table's own marginals, which are then disclosed."
         ),
     ] = None
     noise_floor: Annotated[float | None, Flag("Share of shaped noise spread evenly (0.1).")] = None
