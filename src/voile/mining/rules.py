@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from voile.answering.columns import edge
 from voile.arrays import Floats
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.kinds.perturbed.estimator import deviation
 from voile.kinds.perturbed.joint import JointCounts
 from voile.mining.binning import Binning, binning
@@ -188,7 +188,8 @@ class FoundRules:
         return (
             f"{self.tested:,} rules were compared and the best are shown: each interval holds "
             f"with probability {self.limits.level:g} by itself, but the best of many look better "
-            "than they are, and theirs hold less often; --simultaneous makes all intervals hold "
+            f"than they are, and theirs hold less often; {spelled('simultaneous', True)} makes "
+            "all intervals hold "
             "together",
         )
 

@@ -452,7 +452,7 @@ def test_more_columns_are_refused_with_what_would_work(small: Any) -> None:
     query = parse("select count(*) from t where a and b and n = 1", schema, {})
     with pytest.raises(QueryError, match=r"3 columns at once \(a, n, b\)") as refused:
         answer_conjuncts(query, source_of(tables_of(codes, schema, 2, [])), 0.95)
-    assert "--direct --arity 3" in refused.value.hint
+    assert "direct=True arity=3" in refused.value.hint
     rng = np.random.default_rng(16)
     halves = tables_of(codes, schema, 1, [random_half(rng, 200) for _ in range(3)])
     with pytest.raises(QueryError, match="up to 2"):

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.errors import PromiseError, UsageError
+from voile.errors import PromiseError, UsageError, spelled
 from voile.evaluate.frontier.portfolio import (
     KINDS,
     Candidate,
@@ -94,7 +94,7 @@ def check_domain(usual: Schema, grouped: Schema) -> None:
         if not alike(attribute, grouped[attribute.name]):
             raise UsageError(
                 f"column {attribute.name!r} would have another domain than it has in classes: "
-                "declare it with --schema",
+                f"declare it with {spelled('schema')}",
                 hint="`voile schema` writes a codebook",
             )
 

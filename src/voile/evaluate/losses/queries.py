@@ -172,7 +172,7 @@ def check_queries(columns: int, dimension: int, selectivity: float, number: int)
             hint=f"give a dimension from 1 to {columns}",
         )
     if not 0 < selectivity <= 1:
-        raise UsageError(f"selectivity {selectivity} must lie in (0, 1]", hint="0.05 is usual")
+        raise UsageError(f"selectivity {selectivity:g} must lie in (0, 1]", hint="0.05 is usual")
     if number < 1:
         raise UsageError(
             f"{number} queries cannot be asked", hint="1000 are usual, 0 leaves them out"

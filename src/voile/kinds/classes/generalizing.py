@@ -154,7 +154,7 @@ def fitted(
     if options.recoded == "bucketize":
         raise UsageError(
             "buckets are two tables, and no table with coarser values",
-            hint="use `voile publish`, which writes both, or --method mondrian",
+            hint=f"use `voile publish`, which writes both, or {spelled('method', 'mondrian')}",
         )
     check_roles(source, options)
     rows, positions = source.rows(in_order(source, options), drop_nulls=options.nulls == "drop")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -184,3 +185,15 @@ class ViewKeywords(TypedDict, total=False):
     always_fresh: bool
     ledger: str | Path | None
     name: str | None
+
+
+class ViewTableKeywords(ViewKeywords, total=False):
+    """All options of a view as keywords."""
+
+    method: Literal["alphabeta"]
+    prior_factor: float | None
+    posterior: float
+    retention: float | None
+    columns: Sequence[str] | None
+    rows: Form | None
+    simulate_seed: int | None
