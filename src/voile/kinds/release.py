@@ -21,14 +21,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from voile.engines import open_rows, read_all
 from voile.errors import ReleaseError, UsageError, VoileError
 from voile.kinds.kind import Kind
 from voile.kinds.manifest import FORMAT, MANIFEST, PARTIAL, REPLACED, VERSION, Manifest
-from voile.kinds.parquet import arrow_schema
+from voile.kinds.parquet import arrow_schema, read_parquet
 from voile.kinds.registry import KindError, kind_of
 from voile.progress import Progress
 from voile.schema import Keys, Schema
@@ -394,7 +393,7 @@ class Release(ABC):
     def to_arrow(self) -> Any:
         """The rows that were published, noise and all, as an Arrow table."""
         wanted = arrow_schema(self.schema)
-        tables = [pq.read_table(part, partitioning=None).cast(wanted) for part in self._parts]
+        tables = [read_parquet(part).cast(wanted) for part in self._parts]
         return pa.concat_tables(tables) if tables else wanted.empty_table()
 
     def to_pandas(self) -> Any:

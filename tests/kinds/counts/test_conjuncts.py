@@ -25,7 +25,13 @@ from tests.support.paths import ROOT, TESTS
 from tests.support.sampling import proportion_at_least
 from tests.support.soak import rounds
 from voile.errors import QueryError
-from voile.kinds.counts.answering import DirectPlan, Planner, answer_conjuncts, splits
+from voile.kinds.counts.answering import (
+    DirectPlan,
+    Planner,
+    answer_conjuncts,
+    splits,
+    student_quantile,
+)
 from voile.kinds.counts.expected import Published, best_halves, break_even, compared, figures
 from voile.kinds.counts.joints import (
     Average,
@@ -91,6 +97,12 @@ def test_over_all_halves_the_estimate_is_the_count(rows: int, arity: int) -> Non
             for left, right in splits(read, arity):
                 joint = JointMargins(planner.margin(left), planner.margin(right), tables)
                 np.testing.assert_allclose(joint.counts(cells), truth, atol=1e-9)
+
+
+@pytest.mark.parametrize("halves", [1, 2, 3, 10, 99, 1000, 100_000])
+def test_students_quantile_is_that_of_scipy(halves: int) -> None:
+    for tail in (0.4, 0.25, 0.05, 0.025, 1e-3, 1e-9, 1e-14):
+        assert student_quantile(halves, tail) == pytest.approx(stats.t.isf(tail, halves), rel=1e-9)
 
 
 def test_halves_that_lean_would_not_do() -> None:

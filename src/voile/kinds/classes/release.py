@@ -6,44 +6,47 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from voile.answering.explanation import Explanation
+from voile.arrow import numpy_array
 from voile.engines import open_domain, open_rows
 from voile.engines.encode import codes as codes_of
-from voile.engines.rows import PublicDomain
-from voile.engines.table import Table
 from voile.errors import ReleaseError, UsageError, spelled
-from voile.estimate import Answer
-from voile.kinds.classes.cells import ClassBox, ClassSource, HiddenRecords, Method
 from voile.kinds.classes.manifest import (
     CLASS_FILES,
     SENSITIVE_FILES,
     ClassManifest,
     grouped_disclosed,
 )
-from voile.kinds.evaluation import LossEvidence, Truth
-from voile.kinds.parquet import arrow_schema
+from voile.kinds.parquet import arrow_schema, read_parquet
 from voile.kinds.release import QueryOptions, Release, Roles
-from voile.privacy.guarantees.statements import Statement
 from voile.privacy.requirements import Histograms, Requirement
 from voile.privacy.requirements.requirement import class_statements, classes_not_promised
-from voile.query.query import Query
 from voile.recoding import Shown
 from voile.recoding.grouping import cells_by_class
 from voile.recoding.labels import agrees
 from voile.schema import Attribute, Schema, Values
+
+if TYPE_CHECKING:
+    from voile.answering.explanation import Explanation
+    from voile.engines.rows import PublicDomain
+    from voile.engines.table import Table
+    from voile.estimate import Answer
+    from voile.kinds.classes.cells import ClassSource
+    from voile.kinds.evaluation import LossEvidence, Truth
+    from voile.privacy.guarantees.statements import Statement
+    from voile.query.query import Query
 
 # ----------------------------------------------------------------------
 # the files of a release of classes: which columns each has
 
 
 Codes = npt.NDArray[np.int32]
+Method = Literal["uniform", "entropy"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +58,30 @@ class Ranges:
     """(classes,): the number of the class's text."""
     low: Codes
     high: Codes
+
+
+@dataclass(frozen=True, eq=False)
+class ClassBox:
+    """What is shown of one generalized column: an interval of positions for each class."""
+
+    order: Codes
+    """(size,): the code of the schema's domain at each position."""
+    low: Codes
+    """(classes,): the first position of the class."""
+    high: Codes
+    """(classes,): the last position, which belongs to it."""
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenRecords:
+    """The sensitive records of every bucket: how many of its rows have each, not which."""
+
+    of_class: Codes
+    """(records,): ascending."""
+    codes: Mapping[str, Codes]
+    """For each sensitive column, the code of every record."""
+    rows: npt.NDArray[np.int64]
+    """(records,): how many rows of the class have this record."""
 
 
 def class_columns(manifest: ClassManifest) -> Any:
@@ -201,30 +228,26 @@ class ClassRelease(Release):
         if not self.manifest.generalized:
             return {}
         table = self._class_table
-        numbers = table.column(0).to_numpy()
+        numbers = numpy_array(table.column(0))
         if not np.array_equal(numbers, np.arange(self.manifest.parameters.classes)):
             raise ReleaseError("classes/ does not list every class once, in order")
         found = {}
         for name in self.manifest.generalized:
             shown = table.column(name).combine_chunks().dictionary_encode()
-            low, high = (table.column(n).to_numpy() for n in self.manifest.end_columns(name))
+            low, high = (numpy_array(table.column(n)) for n in self.manifest.end_columns(name))
             texts = tuple(shown.dictionary.to_pylist())
-            found[name] = Ranges(texts, shown.indices.to_numpy(), low, high)
+            found[name] = Ranges(texts, numpy_array(shown.indices), low, high)
         return found
 
     @cached_property
     def _class_table(self) -> Any:
         """Every class of a generalized release: its rows, its ranges in words and in places."""
-        table = pq.read_table(self._parquet(CLASS_FILES)[0], partitioning=None)
-        return complete(table, CLASS_FILES)
+        return complete(read_parquet(self._parquet(CLASS_FILES)[0]), CLASS_FILES)
 
     @property
     def stated_rows(self) -> npt.NDArray[np.int64]:
         """Rows of every class, as classes/ says."""
-        found: npt.NDArray[np.int64] = self._class_table.column(
-            self.manifest.rows_column
-        ).to_numpy()
-        return found
+        return numpy_array(self._class_table.column(self.manifest.rows_column))
 
     @cached_property
     def shown_codes(self) -> dict[str, Codes]:
@@ -250,9 +273,9 @@ class ClassRelease(Release):
         p = self.manifest.parameters
         if p.recode == "generalize":
             return None
-        tables = [pq.read_table(f, partitioning=None) for f in self._parquet(SENSITIVE_FILES)]
+        tables = [read_parquet(f) for f in self._parquet(SENSITIVE_FILES)]
         table = complete(pa.concat_tables(tables).combine_chunks(), SENSITIVE_FILES, p.sensitive)
-        of_class = table.column(p.class_column).to_numpy()
+        of_class = numpy_array(table.column(p.class_column))
         if of_class.min(initial=0) < 0 or of_class.max(initial=0) >= p.classes:
             raise ReleaseError("sensitive/ names a class that is not there")
         return HiddenRecords(
@@ -263,7 +286,7 @@ class ClassRelease(Release):
                 )
                 for name in p.sensitive
             },
-            rows=table.column(self.manifest.rows_column).to_numpy(),
+            rows=numpy_array(table.column(self.manifest.rows_column)),
         )
 
     def order(self, name: str) -> Codes:
@@ -296,7 +319,7 @@ class ClassRelease(Release):
         )
         population = None
         if p.population:
-            population = self._class_table.column(self.manifest.population_column).to_numpy()
+            population = numpy_array(self._class_table.column(self.manifest.population_column))
         return Histograms(rows, counts, tuple(c.sum(axis=0) for c in counts), population)
 
     @cached_property
@@ -376,6 +399,8 @@ class ClassRelease(Release):
         return open_domain(self.schema)  # its rows are ranges, on which no condition is evaluated
 
     def _source(self, view: PublicDomain, options: QueryOptions) -> ClassSource:
+        from voile.kinds.classes.cells import ClassSource  # noqa: PLC0415
+
         p = self.manifest.parameters
         return ClassSource(
             engine=view,
@@ -404,7 +429,7 @@ class ClassRelease(Release):
         """The rows as they are shown; if bucketized, with their class, by which `hidden_to_arrow`
         has the sensitive values."""
         wanted, p = arrow_schema(self.shown_schema), self.manifest.parameters
-        tables = [pq.read_table(part, partitioning=None).cast(wanted) for part in self._parts]
+        tables = [read_parquet(part).cast(wanted) for part in self._parts]
         rows = pa.concat_tables(tables)
         return rows if p.recode == "bucketize" else rows.drop_columns([p.class_column])
 
@@ -412,7 +437,7 @@ class ClassRelease(Release):
         """Bucketized: how many rows of each class have which sensitive values."""
         if self.hidden is None:
             raise UsageError("rows are generalized: nothing is hidden", hint="use to_arrow()")
-        tables = [pq.read_table(f, partitioning=None) for f in self._parquet(SENSITIVE_FILES)]
+        tables = [read_parquet(f) for f in self._parquet(SENSITIVE_FILES)]
         return pa.concat_tables(tables)
 
     @property

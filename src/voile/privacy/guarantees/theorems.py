@@ -12,7 +12,15 @@ from fractions import Fraction
 from typing import Any
 
 from voile.errors import spelled
-from voile.privacy.guarantee import LARGEST_EPSILON, Adversary, DGamma, Guarantee, Value, log
+from voile.privacy.guarantee import (
+    LARGEST_EPSILON,
+    Adversary,
+    DGamma,
+    Guarantee,
+    Value,
+    log,
+    round_up,
+)
 from voile.privacy.guarantees import (
     About,
     Amplification,
@@ -23,7 +31,6 @@ from voile.privacy.guarantees import (
     Relative,
     SBreach,
 )
-from voile.privacy.planner import round_up
 
 # ---------------------------------------------------------------------- what a theorem is
 

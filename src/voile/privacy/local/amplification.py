@@ -11,12 +11,11 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 
-from voile.privacy.guarantee import LARGEST_EPSILON, log
+from voile.privacy.guarantee import LARGEST_EPSILON, log, round_down, round_up
 from voile.privacy.guarantees import Amplification, Breach, DeltaT, Dp, SBreach
 from voile.privacy.guarantees.statements import RatioBounds, Statement, not_kept, stated, void
 from voile.privacy.guarantees.theorems import NothingFollows, amplifying, breach_within, ratio_of
 from voile.privacy.guarantees.theorems import belief_after as belief_by_ratio
-from voile.privacy.planner import round_down, round_up
 
 Chance = float | Fraction
 """A probability; a fraction where it must be exact."""

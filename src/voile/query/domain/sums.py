@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voile.arrays import Floats, Ints
-from voile.arrow import numpy_array
+from voile.arrow import arrow_array, numpy_array
 from voile.errors import QueryError
 from voile.query.domain.compare import Array, DomainEngine, Weights
 from voile.query.domain.component_sum import ComponentSum, Way, choose
@@ -134,7 +134,8 @@ def gathered(values: Floats, codes: Sequence[Array], places: tuple[int, ...]) ->
 def told_apart(column: pa.Array, expression: Expression) -> tuple[Ints, list[Any]]:
     """Values as codes in the order of their appearance, and what the codes stand for."""
     if pa.types.is_floating(column.type):
-        column = pc.add(column, 0.0)  # -0.0 and 0.0 are one value
+        zero = arrow_array(np.zeros(1))[0]  # a float of Python would load pandas
+        column = pc.add(column, zero)  # -0.0 and 0.0 are one value
     try:
         encoded = column.dictionary_encode(null_encoding="encode")
     except pa.ArrowNotImplementedError:
