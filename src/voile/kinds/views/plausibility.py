@@ -101,7 +101,7 @@ def runs(rows: ReleaseRows, index: TupleIndex) -> Iterator[tuple[list[Codes], Co
         if not len(keys):
             continue
         joined = keys if last is None else np.concatenate([last, keys])
-        if (joined[1:] < joined[:-1]).any():
+        if not ascending(joined):
             raise ReleaseError("data/ is not in the order of the domain")
         starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
         copies = np.diff(np.append(starts, len(keys)))
@@ -114,6 +114,17 @@ def runs(rows: ReleaseRows, index: TupleIndex) -> Iterator[tuple[list[Codes], Co
         yield [code[starts[:-1]] for code in codes], copies[:-1]
     if last is not None:
         yield index.decode(last), np.array([held])
+
+
+def ascending(keys: Keys) -> bool:
+    """Whether keys are in order; those of several words are compared word by word."""
+    words = keys[:, None] if keys.dtype.kind == "u" else keys.view(">u8").reshape(len(keys), -1)
+    equal = np.ones(len(keys) - 1, np.bool_)
+    for word in words.T:
+        if (equal & (word[1:] < word[:-1])).any():
+            return False
+        equal &= word[1:] == word[:-1]
+    return True
 
 
 # ----------------------------------------------------------------------
