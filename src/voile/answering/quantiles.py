@@ -3,7 +3,7 @@
 For each value v that the domain allows, Z(v) = Σ (1[x ≤ v] − p) is a sum over rows, negative
 below the p-quantile and not negative from it on. Estimated Z's that are off by no more than their
 bound leave a range of values that can be the quantile (Woodruff's interval): at the quantile itself
-Z ≥ 0, just below it Z < 0, and each is misjudged with a chance of at most half the allowed one.
+Z ≥ 0, just below it Z < 0, and each is misjudged with at most half the allowed probability.
 
 An interpolated quantile lies between the rows at ⌊p(n−1)⌋ and ⌈p(n−1)⌉, counted from 0: at the
 first of the two Z > −p, below the second Z < 1 − p.

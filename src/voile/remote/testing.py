@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.noise.keyed import members, row_hashes
 from voile.progress import Progress, Silent
 from voile.remote.across import (
@@ -45,7 +45,7 @@ def planned_tester(plan: MiningPlan, *, bias: float = 1.0, threshold: float = 0.
     if not knows_sizes(plan.sides):
         raise UsageError(
             "the tester needs the sizes of halves, which the servers' ids do not show",
-            hint="leave --tester out: the covariance does not need them",
+            hint=f"leave {spelled('tester', True)} out: the covariance does not need them",
         )
     literals = conjunction(plan)
     if literals is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -563,14 +564,23 @@ def test_histories_must_agree_with_the_rows(tmp_path: Path) -> None:
         voile.verify(release)
 
 
+@pytest.fixture(scope="module")
+def two_views(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The second view of a series."""
+    folder = tmp_path_factory.mktemp("series")
+    view(table(20), folder / "1.voile")
+    return view(table(21), folder / "2.voile").release.path
+
+
 @pytest.mark.parametrize(
     "forged",
     ["-1,2", "99999999999,1", "1" * 400, ",".join("1" * 400), None, "1_0,1", "٣,1", "1,2,3", "",
      "a,b", "0,0", "1.5,1", "0,4294967295"],
 )  # fmt: skip
-def test_forged_histories_are_refused_in_words(tmp_path: Path, forged: str | None) -> None:
-    view(table(20), tmp_path / "1.voile")
-    release = view(table(21), tmp_path / "2.voile").release.path
+def test_forged_histories_are_refused_in_words(
+    two_views: Path, tmp_path: Path, forged: str | None
+) -> None:
+    release = Path(shutil.copytree(two_views, tmp_path / "2.voile"))
     rows = pq.read_table(release / "history" / "part-00000.parquet")
     texts = [forged, *rows["voile_history"].to_pylist()[1:]]
     place = rows.schema.get_field_index("voile_history")

@@ -25,7 +25,7 @@ from voile.answering.source import predicate_parts, value_range
 from voile.answering.totals import ListedGroups
 from voile.answering.walk import NO_TUPLE, answer_from, bin_notes
 from voile.arrays import Floats
-from voile.errors import QueryError
+from voile.errors import QueryError, spelled
 from voile.estimate import Answer
 from voile.kinds.counts.joints import (
     Average,
@@ -126,7 +126,7 @@ class Planner:
             f"it depends on {len(read)} columns at once ({self._names(read)}); the release has "
             f"tables of {arity}{more}, which answer questions about up to {most}",
             hint=f"ask about {most} columns or fewer; whoever holds the table can publish with "
-            f"--direct --arity {len(read)}",
+            f"{spelled('direct', True)} {spelled('arity', len(read))}",
         )
 
     def _names(self, places: Places) -> str:

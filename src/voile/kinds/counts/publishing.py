@@ -152,7 +152,8 @@ class CountPublication(PublishResult):
         if found is None:
             return []
         by_halves = f"from halves {found.error:.2g} ({found.figures:,} figures)"
-        direct = f"with --direct --arity {found.columns} {found.direct_error:.2g}"
+        way = f"{spelled('direct', True)} {spelled('arity', found.columns)}"
+        direct = f"with {way} {found.direct_error:.2g}"
         return [
             (f"error of {found.columns} columns", f"of a share: {by_halves}"),
             ("", f"{direct} ({found.direct_figures:,} figures)"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -57,7 +58,7 @@ class ViewOptions(Options):
         Any,
         Flag(
             "Shape the noise: chances by attribute (YAML, JSON), a public table with the "
-            "same columns, or 'product' for the table's own marginals, which are then told."
+            "same columns, or 'product' for the table's own marginals, which are then disclosed."
         ),
     ] = None
     noise_floor: Annotated[float | None, Flag("Share of shaped noise spread evenly (0.1).")] = None
@@ -184,3 +185,15 @@ class ViewKeywords(TypedDict, total=False):
     always_fresh: bool
     ledger: str | Path | None
     name: str | None
+
+
+class ViewTableKeywords(ViewKeywords, total=False):
+    """All options of a view as keywords."""
+
+    method: Literal["alphabeta"]
+    prior_factor: float | None
+    posterior: float
+    retention: float | None
+    columns: Sequence[str] | None
+    rows: Form | None
+    simulate_seed: int | None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from voile.errors import spelled
 from voile.privacy.guarantees import ApproximateDp, DeltaT, Dp, NoisyAnswers, Zcdp
 from voile.privacy.guarantees.theorems import NothingFollows, Theorem, Wanted, chosen, within_reason
 from voile.privacy.interactive.laws import geometric_rate
@@ -88,7 +89,8 @@ def zcdp_to_delta_t(source: Zcdp, wanted: Wanted) -> DeltaT:
 def zcdp_to_swap(source: Zcdp, _: Wanted) -> Dp:
     """ε = 0 where ρ = 0; no ε for any other ρ."""
     if source.rho > 0:
-        raise NothingFollows(NO_EPSILON, 'try --to "approximate-dp(delta=1e-6)"')
+        target = spelled("target", "approximate-dp(delta=1e-6)", flag="--to")
+        raise NothingFollows(NO_EPSILON, f"try {target}")
     return Dp(0.0, "swap")
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from voile.errors import spelled
 from voile.privacy.guarantee import LARGEST_EPSILON, Adversary, DGamma, Guarantee, Value, log
 from voile.privacy.guarantees import (
     About,
@@ -148,9 +149,10 @@ def d_gamma_within(
     """The strongest (d, γ) that bounds imply; `high` as for `gamma_within`."""
     needed = gamma_within(d, low, high)
     limit = float(low)
+    target = spelled("target", f"breach(rho1={d:g}, about=presence)", flag="--to")
     hint = (
         f"choose a smaller d; below {limit:.4g} there is a γ. The upper half still holds, "
-        f'how far beliefs rise: --to "breach(rho1={d:g}, about=presence)"'
+        f"how far beliefs rise: {target}"
         if limit
         else ""
     )
