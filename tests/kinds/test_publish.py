@@ -800,7 +800,7 @@ def test_what_appears_during_a_run_is_not_lost(
 
     target = tmp_path / "a.voile"
 
-    def appear(_: voile.Release) -> None:
+    def appear(_: voile.Release, **_how: bool) -> None:
         target.mkdir()
         (target / "precious.txt").write_text("x")
 

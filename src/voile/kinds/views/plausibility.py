@@ -17,7 +17,7 @@ import numpy as np
 
 from voile.errors import ReleaseError
 from voile.kinds.plausibility import (
-    Cells,
+    DomainCells,
     Surprise,
     cells_for,
     judge,
@@ -78,7 +78,7 @@ def noise_between(release: ViewRelease) -> tuple[float, float]:
 class TupleCounts:
     """How many tuples are shown so often or more, and where they lie."""
 
-    cells: Sequence[Cells]
+    cells: Sequence[DomainCells]
 
     def __post_init__(self) -> None:
         self.repeated = np.zeros(REPEATED, np.int64)
@@ -170,7 +170,7 @@ def repetitions(
     ]
 
 
-def spread(cells: Sequence[Cells], size: float, least: float) -> list[Surprise]:
+def spread(cells: Sequence[DomainCells], size: float, least: float) -> list[Surprise]:
     """Noise reaches every part of the domain."""
     found = []
     for some in cells:
