@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import gc
 import json
+import os
+import shutil
+import tempfile
 from typing import Any
 
 import pytest
@@ -23,6 +26,13 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("voile")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Which files were checked is remembered apart from what the user's cache folder holds."""
+    folder = tempfile.mkdtemp(prefix="voile-cache-")
+    config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+    os.environ["XDG_CACHE_HOME"] = folder
 
 
 def pytest_collection() -> None:

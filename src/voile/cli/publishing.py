@@ -9,12 +9,22 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from voile.cli.common import PLACES, JsonOpt, NullTextOpt, TableArg, commands, inode, refuse_table
+from voile.cli.common import (
+    PLACES,
+    CsvSafeOpt,
+    JsonOpt,
+    NullTextOpt,
+    TableArg,
+    commands,
+    inode,
+    refuse_table,
+)
 from voile.cli.flags import Given, with_flags
 from voile.errors import UsageError
 from voile.kinds.classes.options import ClassOptions, HierarchyOptions
 from voile.kinds.registry import kinds, load_failures, publishing_kind
 from voile.terminal import say, show
+from voile.terminal.answers import say_formulas
 from voile.terminal.progress import progress_bar
 from voile.terminal.publications import generalized_view, published_view
 
@@ -111,7 +121,8 @@ APPLIED = ("insensitive", "identifiers", "suppression")
         "apply": "save",
         "keep_order": "apply",
         "overwrite": "keep_order",
-        "as_json": "overwrite",
+        "csv_safe": "overwrite",
+        "as_json": "csv_safe",
     },
 )
 def generalize(
@@ -136,6 +147,7 @@ def generalize(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace files of that name.")
     ] = False,
+    csv_safe: CsvSafeOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Write a table whose quasi-identifiers are coarse enough for every class to keep a promise."""
@@ -159,7 +171,9 @@ def generalize(
         )
     if save is not None and done.recoding is not None:
         write_whole(save, done.recoding.content, overwrite=overwrite)
-    done.write(output, overwrite=overwrite)
+    done.write(output, overwrite=overwrite, csv_safe=csv_safe)
+    if output.suffix.lower() == ".csv" and not csv_safe:
+        say_formulas(done.formulas)
     data = {"table": str(output), "recoding": None if save is None else str(save), **done.to_dict()}
     show(data if as_json else None, lambda: generalized_view(done, str(output)))
 

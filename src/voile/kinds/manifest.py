@@ -19,6 +19,7 @@ from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
 
 MANIFEST = "manifest.json"
 DATA_PACKAGE = "datapackage.json"
+README = "README.md"
 PARTIAL = ".partial-"
 """In the name of a folder that is still being written."""
 REPLACED = ".replaced-"

@@ -15,7 +15,7 @@ from typing import Any
 
 from voile.engines import connect
 from voile.kinds.kind import Kind
-from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, Manifest, file_entry
+from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, README, Manifest, file_entry
 from voile.kinds.registry import kind_of
 from voile.kinds.release import Release
 from voile.kinds.staging import Staging, place_for, removed_with
@@ -101,7 +101,7 @@ def put(draft: Draft, target: Path, *, overwrite: bool) -> Release:
     with Staging(target, overwrite=overwrite) as staging:
         draft.fill(staging.folder)
         staging.commit(draft.placing)
-    return Release.open(target)
+    return Release.open(target, check=False)  # it was verified just now
 
 
 def publish(
@@ -129,7 +129,7 @@ def write_descriptions(folder: Path, manifest: Manifest) -> None:
     """README.md and datapackage.json beside the data, then the manifest that seals them all."""
     kind = kind_of(manifest.method)
     package = json.dumps(kind.data_package(manifest), ensure_ascii=False, indent=1)
-    texts = {"README.md": kind.describe(manifest) + "\n", DATA_PACKAGE: package + "\n"}
+    texts = {README: kind.describe(manifest) + "\n", DATA_PACKAGE: package + "\n"}
     files = list(manifest.files)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
