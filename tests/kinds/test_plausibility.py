@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,9 @@ from voile.errors import ReleaseError
 from voile.kinds import plausibility
 from voile.kinds.plausibility import FALSE_ALARM, Surprise, cells_for, lower_tail, upper_tail
 from voile.kinds.verification import examine
+from voile.kinds.views.plausibility import ascending
 from voile.release import Release
+from voile.schema import TupleIndex
 
 ADULT = "dataset:adult/frontier"
 COLUMNS = ["age", "workclass", "education", "marital_status"]
@@ -70,6 +73,16 @@ def test_many_cells_that_are_a_little_too_empty_are_seen() -> None:
     (cells,) = cells_for(["a"], [400], math.inf, 1)
     tails = lower_tail(np.full(400, 5.0), np.full(400, 1000.0), np.full(400, 0.015))
     assert tails.min() > math.log(FALSE_ALARM) and cells.least_chance(tails) < math.log(FALSE_ALARM)
+
+
+def test_keys_of_several_words_are_compared_by_the_first_that_differs() -> None:
+    index = TupleIndex([2**40, 2**40])
+    codes = np.array([[1, 1, 2], [7, 9, 0]])
+    keys = index.encode(list(codes))
+    assert keys.dtype.kind == "V"
+    for order in permutations(range(3)):
+        assert ascending(keys[list(order)]) == (order == (0, 1, 2))
+    assert ascending(keys[[0, 0, 1, 1]]) and ascending(keys[:1])
 
 
 # ---------------------------------------------------------------------- sound releases

@@ -11,7 +11,7 @@ binomial of N trials and chance p: ln P(X ≤ k) ≤ −N·KL(k/N ‖ p) for k �
 N·p from above. The counts of disjoint cells are independent, or negatively associated where rows
 are given out one by one; in both cases the number of cells whose chance is below u is dominated in
 its tail by a binomial law with chance u (Dubhashi and Ranjan, 1998), which the second test of
-`Cells.least_chance` uses: it sees many cells that are a little too empty.
+`DomainCells.least_chance` uses: it sees many cells that are a little too empty.
 """
 
 from __future__ import annotations
@@ -68,14 +68,25 @@ def _divergence(seen: Floats, trials: Floats, chance: Floats) -> Floats:
 # cells of the domain, and how many rows are in each
 
 
+@dataclass(frozen=True, eq=False)
+class ColumnParts:
+    """A column's values in parts of equal length, each with its share of the noise."""
+
+    width: int
+    shares: Floats
+
+    def of(self, codes: npt.NDArray[np.integer]) -> npt.NDArray[np.int64]:
+        """The part that each code is in."""
+        return codes.astype(np.int64) // self.width
+
+
 @dataclass(eq=False)
-class Cells:
+class DomainCells:
     """The cells that some columns divide the domain into, with what was counted in each."""
 
     names: tuple[str, ...]
     columns: tuple[int, ...]
-    parts: tuple[npt.NDArray[np.int64], ...]
-    """For each of the columns, the part that each of its codes is in."""
+    parts: tuple[ColumnParts, ...]
     shares: Floats
     """For each cell, the chance that something drawn from the noise falls into it."""
     seen: Ints = field(init=False)
@@ -87,8 +98,8 @@ class Cells:
         """Count rows, given by the codes of all columns."""
         cell = np.zeros(len(codes[0]), np.int64)
         for column, parts in zip(self.columns, self.parts, strict=True):
-            cell *= int(parts[-1]) + 1
-            cell += parts[codes[column]]
+            cell *= len(parts.shares)
+            cell += parts.of(codes[column])
         self.seen += np.bincount(cell, minlength=len(self.seen))
 
     def least_chance(self, tails: Floats) -> float:
@@ -107,7 +118,7 @@ def cells_for(
     masses: Sequence[Floats | int | None],
     expected: float,
     rows: int,
-) -> list[Cells]:
+) -> list[DomainCells]:
     """Sets of one to three columns whose cells are worth looking at.
 
     `masses` are the chances of each column's values under the noise, or their number where all
@@ -118,7 +129,7 @@ def cells_for(
     found = []
     for width in (1, 2, 3):
         for columns in combinations(usable, width):
-            number = math.prod(len(parted[i][1]) for i in columns)
+            number = math.prod(len(parted[i].shares) for i in columns)
             if number <= MOST_CELLS and expected / number >= LEAST_MEAN:
                 found.append((number, columns))
     # The finest show most; and those of one column are few.
@@ -130,14 +141,14 @@ def cells_for(
 def cells_of(
     names: Sequence[str],
     columns: tuple[int, ...],
-    parted: dict[int, tuple[npt.NDArray[np.int64], Floats]],
-) -> Cells:
+    parted: dict[int, ColumnParts],
+) -> DomainCells:
     """The cells of these columns."""
     shares = np.ones(1)
     for i in columns:
-        shares = np.multiply.outer(shares, parted[i][1]).ravel()
-    parts = tuple(parted[i][0] for i in columns)
-    return Cells(tuple(names[i] for i in columns), columns, parts, shares)
+        shares = np.multiply.outer(shares, parted[i].shares).ravel()
+    parts = tuple(parted[i] for i in columns)
+    return DomainCells(tuple(names[i] for i in columns), columns, parts, shares)
 
 
 def size_of(mass: Floats | int) -> int:
@@ -145,13 +156,16 @@ def size_of(mass: Floats | int) -> int:
     return mass if isinstance(mass, int) else len(mass)
 
 
-def divided(mass: Floats | int) -> tuple[npt.NDArray[np.int64], Floats]:
-    """The part of each code of a column, and the share of the noise that each part has."""
+def divided(mass: Floats | int) -> ColumnParts:
+    """A column in at most so many parts; a range may be too long to list."""
     size = size_of(mass)
-    number = min(size, MOST_PARTS)
-    parts = np.arange(size, dtype=np.int64) * number // size
-    weights = np.full(size, 1 / size) if isinstance(mass, int) else mass
-    return parts, np.bincount(parts, weights, number).astype(np.float64)
+    width = -(-size // MOST_PARTS)
+    number = -(-size // width)
+    if isinstance(mass, int):
+        shares = np.full(number, width / size)
+        shares[-1] = (size - width * (number - 1)) / size
+        return ColumnParts(width, shares)
+    return ColumnParts(width, np.add.reduceat(mass, np.arange(0, size, width)))
 
 
 # ----------------------------------------------------------------------

@@ -35,7 +35,7 @@ def check_tables_agree(release: ConjunctRelease) -> bool:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class TableAgreement:
     """What is compared: Q, its degrees of freedom, and what rounding by 1 adds to √Q at most."""
 
     what: str
@@ -44,7 +44,7 @@ class Comparison:
     rounding: float
 
 
-def comparisons(release: ConjunctRelease) -> Iterator[Comparison]:
+def comparisons(release: ConjunctRelease) -> Iterator[TableAgreement]:
     """Of the totals, and for each column of what tables count by it."""
     sides = 2 if release.manifest.parameters.halves else 1
     noise = float(release.manifest.law.variance) * sides
@@ -67,17 +67,17 @@ def comparisons(release: ConjunctRelease) -> Iterator[Comparison]:
 
 def comparison(
     what: str, listed: list[tuple[Floats, float]], truth: Floats | None = None
-) -> Comparison:
+) -> TableAgreement:
     """Counts of the same values with their variances, against the truth or their weighted mean."""
     counts = np.stack([x for x, _ in listed])
     weights = np.array([1 / v for _, v in listed])[:, None]
     mean = (weights * counts).sum(axis=0) / weights.sum() if truth is None else truth
     q = float((weights * (counts - mean) ** 2).sum())
     degrees = counts.size - (counts.shape[1] if truth is None else 0)
-    return Comparison(what, q, degrees, math.sqrt(float(weights.sum()) * counts.shape[1]))
+    return TableAgreement(what, q, degrees, math.sqrt(float(weights.sum()) * counts.shape[1]))
 
 
-def tails(one: Comparison) -> Surprise:
+def tails(one: TableAgreement) -> Surprise:
     """ln P of a Q so small or so large, at most."""
     share = (math.sqrt(one.q) + one.rounding) ** 2 / one.degrees
     if share < 1:  # P(χ² ≤ k·x) ≤ (x·e^(1−x))^(k/2)

@@ -15,7 +15,7 @@ import numpy as np
 
 from voile.arrays import Floats
 from voile.kinds.perturbed.retention import Local, WholeRows
-from voile.kinds.plausibility import Cells, Surprise, cells_for, judge, lower_tail
+from voile.kinds.plausibility import DomainCells, Surprise, cells_for, judge, lower_tail
 
 if TYPE_CHECKING:
     from voile.engines.rows import ReleaseRows
@@ -52,7 +52,7 @@ def replaced_shares(mechanism: Local) -> list[tuple[Floats | int | None, float]]
     ]
 
 
-def surprise(cells: Cells, shares: list[float], rows: int, *, whole: bool) -> Surprise:
+def surprise(cells: DomainCells, shares: list[float], rows: int, *, whole: bool) -> Surprise:
     """How unlikely it is that so few rows are in the emptiest cells."""
     replaced = [shares[i] for i in cells.columns]
     chance = replaced[0] if whole else math.prod(replaced)

@@ -17,7 +17,7 @@ import numpy as np
 
 from voile.errors import ReleaseError
 from voile.kinds.plausibility import (
-    Cells,
+    DomainCells,
     Surprise,
     cells_for,
     judge,
@@ -78,7 +78,7 @@ def noise_between(release: ViewRelease) -> tuple[float, float]:
 class TupleCounts:
     """How many tuples are shown so often or more, and where they lie."""
 
-    cells: Sequence[Cells]
+    cells: Sequence[DomainCells]
 
     def __post_init__(self) -> None:
         self.repeated = np.zeros(REPEATED, np.int64)
@@ -101,7 +101,7 @@ def runs(rows: ReleaseRows, index: TupleIndex) -> Iterator[tuple[list[Codes], Co
         if not len(keys):
             continue
         joined = keys if last is None else np.concatenate([last, keys])
-        if (joined[1:] < joined[:-1]).any():
+        if not ascending(joined):
             raise ReleaseError("data/ is not in the order of the domain")
         starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
         copies = np.diff(np.append(starts, len(keys)))
@@ -114,6 +114,17 @@ def runs(rows: ReleaseRows, index: TupleIndex) -> Iterator[tuple[list[Codes], Co
         yield [code[starts[:-1]] for code in codes], copies[:-1]
     if last is not None:
         yield index.decode(last), np.array([held])
+
+
+def ascending(keys: Keys) -> bool:
+    """Whether keys are in order; those of several words are compared word by word."""
+    words = keys[:, None] if keys.dtype.kind == "u" else keys.view(">u8").reshape(len(keys), -1)
+    equal = np.ones(len(keys) - 1, np.bool_)
+    for word in words.T:
+        if (equal & (word[1:] < word[:-1])).any():
+            return False
+        equal &= word[1:] == word[:-1]
+    return True
 
 
 # ----------------------------------------------------------------------
@@ -159,7 +170,7 @@ def repetitions(
     ]
 
 
-def spread(cells: Sequence[Cells], size: float, least: float) -> list[Surprise]:
+def spread(cells: Sequence[DomainCells], size: float, least: float) -> list[Surprise]:
     """Noise reaches every part of the domain."""
     found = []
     for some in cells:
