@@ -25,7 +25,6 @@ from scipy.special import ndtr
 import voile.privacy
 from voile.errors import PromiseError
 from voile.evaluate.planning.local_choice import (
-    LocalPlanOptions,
     against_sets,
     alone,
     choose,
@@ -34,6 +33,7 @@ from voile.evaluate.planning.local_choice import (
 from voile.kinds.counts.manifest import promise_for_delta, promise_for_rho, promised
 from voile.kinds.views.options import ViewOptions
 from voile.kinds.views.promise import promise_for
+from voile.options.planning import LocalPlanOptions
 from voile.privacy import DGamma, LikelihoodRatio, convert, parse_guarantee, parse_target
 from voile.privacy import consequences as all_consequences
 from voile.privacy.guarantee import round_up
