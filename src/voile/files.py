@@ -6,6 +6,7 @@ import atexit
 import errno
 import fcntl
 import hashlib
+import io
 import os
 import shutil
 import stat
@@ -15,7 +16,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import BinaryIO
 
 from voile.errors import UsageError, spelled
 
@@ -127,7 +127,7 @@ def check_free(path: Path, *, overwrite: bool) -> None:
         )
 
 
-def open_regular(path: Path) -> BinaryIO:
+def open_regular(path: Path) -> io.BufferedReader:
     """Open a file for reading; OSError where it is a link, a pipe or anything else, at once."""
     handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
     if not stat.S_ISREG(os.fstat(handle).st_mode):

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from voile.answering.explanation import Explanation
     from voile.arrays import Floats
+    from voile.engines.rows import ReleaseRows
     from voile.engines.table import Table
     from voile.estimate import Answer
     from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
@@ -318,6 +319,11 @@ class Release(ABC):
     def _opened_view(self, which: str = "current") -> OpenedView:  # noqa: ARG002  (for series)
         return open_rows(self._parts, self.schema)
 
+    @cached_property
+    def _rows(self) -> ReleaseRows:
+        """The rows as the files have them; opened once, for an engine takes a while to begin."""
+        return open_rows(self._parts, self.schema)
+
     @property
     def _parts(self) -> list[Path]:
         return self._parquet("data/")
@@ -375,11 +381,11 @@ class Release(ABC):
 
     def foreign_attribute(self) -> str | None:
         """An attribute with values outside its domain, which no sound release has."""
-        return open_rows(self._parts, self.schema).outside()
+        return self._rows.outside()
 
     def keys(self) -> Keys:
         """The rows of the view by their places in the domain, in order."""
-        return open_rows(self._parts, self.schema).keys()
+        return self._rows.keys()
 
     def to_arrow(self) -> Any:
         """The rows that were published, noise and all, as an Arrow table."""
