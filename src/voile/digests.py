@@ -13,7 +13,7 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -33,10 +33,16 @@ def is_as_stated(path: Path, expected: str) -> bool:
     return not changed([(path, expected)])
 
 
-def changed(files: Iterable[tuple[Path, str]], *, trust: bool = True) -> list[Path]:
+def changed(
+    files: Iterable[tuple[Path, str]],
+    look: Callable[[Path], object] = lambda _: None,
+    *,
+    trust: bool = True,
+) -> list[Path]:
     """Those of the files that do not have the SHA-256 beside them.
 
-    Without `trust` everything is hashed, and what was found is remembered.
+    `look` is called with each file that is hashed and does: it may raise, and then nothing is
+    remembered. Without `trust` everything is hashed, and what was found is remembered.
     """
     known = remembered() if trust else frozenset()
     wrong, sound = [], []
@@ -48,7 +54,9 @@ def changed(files: Iterable[tuple[Path, str]], *, trust: bool = True) -> list[Pa
                 continue
             if hashlib.file_digest(file, "sha256").hexdigest() != expected:
                 wrong.append(path)
-            elif entry_of(os.fstat(file.fileno()), expected) == entry and is_settled(before):
+                continue
+            look(path)
+            if entry_of(os.fstat(file.fileno()), expected) == entry and is_settled(before):
                 sound.append(entry)
     remember(sound)
     return wrong

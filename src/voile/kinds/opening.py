@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from voile import digests
 from voile.errors import ReleaseError
 from voile.files import open_regular
+from voile.kinds.footers import checked_metadata
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, README
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 MANIFEST_BYTES = 2**25
 """Of manifest.json; a listed value takes some twenty."""
-JSON_VALUES = 1_500_000
+JSON_VALUES = 600_000
 """Numbers, texts, lists and objects in manifest.json."""
 JSON_NESTS = 100_000
 """Lists and objects in manifest.json: each takes far more memory than bytes."""
@@ -126,13 +127,20 @@ def check_name(kind: Kind[Any], file: File) -> None:
 
 
 def check_hashes(folder: Path, files: Sequence[File], *, trust: bool = True) -> None:
-    """Every byte is as it was sealed; files that were hashed before and not changed are not again.
+    """Every byte is as it was sealed, and no Parquet file unpacks to more than it states.
 
-    Without `trust` in what is remembered everything is hashed.
+    Files that were looked at before and not changed are not again; without `trust` in what is
+    remembered, all are.
     """
     home = folder.resolve()
+    rows = {home / f.path: f.rows for f in files if f.path.endswith(".parquet")}
+
+    def look(path: Path) -> None:
+        if path in rows:
+            checked_metadata(path, path.relative_to(home).as_posix(), rows[path] or 0)
+
     try:
-        wrong = digests.changed([(home / f.path, f.sha256) for f in files], trust=trust)
+        wrong = digests.changed([(home / f.path, f.sha256) for f in files], look, trust=trust)
     except OSError as error:
         raise ReleaseError(f"{error.filename} cannot be read: {error.strerror}") from None
     if wrong:

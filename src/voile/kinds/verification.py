@@ -12,9 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-import pyarrow.parquet as pq
-
 from voile.errors import ReleaseError
+from voile.kinds.footers import checked_metadata
 from voile.kinds.manifest import MANIFEST
 from voile.kinds.opening import check_hashes
 from voile.kinds.release import Release
@@ -130,12 +129,11 @@ def check_rows(release: Release) -> None:
         if file.rows is None:
             continue
         wanted = release.columns_of(file.path)
-        metadata = pq.read_metadata(release.path / file.path)
+        path = release.path / file.path
+        metadata = checked_metadata(path, file.path, file.rows, pages=False)
         columns = metadata.schema.to_arrow_schema()
         if columns.names != wanted.names or columns.types != wanted.types:
             raise ReleaseError(f"{file.path} does not have the columns of the schema")
-        if metadata.num_rows != file.rows:
-            raise ReleaseError(f"{file.path} has {metadata.num_rows} rows, not {file.rows}")
         total += file.rows if release.counts_rows(file.path) else 0
     if total != release.manifest.rows:
         raise ReleaseError(f"the release has {total} rows, not {release.manifest.rows}")
