@@ -35,6 +35,8 @@ LONGEST_VALUE = 2**16
 """Characters of a name or value."""
 DESCRIPTION_BYTES = 2**27
 """Of README.md or datapackage.json."""
+MANY_ROWS, ROWS_PER_BYTE = 2**26, 256
+"""Of a file with more rows than that, how many a byte may stand for."""
 
 
 def read_limited(folder: Path) -> bytes:
@@ -109,6 +111,17 @@ def check_listed(kind: Kind[Any], folder: Path, manifest: Manifest) -> None:
             raise ReleaseError(f"{file.path} is missing from {str(folder)!r}")
         if state.st_size != file.bytes:
             raise ReleaseError(f"{file.path} was changed: it does not have {file.bytes} bytes")
+        check_density(file)
+
+
+def check_density(file: File) -> None:
+    """Refuse far more rows than so few bytes hold: equal rows that would take hours to count."""
+    rows = file.rows or 0
+    if rows > MANY_ROWS and rows > ROWS_PER_BYTE * file.bytes:
+        raise ReleaseError(
+            f"{file.path} states {rows:,} rows in {file.bytes:,} bytes, more than "
+            f"{ROWS_PER_BYTE} in a byte"
+        )
 
 
 def check_name(kind: Kind[Any], file: File) -> None:
