@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from voile.kinds.views.release import ViewRelease
     from voile.options.choices import Form, Method
     from voile.progress import Progress
+    from voile.signing import KeySource
 
 __all__ = [
     "Generalized",
@@ -68,6 +69,7 @@ def publish(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    sign: KeySource | None = None,
     **options: Unpack[ViewKeywords],
 ) -> ViewRelease: ...
 @overload
@@ -78,6 +80,7 @@ def publish(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    sign: KeySource | None = None,
     **options: Unpack[ClassKeywords],
 ) -> ClassRelease: ...
 @overload
@@ -88,6 +91,7 @@ def publish(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    sign: KeySource | None = None,
     **options: Unpack[CountKeywords],
 ) -> ConjunctRelease: ...
 def publish(table: Any, method: str = "alphabeta", *given: Any, **options: Any) -> Release:
@@ -95,7 +99,8 @@ def publish(table: Any, method: str = "alphabeta", *given: Any, **options: Any) 
 
     Promises (d, γ)-privacy with d = prior_factor·n/m (default 10) and γ = posterior; the other
     options are those of `ViewOptions`. `to` is the release's folder, which a series needs. Without
-    it the release lives in a temporary folder until `release.save(path)`.
+    it the release lives in a temporary folder until `release.save(path)`. `sign` is a key that
+    vouches for it: a file, or a `voile.signing.SigningKey`.
 
     Methods mondrian, anatomy, fulldomain, suppress, freeshape and trivial group rows into classes:
     their options are those of `ClassOptions`: qi, sensitive, k, l, t, semantic, recode, …. Method

@@ -9,7 +9,18 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from voile.cli.common import PLACES, JsonOpt, NullTextOpt, TableArg, commands, inode, refuse_table
+from voile.cli.common import (
+    PLACES,
+    JsonOpt,
+    NullTextOpt,
+    SignOpt,
+    TableArg,
+    commands,
+    inode,
+    key_of,
+    refuse_table,
+    signed_data,
+)
 from voile.cli.flags import Given, with_flags
 from voile.errors import UsageError
 from voile.kinds.classes.options import ClassOptions, HierarchyOptions
@@ -55,7 +66,12 @@ def method_of(args: Sequence[str]) -> str | None:
 @commands.command(cls=PublishCommand)
 @with_flags(
     *(kind.options for kind in PUBLISHED),
-    after={"null_text": "nulls", "overwrite": "name", "as_json": "simulate_seed"},
+    after={
+        "null_text": "nulls",
+        "overwrite": "name",
+        "sign": "overwrite",
+        "as_json": "simulate_seed",
+    },
     last=("name", "simulate_seed"),
 )
 def publish(
@@ -70,6 +86,7 @@ def publish(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a release of that name.")
     ] = False,
+    sign: SignOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Turn a private table into a release that keeps a promise."""
@@ -77,6 +94,7 @@ def publish(
 
     kind = publishing_kind(method)
     given.check_belong(kind.options, method)
+    key = key_of(sign)
     source = voile.read(table, null_text=tuple(null_text or ()))
     target = output or Path(f"{source.name}.voile")
     PLACES.append((target, inode(target)))
@@ -87,9 +105,11 @@ def publish(
             method=method,
             overwrite=overwrite,
             progress=progress,
+            sign=key,
             **given.values,
         )
-    show(done.to_dict() if as_json else None, lambda: published_view(done))
+    data = signed_data(done.to_dict(), key)
+    show(data if as_json else None, lambda: published_view(done))
 
 
 # ----------------------------------------------------------------------

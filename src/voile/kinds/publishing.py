@@ -20,6 +20,8 @@ from voile.kinds.registry import kind_of
 from voile.kinds.release import Release
 from voile.kinds.staging import Staging, place_for, removed_with
 from voile.progress import Progress, Silent
+from voile.signing import KeySource, SigningKey
+from voile.signing.keys import signing_key
 
 # ----------------------------------------------------------------------
 # what the steward is shown once a release is published
@@ -96,9 +98,14 @@ class WrittenDraft(Draft):
         write_descriptions(folder, self.write(folder))
 
 
-def put(draft: Draft, target: Path, *, overwrite: bool) -> Release:
-    """Fill a folder beside the place, verify it as a stranger would, and rename it."""
-    with Staging(target, overwrite=overwrite) as staging:
+def key_of(sign: KeySource | None) -> SigningKey | None:
+    """The key that signs, read before any work is done."""
+    return None if sign is None else signing_key(sign)
+
+
+def put(draft: Draft, target: Path, *, overwrite: bool, sign: SigningKey | None = None) -> Release:
+    """Fill a folder beside the place, verify it as a stranger would, sign it, and rename it."""
+    with Staging(target, overwrite=overwrite, sign=sign) as staging:
         draft.fill(staging.folder)
         staging.commit(draft.placing)
     return Release.open(target)
@@ -112,14 +119,16 @@ def publish(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    sign: KeySource | None = None,
 ) -> PublishResult:
     """Publish a table as a release of this kind. `to` names its folder, else it is temporary."""
+    key = key_of(sign)
     kind.check_place(options, to)
     with (
         place_for(to, overwrite=overwrite) as target,
         kind.draft(connect(table), options, target, progress or Silent()) as draft,
     ):
-        done = draft.done(put(draft, target, overwrite=overwrite))
+        done = draft.done(put(draft, target, overwrite=overwrite, sign=key))
     if to is None:
         removed_with(done.release)
     return done

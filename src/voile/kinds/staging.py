@@ -20,7 +20,9 @@ from voile.errors import UsageError, VoileError
 from voile.files import TEMPORARY, check_free, sync
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, PARTIAL, REPLACED
 from voile.kinds.release import Release
+from voile.kinds.signatures import sign_written
 from voile.kinds.verification import check, check_files
+from voile.signing import SigningKey
 
 MOST_LOOKED_AT = 2**22
 """Rows of a release that are looked at before it leaves: broken noise would show in so many, and
@@ -114,10 +116,13 @@ def nothing_more(_written: Release) -> AbstractContextManager[None]:
 class Staging:
     """A folder beside the target that becomes the target, or nothing."""
 
-    def __init__(self, target: Path, *, overwrite: bool = False) -> None:
+    def __init__(
+        self, target: Path, *, overwrite: bool = False, sign: SigningKey | None = None
+    ) -> None:
         check_target(target, overwrite=overwrite)
         self.target = target.absolute()
         self._overwrite = overwrite
+        self._sign = sign
 
     def __enter__(self) -> Staging:
         parent = self.target.parent
@@ -138,6 +143,8 @@ class Staging:
         """
         written = Release.read(self.folder)
         check(written, plausible=written.manifest.rows <= MOST_LOOKED_AT)
+        if self._sign is not None:
+            sign_written(written, self._sign)
         for path in [*self.folder.rglob("*"), self.folder]:
             sync(path)
         # The target may have changed since the start.

@@ -44,6 +44,7 @@ from voile.progress import Progress
 from voile.recoding.grouping import cells_by_class
 from voile.recoding.labels import Labels, labels
 from voile.schema import TupleIndex
+from voile.signing import KeySource
 from voile.units import counted
 
 # ----------------------------------------------------------------------
@@ -379,10 +380,11 @@ def group_table(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    sign: KeySource | None = None,
     **options: Unpack[GroupTableKeywords],
 ) -> ClassPublication:
     """Group rows and publish the classes, with notes for the steward. `to` names the folder."""
     checked = ClassOptions(**options)
     kind = kind_of(checked.method)
-    done = publish(kind, table, checked, to=to, overwrite=overwrite, progress=progress)
+    done = publish(kind, table, checked, to=to, overwrite=overwrite, progress=progress, sign=sign)
     return cast("ClassPublication", done)

@@ -44,6 +44,7 @@ from voile.progress import Progress
 from voile.schema import Keys, Schema, TupleIndex
 from voile.schema.index import Product, whole_parts
 from voile.schema.schema import large
+from voile.signing import KeySource
 
 # ----------------------------------------------------------------------
 # where noise is shaped: reading the prior, from a file or from the columns of a table
@@ -219,11 +220,12 @@ def publish_table(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    sign: KeySource | None = None,
     **options: Unpack[ViewTableKeywords],
 ) -> Publication:
     """Publish a view, and say what the steward should know. `to` names the release's folder."""
     done = kind_of("alphabeta").publish(
-        table, to=to, overwrite=overwrite, progress=progress, **options
+        table, to=to, overwrite=overwrite, progress=progress, sign=sign, **options
     )
     return cast("Publication", done)
 
