@@ -11,7 +11,7 @@ import json
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from voile.signing.keys import LONGEST_NAME, PublicKey, SigningKey, printable
 from voile.signing.openssh import KeyFormatError, unbase64
@@ -32,13 +32,22 @@ class StrictModel(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
+def checked(name: str) -> str:
+    """A name that does nothing to a terminal."""
+    if printable(name) != name:
+        raise ValueError("it has characters that cannot be printed")
+    return name
+
+
 class Signature(StrictModel):
     """One person's statement about a release, and the signature under it."""
 
     algorithm: Literal["ed25519"] = "ed25519"
     public_key: str = Field(max_length=100, description="As OpenSSH writes it")
     fingerprint: str = Field(pattern="^SHA256:[A-Za-z0-9+/]{43}$")
-    name: str = Field(max_length=LONGEST_NAME, description="What the signer calls themselves")
+    name: Annotated[str, AfterValidator(checked)] = Field(
+        max_length=LONGEST_NAME, description="What the signer calls themselves"
+    )
     when: str = Field(
         pattern="^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$",
         description="By the signer's own clock",
@@ -72,8 +81,6 @@ class Signature(StrictModel):
             return str(error)
         if key.fingerprint != self.fingerprint:
             return "the fingerprint is that of another key"
-        if printable(self.name) != self.name:
-            return "the name has characters that cannot be printed"
         if not key.verifies(made, self.message()):
             return "the key has not signed this"
         return ""

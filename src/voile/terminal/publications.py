@@ -391,7 +391,8 @@ def signature_line(one: SignatureReport) -> Any:
     if one.trusted:
         return Text.assemble(("✓", "green"), f" signed by {who}, a key that you trust")
     unknown = "not one of those that you trust" if one.trusted is False else UNTRUSTED
-    return Text(f"- signed by {who}: {unknown}")
+    called = f", which calls itself {one.name!r}" if one.name else ""
+    return Text(f"- signed by {one.fingerprint}{called}: {unknown}")
 
 
 UNTRUSTED = "nobody has said that this key is trusted; check the fingerprint, and pass --signer"
@@ -408,7 +409,9 @@ def signed_view(done: SignedRelease) -> Any:
         ["when", f"{done.when}, by your clock"],
         ["signatures", f"{done.signatures}"],
     ]
-    return table_of(["", ""], rows, show_header=False)
+    found = table_of(["", ""], rows, show_header=False)
+    found.columns[1].overflow = "fold"
+    return found
 
 
 def key_view(data: dict[str, Any]) -> Any:
