@@ -76,14 +76,14 @@ def examine(path: str | Path) -> Verification:
         try:
             step()
         except ReleaseError as error:
-            problems.append(error.message)
+            problems.append(in_words(error))
             return False
         return True
 
     try:
         release = Release.open(path)
     except ReleaseError as error:
-        return Verification(str(path), problems=(error.message,))
+        return Verification(str(path), problems=(in_words(error),))
     whole = passes(lambda: check_whole(release))
     terms = plausible = None
     if whole:  # else there is nothing that the rest could be about
@@ -103,6 +103,11 @@ def examine(path: str | Path) -> Verification:
         unprotected=tuple(release.unprotected),
         problems=tuple(problems),
     )
+
+
+def in_words(error: ReleaseError) -> str:
+    """What is wrong, and what to do about it."""
+    return f"{error.message}: {error.hint}" if error.hint else error.message
 
 
 def check_files(release: Release) -> None:
