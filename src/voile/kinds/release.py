@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from voile.answering.explanation import Explanation
     from voile.arrays import Floats
+    from voile.engines.rows import ReleaseRows
     from voile.engines.table import Table
     from voile.estimate import Answer
     from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
@@ -122,7 +123,16 @@ class Release(ABC):
             raise ReleaseError(
                 f"{str(path)!r} was left by a run that did not finish", hint="delete it"
             )
-        return cls.read(folder)
+        while True:  # until no other release took its place meanwhile
+            before = identity(folder)
+            try:
+                found = cls.read(folder)
+            except ReleaseError:
+                if identity(folder) == before:
+                    raise
+                continue
+            if identity(folder) == before:
+                return found
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -327,6 +337,11 @@ class Release(ABC):
     def _opened_view(self, which: str = "current") -> OpenedView:  # noqa: ARG002  (for series)
         return open_rows(self._parts, self.schema)
 
+    @cached_property
+    def _rows(self) -> ReleaseRows:
+        """The rows as the files have them; opened once, for an engine takes a while to begin."""
+        return open_rows(self._parts, self.schema)
+
     @property
     def _parts(self) -> list[Path]:
         return self._parquet("data/")
@@ -384,11 +399,11 @@ class Release(ABC):
 
     def foreign_attribute(self) -> str | None:
         """An attribute with values outside its domain, which no sound release has."""
-        return open_rows(self._parts, self.schema).outside()
+        return self._rows.outside()
 
     def keys(self) -> Keys:
         """The rows of the view by their places in the domain, in order."""
-        return open_rows(self._parts, self.schema).keys()
+        return self._rows.keys()
 
     def to_arrow(self) -> Any:
         """The rows that were published, noise and all, as an Arrow table."""
@@ -452,6 +467,15 @@ def read_manifest(raw: bytes) -> tuple[Kind[Any], Manifest]:
             f"manifest.json: domain_size {manifest.domain_size} is not {schema.size}"
         )
     return kind, manifest
+
+
+def identity(folder: Path) -> tuple[int, int] | None:
+    """Which folder has this name now; None where none has."""
+    try:
+        state = folder.stat()
+    except OSError:
+        return None
+    return state.st_dev, state.st_ino
 
 
 def hint_at(missing: Path) -> str:

@@ -100,14 +100,14 @@ def examine(
         try:
             step()
         except ReleaseError as error:
-            problems.append(error.message)
+            problems.append(in_words(error))
             return False
         return True
 
     try:
         release = Release.open(path)
     except ReleaseError as error:
-        return Verification(str(path), signed_by=unsigned, problems=(error.message,))
+        return Verification(str(path), signed_by=unsigned, problems=(in_words(error),))
     whole = passes(lambda: check_whole(release))
     terms = plausible = None
     signed = SignatureCheck()
@@ -132,6 +132,11 @@ def examine(
         unprotected=tuple(release.unprotected),
         problems=tuple(problems),
     )
+
+
+def in_words(error: ReleaseError) -> str:
+    """What is wrong, and what to do about it."""
+    return f"{error.message}: {error.hint}" if error.hint else error.message
 
 
 def check_files(release: Release) -> None:

@@ -33,7 +33,7 @@ from voile.schema import Attribute, Schema, Values
 
 if TYPE_CHECKING:
     from voile.answering.explanation import Explanation
-    from voile.engines.rows import PublicDomain
+    from voile.engines.rows import PublicDomain, ReleaseRows
     from voile.engines.table import Table
     from voile.estimate import Answer
     from voile.kinds.classes.cells import ClassSource
@@ -252,8 +252,12 @@ class ClassRelease(Release):
     @cached_property
     def shown_codes(self) -> dict[str, Codes]:
         """Every row's class, and its place in what each column shows."""
-        view = open_rows(self._parts, self.shown_schema)
-        return dict(zip(self.shown_schema.names, view.codes(), strict=True))
+        return dict(zip(self.shown_schema.names, self._rows.codes(), strict=True))
+
+    @cached_property
+    def _rows(self) -> ReleaseRows:
+        """The rows with the columns that they show."""
+        return open_rows(self._parts, self.shown_schema)
 
     @property
     def of_row(self) -> Codes:
@@ -364,7 +368,7 @@ class ClassRelease(Release):
 
     def foreign_attribute(self) -> str | None:
         """A column of data/ with values outside its domain."""
-        return open_rows(self._parts, self.shown_schema).outside()
+        return self._rows.outside()
 
     def check_terms(self) -> None:
         """Measure again all that is promised."""

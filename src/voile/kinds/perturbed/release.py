@@ -135,7 +135,7 @@ class LocalRelease(Release):
         """Look for the values that replacing leaves; collected rows are what clients sent."""
         from voile.kinds.perturbed.plausibility import check_perturbed
 
-        return not self.manifest.parameters.collected and check_perturbed(self, self._view)
+        return not self.manifest.parameters.collected and check_perturbed(self, self._rows)
 
     @property
     def unprotected(self) -> list[str]:

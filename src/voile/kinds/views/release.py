@@ -136,7 +136,7 @@ class ViewRelease(Release):
         """Look for the traces that the stated noise leaves in any view."""
         from voile.kinds.views.plausibility import check_view
 
-        check_view(self, open_rows(self._parts, self.schema))
+        check_view(self, self._rows)
         return True
 
     # ------------------------------------------------------------------ counting from it
