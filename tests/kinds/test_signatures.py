@@ -231,7 +231,7 @@ def entries(release: Path) -> list[dict[str, Any]]:
 def unsigned(release: voile.Release, key: SigningKey) -> bool:
     """Whether the signatures alone warn those who trust the key, and those who trust nobody."""
     checks = [Trust().check(release), Trust(key.public).check(release)]
-    return all(check.problems and check.signed_by is False for check in checks)
+    return all(check.errors and check.signed_by is False for check in checks)
 
 
 def broken(release: Path, key: SigningKey) -> bool:

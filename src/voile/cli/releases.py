@@ -50,7 +50,7 @@ def verify(
     found = examine(release, signer=signer, revoked=revoked)
     show(found.to_dict() if as_json else None, lambda: verification_view(found))
     if not found.ok:
-        raise typer.Exit(1)
+        raise found.errors[0]
 
 
 @commands.command()

@@ -31,6 +31,10 @@ from voile.signing.statements import (
 
 READABLE = 0o644
 """The rights of signature.json: all may read it."""
+ASK = "ask whoever should vouch for it to sign it: voile sign RELEASE KEY"
+BROKEN = (
+    f"get the release anew from whoever published it; without {SIGNATURE} nobody vouches for it"
+)
 
 
 # ----------------------------------------------------------------------
@@ -42,7 +46,7 @@ def signatures_of(release: Release) -> list[Signature]:
     found = stated_in(release)
     for one in found:
         if fault := fault_of(release, one):
-            raise ReleaseError(fault)
+            raise ReleaseError(fault, hint=BROKEN)
     return found
 
 
@@ -54,9 +58,7 @@ def stated_in(release: Release) -> list[Signature]:
     try:
         return SignatureFile.parse(raw).signatures
     except SignatureFileError as error:
-        raise ReleaseError(
-            f"{SIGNATURE} is broken: {error}", hint="delete it, and have the release signed again"
-        ) from None
+        raise ReleaseError(f"{SIGNATURE} is broken: {error}", hint=BROKEN) from None
 
 
 def read(path: Path) -> bytes | None:
@@ -111,12 +113,12 @@ class SignatureCheck:
     """All signatures of a release, and what is wrong with them."""
 
     signatures: tuple[SignatureReport, ...] = ()
-    problems: tuple[str, ...] = ()
+    errors: tuple[ReleaseError, ...] = ()
 
     @property
     def signed_by(self) -> str | bool | None:
         """A key that vouches for the release; False: what should be there is not; None: nobody."""
-        if self.problems:
+        if self.errors:
             return False
         return next((one.fingerprint for one in self.signatures if one.counts), None)
 
@@ -153,25 +155,32 @@ class Trust:
         try:
             found = tuple(self.report(release, one) for one in stated_in(release))
         except ReleaseError as error:
-            return SignatureCheck(problems=(error.message,))
-        problems = [one.fault for one in found if one.fault]
-        if not problems:
-            problems = self.missing(found)
-        return SignatureCheck(found, tuple(problems))
+            return SignatureCheck(errors=(error,))
+        broken = [ReleaseError(one.fault, hint=BROKEN) for one in found if one.fault]
+        return SignatureCheck(found, tuple(broken or self.missing(found)))
 
-    def missing(self, found: tuple[SignatureReport, ...]) -> list[str]:
+    def missing(self, found: tuple[SignatureReport, ...]) -> list[ReleaseError]:
         """What is wrong where every signature is sound."""
         if any(one.counts for one in found):
             return []
         expected = found if self.signers is None else [one for one in found if one.trusted]
         if revoked := [one.fingerprint for one in expected if one.revoked]:
-            return [f"the key of the signature is revoked: {revoked[0]}"]
+            return [
+                ReleaseError(
+                    f"the key of the signature is revoked: {revoked[0]}",
+                    hint="ask its owner to sign the release with another key",
+                )
+            ]
         if self.signers is None:
             return []
         if not found:
-            return ["the release is not signed"]
+            return [ReleaseError("the release is not signed", hint=ASK)]
         others = ", ".join(one.fingerprint for one in found)
-        return [f"the release is not signed by {spelled('signer')}, but by {others}"]
+        return [
+            ReleaseError(
+                f"the release is not signed by {spelled('signer')}, but by {others}", hint=ASK
+            )
+        ]
 
 
 # ----------------------------------------------------------------------

@@ -43,12 +43,17 @@ class Verification(Record):
     signatures: tuple[SignatureReport, ...] = ()
     simulated: bool | None = None
     unprotected: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
+    errors: tuple[ReleaseError, ...] = ()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong, in words."""
+        return tuple(error.message for error in self.errors)
 
     @property
     def ok(self) -> bool:
         """Whether nothing that was looked at is wrong."""
-        return not self.problems
+        return not self.errors
 
 
 def verify(
@@ -65,8 +70,8 @@ def verify(
     trust = Trust(signer, revoked)
     release = path if isinstance(path, Release) else Release.open(path)
     check(release)
-    if problems := trust.check(release).problems:
-        raise ReleaseError(problems[0])
+    if errors := trust.check(release).errors:
+        raise errors[0]
     return release
 
 
@@ -94,26 +99,26 @@ def examine(
     """The same as a report: what was seen, one thing after the other, and what is wrong."""
     trust = Trust(signer, revoked)
     unsigned = None if trust.signers is None else False
-    problems: list[str] = []
+    problems: list[ReleaseError] = []
 
     def passes(step: Callable[[], object]) -> bool:
         try:
             step()
         except ReleaseError as error:
-            problems.append(in_words(error))
+            problems.append(error)
             return False
         return True
 
     try:
         release = Release.open(path)
     except ReleaseError as error:
-        return Verification(str(path), signed_by=unsigned, problems=(in_words(error),))
+        return Verification(str(path), signed_by=unsigned, errors=(error,))
     whole = passes(lambda: check_whole(release))
     terms = plausible = None
     signed = SignatureCheck()
     if whole:  # else there is nothing that the rest could be about
         signed = trust.check(release)
-        problems += signed.problems
+        problems += signed.errors
         terms = passes(release.check_terms)
     if terms:
         looked_at: list[bool] = []
@@ -130,13 +135,8 @@ def examine(
         signatures=signed.signatures,
         simulated=release.manifest.simulated,
         unprotected=tuple(release.unprotected),
-        problems=tuple(problems),
+        errors=tuple(problems),
     )
-
-
-def in_words(error: ReleaseError) -> str:
-    """What is wrong, and what to do about it."""
-    return f"{error.message}: {error.hint}" if error.hint else error.message
 
 
 def check_files(release: Release) -> None:
