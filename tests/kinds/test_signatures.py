@@ -25,8 +25,9 @@ from tests.support.running import voile as run
 from tests.support.signers import PASSPHRASE
 from tests.support.soak import rounds, some
 from voile.errors import ReleaseError, UsageError
+from voile.kinds.manifest import SIGNATURE
 from voile.kinds.perturbed.combining import combine
-from voile.kinds.signatures import SIGNATURE, Trust
+from voile.kinds.signatures import Trust
 from voile.kinds.verification import examine
 from voile.signing import SigningKey
 from voile.signing.statements import SignatureFile, statement

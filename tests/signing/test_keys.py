@@ -22,6 +22,7 @@ from voile.errors import UsageError
 from voile.signing import PublicKey, SigningKey
 from voile.signing.bcrypt import derived_key, initial_state
 from voile.signing.keys import read_signers
+from voile.signing.openssh import BEGIN, END, packed
 
 WRONG = PASSPHRASE[:-1]
 KEYS = TESTS / "fixtures" / "keys"
@@ -166,10 +167,10 @@ def test_hostile_keys_of_openssh_are_refused(tmp_path: Path) -> None:
         changed = bytearray(body)
         changed[place] ^= draw.randrange(1, 256)
         lines = base64.encodebytes(bytes(changed))
-        path.write_bytes(signers.BEGIN + b"\n" + lines + signers.END + b"\n")
+        path.write_bytes(BEGIN + b"\n" + lines + END + b"\n")
         with suppress(UsageError):
             assert SigningKey.read(path).fingerprint == wanted  # the comment was changed
-    many = signers.packed(b"salt") + (2**31).to_bytes(4, "big")
+    many = packed(b"salt") + (2**31).to_bytes(4, "big")
     path.write_bytes(signers.container("aes256-ctr", "bcrypt", many, bytes(32), bytes(160)))
     with pytest.raises(UsageError, match="rounds"):
         SigningKey.read(path, passphrase=WRONG)
@@ -255,9 +256,12 @@ def test_signers_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
         with pytest.raises(UsageError):
             read_signers(tmp_path / name)
     wrong = ["SHA256:short", f"{key.fingerprint}A", "MD5:" + ":".join(["00"] * 16), "ssh-ed25519 x"]
-    for source in [tmp_path, tmp_path / "absent", *wrong, []]:
+    sources: list[str | Path] = [tmp_path, tmp_path / "absent", *wrong]
+    for source in sources:
         with pytest.raises(UsageError):
             read_signers(source)
+    with pytest.raises(UsageError, match="names no key"):
+        read_signers([])
     assert read_signers(tmp_path / "empty", "revoked", empty=True) == {}
 
 
