@@ -99,6 +99,8 @@ class Guard:
     """Refuses addresses that send too many requests, and turns every fault of ours into a 503.
 
     `free` are paths without a limit: machines request them, and they cost nothing.
+    With `tokens`, requests that bring one are not limited by address but by what becomes of the
+    token: else whoever sends many wrong ones would keep valid ones out.
     `what` is the server's name in words, `slower` the hint to addresses that are too fast.
     """
 
@@ -110,6 +112,7 @@ class Guard:
         *,
         what: str,
         free: tuple[str, ...] = (),
+        tokens: bool = False,
         slower: str = "wait as Retry-After says",
     ) -> None:
         self._app = app
@@ -117,13 +120,14 @@ class Guard:
         self._note = note
         self._what = what
         self._free = free
+        self._tokens = tokens
         self._slower = slower
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if scope["path"] not in self._free:
+        if not (scope["path"] in self._free or (self._tokens and brings_token(scope))):
             client = scope.get("client")
             seconds = self._buckets.wait(client[0] if client else "")
             if seconds:
@@ -144,6 +148,11 @@ class Guard:
             self._note(f"a request failed: {type(error).__name__}")
             if not begun:
                 await refused(fault(self._what))(scope, receive, send)
+
+
+def brings_token(scope: Scope) -> bool:
+    """Whether a request has the header Authorization."""
+    return any(name == b"authorization" for name, _ in scope["headers"])
 
 
 def fault(what: str) -> RefusalError:
