@@ -10,6 +10,7 @@ import io
 import json
 import os
 import pickle
+import re
 import signal
 import socket
 import struct
@@ -32,6 +33,10 @@ CPU_SECONDS, SECONDS = 3.0, 6.0
 """Of the processor and of the clock: a worker that takes more for one question is killed."""
 MEMORY = 2**30
 """Bytes that a question may need beyond what a worker has anyway."""
+OUT_OF_MEMORY = re.compile(
+    "out of memory|bad_alloc|could not allocate|failed to allocate", re.IGNORECASE
+)
+"""What DuckDB says where it has no more memory."""
 LARGEST = 2**26
 """Bytes of a question as it was read: all its tables together."""
 
@@ -92,14 +97,21 @@ def reply_to(reader: QuestionReader, sql: str, subset: Any) -> Reply:
     try:
         # What the domain expects in each group is of no use to who counts.
         return replace(reader.read(sql, subset), expected=None)
-    except MemoryError:
-        return TooMuch()
-    except VoileError as error:
-        if "Out of Memory" in error.message or "std::bad_alloc" in error.message:
-            return TooMuch()
-        return Refused(error.message, error.hint, isinstance(error, UsageError))
     except Exception as error:
+        if is_out_of_memory(error):
+            return TooMuch()
+        if isinstance(error, VoileError):
+            return Refused(error.message, error.hint, isinstance(error, UsageError))
         return Failed(type(error).__name__)
+
+
+def is_out_of_memory(error: BaseException | None) -> bool:
+    """Whether an error, or one that it came from, says that there is no more memory."""
+    while error is not None:
+        if isinstance(error, MemoryError) or OUT_OF_MEMORY.search(str(error)):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 class ReplyWriter(pickle.Pickler):
@@ -182,7 +194,7 @@ def work(connection: socket.socket) -> None:
         reply = reply_to(reader, *json.loads(message))
         send(connection, encoded(reply))
         set_alarms(0, 0)
-        if isinstance(reply, TooMuch):
+        if isinstance(reply, TooMuch | Failed):
             return
 
 

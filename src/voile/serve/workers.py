@@ -31,7 +31,8 @@ from voile.errors import QueryError, UsageError
 from voile.serve.question import LONGEST, Question, selected
 from voile.serve.setting import Setting
 from voile.serve.worker import LENGTH, SECONDS, Failed, Refused, TooMuch, bare, receive, send
-from voile.web.limits import Rate, RateLimiter, Turns, too_often, unavailable
+from voile.web.limits import Rate, RateLimiter, RefusalError, Turns, too_often
+from voile.web.requests import ending
 
 WORKERS = 2
 """Questions that are tried at a time, of different analysts; one more process stands by."""
@@ -93,7 +94,7 @@ class Worker:
         except OSError:
             ready = False
         if not ready:
-            self.kill()
+            self.close()
             raise UsageError(
                 "the process that tries questions does not start",
                 hint=f"see whether {sys.executable} can import voile.serve.worker",
@@ -124,10 +125,14 @@ class Worker:
             os.setpriority(os.PRIO_PGRP, self._process.pid, 10)
 
     def kill(self) -> None:
-        """End it, whatever it does."""
+        """End it, whatever it does; whoever waits for its answer sees that it is gone."""
         with suppress(OSError):
             self._process.send_signal(signal.SIGKILL)
         self._process.wait()
+
+    def close(self) -> None:
+        """End it, where nobody waits for its answer."""
+        self.kill()
         self._own.close()
 
 
@@ -189,6 +194,9 @@ class QuestionWorkers:
             self._all.clear()
         for worker in ended:
             worker.kill()
+        for worker in self._idle:
+            worker.close()
+        self._idle.clear()
         for future in self._wanting:
             if not future.done():
                 future.set_exception(stopping())
@@ -197,10 +205,11 @@ class QuestionWorkers:
 
     async def _tried(self, who: str, sql: str, declared: str | None) -> tuple[Question, int]:
         worker = await self._worker()
-        done = False
+        done, reply = False, None
         try:
             found = await self._answered(worker, json.dumps([sql, declared or "all"]).encode())
-            done = True
+            reply = unpickled(found)
+            done = not isinstance(reply, TooMuch | Failed)
         except (TimeoutError, WorkerGoneError, OSError):
             if self._closed:
                 raise stopping() from None
@@ -208,7 +217,6 @@ class QuestionWorkers:
             raise too_much() from None
         finally:
             self._give_back(worker, whole=done)
-        reply = unpickled(found)
         if isinstance(reply, TooMuch):
             self._stopped.wait(who)
             raise too_much()
@@ -267,14 +275,14 @@ class QuestionWorkers:
         with self._lock:
             known = worker in self._all
             self._all.discard(worker)
+        worker.close()
         if known:
-            worker.kill()
             # Not on this thread: nobody else should wait for what it loads.
             loop = asyncio.get_running_loop()
             threading.Thread(target=self._replace, args=[loop], daemon=True).start()
 
     def _replace(self, loop: asyncio.AbstractEventLoop) -> None:
-        with suppress(UsageError, OSError, RuntimeError, type(stopping())):
+        with suppress(UsageError, OSError, RuntimeError, RefusalError):
             worker = self._begin()
             worker.wait_until_ready()
             loop.call_soon_threadsafe(self._offer, worker)
@@ -296,9 +304,9 @@ def too_much() -> QueryError:
     )
 
 
-def stopping() -> Exception:
+def stopping() -> RefusalError:
     """The refusal of all questions when a server stops."""
-    return unavailable("the server is stopping", hint="try again", retry_after=10)
+    return ending("the server")
 
 
 # ---------------------------------------------------------------------- what a worker sends

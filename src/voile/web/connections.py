@@ -102,8 +102,8 @@ class Connections:
         return found
 
     def awaits_head(self, peer: Peer | None) -> None:
-        """A request is due, or has begun to come."""
-        if peer and (found := self._by_peer.get(peer)):
+        """The next request has begun to come; what comes of it later gains no time."""
+        if peer and (found := self._by_peer.get(peer)) and found.timer is None:
             self._await_head(found)
 
     def rests(self, peer: Peer | None) -> None:

@@ -186,24 +186,32 @@ class Turns:
             raise unavailable("too many requests at once", hint="try again", retry_after=1)
 
     def _leave(self, who: str, future: asyncio.Future[None]) -> None:
-        line = self._lines[who]
-        line.remove(future)
-        self._waiting -= 1
-        if not line:
-            del self._lines[who]
+        line = self._lines.get(who)
+        if line is not None and future in line:
+            line.remove(future)
+            self._waiting -= 1
+            if not line:
+                del self._lines[who]
 
     def _next(self) -> None:
         for who in list(self._lines):
             if not self._free:
                 return
-            if self._held[who] < self._each:
-                future = self._lines[who].popleft()
-                self._waiting -= 1
-                self._lines.move_to_end(who)
-                if not self._lines[who]:
-                    del self._lines[who]
+            if self._held[who] < self._each and (future := self._first(who)) is not None:
                 self._hold(who)
                 future.set_result(None)
+
+    def _first(self, who: str) -> asyncio.Future[None] | None:
+        """Whoever waits longest in a line, which then is the last in turn."""
+        line = self._lines.pop(who)
+        found = None
+        while line and found is None:
+            self._waiting -= 1
+            if not (first := line.popleft()).done():  # else its caller is gone
+                found = first
+        if line:
+            self._lines[who] = line
+        return found
 
 
 # ---------------------------------------------------------------------- pool

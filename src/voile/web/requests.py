@@ -143,6 +143,10 @@ class Guard:
 
         try:
             await self._app(scope, receive, noting)
+        except asyncio.CancelledError:  # the server ends, and waits no longer
+            if begun:
+                raise
+            await refused(ending(self._what))(scope, receive, send)
         except Exception as error:
             # Its type only: the message could quote the request.
             self._note(f"a request failed: {type(error).__name__}")
@@ -158,6 +162,11 @@ def brings_token(scope: Scope) -> bool:
 def fault(what: str) -> RefusalError:
     """The refusal for a fault of ours: try again later."""
     return unavailable(f"{what} failed", hint="try again later", retry_after=60)
+
+
+def ending(what: str) -> RefusalError:
+    """The refusal of whatever is not done when a server ends."""
+    return unavailable(f"{what} is stopping", hint="try again", retry_after=10)
 
 
 def refused(error: RefusalError) -> Response:
