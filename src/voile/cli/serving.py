@@ -16,7 +16,7 @@ from voile.cli.common import (
     commands,
     group_of,
     in_order,
-    split_names,
+    names_in,
 )
 from voile.terminal import say, show, show_lines
 from voile.terminal.progress import progress_bar
@@ -108,7 +108,7 @@ def init(
             folder,
             source,
             schema=schema,
-            columns=split_names(columns),
+            columns=names_in(columns),
             queries=queries,
             delta=delta,
             eta=eta,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,14 +63,21 @@ class PublishResult:
 
 
 class Draft(AbstractContextManager["Draft"], ABC):
-    """A release that has been planned: what will be written, and what the steward is shown."""
+    """A release that has been planned: what will be written, and what the steward is shown.
+
+    A draft fills a folder; `put` verifies the folder and renames it, which no draft can skip.
+    """
 
     def __exit__(self, *_: object) -> None:
         """Nothing is held open, unless a kind says otherwise."""
 
     @abstractmethod
-    def put(self, target: Path, *, overwrite: bool) -> Release:
-        """Make the release, whole and verified, in this place."""
+    def fill(self, folder: Path) -> None:
+        """Write the release into this folder: the data, the descriptions and the manifest."""
+
+    def placing(self, written: Release) -> AbstractContextManager[None]:  # noqa: ARG002
+        """What goes on while the verified folder is renamed, such as an entry into a ledger."""
+        return nullcontext()
 
     @abstractmethod
     def done(self, release: Any) -> PublishResult:
@@ -78,22 +85,23 @@ class Draft(AbstractContextManager["Draft"], ABC):
 
 
 class WrittenDraft(Draft):
-    """A draft whose files are written: beside the place, described, verified, then renamed."""
+    """A draft that writes its data, which is described and sealed for it."""
 
     @abstractmethod
     def write(self, folder: Path) -> Manifest:
         """Write the data into this folder; the manifest lists these files and no others."""
 
-    def put(self, target: Path, *, overwrite: bool) -> Release:
-        """Write the files beside the place, verify them, and rename the folder into place."""
-        with Staging(target, overwrite=overwrite) as staging:
-            write_descriptions(staging.folder, self.write(staging.folder))
-            self.commit(staging)
-        return Release.open(target)
+    def fill(self, folder: Path) -> None:
+        """Write the data, and its descriptions beside it."""
+        write_descriptions(folder, self.write(folder))
 
-    def commit(self, staging: Staging) -> None:
-        """Verify what was written and rename it."""
-        staging.commit()
+
+def put(draft: Draft, target: Path, *, overwrite: bool) -> Release:
+    """Fill a folder beside the place, verify it as a stranger would, and rename it."""
+    with Staging(target, overwrite=overwrite) as staging:
+        draft.fill(staging.folder)
+        staging.commit(draft.placing)
+    return Release.open(target)
 
 
 def publish(
@@ -106,11 +114,12 @@ def publish(
     progress: Progress | None = None,
 ) -> PublishResult:
     """Publish a table as a release of this kind. `to` names its folder, else it is temporary."""
+    kind.check_place(options, to)
     with (
         place_for(to, overwrite=overwrite) as target,
         kind.draft(connect(table), options, target, progress or Silent()) as draft,
     ):
-        done = draft.done(draft.put(target, overwrite=overwrite))
+        done = draft.done(put(draft, target, overwrite=overwrite))
     if to is None:
         removed_with(done.release)
     return done

@@ -19,7 +19,7 @@ import numpy as np
 from voile.arrays import Floats
 from voile.errors import PromiseError, UsageError, spelled
 from voile.options import choices
-from voile.privacy.guarantee import Adversary, DGamma, LikelihoodRatio
+from voile.privacy.guarantee import Adversary, DGamma, LikelihoodRatio, round_down, round_up
 
 Form = choices.Form
 """Whether the table may repeat a row, as a multiset, or not, as the paper's sets."""
@@ -166,18 +166,6 @@ def within_view(
             hint=f"nearest feasible: {spelled('max_view_ratio', half)} keeps half the records",
         )
     return low
-
-
-def round_up(x: Fraction) -> float:
-    """The smallest float not below x: a promise is never broken by rounding."""
-    near = float(x)
-    return near if Fraction(near) >= x else math.nextafter(near, math.inf)
-
-
-def round_down(x: Fraction) -> float:
-    """The largest float not above x."""
-    near = float(x)
-    return near if Fraction(near) <= x else math.nextafter(near, -math.inf)
 
 
 if TYPE_CHECKING:

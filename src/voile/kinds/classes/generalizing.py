@@ -6,7 +6,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +28,7 @@ from voile.kinds.staging import check_outside
 from voile.privacy.requirements import Histograms, Requirement
 from voile.progress import Progress, Silent
 from voile.recoding.labels import labels
+from voile.records import Record
 from voile.schema import TupleIndex
 from voile.schema.attribute import value_words
 from voile.units import counted
@@ -38,7 +39,7 @@ RANGES = {"voile": "ranges"}
 
 
 @dataclass(frozen=True, eq=False)
-class GeneralizedTable:
+class GeneralizedTable(Record):
     """A table whose quasi-identifiers were made coarser, and what its classes have."""
 
     table: pa.Table
@@ -53,6 +54,9 @@ class GeneralizedTable:
     """The row of the table that was given which each row is. Never publish it."""
     in_order: bool
     """Whether rows are in the order that they had."""
+    json_keys: ClassVar[tuple[str, ...]] = (
+        "rows_in", "rows_out=table.num_rows", "classes", "requirements", "notes",
+    )  # fmt: skip
 
     def to_pandas(self) -> Any:
         """The table as a pandas DataFrame; needs pandas."""
@@ -92,16 +96,6 @@ class GeneralizedTable:
         else:
             pq.write_table(plain, buffer, compression="zstd")
         return write_whole(target, buffer.getvalue(), overwrite=overwrite)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The figures of the table as plain data, without its rows."""
-        return {
-            "rows_in": self.rows_in,
-            "rows_out": self.table.num_rows,
-            "classes": self.classes,
-            "requirements": self.requirements,
-            "notes": list(self.notes),
-        }
 
 
 Generalized = GeneralizedTable
@@ -160,7 +154,7 @@ def fitted(
     if options.recoded == "bucketize":
         raise UsageError(
             "buckets are two tables, and no table with coarser values",
-            hint="use `voile publish`, which writes both, or --method mondrian",
+            hint=f"use `voile publish`, which writes both, or {spelled('method', 'mondrian')}",
         )
     check_roles(source, options)
     rows, positions = source.rows(in_order(source, options), drop_nulls=options.nulls == "drop")
