@@ -123,7 +123,16 @@ class Release(ABC):
             raise ReleaseError(
                 f"{str(path)!r} was left by a run that did not finish", hint="delete it"
             )
-        return cls.read(folder)
+        while True:  # until no other release took its place meanwhile
+            before = identity(folder)
+            try:
+                found = cls.read(folder)
+            except ReleaseError:
+                if identity(folder) == before:
+                    raise
+                continue
+            if identity(folder) == before:
+                return found
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -458,6 +467,15 @@ def read_manifest(raw: bytes) -> tuple[Kind[Any], Manifest]:
             f"manifest.json: domain_size {manifest.domain_size} is not {schema.size}"
         )
     return kind, manifest
+
+
+def identity(folder: Path) -> tuple[int, int] | None:
+    """Which folder has this name now; None where none has."""
+    try:
+        state = folder.stat()
+    except OSError:
+        return None
+    return state.st_dev, state.st_ino
 
 
 def hint_at(missing: Path) -> str:

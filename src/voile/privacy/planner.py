@@ -159,11 +159,14 @@ def within_view(
         middle = (low + high) / 2
         low, high = (middle, high) if view_ratio(middle) <= max_view_ratio else (low, middle)
     if low < 1e-3:
-        half = float(f"{view_ratio(0.5):.3g}")
+        # Against exclusive adversaries a promise may allow less than one half.
+        share = min(0.5, retention)
+        feasible = float(f"{view_ratio(share):.3g}")
         raise PromiseError(
             f"a view of at most {max_view_ratio:g} rows per row would keep fewer than one record "
             f"in a thousand at d = {promise.prior:.6g}, γ = {promise.posterior:.6g}",
-            hint=f"nearest feasible: {spelled('max_view_ratio', half)} keeps half the records",
+            hint=f"nearest feasible: {spelled('max_view_ratio', feasible)} keeps {share:.3g} of "
+            "the records",
         )
     return low
 
