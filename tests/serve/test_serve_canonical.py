@@ -14,8 +14,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.serve.test_serve_asker import asker_of
 from tests.serve.test_serve_questions import DOMAIN, VALUES, asking, key, some_rows
+from tests.support.answered import asker_of
 from tests.support.soak import rounds
 from voile.serve import canonical
 from voile.serve.ledger.base import Entry

@@ -150,6 +150,7 @@ class QuestionWorkers:
         """Of what threads that start workers share with the loop."""
         self._all: set[Worker] = set()
         self._idle: list[Worker] = []
+        self._busy: set[Worker] = set()
         self._wanting: list[asyncio.Future[Worker]] = []
         started = [self._begin() for _ in range(workers + 1)]
         try:
@@ -194,8 +195,8 @@ class QuestionWorkers:
             self._all.clear()
         for worker in ended:
             worker.kill()
-        for worker in self._idle:
-            worker.close()
+            if worker not in self._busy:
+                worker.close()
         self._idle.clear()
         for future in self._wanting:
             if not future.done():
@@ -205,6 +206,7 @@ class QuestionWorkers:
 
     async def _tried(self, who: str, sql: str, declared: str | None) -> tuple[Question, int]:
         worker = await self._worker()
+        self._busy.add(worker)
         done, reply = False, None
         try:
             found = await self._answered(worker, json.dumps([sql, declared or "all"]).encode())
@@ -269,6 +271,7 @@ class QuestionWorkers:
 
     def _give_back(self, worker: Worker, *, whole: bool) -> None:
         """Let the worker go on with the next question, or end it and start another."""
+        self._busy.discard(worker)
         if whole and not worker.slow:
             self._offer(worker)
             return
