@@ -292,7 +292,7 @@ class Release(ABC):
         )
         self._check_options(options)
         view, columns = self._with_tables(options.tables)
-        return self._answer(parse(sql, self.schema, columns), view, options)
+        return self._answer(parse(sql, self.schema, columns, self.manifest.name), view, options)
 
     def explain(
         self,
@@ -318,7 +318,7 @@ class Release(ABC):
 
         options = QueryOptions(tables=tables or {}, memory=memory, exact=exact)
         view, columns = self._with_tables(options.tables)
-        return self._explain(parse(sql, self.schema, columns), view, options)
+        return self._explain(parse(sql, self.schema, columns, self.manifest.name), view, options)
 
     @abstractmethod
     def _check_options(self, options: QueryOptions) -> None:
