@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_overloads, get_type_hints
 
@@ -22,11 +22,14 @@ from tests.support.paths import ROOT
 from tests.support.running import voile as run
 from voile.cli.program import HOMES, SUMMARIES, built
 from voile.errors import UsageError, VoileError, in_shell, spelled
-from voile.kinds.classes.options import ClassKeywords, ClassOptions
+from voile.kinds.classes.generalizing import GeneralizedTable
+from voile.kinds.classes.options import ClassKeywords, ClassOptions, GeneralizeKeywords
+from voile.kinds.classes.recoding_file import Recoding
 from voile.kinds.classes.release import ClassRelease
 from voile.kinds.counts.options import CountKeywords, CountOptions
 from voile.kinds.counts.release import ConjunctRelease
-from voile.kinds.perturbed.options import PerturbOptions
+from voile.kinds.perturbed.options import PerturbKeywords, PerturbOptions
+from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.registry import kinds
 from voile.kinds.views.options import ViewKeywords, ViewOptions
 from voile.kinds.views.release import ViewRelease
@@ -36,7 +39,9 @@ from voile.options.requirements import RequirementKeywords, RequirementOptions
 from voile.progress import Progress
 from voile.publishing import generalize, perturb, publish
 
-FUNCTIONS = ("table", "method", "to", "overwrite", "progress", "apply", "reusable", "keep_order")
+FUNCTIONS = (
+    "table", "method", "to", "overwrite", "progress", "apply", "reusable", "keep_order", "register",
+)  # fmt: skip
 """Parameters of functions that are no options."""
 
 
@@ -47,6 +52,9 @@ LAZY = {
     "ClassKeywords": ClassKeywords, "ClassRelease": ClassRelease,
     "ConjunctRelease": ConjunctRelease, "CountKeywords": CountKeywords,
     "Form": Form, "Method": Method, "Progress": Progress,
+    "Generalized": GeneralizedTable, "GeneralizeKeywords": GeneralizeKeywords,
+    "LocalRelease": LocalRelease, "Mapping": Mapping, "PerturbKeywords": PerturbKeywords,
+    "Recoding": Recoding, "RegisterChoice": Any,
     "Sequence": Sequence, "ViewKeywords": ViewKeywords, "ViewRelease": ViewRelease,
 }  # fmt: skip
 """What `voile.publishing` imports for type checkers alone."""

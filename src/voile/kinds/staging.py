@@ -12,6 +12,7 @@ from pathlib import Path
 from voile.errors import UsageError, VoileError
 from voile.files import TEMPORARY, check_free, sync
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, PARTIAL
+from voile.kinds.registration import Registration, departure_of
 from voile.kinds.release import Release
 from voile.kinds.verification import check, check_files
 
@@ -69,10 +70,14 @@ def check_is_release(target: Path) -> None:
 class Staging:
     """A folder beside the target that becomes the target, or nothing."""
 
-    def __init__(self, target: Path, *, overwrite: bool = False) -> None:
+    def __init__(
+        self, target: Path, *, overwrite: bool = False, entry: Registration | None = None
+    ) -> None:
         check_target(target, overwrite=overwrite)
         self.target = target.absolute()
         self._overwrite = overwrite
+        self._entry = entry
+        self._named = target
 
     def __enter__(self) -> Staging:
         parent = self.target.parent
@@ -89,7 +94,8 @@ class Staging:
         """Verify what was written and put it in place.
 
         `before` is called when all is written and sound. Until it has returned, and the folder
-        is in its place, nobody but its owner can look into it.
+        is in its place, nobody but its owner can look into it. The register's entry is on disk
+        before the folder has its name; if the program is killed between the two, it stays there.
         """
         written = Release.read(self.folder)
         check(written)
@@ -99,6 +105,20 @@ class Staging:
         check_target(self.target, overwrite=self._overwrite)
         if before:
             before(written)
+        if self._entry is None:
+            self._place()
+            return
+        self._entry.reserve(departure_of(written, self._named))
+        try:
+            self._place()
+        except BaseException:
+            if self.unseen:
+                self._entry.stayed()
+            raise
+        self._entry.left()
+
+    def _place(self) -> None:
+        """Give the folder its name."""
         if self.target.exists():
             self._replace()
         else:
@@ -149,9 +169,17 @@ def removed_with(release: Release) -> None:
     weakref.finalize(release, TEMPORARY.remove, release.path.parent)
 
 
-def copy(release: Release, target: Path, *, overwrite: bool) -> Release:
-    """Copy a release to another folder, verified before it is in place."""
-    with Staging(target, overwrite=overwrite) as staging:
+def copy(
+    release: Release, target: Path, *, overwrite: bool, entry: Registration | None = None
+) -> Release:
+    """Copy a release to another folder, verified before it is in place.
+
+    With an `entry` it leaves only now: it is registered, and says so.
+    """
+    with Staging(target, overwrite=overwrite, entry=entry) as staging:
         shutil.copytree(release.path, staging.folder, dirs_exist_ok=True)
+        if entry is not None and not release.manifest.registered:
+            manifest = release.manifest.model_copy(update={"registered": True}).sealed()
+            (staging.folder / MANIFEST).write_text(manifest.text(), encoding="utf-8")
         staging.commit()
     return Release.open(target)

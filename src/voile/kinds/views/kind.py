@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from voile.engines.table import Table
     from voile.kinds.publishing import Draft, PublishResult
+    from voile.kinds.registration import Registrar
     from voile.kinds.views.manifest import ViewManifest
     from voile.kinds.views.options import ViewOptions
     from voile.kinds.views.release import ViewRelease
@@ -56,6 +57,7 @@ class Views(Kind["ViewManifest"]):
         to: str | Path | None = None,
         overwrite: bool = False,
         progress: Progress | None = None,
+        register: Registrar | None = None,
         **options: Any,
     ) -> PublishResult:
         """Publish a table as a view; a view of a series needs a folder."""
@@ -65,7 +67,9 @@ class Views(Kind["ViewManifest"]):
                 "a view of a series needs a place: unchanged tables give the same view again",
                 hint=f'voile.publish(…, series="{series}", to="v1.voile")',
             )
-        return super().publish(table, to=to, overwrite=overwrite, progress=progress, **options)
+        return super().publish(
+            table, to=to, overwrite=overwrite, progress=progress, register=register, **options
+        )
 
     def draft(
         self, table: Table, options: Any, target: Path, progress: Progress

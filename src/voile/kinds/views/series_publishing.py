@@ -17,8 +17,9 @@ from voile.errors import PromiseError, SchemaError, UsageError, VoileError, spel
 from voile.kinds.domain import read_schema
 from voile.kinds.manifest import MANIFEST, PARTIAL, File, file_entry
 from voile.kinds.publishing import Draft, WrittenDraft
+from voile.kinds.registration import Registration
 from voile.kinds.release import Release
-from voile.kinds.staging import Staging, enclosing_release
+from voile.kinds.staging import Staging, copy, enclosing_release
 from voile.kinds.views.alphabeta import distinct, merged
 from voile.kinds.views.histories import write_history
 from voile.kinds.views.manifest import (
@@ -332,8 +333,10 @@ class SameView(Draft):
     terms: SeriesTerms
     last: SeriesEntry
 
-    def put(self, target: Path, *, overwrite: bool) -> ViewRelease:
-        """Put the identical view in place once more."""
+    def put(
+        self, target: Path, *, overwrite: bool, entry: Registration | None = None
+    ) -> ViewRelease:
+        """Put the identical view in place once more; the register counts it once."""
         release = in_place(self.last)
         if release is None:
             raise UsageError(
@@ -341,7 +344,8 @@ class SameView(Draft):
                 f"{str(self.last.path)!r} is not there, or is not the one that was written",
                 hint=f"put it back; or pass {spelled('always_fresh', True)}, which spends a view",
             )
-        return release.save(target, overwrite=overwrite)
+        copy(release, target, overwrite=overwrite, entry=entry)
+        return release.open(target)
 
     def done(self, release: ViewRelease) -> Publication:
         """What the steward is shown of the identical view."""
