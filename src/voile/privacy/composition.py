@@ -25,10 +25,22 @@ from voile.privacy.guarantees.conversions import convert
 from voile.privacy.guarantees.theorems import NothingFollows, d_gamma_within
 from voile.records import Record
 
+__all__ = [
+    "PrivacyLoss",
+    "PrivacyTotal",
+    "RatioRange",
+    "compose",
+    "compose_beliefs",
+    "epsilon_of_concentrated",
+]
+
 UP = 1 + 1e-12
 """What sums in floats may lose; a total is never below the true one."""
 ORDERS = 200
 """Steps in the search of the best order of Rényi's divergence. Any order gives a sound bound."""
+
+MOST_CUTS = 32
+"""Divisions into pure and concentrated losses that are tried. Any of them gives a sound total."""
 
 
 @dataclass(frozen=True)
@@ -149,12 +161,18 @@ def ways(losses: Sequence[PrivacyLoss], delta: float) -> list[tuple[float, float
     for approximate in [stated, stated + either] if either else [stated]:
         rest = [one for one in losses if one not in approximate]
         ordered = sorted(rest, key=lambda one: math.inf if one.epsilon is None else -one.epsilon)
-        pure_most = sum(one.epsilon is not None for one in rest)
         found += [
             added(approximate, ordered[:number], ordered[number:], delta)
-            for number in range(pure_most + 1)
+            for number in cuts([one.epsilon for one in ordered])
         ]
     return [one for one in found if one is not None]
+
+
+def cuts(epsilons: Sequence[float | None]) -> list[int]:
+    """Where the pure ones may end: at none, between different ε, and at all that have one."""
+    known = sum(epsilon is not None for epsilon in epsilons)
+    found = [n for n in range(1, known) if epsilons[n] != epsilons[n - 1]]
+    return [0, *found[:: max(1, len(found) // MOST_CUTS)], *([known] if known else [])]
 
 
 def added(

@@ -395,8 +395,7 @@ class Fingerprinting:
         self._prepare(sets)
         for values in self._batches():
             rows += len(values[0])
-            for place, column in enumerate(values):
-                sums[place] += column.sum(dtype=np.uint64)
+            sums += np.array([column.sum(dtype=np.uint64) for column in values])
             short = [(column >> np.uint64(32)).astype(np.uint32) for column in values]
             for one in sets.values():
                 one.look(short, self.keys.rows)
@@ -447,7 +446,9 @@ class Fingerprinting:
         if is_unchanged(sketch, other):
             return RowOverlap(1.0, 1.0, 1.0, 1.0, unchanged=True)
         here, there = self._common(other)
-        if here not in sets or not len(other.hashes) or not sketch.rows:
+        if here not in sets or not is_alike(len(here), sketch, other):
+            return None
+        if not len(other.hashes) or not sketch.rows:
             return None
         one = sets[here]
         wanted = self._restricted(other, there)
@@ -492,12 +493,27 @@ def is_unchanged(sketch: RowSketch, other: RowSketch) -> bool:
         return False
     sums = set(sketch.sums.tolist())
     same = [place for place, one in enumerate(other.sums.tolist()) if one in sums]
+    if not is_alike(len(same), sketch, other):
+        return False
     return -sum(evidence(other, place) for place in same) < COINCIDENCE
 
 
+def is_alike(columns: int, sketch: RowSketch, other: RowSketch) -> bool:
+    """Whether so many common columns are most of those of one side.
+
+    Tables about different things often number their rows alike, in a column of the same name.
+    """
+    return 2 * columns > min(len(sketch.columns), len(other.columns))
+
+
 def evidence(sketch: RowSketch, place: int) -> float:
-    """−ln of the probability that another sample has the same counts in a column."""
-    _, which = np.unique(sketch.values[:, place], return_inverse=True)
+    """−ln of the probability that another sample has the same counts in a column.
+
+    A column in which no value repeats may be the numbers of the rows, and says nothing.
+    """
+    values, which = np.unique(sketch.values[:, place], return_inverse=True)
+    if len(values) == sketch.counts.sum():
+        return 0.0
     rows = np.sort(np.bincount(which, weights=sketch.counts))[:-1]  # the last follows from the rest
     return float(np.log(4 * math.pi * np.maximum(rows, 1)).sum()) / 2
 
