@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import gc
 import json
 import os
 import shutil
@@ -15,11 +16,16 @@ from hypothesis import HealthCheck, settings
 
 from tests.support.paths import TESTS
 from tests.support.postgres import postgres, postgres_server
+from tests.support.soak import rounds
 
 __all__ = ["oracle", "postgres", "postgres_server"]
 
 settings.register_profile(
-    "voile", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow]
+    "voile",
+    deadline=None,
+    derandomize=True,
+    max_examples=rounds(50, 100),
+    suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("voile")
 
@@ -40,6 +46,17 @@ def register(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monke
 
 
 PLACES: list[Path] = []
+
+
+def pytest_collection() -> None:
+    """Collecting makes millions of objects, and none of them is garbage."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """What was collected stays until the end: the garbage collector need not look at it again."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from tools.fuzz import Fuzzer, Inputs, Report
 
 from tests.support.soak import rounds
 
-INPUTS = rounds(500, 1_500)
+INPUTS = rounds(250, 1_500)
 """Always the same ones; `make fuzz` tries a hundred thousand."""
 PATIENCE = 60.0
 """Seconds for one input: generous, for machines that are busy with other tests."""

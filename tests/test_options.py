@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_overloads, get_type_hints
+from typing import Any, Required, get_origin, get_overloads, get_type_hints
 
 import pyarrow as pa
 import pyarrow.csv as pacsv
@@ -22,26 +22,33 @@ from tests.support.paths import ROOT
 from tests.support.running import voile as run
 from voile.cli.program import HOMES, SUMMARIES, built
 from voile.errors import UsageError, VoileError, in_shell, spelled
+from voile.evaluate.frontier import find_frontier, read_subject
+from voile.evaluate.losses.measure import losses
+from voile.evaluate.options import FrontierOptions, LossOptions, SubjectOptions
+from voile.evaluate.planning.boundary import boundary_of
+from voile.evaluate.planning.foresight import plan_table
 from voile.kinds.classes.generalizing import GeneralizedTable
 from voile.kinds.classes.options import ClassKeywords, ClassOptions, GeneralizeKeywords
 from voile.kinds.classes.recoding_file import Recoding
 from voile.kinds.classes.release import ClassRelease
 from voile.kinds.counts.options import CountKeywords, CountOptions
 from voile.kinds.counts.release import ConjunctRelease
-from voile.kinds.perturbed.options import PerturbKeywords, PerturbOptions
+from voile.kinds.perturbed.options import PerturbKeywords, PerturbOptions, SpecKeywords
+from voile.kinds.perturbed.publishing import perturb_table
 from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.registry import kinds
-from voile.kinds.views.options import ViewKeywords, ViewOptions
+from voile.kinds.views.options import ViewKeywords, ViewOptions, ViewTableKeywords
+from voile.kinds.views.publishing import publish_table
 from voile.kinds.views.release import ViewRelease
 from voile.options import Options, flag_of
 from voile.options.choices import Form, Method
+from voile.options.planning import LocalPlanKeywords, LocalPlanOptions
 from voile.options.requirements import RequirementKeywords, RequirementOptions
 from voile.progress import Progress
 from voile.publishing import generalize, perturb, publish
 
-FUNCTIONS = (
-    "table", "method", "to", "overwrite", "progress", "apply", "reusable", "keep_order", "register",
-)  # fmt: skip
+FUNCTIONS = ("table", "method", "to", "overwrite", "progress", "apply", "reusable", "keep_order",
+             "release", "folder", "source", "register", "return")  # fmt: skip
 """Parameters of functions that are no options."""
 
 
@@ -60,13 +67,15 @@ LAZY = {
 """What `voile.publishing` imports for type checkers alone."""
 
 
-def keywords(function: Any) -> dict[str, Any]:
+def keywords(function: Any, required: set[str]) -> dict[str, Any]:
     """The options of a function by keyword, those of its TypedDict too, with their types."""
     hints, found = get_type_hints(function, localns=LAZY), dict[str, Any]()
     for name, parameter in inspect.signature(function).parameters.items():
         if parameter.kind is parameter.VAR_KEYWORD:
             (unpacked,) = hints[name].__args__
-            assert not unpacked.__required_keys__
+            typed = get_type_hints(unpacked, include_extras=True)
+            needed = {name for name, hint in typed.items() if get_origin(hint) is Required}
+            assert needed == required & typed.keys()
             found |= get_type_hints(unpacked)
         else:
             found[name] = hints[name]
@@ -87,13 +96,38 @@ def fields(model: type[Options]) -> dict[str, Any]:
         *zip(get_overloads(publish), (ViewOptions, ClassOptions, CountOptions), strict=True),
         (generalize, ClassOptions),
         (perturb, PerturbOptions),
+        (publish_table, ViewOptions),
+        (perturb_table, PerturbOptions),
+        (losses, LossOptions),
+        (find_frontier, FrontierOptions),
+        (voile.frontier, FrontierOptions),
+        (read_subject, SubjectOptions),
     ],
-    ids=["views", "classes", "counts", "generalize", "perturb"],
+    ids=lambda each: getattr(each, "__name__", None),
 )
 def test_the_keywords_of_a_function_are_the_fields_of_its_model(
     function: Any, model: type[Options]
 ) -> None:
-    assert keywords(function) == fields(model)
+    required = {name for name, field in model.keywords().items() if field.is_required()}
+    assert keywords(function, required) == fields(model)
+
+
+def test_plans_take_the_keywords_of_views() -> None:
+    for function in (publish_table, plan_table, boundary_of):
+        (unpacked,) = get_type_hints(function)["options"].__args__
+        assert unpacked is ViewTableKeywords
+
+
+def test_the_keywords_of_a_local_plan_are_the_fields_of_its_model() -> None:
+    hints, model = get_type_hints(LocalPlanKeywords), fields(LocalPlanOptions)
+    assert hints.keys() == model.keys()
+    assert {n for n in hints if hints[n] != model[n]} == {"breach"}  # may be a guarantee
+
+
+def test_the_keywords_of_a_spec_are_fields_of_perturbing() -> None:
+    model = fields(PerturbOptions)
+    for name, hint in get_type_hints(SpecKeywords).items():
+        assert model[name] == hint, name
 
 
 def test_the_keywords_of_requirements_are_those_of_their_model() -> None:
@@ -107,6 +141,25 @@ def test_defaults_of_functions_are_those_of_their_models() -> None:
                 field = model.keywords()[name]
                 known = (field.default, ...)  # an ellipsis is what the model says
                 assert field.is_required() or parameter.default in known, name
+
+
+FRONT = [
+    "src/voile/__init__.py", "src/voile/publishing.py", "src/voile/progress.py",
+    "src/voile/kinds/release.py", "src/voile/kinds/options.py",
+    "src/voile/kinds/classes/generalizing.py", "src/voile/kinds/perturbed/publishing.py",
+]  # fmt: skip
+"""Where the signatures are, beside the options and releases of each kind."""
+
+
+def signatures() -> list[str]:
+    """What mypy is to read: no more than this, since reading all of Voile takes a minute."""
+    source = ROOT / "src" / "voile"
+    folders = (source.glob("options/*.py"), source.glob("evaluate/options.py"),
+               source.glob("evaluate/frontier/__init__.py"),
+               source.glob("evaluate/frontier/result.py"), source.glob("kinds/*/options.py"),
+               source.glob("kinds/*/release.py"))  # fmt: skip
+    found = sorted(str(file) for files in folders for file in files)
+    return ["--follow-imports=skip", f"--cache-dir={os.devnull}", *FRONT, *found]
 
 
 GOOD = """
@@ -123,6 +176,8 @@ voile.publish("t.csv", method="mondrian", prior=0.1)
 voile.publish("t.csv", nulls="maybe")
 voile.perturb("t.csv", 0.3, whole_row=True)
 voile.generalize("t.csv", kk=3)
+voile.frontier("t.csv", sensitive="ill", qi=["age"], min_suport=0.1)
+voile.frontier("t.csv", sensitive="ill")
 """
 
 
@@ -131,13 +186,14 @@ def test_an_editor_knows_the_keywords(tmp_path: Path, monkeypatch: pytest.Monkey
     good, bad = tmp_path / "good.py", tmp_path / "bad.py"
     good.write_text(GOOD, encoding="utf-8")
     bad.write_text(BAD, encoding="utf-8")
-    told, _, _ = mypy.run([str(good), str(bad)])
-    said = [line for line in told.splitlines() if line.startswith(str(good))]
+    told, _, _ = mypy.run([*signatures(), str(good), str(bad)])
+    # By their names alone: from its cache, mypy may tell of the folder of an earlier run.
+    said = [line for line in told.splitlines() if "/good.py:" in line]
     kinds_made = ("ClassRelease", "ViewRelease", "ConjunctRelease", "LocalRelease")
     for line, kind in zip(said, kinds_made, strict=True):
         assert f'.{kind}"' in line, line
-    wrong = {line.split(":")[1] for line in told.splitlines() if f"{bad}:" in line}
-    assert wrong == {"3", "4", "5", "6", "7"}, told
+    wrong = {line.split(":")[1] for line in told.splitlines() if "/bad.py:" in line}
+    assert wrong == {"3", "4", "5", "6", "7", "8", "9"}, told
 
 
 # ---------------------------------------------------------------------- errors
@@ -178,6 +234,15 @@ WRONG: list[tuple[str, dict[str, Any], list[str], str, str]] = [
     ("perturb", {"retention": 0.5, "suppress_below": 1},
      ["--retention", "0.5", "--suppress-below", "1"],
      "suppress_below=1 must be at least 2", "--suppress-below 1 must be at least 2"),
+    ("frontier", {"qi": ["age"], "sensitive": "town", "min_support": 2.0},
+     ["--qi", "age", "--sensitive", "town", "--min-support", "2"],
+     "min_support=2.0 must lie in (0, 1]", "--min-support 2 must lie in (0, 1]"),
+    ("frontier", {"qi": ["age"], "sensitive": "town", "most_p_loss": -1.0},
+     ["--qi", "age", "--sensitive", "town", "--most-p-loss", "-1"],
+     "most_p_loss=-1.0 must be at least 0", "--most-p-loss -1 must be at least 0"),
+    ("frontier", {"qi": ["age"], "sensitive": "town", "grid": "odd"},
+     ["--qi", "age", "--sensitive", "town", "--grid", "odd"],
+     "grid='odd' is neither", "--grid odd is neither"),
     ("perturb", {"retention": {"age": 0.5}, "whole_rows": True},
      ["--retention", "age=0.5", "--whole-rows"],
      "give one retention=", "give one --retention"),
@@ -245,15 +310,16 @@ def test_summaries_of_commands_are_the_first_words_of_their_help() -> None:
 
 
 def test_every_field_has_a_line_of_help() -> None:
-    for kind in kinds():
-        for name, field in kind.options.keywords().items():
-            assert flag_of(field).help, (kind.name, name)
+    models: list[type[Options]] = [LossOptions, FrontierOptions, LocalPlanOptions]
+    for model in [*(kind.options for kind in kinds()), *models]:
+        for name, field in model.keywords().items():
+            assert flag_of(field).help, (model.__name__, name)
 
 
 def test_flags_are_listed_without_what_publishing_needs() -> None:
     """--help of a command loads models of options, and neither engines nor arrays."""
     code = (
-        "import sys, voile.cli.publishing, voile.cli.perturbing\n"
+        "import sys, voile.cli.publishing, voile.cli.perturbing, voile.cli.evaluation\n"
         "print(sorted({'duckdb', 'numpy', 'pyarrow', 'scipy', 'numba'} & set(sys.modules)))"
     )
     told = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -13,21 +13,31 @@ from typing import Any, Union, get_args, get_origin
 from pydantic.fields import FieldInfo
 from tools.cli_reference import prose
 
+from voile.evaluate.options import FrontierOptions, LossOptions
 from voile.kinds.registry import kinds
-from voile.options import bounds, flag_of, words_of
+from voile.options import Options, bounds, flag_of, words_of
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "reference" / "options.md"
 INTRODUCTION = """# Options by method
 
 The options of each method, as Python keywords and as flags of the command. `voile.publish`,
 `voile.perturb` and the commands check them by the same model; `voile.generalize` takes those of
-classes of rows. This page is generated: see tools/options_reference.py.
+classes of rows. `voile.evaluate.losses.losses` and `voile.frontier` share theirs with `voile loss`
+and `voile frontier`. This page is generated: see tools/options_reference.py.
 """
+EVALUATION: dict[str, type[Options]] = {
+    "voile loss: what a release costs": LossOptions,
+    "voile frontier: which release to publish": FrontierOptions,
+}
+"""Models of options that belong to no kind of release, by the titles of their sections."""
 
 
 def page() -> str:
-    """A section for each kind of release."""
-    return "\n".join([INTRODUCTION, *(section(kind) for kind in kinds())])
+    """A section for each kind of release, and one for each command of evaluation."""
+    others = [
+        "\n".join([f"## {title}", "", *table(model), ""]) for title, model in EVALUATION.items()
+    ]
+    return "\n".join([INTRODUCTION, *(section(kind) for kind in kinds()), *others])
 
 
 def section(kind: Any) -> str:
@@ -37,12 +47,19 @@ def section(kind: Any) -> str:
         "",
         f"Methods: {', '.join(f'`{method}`' for method in kind.methods)}.",
         "",
-        "| keyword | flag | value | default | |",
-        "|---|---|---|---|---|",
-        *(row(name, field) for name, field in kind.options.keywords().items()),
+        *table(kind.options),
         "",
     ]
     return "\n".join(lines)
+
+
+def table(model: type[Options]) -> list[str]:
+    """The options of a model, a line for each."""
+    return [
+        "| keyword | flag | value | default | |",
+        "|---|---|---|---|---|",
+        *(row(name, field) for name, field in model.keywords().items()),
+    ]
 
 
 def row(name: str, field: FieldInfo) -> str:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from voile.engines.table import Table
     from voile.errors import VoileError
     from voile.estimate import Answer, Estimate
+    from voile.evaluate.frontier import frontier
     from voile.publishing import generalize, perturb, publish
     from voile.release import Release, verify
     from voile.remote.client import connect

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from contextvars import ContextVar
 from typing import Any
 
 __all__ = [
@@ -20,8 +19,11 @@ __all__ = [
     "spelled",
 ]
 
-_SHELL: ContextVar[bool] = ContextVar("shell", default=False)
-"""Whether the caller types commands; else it is a Python program."""
+_SHELLS: list[None] = []
+"""Not empty while the caller types commands; else it is a Python program.
+
+It holds for every thread: what a command's threads refuse is told to whoever typed the command.
+"""
 
 
 class VoileError(Exception):
@@ -81,11 +83,11 @@ def did_you_mean(wrong: str, known: list[str]) -> str:
 @contextmanager
 def in_shell() -> Iterator[None]:
     """While this is entered, messages name options as a shell takes them."""
-    token = _SHELL.set(True)
+    _SHELLS.append(None)
     try:
         yield
     finally:
-        _SHELL.reset(token)
+        _SHELLS.pop()
 
 
 def spelled(name: str, *value: Any, flag: str = "") -> str:
@@ -94,7 +96,7 @@ def spelled(name: str, *value: Any, flag: str = "") -> str:
     With a value: `--nulls drop`, `nulls='drop'`. `flag` is the one of the shell where it is called
     otherwise there.
     """
-    if not _SHELL.get():
+    if not _SHELLS:
         return f"{name}={value[0]!r}" if value else f"{name}="
     flag = flag or f"--{name.replace('_', '-')}"
     return " ".join([flag, *map(_as_words, value)]).rstrip()

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any
 
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 
 
 class OtherJournalError(UsageError):
@@ -61,7 +61,7 @@ class Journal:
         if lines and head_of(lines[0]) != self.digest:
             raise OtherJournalError(
                 f"{str(self.path)!r} holds {self.other}",
-                hint="choose another folder, or pass --overwrite to start anew",
+                hint=f"choose another folder, or pass {spelled('overwrite', True)} to start anew",
             )
         self._file.truncate(sum(map(len, lines)))
         for line in lines[1:]:

@@ -23,7 +23,7 @@ from voile.kinds.views.answering import ViewDistribution, cumulated
 from voile.kinds.views.deviation import geometric_scale
 from voile.kinds.views.estimator import ViewEstimator
 from voile.mechanisms import AlphaBeta
-from voile.query.aggregate import Call, Formula, Number, Quantile, Total, covariance, square_root
+from voile.query.aggregate import Call, Constant, Formula, Quantile, Total, covariance, square_root
 from voile.query.predicate import Term
 
 VALUE = expression_of('"x"', ("x",))
@@ -89,8 +89,8 @@ def tables_for(mechanism: AlphaBeta) -> list[Any]:
 @pytest.mark.parametrize("name", MECHANISMS)
 @pytest.mark.parametrize(
     "formula",
-    [Total(SUM), Call("-", (Total(SUM), Call("*", (Number(2), Total(COUNT))))), MEAN,
-     Call("*", (Number(100), Call("/", (Total(COUNT), Call("+", (Total(COUNT), Number(5)))))))],
+    [Total(SUM), Call("-", (Total(SUM), Call("*", (Constant(2), Total(COUNT))))), MEAN,
+     Call("*", (Constant(100), Call("/", (Total(COUNT), Call("+", (Total(COUNT), Constant(5)))))))],
     ids=["sum", "difference", "average", "share"],
 )  # fmt: skip
 def test_intervals_of_sums_and_ratios_cover_as_stated(name: str, formula: Formula) -> None:
@@ -260,7 +260,7 @@ def test_the_nearest_increasing_sequence() -> None:
 def test_ratios_are_recognised() -> None:
     a, b = Term(None, (VALUE,)), Term()
     assert as_ratio(MEAN) == AffineRatio(Affine(0.0, ((a, 1.0),)), Affine(0.0, ((b, 1.0),)))
-    share = Call("+", (Number(1), Call("*", (Number(100), MEAN))))
+    share = Call("+", (Constant(1), Call("*", (Constant(100), MEAN))))
     assert as_ratio(share) == AffineRatio(
         Affine(0.0, ((b, 1.0), (a, 100.0))), Affine(0.0, ((b, 1.0),))
     )  # fmt: skip
@@ -276,8 +276,8 @@ def test_slopes_are_derivatives() -> None:
     at = {COUNT: np.array([40.0]), SUM: np.array([130.0]), SQUARES: np.array([900.0])}
     formulas: list[Formula] = [
         STDDEV, MEAN, Call("ln", (Total(SUM),)), Call("exp", (MEAN,)),
-        Call("pow", (Total(SUM), Number(1.5))), Call("abs", (Call("neg", (MEAN,)),)),
-        Call("pow", (Number(2.0), MEAN)),
+        Call("pow", (Total(SUM), Constant(1.5))), Call("abs", (Call("neg", (MEAN,)),)),
+        Call("pow", (Constant(2.0), MEAN)),
     ]  # fmt: skip
     for formula in formulas:
         slope = evaluate(formula, at, {}, order, 1).slope[0]

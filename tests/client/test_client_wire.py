@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests.support.make_vectors import AGES, GRADES, PERSON, SURVEY, TUPLE, VISITS, spec_of
+from tests.support.soak import rounds
 from voile.client import (
     Spec,
     Submission,
@@ -234,10 +235,14 @@ class Payloads:
 
 
 def test_a_hundred_thousand_payloads_are_read_or_refused() -> None:
-    """No other error whatever the bytes; what is read is in the domain and reads the same again."""
+    """No other error whatever the bytes; what is read is in the domain and reads the same again.
+
+    A soak reads all of them; otherwise a seeded sample is read.
+    """
     payloads, outcomes = Payloads(7), Counter[str]()
     sizes = np.array([column.size for column in SPEC.columns])
-    for _ in range(100_000):
+    count = rounds(20_000, 100_000)
+    for _ in range(count):
         data = payloads.one()
         try:
             found = read_submission(data, SPEC, most_rows=5)
@@ -251,7 +256,7 @@ def test_a_hundred_thousand_payloads_are_read_or_refused() -> None:
         values = [row["values"] for row in json.loads(data)["rows"]]
         for place, column in enumerate(SPEC.columns):
             assert column.decode(found.codes[:, place]).tolist() == [row[place] for row in values]
-    assert outcomes["read"] > 1000
+    assert outcomes["read"] > count / 100
     assert len(outcomes) > 30
 
 

@@ -15,13 +15,14 @@ from typing import Any
 import numpy as np
 
 from tests.support.collecting import SURVEY, application, ask, some_submission, stored, survey
+from tests.support.soak import rounds
 from voile.client import Spec, Submission, read_submission
 from voile.collect import SubmissionReceipt, opened
 from voile.errors import UsageError
 from voile.web.limits import RefusalError
 
-PARSED = 96_000
-ASKED = 4_000
+PARSED = rounds(16_000, 96_000)
+ASKED = rounds(1_000, 4_000)
 """Payloads to the parser and the store, and over ASGI: 100,000 in all."""
 
 ODD: list[Any] = [

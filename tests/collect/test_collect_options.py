@@ -22,7 +22,7 @@ from voile.cli.collecting import check_installed
 from voile.client import Spec
 from voile.collect import opened
 from voile.collect.server import RequestLimits, check_origins
-from voile.errors import UsageError
+from voile.errors import UsageError, in_shell
 from voile.web.limits import Rate, RateLimiter, party
 from voile.web.server import Address, WebOptions, bound, check_proxy, settings
 
@@ -102,13 +102,13 @@ def test_addresses(text: str, host: str, port: int) -> None:
     "text", ["", "8400", ":8400", "host:", "host:x", "host:-1", "host:65536", "::1:8400", "h:١٢"]
 )
 def test_what_is_no_address(text: str) -> None:
-    with pytest.raises(UsageError, match="--listen"):
+    with pytest.raises(UsageError, match="address="):
         Address.read(text)
 
 
 @pytest.mark.parametrize("text", ["", "50", "50/", "/s", "0/s", "-1/s", "50/day", "1e3/s", "nan/s"])
 def test_what_is_no_rate(text: str) -> None:
-    with pytest.raises(UsageError, match="--rate"):
+    with pytest.raises(UsageError, match="rate="):
         Rate.read(text, 1)
 
 
@@ -116,7 +116,7 @@ def test_rates_as_people_write_them() -> None:
     assert Rate.read("50/s", 200) == Rate(50.0, 200)
     assert Rate.read("30/min", 1) == Rate(0.5, 1)
     assert Rate.read("900/h", 1) == Rate(0.25, 1)
-    with pytest.raises(UsageError, match="--burst 0"):
+    with pytest.raises(UsageError, match="burst=0"):
         Rate.read("50/s", 0)
 
 
@@ -140,16 +140,18 @@ def test_public_addresses_are_refused_unless_asked_for() -> None:
 
 
 def test_limits_proxies_and_origins_are_checked() -> None:
-    with pytest.raises(UsageError, match="--most-rows 0"):
+    with pytest.raises(UsageError, match="rows=0"):
         RequestLimits(rows=0)
-    with pytest.raises(UsageError, match="--most-bytes 10"):
+    with pytest.raises(UsageError, match="--most-rows 0"), in_shell():
+        RequestLimits(rows=0)
+    with pytest.raises(UsageError, match="bytes=10"):
         RequestLimits(bytes=10)
-    with pytest.raises(UsageError, match="--proxy 'nginx'"):
+    with pytest.raises(UsageError, match="proxy='nginx'"):
         check_proxy("nginx")
     check_proxy("::1")
     assert check_origins(["https://survey.example:8443"]) == ("https://survey.example:8443",)
     for wrong in ("*", "survey.example", "https://survey.example/page", "https://*", ""):
-        with pytest.raises(UsageError, match="--origin"):
+        with pytest.raises(UsageError, match="origins="):
             check_origins([wrong])
 
 

@@ -152,7 +152,7 @@ def test_targets_as_excel_writes_them(tmp_path: Path) -> None:
     assert f"'{path}'" in refused.value.hint  # quoted, to be pasted
     with pytest.raises(UsageError) as other:
         read_targets(written(tmp_path, "the person,age\nJoe,22\n"), SCHEMA)
-    assert "--name 'the person'" in other.value.hint
+    assert "name='the person'" in other.value.hint
 
 
 def test_values_are_shown_as_people_read_them(release: ViewRelease, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.support.paths import TESTS
+from tests.support.soak import rounds
 from voile.arrays import Floats
 from voile.errors import UsageError
 from voile.evaluate.frontier import certify
@@ -109,7 +110,7 @@ def test_equal_slopes_and_large_balls() -> None:
 # ------------------------------------------------------------------ the whole problem
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(rounds(1, 3)))
 @pytest.mark.parametrize("radius", [0.005, 0.03])
 def test_the_optimum_of_small_tables_agrees_with_scipy(seed: int, radius: float) -> None:
     optimize = pytest.importorskip("scipy.optimize")
@@ -151,7 +152,7 @@ def test_no_bucketization_is_below_and_every_line_holds_at_every_p_loss() -> Non
     generator = np.random.default_rng(1)
     overall = counts.sum(axis=0) / counts.sum()
     nearest: Any = np.inf
-    for _ in range(1500):
+    for _ in range(rounds(700, 1500)):
         bucket = generator.integers(0, generator.integers(1, 5), len(people))
         told = np.zeros((6, 3))
         worst = 0.0

@@ -39,6 +39,7 @@ from voile.evaluate.planning.local_choice import (
 )
 from voile.evaluate.planning.local_measure import BinCut, RowSample, measure, tuple_beliefs
 from voile.options import two_numbers
+from voile.options.choices import Share
 from voile.options.planning import LocalPlanOptions
 from voile.privacy.guarantees import Breach, SBreach
 from voile.privacy.local import (
@@ -362,7 +363,7 @@ def ratio_of_row(retentions: tuple[float, ...], sizes: list[int]) -> Fraction:
 
 @pytest.mark.parametrize("share", ["epsilon", "retention"])
 @pytest.mark.parametrize("epsilon", [0.1, 3.0, 12.0])
-def test_a_rows_epsilon_is_kept_and_used_up(share: str, epsilon: float) -> None:
+def test_a_rows_epsilon_is_kept_and_used_up(share: Share, epsilon: float) -> None:
     found = plan_local(schema=SMALL, epsilon=epsilon, share=share)
     assert epsilon_of(ratio_of_row(found.retentions, SMALL.sizes)) <= epsilon
     assert found.beliefs.epsilon == pytest.approx(epsilon, rel=1e-4)

@@ -23,8 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import voile
-from voile import datasets
-from voile.cli.common import split_names
+from voile import datasets, exchange
 from voile.engines import open_rows
 from voile.errors import (
     PromiseError,
@@ -35,11 +34,13 @@ from voile.errors import (
     VoileError,
     in_shell,
 )
-from voile.kinds import parquet
+from voile.kinds import parquet, staging
 from voile.kinds.registry import manifest_schema
 from voile.kinds.views.publishing import check_noise
 from voile.mechanisms import AlphaBeta
 from voile.noise import Gaps
+from voile.options import split_names
+from voile.options.choices import Nulls
 from voile.publishing import publish_table
 from voile.release import ViewRelease
 from voile.schema import Attribute, Range, Schema, Values
@@ -245,7 +246,8 @@ def test_all_kinds_of_columns_and_nulls_survive() -> None:
     )
     with pytest.raises(TableError, match=r"NULLs in 'born' \(\d+ rows\)"):
         voile.publish(gappy, columns=names, **WIDE)
-    for policy, size in (("drop", 9), ("as-value", 10)):
+    policies: tuple[tuple[Nulls, int], ...] = (("drop", 9), ("as-value", 10))
+    for policy, size in policies:
         done = publish_table(gappy, columns=names, nulls=policy, simulate_seed=1, **WIDE)
         release = done.release
         assert release.schema["born"].size == size
@@ -443,7 +445,7 @@ def test_awkward_values_and_names() -> None:
         voile.publish(pa.table({"age": [5, 999], "v": [1, 2]}), schema=schema, **WIDE)
     with pytest.raises(SchemaError, match=r"row 2, column 'age': '\?'") as unread:
         voile.publish(pa.table({"age": ["5", "?"]}), schema=schema, **WIDE)
-    assert "--null-text '?'" in (unread.value.hint or "")
+    assert "null_text='?'" in (unread.value.hint or "")
     with pytest.raises(TableError, match="'x' holds an infinite value"):
         voile.publish(pa.table({"x": [1.0, float("inf"), 2.0] * 9}), **WIDE)
     with pytest.raises(SchemaError, match="9223372036854775808"):
@@ -794,11 +796,10 @@ def test_nothing_but_files_of_the_release_is_accepted(saved: Path) -> None:
 def test_what_appears_during_a_run_is_not_lost(
     adult: ViewRelease, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from voile.kinds import staging
 
     target = tmp_path / "a.voile"
 
-    def appear(_: voile.Release) -> None:
+    def appear(_: voile.Release, **__: bool) -> None:
         target.mkdir()
         (target / "precious.txt").write_text("x")
 
@@ -812,6 +813,16 @@ def test_what_appears_during_a_run_is_not_lost(
 def test_a_failed_replacement_leaves_the_old_release(
     saved: Path, adult: ViewRelease, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Where names are exchanged, and where there are two renames."""
+
+    def no_space(*_: Path) -> bool:
+        raise OSError("no space")
+
+    monkeypatch.setattr(exchange, "exchanged", no_space)
+    with pytest.raises(OSError, match="no space"):
+        adult.save(saved, overwrite=True)
+    voile.verify(saved)
+    monkeypatch.setattr(exchange, "exchanged", lambda *_: False)
     honest = Path.rename
 
     def fail(self: Path, target: Path) -> Path:

@@ -15,6 +15,7 @@ import pandas as pd
 import pytest
 
 import voile
+from tests.support import running
 from voile.errors import VoileError
 from voile.evaluate.frontier.result import find_frontier
 from voile.evaluate.losses.measure import losses
@@ -114,11 +115,18 @@ def test_the_command_line_names_a_package_that_cannot_be_loaded(
     assert listed.returncode == 0 and "rounded (cannot" in listed.stdout
 
 
-def test_from_the_command_line(table: Path, tmp_path: Path) -> None:
+def test_from_the_command_line(
+    table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Installed, in a process of its own, where it is published and asked; else in this one."""
     release = str(tmp_path / "r.voile")
+    installed(monkeypatch, POINT)
 
     def run(*words: str) -> str:
-        done = command(tmp_path, POINT.value, *words)
+        if words[0] in ("publish", "query"):
+            done = command(tmp_path, POINT.value, *words)
+        else:
+            done = running.voile(*words, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         return done.stdout
 

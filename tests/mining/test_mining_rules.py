@@ -10,6 +10,7 @@ import pytest
 
 from tests.support.perturbed import perturbed
 from tests.support.sampling import proportion_at_least
+from tests.support.soak import rounds
 from tests.support.watched import WatchedProgress
 from voile.errors import UsageError
 from voile.mining import ExactCounts, Limits, RuleLimits, find_rules, grow
@@ -88,14 +89,14 @@ def rule_of(rules: tuple[AssociationRule, ...], left: tuple[str, ...], right: st
 
 
 def test_intervals_hold_as_often_as_they_say() -> None:
-    """250 perturbed tables; a sound interval fails this with probability 10⁻⁶."""
+    """Many perturbed tables; a sound interval fails this with probability 10⁻⁶."""
     rows = table(1000)
     limits = RuleLimits(0.01, 0.0, 2)
     names = (("b = 'y'",), "d = true")
     exact = rule_of(find_rules(rows, ["b", "d"], limits).rules, *names)
     kinds = ("support", "confidence", "lift")
     held, halved = dict.fromkeys(kinds, 0), dict.fromkeys(kinds, 0)
-    trials = 250
+    trials = rounds(80, 250)
     for seed in range(trials):
         found = find_rules(perturbed(rows, 0.5, seed), ["b", "d"], limits).rules
         rule = rule_of(found, *names)
@@ -149,7 +150,7 @@ def test_all_intervals_together_are_wider() -> None:
         (None, {"longest": 1}, "1 items"),
         (None, {"longest": 9}, "9 items"),
         (None, {"bins": 0}, "0 bins"),
-        (None, {"level": 1}, "chance of 1"),
+        (None, {"level": 1}, "probability 1"),
         (None, {"method": "exact"}, "method 'exact'"),
     ],
 )

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.support.running import voile
-from voile.errors import PromiseError, UsageError
+from voile.errors import PromiseError, UsageError, in_shell
 from voile.mechanisms import AlphaBeta
 from voile.privacy import (
     KINDS,
@@ -127,12 +127,15 @@ def to(source: str, wish: str) -> dict[str, Any]:
 def test_a_free_parameter_must_be_chosen() -> None:
     with pytest.raises(UsageError, match="for every d: say which") as error:
         to("dp(epsilon=1)", "d-gamma")
-    assert error.value.hint == '--to "d-gamma(d=…)"'
+    assert error.value.hint == "target='d-gamma(d=…)'"
     with pytest.raises(UsageError, match="for every s and rho1: say which") as error:
         to("dp(epsilon=1)", "s-breach")
     with pytest.raises(UsageError, match="for every rho1: say which") as error:
         to("dp(epsilon=1)", "s-breach(s=3)")
-    assert error.value.hint == '--to "s-breach(rho1=…, s=3)"'
+    assert error.value.hint == "target='s-breach(rho1=…, s=3)'"
+    with pytest.raises(UsageError) as error, in_shell():
+        to("dp(epsilon=1)", "s-breach(s=3)")
+    assert error.value.hint == "--to 's-breach(rho1=…, s=3)'"
     found = to("dp(epsilon=1)", "d-gamma(d=0.01)")["guarantee"]
     assert found["gamma"] == pytest.approx(0.01 * math.e)
 

@@ -151,11 +151,40 @@ def test_rising_odds_of_any_property_by_enumeration() -> None:
     assert tight > 0.6
 
 
+@pytest.mark.parametrize("epsilon", [1e-3, 0.1, 0.4, 1.0, 3.0, 10.0, 100.0])
+def test_pure_privacy_is_concentrated_by_the_hyperbolic_tangent(epsilon: float) -> None:
+    """Laws on three answers within ε: none beyond ρ at any order; randomized response needs it."""
+    rho = claimed(f"dp(epsilon={epsilon}, unit=swap)", "zcdp", "rho")
+    assert rho <= min(epsilon, epsilon**2 / 2) * (1 + 1e-8)
+    orders = 1 + np.geomspace(1e-4, 1e4, 60)
+    # Of z = dP/dQ in {e^ε, e^ε·u, e^−ε} with the weights of Q that give it the mean 1.
+    reached = 0.0
+    for between in np.linspace(-1, 1, 41):
+        for share in (0.0, 0.1, 0.5, 0.9):
+            logs = np.array([epsilon, between * epsilon, -epsilon])
+            # x + y = 1 − share, and x·e^ε + y·e^−ε = 1 − share·e^(u·ε), divided by e^ε
+            rest = math.exp(-epsilon) - share * math.exp(logs[1] - logs[0])
+            x = (rest - (1 - share) * math.exp(-2 * epsilon)) / -math.expm1(-2 * epsilon)
+            weights = np.array([x, share, 1 - share - x])
+            if weights.min() < 0:
+                continue
+            with np.errstate(divide="ignore"):
+                exponents = np.log(weights) + orders[:, None] * logs
+            top = exponents.max(axis=1)
+            divergence = top + np.log(np.exp(exponents - top[:, None]).sum(axis=1))
+            assert (divergence <= (orders - 1) * orders * rho + 1e-12).all()
+            reached = max(reached, float((divergence / ((orders - 1) * orders)).max()))
+    assert reached == pytest.approx(rho, rel=1e-3)
+
+
 def test_pure_privacy_is_every_other_kind() -> None:
-    assert claimed("dp(epsilon=0.4, unit=swap)", "zcdp", "rho") == pytest.approx(0.08)
+    rho = claimed("dp(epsilon=0.4, unit=swap)", "zcdp", "rho")
+    assert rho == pytest.approx(0.4 * math.tanh(0.2))
     assert claimed("dp(epsilon=0.4, unit=swap)", "approximate-dp", "epsilon") == 0.4
     assert claimed("approximate-dp(epsilon=0.4, delta=0)", "dp", "epsilon") == 0.4
-    assert claimed("dp(epsilon=0.4)", "zcdp", "rho") == pytest.approx(0.32)  # a swap is 2ε
+    assert claimed("dp(epsilon=0.4)", "zcdp", "rho") == pytest.approx(
+        0.8 * math.tanh(0.4)
+    )  # a swap is 2ε
     assert claimed("zcdp(rho=0)", "dp", "epsilon") == 0
 
 

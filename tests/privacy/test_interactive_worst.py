@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom, norm
 
+from tests.support.soak import some
 from voile.arrays import Floats
 from voile.privacy.interactive.confidence import variance_needed
 from voile.privacy.interactive.laws import KINDS, Change, NoiseLaw, noise_law
@@ -77,7 +78,7 @@ MIXED = [*itertools.combinations_with_replacement([(s, 1, s) for s in (1, 2, 3, 
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("delta, eta", SETTINGS)
+@pytest.mark.parametrize("delta, eta", some(SETTINGS, 2, seed=1))
 def test_no_totals_breach_more_often_than_promised(kind: str, delta: float, eta: float) -> None:
     """One answer and two, to questions of all sorts, two sorts together; never above η."""
     once, twice = (needed(kind, delta, eta, queries).variance for queries in (1, 2))
@@ -149,7 +150,7 @@ def test_fine_grids_are_summed_as_integrals() -> None:
     assert min(spacings) < FINE < max(spacings)
 
 
-@pytest.mark.parametrize("delta, eta", SETTINGS)
+@pytest.mark.parametrize("delta, eta", some(SETTINGS, 2, seed=4))
 @pytest.mark.parametrize("queries", [100, 1000])
 def test_many_answers_need_what_the_formula_says(delta: float, eta: float, queries: int) -> None:
     """Half a step of the sum is u/2T deviations: V is raised by about 2u²/(T·(2δ + u²))."""
@@ -203,7 +204,7 @@ def test_an_answer_less_may_breach_more(
 
 
 @pytest.mark.parametrize("kind", ["binomial", "gaussian"])
-@pytest.mark.parametrize("delta, eta", SETTINGS)
+@pytest.mark.parametrize("delta, eta", some(SETTINGS, 2, seed=3))
 def test_fewer_answers_do_not_breach_more(kind: str, delta: float, eta: float) -> None:
     for queries in (2, 5, 11, 30):
         variance = needed(kind, delta, eta, queries).variance

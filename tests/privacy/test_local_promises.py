@@ -370,13 +370,53 @@ def test_no_masses_give_an_earlier_breach_than_the_bound_for_all() -> None:
     mass = p[1] / (ratio - (1 - p[1])) * (1 - Fraction(1, 10**6))
     near = first_breach(p, [steps[-1], mass, steps[-1]], TENTHS)
     assert near is not None and float(near / bound) == pytest.approx(1, abs=1e-4)
-    assert least_relative_prior([0.5] * 9, TENTHS) == Fraction(0.1)
     assert least_relative_prior([0, 0], TENTHS) is None
+    assert least_relative_prior([0.5, 1], TENTHS) == 0  # a column that is shown as it is
 
 
 def test_one_columns_bound_for_all_masses_is_theorem_4() -> None:
-    for p in (Fraction(1, 5), Fraction(1, 2)):
+    """Wherever Theorem 4 is at least ρ₁; below it the exact bound is larger, and reached."""
+    for p in (Fraction(1, 5), Fraction(1, 2), Fraction(99, 100)):
         assert least_relative_prior([p], TENTHS) == relative_prior_bound(p, TENTHS)
+    exact, printed = (f([0.999], TENTHS) for f in (least_relative_prior, row_bound))
+    assert (float(exact or 0), float(printed or 0)) == pytest.approx((0.0186, 0.017), abs=5e-5)
+
+
+@pytest.mark.parametrize("p", [0.2, 0.6, 0.95, 0.99])
+@pytest.mark.parametrize("columns", [1, 2, 3])
+def test_the_least_relative_prior_is_the_least_of_a_scan(p: float, columns: int) -> None:
+    """Masses from nearly none to nearly all of each column, by Bayes' rule alone."""
+    bound = least_relative_prior([p] * columns, TENTHS)
+    assert bound is not None
+    grid = np.concatenate([np.geomspace(1e-5, 0.5, 150), 1 - np.geomspace(0.5, 1e-7, 60)])
+    if columns == 3:
+        grid = grid[::3]
+    masses = np.meshgrid(*[grid] * columns, indexing="ij")
+    seen_of_others = np.prod([(1 - p) * m for m in masses], axis=0)
+    seen_of_members = np.prod([(1 - p) * m + p for m in masses], axis=0)
+    odds = 19 * seen_of_others / seen_of_members  # that end at .95
+    prior = odds / (1 + odds)
+    least = float((prior / np.prod(masses, axis=0))[prior <= 0.1].min())
+    assert float(bound) <= least * (1 + 1e-9)
+    assert least == pytest.approx(float(bound), rel=0.25 if columns == 3 else 0.1)
+
+
+def test_nearly_everything_is_breached_below_rho1() -> None:
+    """Two columns of 100 values, S of 99 × 99 of them: found by a hostile review."""
+    inside = np.array([True, False])
+    masses = [np.array([Fraction(99, 100), Fraction(1, 100)])] * 2
+    prior = np.array([[Fraction(4, 100), Fraction(0)], [Fraction(0), Fraction(96, 100)]])
+    both = np.outer(inside, inside)
+
+    def after(p: float) -> Any:
+        return belief_in(prior, masses, [Fraction(p)] * 2, both, [inside] * 2)
+
+    assert float(after(0.99)) == pytest.approx(0.998, abs=5e-4)
+    breach = SBreach(0.1, 0.1, 0.95)
+    p = joint_retention(breach, 2)
+    assert after(p) <= Fraction(0.95)
+    assert p < joint_retention(breach, 2, 0.1) < 1
+    assert p >= row_retention(breach, 2)
 
 
 # ---------------------------------------------------------------------- sets of any shape

@@ -174,7 +174,7 @@ def noisy() -> Callable[[str], Release]:
     return found
 
 
-@pytest.mark.parametrize("case", some(ANSWERED, 90), ids=lambda case: case.name)
+@pytest.mark.parametrize("case", some(ANSWERED, 45), ids=lambda case: case.name)
 def test_with_noise_answers_are_whole(case: Case, noisy: Callable[[str], Release]) -> None:
     found = noisy(case.table).query(case.sql, tables=TABLES)
     for row in found.rows:

@@ -40,7 +40,7 @@ def notices_what_is_missing(folder: Path, register: Path) -> bool:
             "SELECT id FROM entries WHERE what LIKE '%/v1000001.voile%'"
         ).fetchone()
         for table, column in (("events", "entry"), ("links", "entry"), ("entries", "id")):
-            connection.execute(f"DELETE FROM {table} WHERE {column} = ?", [entry])  # noqa: S608
+            connection.execute(f"DELETE FROM {table} WHERE {column} = ?", [entry])
     check = "import sys; from tests.support.killed import *; check(Path(sys.argv[1]))"
     done = subprocess.run(
         [sys.executable, "-c", check, str(folder)], cwd=ROOT, text=True, capture_output=True,

@@ -53,7 +53,7 @@ def rows_of(rng: np.random.Generator, number: int) -> pa.Table:
     )
 
 
-def perturbed(table: Any, to: Path, **options: Any) -> voile.Release:
+def perturbed(table: Any, to: Path, **options: Any) -> Any:
     return voile.perturb(table, 0.5, to=to, columns=["age", "ill"], **options)
 
 
@@ -98,7 +98,8 @@ def test_a_kind_of_another_package_is_written_down(
     people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("voile.kinds.registry.entry_points", lambda **_: EntryPoints((POINT,)))
-    voile.publish(people, "rounded", to=tmp_path / "r.voile", columns=["age", "ill"])
+    method: Any = "rounded"
+    voile.publish(people, method, to=tmp_path / "r.voile", columns=["age", "ill"])
     (account,) = Register.open().accounts()
     assert account.left[0].what_is.method == "rounded"
     assert account.unit_total("exchange").apart
@@ -134,6 +135,19 @@ def test_a_temporary_release_is_written_down_when_it_is_saved(people: Path, tmp_
     assert len(accounts()["people"].left) == 1
     saved.save(tmp_path / "copy.voile")  # a copy of what has left tells nobody more
     assert len(accounts()["people"].left) == 1
+    cost = accounts()["people"].total["epsilon"]
+    made.save(tmp_path / "again.voile")
+    account = accounts()["people"]
+    assert len(account.left) == 2 and account.total["epsilon"] == cost
+
+
+def test_a_refused_release_is_refused_again(people: Path, tmp_path: Path) -> None:
+    made = voile.perturb(people, 0.5, columns=["ill"])
+    Register.open().set_limit("people", SpendingLimit(0.1))
+    for _ in range(2):
+        with pytest.raises(PromiseError, match="limit"):
+            made.save(tmp_path / "a.voile")
+    assert not (tmp_path / "a.voile").exists()
 
 
 def test_a_coarser_table_is_written_down_when_it_is_written(people: Path, tmp_path: Path) -> None:
@@ -309,7 +323,7 @@ def test_what_keeps_one_promise_together_counts_once() -> None:
 
 def test_the_views_of_a_series_count_once(people: Path, tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
-    options = {"columns": ["age", "ill"], "series": "s", "prior": 0.001}
+    options: dict[str, Any] = {"columns": ["age", "ill"], "series": "s", "prior": 0.001}
     totals = []
     for number in range(3):
         table = rows_of(rng, ROWS)
@@ -374,8 +388,10 @@ def test_classes_are_refused_under_a_limit(people: Path, tmp_path: Path) -> None
 
 
 def test_a_limit_with_a_delta(people: Path, tmp_path: Path) -> None:
-    counts = {"method": "conjuncts", "arity": 1, "columns": ["age", "ill"], "rho": 0.04,
-              "noise": "gaussian"}  # fmt: skip
+    counts: dict[str, Any] = {
+        "method": "conjuncts", "arity": 1, "columns": ["age", "ill"], "rho": 0.04,
+        "noise": "gaussian",
+    }  # fmt: skip
     told(["register", "limit", "people", "--epsilon", "1"])
     with pytest.raises(PromiseError, match="at δ = 1e-06"):
         voile.publish(people, to=tmp_path / "a.voile", **counts)

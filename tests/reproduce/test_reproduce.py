@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 import voile
 import voile.reproduce
-from tests.support import figures
+from tests.support import figures, running
 from tests.support.paths import ROOT
 from tests.support.soak import SOAK, some
 from voile.cli import app
@@ -164,16 +164,16 @@ def test_an_interrupted_run_goes_on(tmp_path: Path) -> None:
     script = tmp_path / "run.py"
     script.write_text(code, encoding="utf-8")
     root = ROOT
-    running = subprocess.Popen(
+    begun = subprocess.Popen(
         [sys.executable, str(script), str(log), str(out)],
         env={**os.environ, "PYTHONPATH": str(root)},
         start_new_session=True,
         stderr=subprocess.DEVNULL,
     )
     wait_for(lambda: log.exists() and (out / KEPT).read_text(encoding="utf-8").count("\n") == 2)
-    running.send_signal(signal.SIGINT)
-    assert running.wait(timeout=20) != 0
-    wait_for(lambda: not alive(running.pid))
+    begun.send_signal(signal.SIGINT)
+    assert begun.wait(timeout=20) != 0
+    wait_for(lambda: not alive(begun.pid))
     reproduce([figures.figure(log)], out, run=Run(quick=True), jobs=1)
     assert lines_of(log).count("0 0.5") == 1
 
@@ -281,8 +281,7 @@ def test_the_list_is_quick_to_read() -> None:
     ],
 )
 def test_wrong_usage(arguments: list[str], complaint: str, tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "voile.cli", "reproduce", *arguments, "-o", "out"]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    done = running.voile("reproduce", *arguments, "-o", "out", cwd=tmp_path)
     assert done.returncode == 2
     assert complaint in done.stderr
     assert not list(tmp_path.iterdir())
@@ -303,7 +302,7 @@ def test_all_figures_of_the_papers_come_out(tmp_path: Path) -> None:
 
     A soak makes all of them; otherwise a seeded sample is made.
     """
-    chosen = some(FIGURES, 10)
+    chosen = some(FIGURES, 5)
     names = ["--all"] if SOAK else [figure.name for figure in chosen]
     command = [sys.executable, "-m", "voile.cli", "reproduce", *names, "--quick", "--json"]
     done = subprocess.run(

@@ -18,6 +18,7 @@ from scipy import stats
 from typer.testing import CliRunner
 
 from tests.support.sampling import FALSE_ALARM
+from tests.support.soak import rounds
 from voile.cli import app
 from voile.errors import UsageError
 from voile.evaluate.reconstruction.server import read_ids
@@ -367,14 +368,14 @@ def overlapping(how: Setting, sd: float, seed: int) -> Remembered:
 def test_what_answers_leave_over_is_noise_of_the_size_that_was_said() -> None:
     """Its squares follow χ², so chances are uniform; noise of half or twice the size is caught."""
     how = setting("gaussian", variance=400.0, people=60)
-    found = [audited(how, overlapping(how, 1.0, seed)).left_over for seed in range(20)]
+    found = [audited(how, overlapping(how, 1.0, seed)).left_over for seed in range(rounds(8, 20))]
     # 3 + 2 + 6 + 1 answers about 6 counts whose sum is known; 2 of a half whose sum is known.
     assert {one.freedom for one in found} == {(3 + 2 + 6 + 1 + 1 - 6) + (2 + 1 - 2)}
     squares = sum(one.squares for one in found)
     freedom = sum(one.freedom for one in found)
     assert FALSE_ALARM < stats.chi2.sf(squares, freedom) < 1 - FALSE_ALARM
-    quiet = [audited(how, overlapping(how, 0.5, seed)).left_over for seed in range(8)]
-    loud = [audited(how, overlapping(how, 2.0, seed)).left_over for seed in range(8)]
+    quiet = [audited(how, overlapping(how, 0.5, seed)).left_over for seed in range(rounds(5, 8))]
+    loud = [audited(how, overlapping(how, 2.0, seed)).left_over for seed in range(rounds(5, 8))]
     whole = {"quiet": sum(quiet[1:], quiet[0]), "loud": sum(loud[1:], loud[0])}
     assert cast(float, whole["quiet"].too_small) < FALSE_ALARM
     assert cast(float, whole["loud"].too_large) < FALSE_ALARM

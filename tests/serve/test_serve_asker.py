@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,8 @@ import pytest
 
 from tests.serve.test_serve_questions import DOMAIN, some_rows
 from tests.support.answered import asker_of, no_noise
+from tests.support.sampling import proportion_at_least
+from tests.support.soak import rounds
 from voile.errors import UsageError
 from voile.noise.keyed import Key
 from voile.noise.whole import draw
@@ -42,15 +44,29 @@ TRUE = [
 ]
 
 
-@pytest.mark.parametrize("noise", ["binomial", "gaussian"])
+@pytest.fixture(scope="module")
+def people() -> pa.Table:
+    return pa.Table.from_pylist(some_rows(np.random.default_rng(3), 4000))
+
+
+@pytest.fixture(scope="module", params=["binomial", "gaussian"])
+def noiseless(
+    request: pytest.FixtureRequest, people: pa.Table, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[QueryService]:
+    """One server for all questions: what it answers does not depend on what was asked before."""
+    folder = tmp_path_factory.mktemp("noiseless") / "s"
+    with asker_of(folder, people, schema=DOMAIN, noise=request.param, noiseless=True) as found:
+        yield found
+
+
 @pytest.mark.parametrize("sql", TRUE)
-def test_without_noise_answers_are_the_truth(sql: str, noise: str, tmp_path: Path) -> None:
-    t = pa.Table.from_pylist(some_rows(np.random.default_rng(3), 4000))
+def test_without_noise_answers_are_the_truth(
+    sql: str, people: pa.Table, noiseless: QueryService
+) -> None:
     con = duckdb.connect()
-    con.register("t", t)
+    con.register("t", people)
     truth = con.execute(sql).fetchall()
-    with asker_of(tmp_path / "s", t, schema=DOMAIN, noise=noise, noiseless=True) as found:
-        told = found.ask("ana", sql).answer
+    told = noiseless.ask("ana", sql).answer
     assert len(told.rows) == len(truth)
     loose = 1e-4  # shares are summed in steps of about a millionth
     for row, true in zip(told.rows, truth, strict=True):
@@ -60,7 +76,7 @@ def test_without_noise_answers_are_the_truth(sql: str, noise: str, tmp_path: Pat
 
 
 def test_intervals_hold_the_truth_as_often_as_they_say(tmp_path: Path) -> None:
-    """200 servers' worth of noise: below 0.88 of them with chance under 1e-4 if 0.95 is true."""
+    """Many servers' worth of noise; sound intervals fail this with probability 10⁻⁶ each."""
     t = pa.Table.from_pylist(some_rows(np.random.default_rng(4), 3000))
     con = duckdb.connect()
     con.register("t", t)
@@ -72,7 +88,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(tmp_path: Path) -> None:
         "select sum(share) / sum(age) as x from t": 0,
     }  # fmt: skip
     truth = {sql: con.execute(sql).fetchall()[0][0] for sql in asked}
-    runs = 200
+    runs = rounds(60, 200)
     with asker_of(tmp_path / "s", t, schema=DOMAIN, queries=40) as found:
         reader = found._reader
         for run in range(runs):
@@ -89,7 +105,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(tmp_path: Path) -> None:
                 asked[sql] += low <= truth[sql] <= high
             assert key.simulated
     for sql, held in asked.items():
-        assert held >= 0.88 * runs, (sql, held / runs)
+        assert proportion_at_least(held, runs, 0.95), (sql, held / runs)
     assert any(held < runs for held in asked.values())  # they are not all as wide as can be
 
 
@@ -111,14 +127,14 @@ def test_a_smaller_interval_would_miss(tmp_path: Path) -> None:
     """The power of the test above: at 0.6 an interval holds the truth too seldom for 0.95."""
     t = pa.Table.from_pylist(some_rows(np.random.default_rng(4), 3000))
     truth = sum(row["age"] > 2 for row in t.to_pylist())
-    held = 0
+    held, runs = 0, rounds(60, 150)
     with asker_of(tmp_path / "s", t, schema=DOMAIN, queries=40) as found:
         question = found._reader.read("select count(*) from t where age > 2")
-        for run in range(150):
+        for run in range(runs):
             again = Again(found, lambda law, size: draw(law, size, Key.from_seed(run)))  # noqa: B023
             low, high = again.answer(question, 0.6).interval()
             held += low <= truth <= high
-    assert held < 0.75 * 150
+    assert not proportion_at_least(held, runs, 0.95)
 
 
 # ---------------------------------------------------------------------- charges

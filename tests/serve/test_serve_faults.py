@@ -64,7 +64,7 @@ def test_a_kill_between_every_two_lines_of_an_answer(memory: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "kills"), [("memory", rounds(170, 850)), ("tmp_path", rounds(30, 150))]
+    ("place", "kills"), [("memory", rounds(120, 850)), ("tmp_path", rounds(30, 150))]
 )
 def test_many_kills_under_load(place: str, kills: int, request: pytest.FixtureRequest) -> None:
     """In memory, where more happens in the same time, and on disk."""

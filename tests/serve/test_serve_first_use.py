@@ -18,7 +18,7 @@ from tests.support.ledgers import begun as begun_ledger
 from tests.support.ledgers import question
 from tests.support.serving import CODEBOOK, Served, begun, served, table
 from voile.cli import app
-from voile.errors import UsageError
+from voile.errors import UsageError, in_shell
 from voile.remote.client import Cost, connect
 from voile.remote.connection import ServerAddress, unreachable
 from voile.schema import Schema
@@ -284,8 +284,11 @@ def test_the_token_has_two_other_ways_in(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.delenv("VOILE_TOKEN", raising=False)
     with pytest.raises(UsageError, match="no token was given") as caught:
         connect("http://127.0.0.1:1")
-    assert "--token-file" in caught.value.hint
+    assert "token=" in caught.value.hint
     assert "VOILE_TOKEN" in caught.value.hint
+    with pytest.raises(UsageError) as caught, in_shell():
+        connect("http://127.0.0.1:1")
+    assert "--token-file" in caught.value.hint
 
 
 @pytest.mark.parametrize(

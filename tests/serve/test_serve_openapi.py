@@ -17,9 +17,10 @@ from schemathesis import GenerationMode
 from schemathesis.checks import CHECKS
 
 from tests.support.serving import GENEROUS, Served, begun, served
+from tests.support.soak import rounds
 from voile.serve import api
 
-EXAMPLES = 25
+EXAMPLES = rounds(12, 25)
 """Of right ones and of wrong ones, for each operation."""
 WAYS = [
     ("POST", "/query"), ("GET", "/budget"), ("GET", "/schema"), ("GET", "/history"),

@@ -19,7 +19,8 @@ from voile.engines.encode import values_at
 from voile.engines.rows import PublicDomain
 from voile.estimate import Answer
 from voile.kinds.classes.answering import answer_classes
-from voile.kinds.classes.cells import ClassBox, ClassSource, HiddenRecords, Method
+from voile.kinds.classes.cells import ClassSource
+from voile.kinds.classes.release import ClassBox, HiddenRecords, Method
 from voile.query import DomainSums, parse
 from voile.schema import Schema
 

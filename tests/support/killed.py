@@ -16,6 +16,7 @@ import sys
 import time
 import traceback
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,6 @@ import voile.kinds.views.series_publishing
 import voile.register.register
 import voile.register.sketch
 from voile.errors import PromiseError, VoileError
-from voile.kinds import staging
 from voile.register import Register, SpendingLimit
 from voile.register.keys import FingerprintKey
 from voile.register.register import Entry
@@ -97,15 +97,15 @@ def after(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def killed_exactly(place: int) -> None:
-    """Die before or after one step between the register and the name."""
-    if place == 0:
-        Entry.reserve = die  # type: ignore[method-assign]
-    elif place == 1:
-        Entry.reserve = after(Entry.reserve)  # type: ignore[method-assign]
-    elif place == 2:
-        staging.Staging._place = after(staging.Staging._place)  # type: ignore[method-assign]
-    elif place == 3:
-        Entry.left = after(Entry.left)  # type: ignore[method-assign]
+    """Die before or after one step between the register and the name; at others, do not."""
+    steps = (
+        ("reserve", die),
+        ("reserve", after(Entry.reserve)),  # it is entered, and has no name yet
+        ("left", die),  # it has its name
+        ("left", after(Entry.left)),
+    )
+    if place < len(steps):
+        setattr(Entry, *steps[place])
 
 
 def forked(work: Callable[[], None]) -> int:
@@ -206,7 +206,7 @@ def main(folder: Path, rounds: int, seed: int) -> int:
         if (number % 5 == 4 or number == rounds - 1) and ended(forked(lambda: check(folder))):
             return 1
     for at, program in enumerate(PROGRAMS, 10**6):  # whatever was left, work goes on
-        if ended(forked(lambda program=program, at=at: program(folder, at))):  # type: ignore[misc]
+        if ended(forked(partial(program, folder, at))):
             return 1
     return ended(forked(lambda: check(folder)))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import json
 import os
@@ -14,7 +15,7 @@ from subprocess import CompletedProcess
 from typing import Any
 from unittest.mock import patch
 
-from voile.cli import common, main
+from voile.cli import Ending, common, main
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -66,12 +67,17 @@ def written(to: io.TextIOWrapper) -> str:
 
 @contextlib.contextmanager
 def left_as_it_was() -> Iterator[None]:
-    """What a process takes with it when it ends: handlers of signals, and notes for them."""
-    handlers = [signal.getsignal(number) for number in SIGNALS]
+    """What a process takes with it when it ends: handlers of signals, notes for them, limits.
+
+    This process goes on: `Ending.leave` would end it in place of pytest.
+    """
+    handlers, limits = [signal.getsignal(number) for number in SIGNALS], gc.get_threshold()
     try:
-        yield
+        with patch.object(Ending, "leave", lambda _: None):
+            yield
     finally:
         for number, handler in zip(SIGNALS, handlers, strict=True):
             signal.signal(number, handler)
+        gc.set_threshold(*limits)
         common.KEPT.clear()
         common.PLACES.clear()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from voile.arrays import Floats
-from voile.query.aggregate import Formula, Number, Quantile, Total
+from voile.query.aggregate import Constant, Formula, Quantile, Total
 from voile.query.predicate import Term
 
 
@@ -23,7 +23,7 @@ class Dual:
 def evaluate(formula: Formula, totals: Mapping[Term, Floats], quantiles: Mapping[Quantile, Floats],
              order: tuple[Term, ...], count: int) -> Dual:  # fmt: skip
     """The formula on estimated totals; a NULL of SQL is a NaN here."""
-    if isinstance(formula, Number):
+    if isinstance(formula, Constant):
         return Dual(np.full(count, formula.value), np.zeros((count, len(order))))
     if isinstance(formula, Quantile):
         return Dual(quantiles[formula], np.full((count, len(order)), np.nan))
@@ -172,13 +172,13 @@ class AffineRatio:
 
 def as_ratio(formula: Formula) -> AffineRatio | None:
     """The formula as a ratio of affine ones, if it is one."""
-    if isinstance(formula, Number):
+    if isinstance(formula, Constant):
         return AffineRatio(Affine(formula.value))
     if isinstance(formula, Total):
         return AffineRatio(Affine(0.0, ((formula.term, 1.0),)))
     if isinstance(formula, Quantile):
         return None
-    if formula.name == "nullif" and formula.args[1] == Number(0.0):
+    if formula.name == "nullif" and formula.args[1] == Constant(0.0):
         return as_ratio(formula.args[0])  # only decides whether there is a value
     args = [as_ratio(arg) for arg in formula.args]
     if any(arg is None for arg in args):

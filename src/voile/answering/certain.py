@@ -10,7 +10,7 @@ import numpy as np
 from voile.answering.columns import Certain, EstimatedColumn
 from voile.answering.quantiles import bounds
 from voile.arrays import Floats
-from voile.query.aggregate import Call, Formula, Number, Total
+from voile.query.aggregate import Call, Constant, Formula, Total
 
 
 def combined(formula: Call, parts: Mapping[Formula, Certain], count: int) -> Certain:
@@ -24,8 +24,8 @@ def combined(formula: Call, parts: Mapping[Formula, Certain], count: int) -> Cer
     given = [parts[arg] for arg in formula.args]
     nothing = np.any([np.isnan(found.low) for found in given], axis=0)
     open_ = np.sum([found.low < found.high for found in given], axis=0)
-    totals = all(isinstance(arg, Number | Total) for arg in formula.args)
-    alone = totals or sum(not isinstance(arg, Number) for arg in formula.args) == 1
+    totals = all(isinstance(arg, Constant | Total) for arg in formula.args)
+    alone = totals or sum(not isinstance(arg, Constant) for arg in formula.args) == 1
     reached = (open_ <= alone) & np.isfinite(low) & np.isfinite(high)
     if formula.name == "abs":  # 0 lies between the ends, and need not be among what can be
         reached &= (given[0].low >= 0) | (given[0].high <= 0)

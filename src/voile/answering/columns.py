@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from voile.answering.arithmetic import Affine, AffineRatio, Dual, as_ratio, evaluate, round_to
 from voile.arrays import Floats
-from voile.query.aggregate import Call, Formula, Number, Quantile, Total, leaves
+from voile.query.aggregate import Call, Constant, Formula, Quantile, Total, leaves
 from voile.query.predicate import Term, conjuncts, present
 
 Flags = npt.NDArray[np.bool_]
@@ -171,7 +171,7 @@ class Formulas(ABC):
     def column(self, formula: Formula) -> EstimatedColumn:
         """The estimate of a formula of totals."""
         if isinstance(formula, Call) and formula.name == "round":
-            assert isinstance(formula.args[1], Number)  # noqa: S101  (the parser sees to it)
+            assert isinstance(formula.args[1], Constant)  # noqa: S101  (the parser sees to it)
             return rounded(self.column(formula.args[0]), formula.args[1].value)
         dual = self.values({})(formula)
         used = terms_of(formula)

@@ -3,7 +3,7 @@
 For each value v that the domain allows, Z(v) = Σ (1[x ≤ v] − p) is a sum over rows, negative
 below the p-quantile and not negative from it on. Estimated Z's that are off by no more than their
 bound leave a range of values that can be the quantile (Woodruff's interval): at the quantile itself
-Z ≥ 0, just below it Z < 0, and each is misjudged with a chance of at most half the allowed one.
+Z ≥ 0, just below it Z < 0, and each is misjudged with at most half the allowed probability.
 
 An interpolated quantile lies between the rows at ⌊p(n−1)⌋ and ⌈p(n−1)⌉, counted from 0: at the
 first of the two Z > −p, below the second Z < 1 − p.
@@ -29,7 +29,7 @@ from voile.answering.columns import (
 )
 from voile.arrays import Floats
 from voile.errors import QueryError
-from voile.query.aggregate import Call, Formula, Number, Quantile, leaves
+from voile.query.aggregate import Call, Constant, Formula, Quantile, leaves
 from voile.query.predicate import wording
 
 
@@ -186,7 +186,7 @@ def bounds(formula: Formula, ends: Mapping[Formula, Ends], count: int) -> Ends:
     """Between which numbers a formula lies if each of its parts lies between its ends."""
     if formula in ends:
         return ends[formula]
-    if isinstance(formula, Number):
+    if isinstance(formula, Constant):
         return np.full(count, formula.value), np.full(count, formula.value)
     assert isinstance(formula, Call)  # noqa: S101  (the ends of totals and quantiles are given)
     low, high = CALLS[formula.name](*(bounds(arg, ends, count) for arg in formula.args))

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from voile.arrow import arrow_array, numpy_array
 from voile.engines.rows import PublicDomain
-from voile.errors import QueryError
+from voile.errors import QueryError, spelled
 from voile.query.domain import DomainSums
 from voile.query.predicate import Atom, Expression, Predicate, Term, conjuncts, wording
 from voile.query.query import Query
@@ -102,7 +102,7 @@ def value_range(
             sql,
             f"{wording(value)} has to be computed on more values than the memory allows",
             value.start,
-            "raise --memory, or declare a smaller domain or bins for it",
+            f"raise {spelled('memory')}, or declare a smaller domain or bins for it",
         )
     alike = [p for p in parts if isinstance(p, Atom) and p.attributes == value.attributes]
     values, *conditions = source.engine.domain.evaluate([value, *alike])

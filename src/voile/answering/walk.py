@@ -25,9 +25,9 @@ from voile.answering.source import DomainSource, check
 from voile.answering.totals import ListedGroups
 from voile.arrays import Ints
 from voile.engines.rows import PublicDomain
-from voile.errors import QueryError, VoileError
+from voile.errors import QueryError, VoileError, spelled
 from voile.estimate import Answer, Estimate
-from voile.query.aggregate import CONDITIONS, Call, Formula, Number, Quantile, Total, leaves
+from voile.query.aggregate import CONDITIONS, Call, Constant, Formula, Quantile, Total, leaves
 from voile.query.predicate import Expression, wording
 from voile.query.query import Order, Query
 from voile.units import counted
@@ -181,7 +181,7 @@ class AnswerWalk(Generic[KindEvidence]):
         if (1 - confidence) / found < SMALLEST_MISS:
             raise QueryError(
                 f"{found:,} intervals cannot hold at once at {confidence:.6g}",
-                hint="group by less, or leave out --simultaneous",
+                hint=f"group by less, or leave out {spelled('simultaneous', True)}",
             )
         return found
 
@@ -225,7 +225,7 @@ class AnswerWalk(Generic[KindEvidence]):
         """HAVING, on the numbers that are shown."""
         if isinstance(condition, Call) and condition.name in CONDITIONS:
             return CALLS[condition.name](*map(self._holds, condition.args))
-        if isinstance(condition, Number):
+        if isinstance(condition, Constant):
             value = np.full(len(self.groups), condition.value)
         else:
             value = self.column(condition).value

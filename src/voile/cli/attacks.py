@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -154,7 +155,7 @@ def reconstruct(
     from voile.evaluate.reconstruction.simulating import simulate
     from voile.terminal.simulations import guesses_view, reconstruction_view
 
-    command.check_options(
+    check_belongs(
         simulation={"--rows": rows, "--noise": noise, "--variance": variance,
                     "--setting": setting, "--law": law, "--share": share, "--runs": runs,
                     "--simulate-seed": simulate_seed, "-o": output, "--overwrite": overwrite},
@@ -187,6 +188,39 @@ def reconstruct(
         command.draw(found, output, overwrite=overwrite)
         say(f"wrote {output}")
     show(found.to_dict() if as_json else None, lambda: reconstruction_view(found))
+
+
+def check_belongs(
+    *,
+    simulation: Mapping[str, Any],
+    server: Mapping[str, Any],
+    url: str | None,
+    questions: str | None,
+) -> None:
+    """An attack is simulated, or on a server: options of the one say nothing to the other.
+
+    Of a server it must be said how many answers may be spent: they are gone for ever.
+    """
+    from voile.errors import UsageError
+
+    wrong = simulation if url is not None else server
+    given = [name for name, value in wrong.items() if value is not None and value is not False]
+    if given and url is not None:
+        raise UsageError(
+            f"{given[0]} is for simulations, and --url for a server",
+            hint="a server has its own rows and noise; leave one of them out",
+        )
+    if given:
+        raise UsageError(f"{given[0]} is for the attack on a server", hint="name it with --url")
+    if url is not None and not server["--column"]:
+        raise UsageError(
+            "nobody said what to find", hint="name a condition: --column \"income = '>50K'\""
+        )
+    if url is not None and questions is None:
+        raise UsageError(
+            "nobody said how many answers the attack may spend",
+            hint="--questions 100, or --questions all for all that the budget allows",
+        )
 
 
 @commands.command()

@@ -122,23 +122,13 @@ def refuse_table(output: Path, table: str) -> None:
         raise UsageError(f"{str(output)!r} is the table itself", hint="name another file")
 
 
-def split_names(text: str | None) -> list[str] | None:
-    """Names apart at commas; a name with a comma goes in double quotes, as in CSV."""
+def names_in(text: str | None) -> list[str] | None:
+    """The names that an option lists; None where it is not given."""
     if text is None:
         return None
-    import csv
+    from voile.options import split_names
 
-    return [name.strip() for name in next(csv.reader([text], skipinitialspace=True))]
-
-
-def check_nulls(text: str) -> Any:
-    """What to do with NULLs, refused if it is not known."""
-    from voile.engines.table import NULLS
-    from voile.errors import UsageError
-
-    if text not in NULLS:
-        raise UsageError(f"--nulls {text!r} is not known", hint=f"use {', '.join(NULLS)}")
-    return text
+    return split_names(text)
 
 
 # ----------------------------------------------------------------------

@@ -13,40 +13,37 @@ from voile.cli.common import (
     NullTextOpt,
     ReleaseArg,
     TableArg,
-    check_nulls,
     commands,
-    split_names,
+    names_in,
 )
+from voile.cli.flags import Given, with_flags
+from voile.evaluate.options import FrontierOptions, LossOptions
 from voile.terminal import say, say_notes, show
 from voile.terminal.evaluation import frontier_view, points_bar
 
 
 @commands.command()
+@with_flags(
+    FrontierOptions,
+    without=("also",),
+    helps={"hierarchies": "COLUMN=FILE.csv: coarser values of a column."},
+    after={
+        "output": "qi",
+        "methods": "output",
+        "grid": "methods",
+        "k": "hierarchies",
+        "l": "k",
+        "t": "l",
+        "most_p_loss": "t",
+    },
+    last=("overwrite", "as_json"),
+)
 def frontier(
+    given: Given,
     table: TableArg,
-    sensitive: Annotated[str, typer.Option(help="The sensitive column.")],
-    qi: Annotated[
-        str, typer.Option(help="Quasi-identifiers, what others may know of a person: a,b,c.")
-    ],
     output: Annotated[
         Path, typer.Option("-o", "--output", help="The folder for points, pictures and the page.")
     ],
-    methods: Annotated[
-        str | None,
-        typer.Option(
-            help="Of mondrian, information, anatomy, fulldomain, trivial (these if none is named), "
-            "freeshape (takes minutes), alphabeta, retention."
-        ),
-    ] = None,
-    grid: Annotated[
-        str, typer.Option(help="paper, quick, fine, or values: 'k=10,50;t=0.1,0.2'.")
-    ] = "paper",
-    min_support: Annotated[
-        float, typer.Option(help="Populations of at least this share of the rows are large.")
-    ] = 0.05,
-    hierarchy: Annotated[
-        list[str] | None, typer.Option(help="COLUMN=FILE.csv: coarser values of a column.")
-    ] = None,
     k: Annotated[int | None, typer.Option("--k", help="Every release has this k, besides.")] = None,
     l: Annotated[  # noqa: E741  (the requirement's name)
         float | None, typer.Option("--l", help="Every release has this ℓ, besides.")
@@ -54,15 +51,6 @@ def frontier(
     t: Annotated[
         float | None, typer.Option("--t", help="Every release has this t, besides.")
     ] = None,
-    most_p_loss: Annotated[
-        float | None, typer.Option(help="Recommend nothing with a larger P_loss.")
-    ] = None,
-    schema: Annotated[
-        Path | None, typer.Option(help="A codebook that declares the domain.")
-    ] = None,
-    nulls: Annotated[str, typer.Option(help="error, drop or as-value.")] = "error",
-    null_text: NullTextOpt = None,
-    jobs: Annotated[int | None, typer.Option(help="Threads (as many as there are cores).")] = None,
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Start anew in a folder that has points.")
     ] = False,
@@ -72,7 +60,6 @@ def frontier(
     from voile.evaluate.frontier.page import check_folder, write_frontier
     from voile.evaluate.frontier.result import find_frontier
     from voile.evaluate.planning.foresight import FOR_THE_STEWARD
-    from voile.hierarchies import hierarchy_options
 
     check_folder(output, overwrite=overwrite)
     KEPT.append(f"what was measured is kept in {output}: run it again to go on")
@@ -81,21 +68,11 @@ def frontier(
         found = find_frontier(
             table,
             source=table,
-            sensitive=sensitive,
-            qi=split_names(qi) or [],
-            methods=split_names(methods),
-            grid=grid,
-            min_support=min_support,
-            hierarchies=hierarchy_options(hierarchy or []),
-            schema=schema,
-            nulls=check_nulls(nulls),
-            null_text=null_text or (),
-            also={name: value for name, value in asked.items() if value is not None},
-            most_p_loss=most_p_loss,
             folder=output,
             overwrite=overwrite,
-            jobs=jobs,
             progress=progress,
+            also={name: value for name, value in asked.items() if value is not None},
+            **given.values,
         )
     for path in write_frontier(found, output):
         say(f"wrote {path}")
@@ -109,51 +86,18 @@ def frontier(
 
 
 @commands.command()
-def loss(
-    table: TableArg,
-    release: ReleaseArg,
-    sensitive: Annotated[
-        str | None, typer.Option(help="The sensitive column (that of the release, if it has one).")
-    ] = None,
-    qi: Annotated[
-        str | None,
-        typer.Option(help="Quasi-identifiers: a,b,c (those of the release, or all others)."),
-    ] = None,
-    min_support: Annotated[
-        float, typer.Option(help="Populations of at least this share of the rows are large.")
-    ] = 0.05,
-    hierarchy: Annotated[
-        list[str] | None,
-        typer.Option(help="COLUMN=FILE.csv: coarser values of a column, for its populations."),
-    ] = None,
-    queries: Annotated[int, typer.Option(help="Random counts to ask; 0 leaves them out.")] = 1000,
-    dimension: Annotated[
-        int | None, typer.Option(help="Quasi-identifiers that a count asks about (4).")
-    ] = None,
-    selectivity: Annotated[
-        float, typer.Option(help="Share of the domain that a count asks for, about.")
-    ] = 0.05,
-    null_text: NullTextOpt = None,
-    as_json: JsonOpt = False,
-) -> None:
+@with_flags(
+    LossOptions,
+    helps={"hierarchies": "COLUMN=FILE.csv: coarser values of a column, for its populations."},
+    last=("as_json",),
+)
+def loss(given: Given, table: TableArg, release: ReleaseArg, as_json: JsonOpt = False) -> None:
     """Measure privacy and utility lost in a release, from the table it was made of."""
     from voile.evaluate.losses.measure import losses
     from voile.evaluate.planning.foresight import FOR_THE_STEWARD
-    from voile.hierarchies import hierarchy_options
     from voile.terminal.evaluation import loss_view
 
-    found = losses(
-        table,
-        release,
-        sensitive=sensitive,
-        qi=split_names(qi),
-        min_support=min_support,
-        hierarchies=hierarchy_options(hierarchy or []),
-        queries=queries,
-        dimension=dimension,
-        selectivity=selectivity,
-        null_text=null_text or (),
-    )
+    found = losses(table, release, **given.values)
     say(f"note: {FOR_THE_STEWARD}")
     show(found.to_dict() if as_json else None, lambda: loss_view(found))
 
@@ -207,7 +151,7 @@ def risk(
         raise UsageError(f"{str(page)!r} is no page", hint="name it .html")
     for path in filter(None, (page, plot)):
         check_picture(path, overwrite=overwrite)
-    rows, known, hidden = shown_rows(table, split_names(qi), split_names(sensitive) or ())
+    rows, known, hidden = shown_rows(table, names_in(qi), names_in(sensitive) or ())
     found = find_out(
         rows,
         qi=known,

@@ -101,8 +101,8 @@ def with_flags(
     for model in models:
         for name, field in model.keywords().items():
             if name not in without and (only is None or name in only):
-                told = (helps or {}).get(name) or flag_of(field).help
-                flags.setdefault(name, FieldFlag(name, field, told, (panels or {}).get(model)))
+                text = (helps or {}).get(name) or flag_of(field).help
+                flags.setdefault(name, FieldFlag(name, field, text, (panels or {}).get(model)))
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         own = dict(inspect.signature(command, eval_str=True).parameters)

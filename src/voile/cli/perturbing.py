@@ -106,8 +106,8 @@ def spec(
         "epsilon": found.epsilon(),
         "joint": found.joint,
         "columns": {
-            column.name: {"retention": column.retention, "epsilon": told}
-            for column, told in zip(found.columns, finite_epsilons(found), strict=True)
+            column.name: {"retention": column.retention, "epsilon": epsilon}
+            for column, epsilon in zip(found.columns, finite_epsilons(found), strict=True)
         },
     }
     show(data if as_json else None, lambda: spec_view(data))

@@ -24,25 +24,18 @@ from voile.terminal.answers import explanation_view, show_answer
 from voile.terminal.guarantees import consequences_view, conversion_view, statements_view
 from voile.terminal.progress import fitting_progress
 from voile.terminal.publications import refinement_view
-from voile.units import counted
 
 
 @commands.command()
 def verify(release: ReleaseArg, as_json: JsonOpt = False) -> None:
-    """Check every byte of a release, and its promise, again."""
-    import voile
+    """Check a release's files, what it states, and whether its rows can be what it says."""
+    from voile.kinds.verification import examine
+    from voile.terminal.publications import verification_view
 
-    found = voile.verify(release)
-    files = len(found.manifest.files) + 1
-    result = {"release": str(release), "ok": True, "files": files, "rows": found.manifest.rows}
-    kept = "simulated: it promises nothing" if found.manifest.simulated else "promise kept"
-    show(
-        result if as_json else None,
-        lambda: (
-            f"[green]✓[/green] {counted(files, 'file')}, "
-            f"{counted(found.manifest.rows, 'row')}, {kept}"
-        ),
-    )
+    found = examine(release)
+    show(found.to_dict() if as_json else None, lambda: verification_view(found))
+    if not found.ok:
+        raise typer.Exit(1)
 
 
 @commands.command()

@@ -235,11 +235,7 @@ def mine(
         say_plan(plan)
         KEPT.append(f"the servers keep what they answered: go on, free of charge, with "
                     f"--seed {plan.seed} --halves {plan.halves}")  # fmt: skip
-        with fitting_progress() as bar:
-
-            def progress(done: int, of: int) -> None:
-                bar("asking", done / of)
-
+        with fitting_progress() as progress:
             if trial is not None:
                 tested = run_tester(trial, progress)
                 show(tested.to_dict() if as_json else None, lambda: tested_view(tested))

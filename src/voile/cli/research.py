@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from voile.cli.common import KEPT, ColumnsOpt, JsonOpt, ReleaseArg, commands, group_of, split_names
+from voile.cli.common import KEPT, ColumnsOpt, JsonOpt, ReleaseArg, commands, group_of, names_in
 from voile.terminal import say, say_notes, show
 from voile.terminal.mining import rules_view, tree_view
 from voile.terminal.progress import fitting_progress
@@ -60,7 +60,7 @@ def tree(
         found = report(
             counts,
             target,
-            split_names(columns),
+            names_in(columns),
             limits,
             release=str(release),
             test=test,
@@ -102,7 +102,7 @@ def rules(
     limits = RuleLimits(support, confidence, longest, bins, method, level, simultaneous)
     counts = checked_counts(voile.open(release), release)
     with fitting_progress() as progress:
-        found = find_rules(counts, split_names(columns), limits, progress)
+        found = find_rules(counts, names_in(columns), limits, progress)
     show(found.to_dict() if as_json else None, lambda: rules_view(found))
     if not as_json:
         say_notes(found.notes)

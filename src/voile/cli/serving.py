@@ -18,8 +18,8 @@ from voile.cli.common import (
     commands,
     group_of,
     in_order,
+    names_in,
     register_of,
-    split_names,
 )
 from voile.terminal import say, show, show_lines
 from voile.terminal.progress import progress_bar
@@ -113,7 +113,7 @@ def init(
             folder,
             source,
             schema=schema,
-            columns=split_names(columns),
+            columns=names_in(columns),
             queries=queries,
             delta=delta,
             eta=eta,

@@ -12,10 +12,9 @@ from voile.cli.common import (
     JsonOpt,
     NullTextOpt,
     TableArg,
-    check_nulls,
     commands,
+    names_in,
     refuse_table,
-    split_names,
 )
 from voile.terminal import say, show, table_of
 from voile.terminal.progress import progress_bar
@@ -32,10 +31,11 @@ def inspect(
 ) -> None:
     """Look at a table before publishing it: domain, duplicates, identifiers, what is feasible."""
     import voile
+    from voile.engines.table import checked_nulls
     from voile.inspection import inspect as look
 
     source = voile.read(table, null_text=tuple(null_text or ()))
-    found = look(source, split_names(columns), nulls=check_nulls(nulls))
+    found = look(source, names_in(columns), nulls=checked_nulls(nulls))
     show(found.to_dict() if as_json else None, lambda: inspection_view(found))
 
 
@@ -53,13 +53,14 @@ def schema(
 ) -> None:
     """Write an editable codebook of the table's columns: values, ranges, bins."""
     import voile
+    from voile.engines.table import checked_nulls
     from voile.kinds.staging import check_outside
 
     refuse_table(output, table)
     check_outside(output)
     source = voile.read(table, null_text=tuple(null_text or ()))
-    names = source.check_columns(split_names(columns) or list(source.columns))
-    found = source.infer(names, check_nulls(nulls))
+    names = source.check_columns(names_in(columns) or list(source.columns))
+    found = source.infer(names, checked_nulls(nulls))
     found.save(output, overwrite=overwrite)
     say(f"wrote {output}; edit it, and pass it to voile publish with --schema")
     show({"schema": str(output), **found.to_dict()} if as_json else None, lambda: found)

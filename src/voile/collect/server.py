@@ -20,7 +20,7 @@ from starlette.exceptions import HTTPException
 
 from voile.client import Spec, Submission, WrongSpecError, read_submission
 from voile.collect.store import Writer, opened
-from voile.errors import UsageError, VoileError
+from voile.errors import UsageError, VoileError, spelled
 from voile.kinds.perturbed.specs import check_releasable
 from voile.web.limits import RateLimiter, RefusalError, unavailable
 from voile.web.requests import BodyReader, Guard, fault, refused
@@ -49,9 +49,14 @@ class RequestLimits:
 
     def __post_init__(self) -> None:
         if self.rows < 1:
-            raise UsageError(f"--most-rows {self.rows} takes nothing", hint="at least 1")
+            raise UsageError(
+                f"{spelled('rows', self.rows, flag='--most-rows')} takes nothing", hint="at least 1"
+            )
         if self.bytes < 1024:
-            raise UsageError(f"--most-bytes {self.bytes} takes nothing", hint="at least 1KB")
+            raise UsageError(
+                f"{spelled('bytes', self.bytes, flag='--most-bytes')} takes nothing",
+                hint="at least 1KB",
+            )
 
 
 class Collector:
@@ -175,7 +180,9 @@ class CollectorOptions(WebOptions):
 
     def __post_init__(self) -> None:
         if self.most_stored is not None and self.most_stored < 2**20:
-            raise UsageError(f"--most-stored {self.most_stored} is too small", hint="at least 1MB")
+            raise UsageError(
+                f"{spelled('most_stored', self.most_stored)} is too small", hint="at least 1MB"
+            )
 
 
 @dataclass(frozen=True)
@@ -220,7 +227,8 @@ def check_store(spec: Spec, folder: Path) -> None:
     except VoileError as error:
         raise UsageError(
             f"what the store {str(folder)!r} collects could not be released: {error.message}",
-            hint=f"begin a new --store with another spec ({error.hint})",
+            hint=f"begin a new {spelled('folder', flag='--store')} with another spec "
+            f"({error.hint})",
         ) from None
 
 
@@ -229,6 +237,7 @@ def check_origins(given: Sequence[str]) -> tuple[str, ...]:
     for text in given:
         if not re.fullmatch(r"https?://[^/?#@\s*]+", text):
             raise UsageError(
-                f"--origin {text!r} is not a page's origin", hint="such as https://survey.example"
+                f"{spelled('origins', text, flag='--origin')} is not a page's origin",
+                hint="such as https://survey.example",
             )
     return tuple(given)

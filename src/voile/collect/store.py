@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.client import Spec, Submission
-from voile.errors import TableError, UsageError
+from voile.errors import TableError, UsageError, spelled
 from voile.files import exclusive, sync
 from voile.web import sqlite
 from voile.web.limits import RefusalError, unavailable
@@ -229,7 +229,8 @@ def opened(folder: Path, spec: Spec | None, *, most_bytes: int | None = None) ->
     begun = (folder / DATABASE).exists()
     if not begun and spec is None:
         raise UsageError(
-            f"there is no store in {str(folder)!r} yet", hint="begin one with --spec spec.json"
+            f"there is no store in {str(folder)!r} yet",
+            hint=f"begin one with {spelled('spec', 'spec.json')}",
         )
     make_folder(folder, begun=begun)
     with ExitStack() as stack:
@@ -262,7 +263,7 @@ def make_folder(folder: Path, *, begun: bool) -> None:
     if strange:
         raise UsageError(
             f"{str(folder)!r} holds {min(strange)!r} and is not a store",
-            hint="name a new or an empty folder with --store",
+            hint=f"name a new or an empty folder with {spelled('folder', flag='--store')}",
         )
 
 
@@ -272,7 +273,7 @@ def locked(folder: Path) -> AbstractContextManager[None]:
         folder / LOCK,
         busy=UsageError(
             f"another collector is using the store {str(folder)!r}",
-            hint="stop it first, or give this one its own --store",
+            hint=f"stop it first, or give this one its own {spelled('folder', flag='--store')}",
         ),
         unwritable="name another folder",
     )
@@ -333,7 +334,8 @@ def check_same(folder: Path, kept: Spec, given: Spec | None) -> None:
         raise UsageError(
             f"the store {str(folder)!r} was begun with another spec (its digest is "
             f"{kept.digest[:12]}…, not {given.digest[:12]}…)",
-            hint="rows that were perturbed differently cannot be mixed: name a new --store",
+            hint="rows that were perturbed differently cannot be mixed: name a new "
+            f"{spelled('folder', flag='--store')}",
         )
 
 
@@ -374,7 +376,8 @@ def snapshot(folder: Path, spec: Spec | None = None) -> Iterator[Snapshot]:
     """Read a store while a collector may be running; a given `spec` must be the store's own."""
     if not (folder / DATABASE).is_file():
         raise UsageError(
-            f"there is no store in {str(folder)!r}", hint="name the --store of a collector"
+            f"there is no store in {str(folder)!r}",
+            hint=f"name the {spelled('folder', flag='--store')} of a collector",
         )
     connection = connect(folder)
     try:

@@ -16,7 +16,7 @@ import pyarrow as pa
 from voile.arrays import Ints
 from voile.arrow import arrow_array
 from voile.engines.registry import connect, engine_for
-from voile.errors import UsageError, did_you_mean
+from voile.errors import UsageError, did_you_mean, spelled
 from voile.options import choices
 from voile.progress import Progress
 from voile.schema import Attribute, Keys, Kind, Range, Schema, TupleIndex, Values
@@ -24,7 +24,15 @@ from voile.schema.index import code_type
 from voile.schema.infer import ColumnProfile, infer_attribute
 
 Nulls = choices.Nulls
-NULLS: tuple[str, ...] = get_args(Nulls)
+NULLS: tuple[Nulls, ...] = get_args(Nulls)
+
+
+def checked_nulls(text: str) -> Nulls:
+    """What to do with NULLs, as it was typed; refused if it is not known."""
+    for known in NULLS:
+        if text == known:
+            return known
+    raise UsageError(f"{spelled('nulls', text)} is not known", hint=f"use {', '.join(NULLS)}")
 
 
 class CodedBatch(NamedTuple):

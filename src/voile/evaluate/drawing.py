@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from voile.arrays import Floats
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.files import write_whole
 from voile.kinds.staging import check_outside
 
@@ -310,7 +310,8 @@ def check_picture(path: Path, *, overwrite: bool) -> None:
         )
     if path.exists() and not overwrite:
         raise UsageError(
-            f"{str(path)!r} exists already", hint="choose another name, or pass --overwrite"
+            f"{str(path)!r} exists already",
+            hint=f"choose another name, or pass {spelled('overwrite', True)}",
         )
 
 

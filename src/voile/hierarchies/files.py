@@ -12,7 +12,7 @@ from typing import Any
 import yaml
 
 from voile.datasets import hierarchies as shipped
-from voile.errors import SchemaError, UsageError, did_you_mean
+from voile.errors import SchemaError, UsageError, did_you_mean, spelled
 from voile.files import write_whole
 from voile.schema import Attribute, Schema
 from voile.schema.attribute import in_words
@@ -233,9 +233,13 @@ def hierarchy_options(given: Iterable[str]) -> dict[str, str]:
         column, equals, file = text.partition("=")
         if not equals or not column or not file:
             raise UsageError(
-                f"--hierarchy {text!r} is not COLUMN=FILE.csv", hint="--hierarchy age=age.csv"
+                f"{spelled('hierarchies', text, flag='--hierarchy')} is not COLUMN=FILE.csv",
+                hint=spelled("hierarchies", {"age": "age.csv"}, flag="--hierarchy"),
             )
         if column in found:
-            raise UsageError(f"--hierarchy names {column!r} twice", hint="give each column one")
+            raise UsageError(
+                f"{spelled('hierarchies', flag='--hierarchy')} names {column!r} twice",
+                hint="give each column one",
+            )
         found[column] = file
     return found

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.client.domains import EPOCH
-from voile.errors import SchemaError, UsageError
+from voile.errors import SchemaError, UsageError, spelled
 from voile.hierarchies.stacking import (
     LevelPartition,
     Numbers,
@@ -61,7 +61,8 @@ def points_of(attribute: Attribute) -> NumberPoints:
             return decimal_points(attribute, [Decimal(f"{value:.12g}") for value in domain])
     raise UsageError(
         f"{attribute.name!r} is of kind {attribute.kind}, not a number",
-        hint="use --dates for dates, --mask or --prefixes for text, --mapping for categories",
+        hint=f"use {spelled('dates', True)} for dates, {spelled('mask')} or "
+        f"{spelled('prefixes')} for text, {spelled('mapping')} for categories",
     )
 
 
@@ -91,11 +92,12 @@ def multiples(attribute: Attribute, widths: Sequence[float]) -> Levels:
 def exact_widths(widths: Sequence[float]) -> list[Fraction]:
     """The widths as they were written, each a multiple of the one before."""
     if not widths:
-        raise UsageError("no multiples are given", hint="--multiples 5,10,20")
+        raise UsageError("no multiples are given", hint=spelled("multiples", [5, 10, 20]))
     for width in widths:
         if not math.isfinite(width) or width <= 0:
             raise UsageError(
-                f"{width} is not a width: ranges are wider than 0", hint="--multiples 5,10,20"
+                f"{width} is not a width: ranges are wider than 0",
+                hint=spelled("multiples", [5, 10, 20]),
             )
     exact = [Fraction(Decimal(repr(width))) for width in widths]
     for fine, coarse in itertools.pairwise(exact):
@@ -174,7 +176,7 @@ def equal_width(attribute: Attribute, number: int, fanout: int = 2) -> Levels:
     if high - low >= LARGEST // number:
         raise SchemaError(
             f"{attribute.name!r} runs too far for {number} ranges by arithmetic",
-            hint="use --multiples",
+            hint=f"use {spelled('multiples')}",
         )
     return joined(attribute, (points - low) * number // (high - low + 1), fanout)
 
@@ -202,7 +204,8 @@ def check_ranges(number: int, fanout: int) -> None:
     """Refuse numbers of ranges, and fanouts, that make no hierarchy."""
     if number < 1:
         raise UsageError(
-            f"a hierarchy needs at least one range, not {number}", hint="--equal-width 8"
+            f"a hierarchy needs at least one range, not {number}",
+            hint=spelled("equal_width", 8),
         )
     check_fanout(fanout)
 
@@ -221,7 +224,8 @@ def places_of(attribute: Attribute) -> Numbers:
     if not attribute.ordered:
         raise UsageError(
             f"the values of {attribute.name!r} have no order that could be cut into ranges",
-            hint="use --mapping or --suggest-by, or set 'ordered: true' in the schema",
+            hint=f"use {spelled('mapping')} or {spelled('suggest_by')}, or set 'ordered: true' "
+            "in the schema",
         )
     return np.arange(domain.size, dtype=np.int64)
 
@@ -280,7 +284,8 @@ def days_of(attribute: Attribute) -> npt.NDArray[np.datetime64]:
     if attribute.kind != "date":
         raise UsageError(
             f"{attribute.name!r} is of kind {attribute.kind}, not date",
-            hint="use --multiples for numbers, --mask for text, or kind: date in the schema",
+            hint=f"use {spelled('multiples')} for numbers, {spelled('mask')} for text, or kind: "
+            "date in the schema",
         )
     check_values(attribute)
     domain = attribute.domain

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.schema import Attribute, Range
 from voile.schema.attribute import NULL, in_words, ordinal, value_words
 from voile.schema.hierarchy import EVERYTHING, Levels, Nodes
@@ -86,7 +86,7 @@ def check_values(attribute: Attribute) -> None:
 def check_fanout(fanout: int) -> None:
     """Refuse a fanout that joins nothing."""
     if fanout < 2:
-        raise UsageError(f"--fanout {fanout} joins nothing", hint="--fanout 2")
+        raise UsageError(f"{spelled('fanout', fanout)} joins nothing", hint=spelled("fanout", 2))
 
 
 def renumbered(groups: npt.NDArray[np.generic]) -> tuple[npt.NDArray[np.generic], Numbers]:
@@ -112,13 +112,16 @@ def masked(attribute: Attribute, side: str = "right") -> Levels:
     All values have the same number of stars at a level, so that it does not disclose their length.
     """
     if side not in get_args(Side):
-        raise UsageError(f"--mask {side!r} is not known", hint="--mask right or --mask left")
+        raise UsageError(
+            f"{spelled('mask', side)} is not known",
+            hint=f"{spelled('mask', 'right')} or {spelled('mask', 'left')}",
+        )
     texts = texts_of(attribute)
     length = longest(texts)
     if length > LONGEST:
         raise UsageError(
             f"values of {attribute.name!r} have up to {length} characters: too many levels",
-            hint="--prefixes 6,4,2",
+            hint=spelled("prefixes", [6, 4, 2]),
         )
     kept = range(length - 1, 0, -1)
     if side == "right":
@@ -132,11 +135,13 @@ def prefixes(attribute: Attribute, lengths: Sequence[int]) -> Levels:
     """The first characters, fewer at each level: 75011 → 750* → 75*."""
     for length in lengths:
         if length < 1:
-            raise UsageError(f"a prefix has no {length} characters", hint="--prefixes 3,2,1")
+            raise UsageError(
+                f"a prefix has no {length} characters", hint=spelled("prefixes", [3, 2, 1])
+            )
     if not lengths or list(lengths) != sorted(set(lengths), reverse=True):
-        given = ",".join(map(str, lengths))
         raise UsageError(
-            f"--prefixes {given} do not get shorter", hint="give the longest first: 3,2,1"
+            f"{spelled('prefixes', list(lengths))} do not get shorter",
+            hint="give the longest first: 3,2,1",
         )
     texts = texts_of(attribute)
     return stacked(attribute, (partition(texts.astype(f"U{n}"), "", EVERYTHING) for n in lengths))
@@ -148,7 +153,8 @@ def texts_of(attribute: Attribute) -> Texts:
     if attribute.kind not in ("categorical", "integer"):
         raise UsageError(
             f"{attribute.name!r} is of kind {attribute.kind}: its characters are no categories",
-            hint="use --dates for dates, --multiples or --equal-width for numbers",
+            hint=f"use {spelled('dates', True)} for dates, {spelled('multiples')} or "
+            f"{spelled('equal_width')} for numbers",
         )
     check_values(attribute)
     if isinstance(domain, Range):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.arrays import Floats
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.hierarchies.stacking import (
     LevelPartition,
     Numbers,
@@ -41,7 +41,7 @@ def suggested(attribute: Attribute, counts: npt.NDArray[np.int64], fanout: int =
     if values > MOST_VALUES:
         raise UsageError(
             f"{attribute.name!r} has {values:,} values, too many to compare them all",
-            hint="use --mapping, --prefixes or --multiples",
+            hint=f"use {spelled('mapping')}, {spelled('prefixes')} or {spelled('multiples')}",
         )
     check_fanout(fanout)
     numbers = [-(-values // fanout**level) for level in range(1, values.bit_length() + 1)]

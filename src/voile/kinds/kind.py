@@ -7,10 +7,11 @@ release.py. CONTRIBUTING.md explains how to add one.
 
 from __future__ import annotations
 
+import importlib
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar, final
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -59,6 +60,12 @@ class Kind(ABC, Generic[M]):
     about: ClassVar[str]
     """What such a release is, for the list of methods: 'a noisy view'."""
 
+    def __init_subclass__(cls) -> None:
+        """Refuse a kind with a `publish` of its own: no release may skip being verified."""
+        super().__init_subclass__()
+        if "publish" in vars(cls):
+            raise TypeError(f"{cls.__name__}.publish: a kind brings a `draft`, and no `publish`")
+
     @property
     @abstractmethod
     def options(self) -> type[Options]:
@@ -90,6 +97,10 @@ class Kind(ABC, Generic[M]):
     ) -> AbstractContextManager[Draft]:
         """Read the table, and plan what to publish of it; nothing is written yet."""
 
+    def check_place(self, options: Any, to: str | Path | None) -> None:
+        """Refuse a place that does not suit the options; None is a temporary one."""
+
+    @final
     def publish(
         self,
         table: Any,
@@ -119,3 +130,67 @@ class Kind(ABC, Generic[M]):
 
     def check_frontier(self, options: Mapping[str, Any]) -> None:
         """Refuse, with a PromiseError, options that promise nothing."""
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Where the parts of a kind are: each `"module:name"` of the kind's folder."""
+
+    options: str
+    manifest: str
+    release: str
+    draft: str
+    """A function of the table, the options, the place and the progress."""
+    describe: str
+    data_package: str | None = None
+    """None for rows of the schema in data/."""
+
+
+class FolderKind(Kind[Any]):
+    """A kind whose parts are modules of its folder, each loaded when it is first used."""
+
+    parts: ClassVar[Parts]
+
+    def load(self, part: str) -> Any:
+        """A part of the kind, `"module:name"`."""
+        module, _, name = part.partition(":")
+        folder = type(self).__module__.rpartition(".")[0]
+        return getattr(importlib.import_module(f"{folder}.{module}"), name)
+
+    @property
+    def options(self) -> type[Options]:
+        """The model of a steward's options."""
+        found: type[Options] = self.load(self.parts.options)
+        return found
+
+    @property
+    def manifest(self) -> type[Manifest]:
+        """The model of such a release's manifest."""
+        found: type[Manifest] = self.load(self.parts.manifest)
+        return found
+
+    @property
+    def release(self) -> type[Release]:
+        """The class of such a release, once it is opened."""
+        found: type[Release] = self.load(self.parts.release)
+        return found
+
+    def draft(
+        self, table: Table, options: Any, target: Path, progress: Progress
+    ) -> AbstractContextManager[Draft]:
+        """Read the table, and plan what to publish of it."""
+        found: AbstractContextManager[Draft] = self.load(self.parts.draft)(
+            table, options, target, progress
+        )
+        return found
+
+    def describe(self, manifest: Manifest) -> str:
+        """The release in plain words, as Markdown."""
+        return str(self.load(self.parts.describe)(manifest))
+
+    def data_package(self, manifest: Manifest) -> dict[str, Any]:
+        """The release as a Frictionless data package."""
+        if self.parts.data_package is None:
+            return super().data_package(manifest)
+        found: dict[str, Any] = self.load(self.parts.data_package)(manifest)
+        return found

@@ -21,6 +21,8 @@ MANIFEST = "manifest.json"
 DATA_PACKAGE = "datapackage.json"
 PARTIAL = ".partial-"
 """In the name of a folder that is still being written."""
+REPLACED = ".replaced-"
+"""In the name of a release that is being replaced, where the system cannot exchange two names."""
 FORMAT = "voile-release"
 VERSION = 2
 """What is written; 1, which lacks the keys in `SINCE_2`, opens as well."""

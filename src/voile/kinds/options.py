@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from voile.options import NAMES, Flag, MaybeNames, Options, Reader
+from voile.options import NAMES, Flag, MaybeNames, Names, Options, Reader
 from voile.options.choices import Nulls
 
 if TYPE_CHECKING:
@@ -37,6 +37,10 @@ SchemaOption = Annotated[
 ]
 NullsOption = Annotated[Nulls, Flag("error, drop or as-value.")]
 NameOption = Annotated[str | None, Flag("The table's name in SQL.")]
+NullTextOption = Annotated[
+    Names,
+    Flag("Text that means NULL, e.g. '?'.", reads=Reader(list[str], lambda _, given: given)),
+]
 SeedOption = Annotated[
     int | None, Flag("For simulations: coins from this seed. Protects nobody; is marked.")
 ]

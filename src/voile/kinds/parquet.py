@@ -20,6 +20,15 @@ LISTED = 2**16
 """Columns with larger domains gain nothing from a dictionary."""
 
 
+def read_parquet(path: Path, columns: Sequence[str] | None = None) -> Any:
+    """A file, or some of its columns, as an Arrow table.
+
+    `pq.read_table` would load Arrow's data sets, and pandas with them, for nothing.
+    """
+    with pq.ParquetFile(path) as file:
+        return file.read(None if columns is None else list(columns))
+
+
 def arrow_schema(schema: Schema) -> Any:
     """The columns of a release's files."""
     return pa.schema([pa.field(a.name, ARROW[a.kind], nullable=a.null) for a in schema])

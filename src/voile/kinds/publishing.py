@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, Manifest, file_entry
 from voile.kinds.registration import Registrar, Registration
 from voile.kinds.registry import kind_of
 from voile.kinds.release import Release
-from voile.kinds.staging import Staging, place_for, removed_with
+from voile.kinds.staging import Staging, entered, place_for, removed_with
 from voile.progress import Progress, Silent
 
 # ----------------------------------------------------------------------
@@ -69,14 +69,21 @@ class PublishResult:
 
 
 class Draft(AbstractContextManager["Draft"], ABC):
-    """A release that has been planned: what will be written, and what the steward is shown."""
+    """A release that has been planned: what will be written, and what the steward is shown.
+
+    A draft fills a folder; `put` verifies the folder and renames it, which no draft can skip.
+    """
 
     def __exit__(self, *_: object) -> None:
         """Nothing is held open, unless a kind says otherwise."""
 
     @abstractmethod
-    def put(self, target: Path, *, overwrite: bool, entry: Registration | None = None) -> Release:
-        """Make the release, whole and verified, in this place; `entry` is its registration."""
+    def fill(self, folder: Path) -> None:
+        """Write the release into this folder: the data, the descriptions and the manifest."""
+
+    def placing(self, written: Release) -> AbstractContextManager[None]:  # noqa: ARG002
+        """What goes on while the verified folder is renamed, such as an entry into a ledger."""
+        return nullcontext()
 
     @abstractmethod
     def done(self, release: Any) -> PublishResult:
@@ -84,24 +91,35 @@ class Draft(AbstractContextManager["Draft"], ABC):
 
 
 class WrittenDraft(Draft):
-    """A draft whose files are written: beside the place, described, verified, then renamed."""
+    """A draft that writes its data, which is described and sealed for it."""
 
     @abstractmethod
     def write(self, folder: Path) -> Manifest:
         """Write the data into this folder; the manifest lists these files and no others."""
 
-    def put(self, target: Path, *, overwrite: bool, entry: Registration | None = None) -> Release:
-        """Write the files beside the place, verify them, and rename the folder into place."""
-        with Staging(target, overwrite=overwrite, entry=entry) as staging:
-            write_descriptions(
-                staging.folder, self.write(staging.folder), registered=entry is not None
-            )
-            self.commit(staging)
-        return Release.open(target)
+    def fill(self, folder: Path) -> None:
+        """Write the data, and its descriptions beside it."""
+        write_descriptions(folder, self.write(folder))
 
-    def commit(self, staging: Staging) -> None:
-        """Verify what was written and rename it."""
-        staging.commit()
+
+def put(
+    draft: Draft, target: Path, *, overwrite: bool, entry: Registration | None = None
+) -> Release:
+    """Fill a folder beside the place, verify it as a stranger would, and rename it.
+
+    The register's entry, if there is one, is on disk before the folder has its name.
+    """
+    with Staging(target, overwrite=overwrite) as staging:
+        draft.fill(staging.folder)
+        mark_registered(staging.folder, registered=entry is not None)
+
+        @contextmanager
+        def placing(written: Release) -> Iterator[None]:
+            with draft.placing(written), entered(entry, written, target):
+                yield
+
+        staging.commit(placing)
+    return Release.open(target)
 
 
 def publish(
@@ -119,6 +137,7 @@ def publish(
     `register` writes down what is put in a place by name, before it is there. A temporary release
     has not left: it is registered when it is saved. One made from a chosen seed never is.
     """
+    kind.check_place(options, to)
     source = connect(table)
     simulated = getattr(options, "simulate_seed", None) is not None
     with (
@@ -129,23 +148,30 @@ def publish(
         if register is not None and not simulated:
             entry = register.begin(source, getattr(options, "name", None) or source.name)
         if to is not None:
-            return registered(
-                draft.done(draft.put(target, overwrite=overwrite, entry=entry)), entry
-            )
-        done = draft.done(draft.put(target, overwrite=overwrite))
+            release = put(draft, target, overwrite=overwrite, entry=entry)
+            return with_account(draft.done(release), entry)
+        done = draft.done(put(draft, target, overwrite=overwrite))
     removed_with(done.release)
     done.release.registration = entry
     return done
 
 
-def registered(done: PublishResult, entry: Registration | None) -> PublishResult:
+def with_account(done: PublishResult, entry: Registration | None) -> PublishResult:
     """The result with what the register says."""
     if entry is None:
         return done
     return replace(done, notes=(*done.notes, *entry.notes), account=entry.account)
 
 
-def write_descriptions(folder: Path, manifest: Manifest, *, registered: bool | None = None) -> None:
+def mark_registered(folder: Path, *, registered: bool) -> None:
+    """Say in a manifest whether the register has it, unless it says so already."""
+    manifest = Release.read(folder).manifest
+    if manifest.registered is None:
+        sealed = manifest.model_copy(update={"registered": registered}).sealed()
+        (folder / MANIFEST).write_text(sealed.text(), encoding="utf-8")
+
+
+def write_descriptions(folder: Path, manifest: Manifest) -> None:
     """README.md and datapackage.json beside the data, then the manifest that seals them all."""
     kind = kind_of(manifest.method)
     package = json.dumps(kind.data_package(manifest), ensure_ascii=False, indent=1)
@@ -154,5 +180,5 @@ def write_descriptions(folder: Path, manifest: Manifest, *, registered: bool | N
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
         files.append(file_entry(folder, folder / name))
-    sealed = manifest.model_copy(update={"files": files, "registered": registered}).sealed()
+    sealed = manifest.model_copy(update={"files": files}).sealed()
     (folder / MANIFEST).write_text(sealed.text(), encoding="utf-8")

@@ -10,6 +10,7 @@ NAME.voile/
 
 from __future__ import annotations
 
+import glob
 import html
 import json
 from abc import ABC, abstractmethod
@@ -20,15 +21,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from voile.engines import open_rows, read_all
 from voile.errors import ReleaseError, UsageError, VoileError
 from voile.kinds.kind import Kind
-from voile.kinds.manifest import FORMAT, MANIFEST, PARTIAL, VERSION, Manifest
-from voile.kinds.parquet import arrow_schema
+from voile.kinds.manifest import FORMAT, MANIFEST, PARTIAL, REPLACED, VERSION, Manifest
+from voile.kinds.parquet import arrow_schema, read_parquet
 from voile.kinds.registry import KindError, kind_of
+from voile.progress import Progress
 from voile.schema import Keys, Schema
 from voile.units import byte_count
 
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from voile.answering.explanation import Explanation
     from voile.arrays import Floats
+    from voile.engines.rows import ReleaseRows
     from voile.engines.table import Table
     from voile.estimate import Answer
     from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
@@ -119,7 +121,7 @@ class Release(ABC):
         """
         folder = Path(path)
         if not folder.is_dir():
-            raise UsageError(f"there is no release {str(path)!r}", hint="a release is a folder")
+            raise UsageError(f"there is no release {str(path)!r}", hint=hint_at(folder))
         if PARTIAL in folder.resolve().name:
             raise ReleaseError(
                 f"{str(path)!r} was left by a run that did not finish", hint="delete it"
@@ -160,8 +162,7 @@ class Release(ABC):
         """
         from voile.kinds.staging import copy  # it opens what it has written
 
-        entry, self.registration = self.registration, None
-        copy(self, Path(path), overwrite=overwrite, entry=entry)
+        copy(self, Path(path), overwrite=overwrite, entry=self.registration)
         return self.open(path)
 
     @property
@@ -196,6 +197,18 @@ class Release(ABC):
     def check_contents(self) -> None:  # noqa: B027  (most have nothing more)
         """Check what its files hold, where they hold more than rows of the schema."""
 
+    def check_plausible(self) -> bool:
+        """Whether its rows can be looked at, and are what the stated mechanism makes.
+
+        Raises ReleaseError where they are not; False where the kind has no such law.
+        """
+        return False
+
+    @property
+    def unprotected(self) -> list[str]:
+        """Columns that are shown as they are: what is promised is not about them."""
+        return []
+
     @abstractmethod
     def promised(self) -> list[Statement]:
         """What the release keeps, as statements that can be compared and converted."""
@@ -209,8 +222,9 @@ class Release(ABC):
         """What it promises, in a line."""
         return next((one.explain for one in self.promised()), "it promises nothing")
 
-    def refine(self, progress: Any = None, *, replace_broken: bool = False) -> Any:  # noqa: ARG002
+    def refine(self, progress: Progress | None = None, *, replace_broken: bool = False) -> Any:
         """A model of the table, fitted to this release alone, where `refines` says so."""
+        del progress, replace_broken  # for those that are refined
         raise UsageError(f"{self.name!r} is {self.kind}, and is not refined", hint=self.instead)
 
     # ------------------------------------------------------------------ measuring it
@@ -329,6 +343,11 @@ class Release(ABC):
     def _opened_view(self, which: str = "current") -> OpenedView:  # noqa: ARG002  (for series)
         return open_rows(self._parts, self.schema)
 
+    @cached_property
+    def _rows(self) -> ReleaseRows:
+        """The rows as the files have them; opened once, for an engine takes a while to begin."""
+        return open_rows(self._parts, self.schema)
+
     @property
     def _parts(self) -> list[Path]:
         return self._parquet("data/")
@@ -386,16 +405,16 @@ class Release(ABC):
 
     def foreign_attribute(self) -> str | None:
         """An attribute with values outside its domain, which no sound release has."""
-        return open_rows(self._parts, self.schema).outside()
+        return self._rows.outside()
 
     def keys(self) -> Keys:
         """The rows of the view by their places in the domain, in order."""
-        return open_rows(self._parts, self.schema).keys()
+        return self._rows.keys()
 
     def to_arrow(self) -> Any:
         """The rows that were published, noise and all, as an Arrow table."""
         wanted = arrow_schema(self.schema)
-        tables = [pq.read_table(part, partitioning=None).cast(wanted) for part in self._parts]
+        tables = [read_parquet(part).cast(wanted) for part in self._parts]
         return pa.concat_tables(tables) if tables else wanted.empty_table()
 
     def to_pandas(self) -> Any:
@@ -454,6 +473,14 @@ def read_manifest(raw: bytes) -> tuple[Kind[Any], Manifest]:
             f"manifest.json: domain_size {manifest.domain_size} is not {schema.size}"
         )
     return kind, manifest
+
+
+def hint_at(missing: Path) -> str:
+    """What to do about a release that is not there; a killed run may have moved it aside."""
+    name = f".{glob.escape(missing.name)}{REPLACED}*"
+    for left in missing.absolute().parent.glob(name):
+        return f"a run that was to replace it was killed: rename {left.name!r}, or publish it again"
+    return "a release is a folder"
 
 
 def fingerprint(tables: Mapping[str, object]) -> Any:

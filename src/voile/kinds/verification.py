@@ -1,8 +1,16 @@
-"""Checking a release: every byte, every row count, and the promise."""
+"""Checking a release: its files, what it states, and whether its rows can be what it says.
+
+How a release was made cannot be seen from it. What can be seen is that its files are whole, that
+what it promises follows from what it states, and that its rows are plausible under the mechanism
+that it names. A signature says who vouches for the rest.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pyarrow.parquet as pq
 
@@ -10,20 +18,91 @@ from voile.errors import ReleaseError
 from voile.files import sha256
 from voile.kinds.manifest import MANIFEST
 from voile.kinds.release import Release
+from voile.records import Record
+
+
+@dataclass(frozen=True)
+class Verification(Record):
+    """What was seen of a release. None: it does not apply, or could not be looked at."""
+
+    json_keys: ClassVar[tuple[str, ...]] = (
+        "release", "ok", "files", "rows", "whole", "terms", "rows_plausible", "signed_by",
+        "simulated", "unprotected", "problems",
+    )  # fmt: skip
+
+    release: str
+    files: int | None = None
+    rows: int | None = None
+    whole: bool = False
+    terms: bool | None = None
+    rows_plausible: bool | None = None
+    signed_by: str | None = None
+    simulated: bool | None = None
+    unprotected: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing that was looked at is wrong."""
+        return not self.problems
 
 
 def verify(path: str | Path | Release) -> Release:
-    """Check every byte and the promise again; raises ReleaseError naming what is wrong."""
+    """Check files, terms and rows again; raises ReleaseError naming what is wrong."""
     release = path if isinstance(path, Release) else Release.open(path)
     check(release)
     return release
 
 
-def check(release: Release) -> None:
+def check(release: Release, *, plausible: bool = True) -> None:
     """All checks, also of a folder that is still being written."""
+    check_whole(release)
+    release.check_terms()
+    if plausible:
+        release.check_plausible()
+
+
+def check_whole(release: Release) -> None:
+    """Every byte is as it was sealed, and the files hold what they state."""
     check_files(release)
     check_rows(release)
-    release.check_terms()
+
+
+def examine(path: str | Path) -> Verification:
+    """The same as a report: what was seen, one thing after the other, and what is wrong."""
+    problems: list[str] = []
+
+    def passes(step: Callable[[], object]) -> bool:
+        try:
+            step()
+        except ReleaseError as error:
+            problems.append(error.message)
+            return False
+        return True
+
+    try:
+        release = Release.open(path)
+    except ReleaseError as error:
+        return Verification(str(path), problems=(error.message,))
+    whole = passes(lambda: check_whole(release))
+    terms = plausible = None
+    if whole:  # else there is nothing that the rest could be about
+        terms = passes(release.check_terms)
+    if terms:
+        looked_at: list[bool] = []
+        plausible = passes(lambda: looked_at.append(release.check_plausible()))
+        plausible = None if looked_at == [False] else plausible
+    return Verification(
+        release=str(path),
+        files=len(release.manifest.files) + 1,
+        rows=release.manifest.rows,
+        whole=whole,
+        terms=terms,
+        rows_plausible=plausible,
+        simulated=release.manifest.simulated,
+        unprotected=tuple(release.unprotected),
+        problems=tuple(problems),
+    )
 
 
 def check_files(release: Release) -> None:

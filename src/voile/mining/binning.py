@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from voile.client.domains import EPOCH
 from voile.engines.encode import ARROW, domain_array, values_at
-from voile.errors import TableError, UsageError
+from voile.errors import TableError, UsageError, spelled
 from voile.query.language import RESERVED
 from voile.query.quoting import literal, quote_identifier
 from voile.schema import Attribute, Bins, Value, Values
@@ -269,7 +269,7 @@ def binning(attribute: Attribute, bins: int) -> Binning:
         raise UsageError(
             f"column {attribute.name!r} has {attribute.size:,} possible values, "
             f"more than {MOST_CODES:,}",
-            hint="leave it out with --columns, or declare a coarser step in the schema",
+            hint=f"leave it out with {spelled('columns')}, or declare a coarser step in the schema",
         )
     values = attribute.domain.size
     ordered = attribute.ordered and attribute.kind != "boolean"
@@ -277,7 +277,8 @@ def binning(attribute: Attribute, bins: int) -> Binning:
     if not ordered and values > MOST_VALUES:
         raise UsageError(
             f"column {attribute.name!r} has {values:,} values without an order",
-            hint="leave it out with --columns, or declare 'ordered: true' in the schema",
+            hint=f"leave it out with {spelled('columns')}, or declare 'ordered: true' in the "
+            "schema",
         )
     found = np.arange(values, dtype=np.int64) * parts // values
     return Binning(attribute, np.append(found, [parts] * attribute.null).astype(np.int64), ordered)

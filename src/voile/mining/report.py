@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.engines import connect, read_all
-from voile.errors import TableError
+from voile.errors import TableError, spelled
 from voile.mining.binning import UNKNOWN, shortened
 from voile.mining.counts import Counts, ExactCounts
 from voile.mining.growing import Limits, class_binning, grow
@@ -40,7 +40,7 @@ class TreeAccuracy:
     def interval(self) -> tuple[float, float]:
         """Of the accuracy, if the rows are a sample of those that the tree is for (Wilson).
 
-        It holds with a chance of about 0.95, and three rows that are all right prove little.
+        It holds with probability about 0.95, and three rows that are all right prove little.
         """
         squared = NormalDist().inv_cdf(0.975) ** 2 / self.rows
         middle = self.accuracy + squared / 2
@@ -167,11 +167,12 @@ def whole_reason(tree: Tree, limits: Limits) -> str:
     if tree.root.ended is LeafReason.ERRORS:
         return (
             f"is beyond its error: what the columns tell of {tree.target.name} may be chance; "
-            "more rows or a higher retention tell more, and --level 0 takes the best split all "
-            "the same"
+            f"more rows or a higher retention tell more, and {spelled('level', 0)} takes the "
+            "best split all the same"
         )
     if tree.root.ended is LeafReason.SUPPORT:
-        return f"leaves {least(limits)} on each side: lower --min-support, or publish more rows"
+        lower = f"lower {spelled('min_support')}, or publish more rows"
+        return f"leaves {least(limits)} on each side: {lower}"
     return "makes the classes less mixed"
 
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from voile.answering.columns import edge
 from voile.arrays import Floats
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.kinds.perturbed.estimator import deviation
 from voile.kinds.perturbed.joint import JointCounts
 from voile.mining.binning import Binning, binning
@@ -134,7 +134,7 @@ class RuleLimits:
             raise UsageError(f"{self.bins} bins are not possible", hint="choose from 2 to 1000")
         if not 0 < self.level < 1:
             raise UsageError(
-                f"intervals cannot hold with a chance of {self.level:g}",
+                f"intervals cannot hold with probability {self.level:g}",
                 hint="choose a level between 0 and 1, such as 0.95",
             )
 
@@ -181,14 +181,15 @@ class FoundRules:
             return ()
         if self.limits.simultaneous:
             return (
-                f"all intervals hold together with a chance of {self.limits.level:g}: the chance "
+                f"all intervals hold together with probability {self.limits.level:g}: the chance "
                 f"to err is shared by the {self.intervals:,} intervals that these columns can "
                 "make, shown or not",
             )
         return (
             f"{self.tested:,} rules were compared and the best are shown: each interval holds "
-            f"with a chance of {self.limits.level:g} by itself, but the best of many look better "
-            "than they are, and theirs hold less often; --simultaneous makes all intervals hold "
+            f"with probability {self.limits.level:g} by itself, but the best of many look better "
+            f"than they are, and theirs hold less often; {spelled('simultaneous', True)} makes "
+            "all intervals hold "
             "together",
         )
 

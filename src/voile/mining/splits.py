@@ -94,7 +94,7 @@ def without_skew(excess: float, error: float, part: float) -> float:
 
 
 def deviations(bins: int, *, ordered: bool, columns: int, classes: int, miss: float) -> float:
-    """Standard errors that the best cut exceeds with a chance of at most `miss` if all is chance.
+    """Standard errors that the best cut exceeds with probability at most `miss` if all is chance.
 
     The chance is shared by the columns, by the classes that may differ (two differ together), and
     by the cuts: those between ordered bins, or all ways to part the others. Of many unordered bins

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.arrays import Bools, Floats, Ints, Words
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.noise.keyed import Key, Stream
 
 # ---------------------------------------------------------------------- very many coins
@@ -197,7 +197,7 @@ def _measurement(kind: str, scale: float) -> Any:
     except ImportError:
         raise UsageError(
             f"{kind} noise is drawn by OpenDP, which is not installed",
-            hint="pip install 'voile[dp]', or take --noise binomial",
+            hint=f"pip install 'voile[dp]', or take {spelled('noise', 'binomial')}",
         ) from None
     dp.enable_features("contrib")
     domain = dp.vector_domain(dp.atom_domain(T="i64"))

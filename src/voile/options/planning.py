@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Protocol, TypedDict
 
 from pydantic import Field, field_validator, model_validator
 
@@ -82,3 +82,28 @@ class LocalPlanOptions(Options):
     def to_dict(self) -> dict[str, Any]:
         """The options as JSON."""
         return self.model_dump(mode="json")
+
+
+class BreachBounds(Protocol):
+    """A guarantee against a breach: no belief of ρ₁ may exceed ρ₂."""
+
+    @property
+    def rho1(self) -> float:
+        """The belief before."""
+
+    @property
+    def rho2(self) -> float:
+        """The belief after."""
+
+
+class LocalPlanKeywords(TypedDict, total=False):
+    """The same options as keyword arguments; a breach may be the guarantee against it."""
+
+    epsilon: float | None
+    epsilon_column: float | None
+    breach: tuple[float, float] | BreachBounds | None
+    relative: float | None
+    retention: float | None
+    error: float | None
+    confidence: float
+    share: Share

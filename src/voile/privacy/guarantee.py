@@ -26,6 +26,18 @@ def after(prior: float, epsilon: float) -> float:
     return 0.0 if prior == 0 else 1 / (1 + (1 - prior) / prior * math.exp(-epsilon))
 
 
+def round_up(x: Fraction) -> float:
+    """The smallest float not below x: a promise is never broken by rounding."""
+    near = float(x)
+    return near if Fraction(near) >= x else math.nextafter(near, math.inf)
+
+
+def round_down(x: Fraction) -> float:
+    """The largest float not above x."""
+    near = float(x)
+    return near if Fraction(near) <= x else math.nextafter(near, -math.inf)
+
+
 # ---------------------------------------------------------------------- parameters
 # What a parameter may be, said once for the parser, the classes and the messages.
 

@@ -19,7 +19,7 @@ import numpy as np
 from voile.arrays import Floats
 from voile.errors import PromiseError, UsageError, spelled
 from voile.options import choices
-from voile.privacy.guarantee import Adversary, DGamma, LikelihoodRatio
+from voile.privacy.guarantee import Adversary, DGamma, LikelihoodRatio, round_down, round_up
 
 Form = choices.Form
 """Whether the table may repeat a row, as a multiset, or not, as the paper's sets."""
@@ -159,25 +159,16 @@ def within_view(
         middle = (low + high) / 2
         low, high = (middle, high) if view_ratio(middle) <= max_view_ratio else (low, middle)
     if low < 1e-3:
-        half = float(f"{view_ratio(0.5):.3g}")
+        # Against exclusive adversaries a promise may allow less than one half.
+        share = min(0.5, retention)
+        feasible = float(f"{view_ratio(share):.3g}")
         raise PromiseError(
             f"a view of at most {max_view_ratio:g} rows per row would keep fewer than one record "
             f"in a thousand at d = {promise.prior:.6g}, γ = {promise.posterior:.6g}",
-            hint=f"nearest feasible: {spelled('max_view_ratio', half)} keeps half the records",
+            hint=f"nearest feasible: {spelled('max_view_ratio', feasible)} keeps {share:.3g} of "
+            "the records",
         )
     return low
-
-
-def round_up(x: Fraction) -> float:
-    """The smallest float not below x: a promise is never broken by rounding."""
-    near = float(x)
-    return near if Fraction(near) >= x else math.nextafter(near, math.inf)
-
-
-def round_down(x: Fraction) -> float:
-    """The largest float not above x."""
-    near = float(x)
-    return near if Fraction(near) <= x else math.nextafter(near, -math.inf)
 
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from itertools import product
 
 from voile.errors import PromiseError, UsageError, spelled
 from voile.options.choices import Form
-from voile.privacy.guarantee import DGamma, LikelihoodRatio, log
+from voile.privacy.guarantee import DGamma, LikelihoodRatio, log, round_up
 
 FEWEST_VIEWS, MOST_VIEWS = 2, 12
 __all__ = ["SeriesNoise", "noise_variance", "plan_series"]
@@ -261,8 +261,6 @@ def expected_error(series: SeriesNoise, promise: DGamma) -> float:
 
 def settled(series: SeriesNoise, promise: DGamma) -> SeriesNoise:
     """The same with a little more noise, where rounding would break the promise."""
-    from voile.privacy.planner import round_up  # noqa: PLC0415  (to plan, not to answer)
-
     step = Fraction(1, 2**52)
     while not promise.kept_by(series.likelihood_ratio()):
         more = 1 + step

@@ -23,7 +23,7 @@ from voile.schema import Attribute, Bins, Interval, Range, Values
 
 
 @dataclass(frozen=True)
-class Number:
+class Constant:
     """A constant."""
 
     value: float
@@ -54,7 +54,7 @@ class Call:
     args: tuple[Formula, ...]
 
 
-Formula = Number | Total | Quantile | Call
+Formula = Constant | Total | Quantile | Call
 
 
 def leaves(formula: Formula) -> Iterator[Total | Quantile]:
@@ -84,7 +84,7 @@ def times(left: Formula, right: Formula) -> Formula:
 def covariance(xy: Total, x: Total, y: Total, n: Total, *, sample: bool) -> Formula:
     """The mean product less the product of means; n − 1 in the denominator for a sample's."""
     excess = minus(xy, divided(times(x, y), n))
-    return divided(excess, minus(n, Number(1)) if sample else n)
+    return divided(excess, minus(n, Constant(1)) if sample else n)
 
 
 def square_root(formula: Formula) -> Formula:
@@ -173,23 +173,23 @@ class Aggregates:
         if isinstance(tree, exp.Paren):
             return self._formula(tree.this)
         if isinstance(tree, exp.Literal) and not tree.is_string:
-            return Number(float(tree.this))
+            return Constant(float(tree.this))
         if is_aggregate(tree):
             return self._aggregate(tree)
         if name := OPERATORS.get(type(tree)):
             return Call(name, (self._formula(tree.this), self._formula(tree.expression)))
         if name := FUNCTIONS.get(type(tree)):
             inner = self._formula(tree.this)
-            if name == "neg" and isinstance(inner, Number):
-                inner, name = Number(-inner.value), ""
+            if name == "neg" and isinstance(inner, Constant):
+                inner, name = Constant(-inner.value), ""
             return Call(name, (inner,)) if name else inner
         return self._other(tree)
 
     def _other(self, tree: exp.Expr) -> Formula:
         if isinstance(tree, exp.Round):
             digits = tree.args.get("decimals")
-            places = self._formula(digits) if digits else Number(0)
-            if isinstance(places, Number) and abs(places.value) <= 15:
+            places = self._formula(digits) if digits else Constant(0)
+            if isinstance(places, Constant) and abs(places.value) <= 15:
                 return Call("round", (self._formula(tree.this), places))
         if isinstance(tree, exp.Nullif):
             return Call("nullif", (self._formula(tree.this), self._formula(tree.expression)))
@@ -291,7 +291,7 @@ class Aggregates:
         value, centre = self._centred(tree)
         size = Total(Term(both(only, present(value))))
         mean = divided(Total(Term(only, (value,))), size)
-        return Call("+", (Number(centre), mean)) if centre else mean
+        return Call("+", (Constant(centre), mean)) if centre else mean
 
     def _variance(self, tree: exp.Expr, only: Predicate | None, *, sample: bool) -> Formula:
         value, _ = self._centred(tree)

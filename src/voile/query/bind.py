@@ -23,6 +23,7 @@ from voile.query.language import (
     SUBQUERY,
     TYPES,
     UNSTEADY,
+    own_table,
     why_not,
 )
 from voile.query.predicate import ROW, And, Atom, Expression, Or, Predicate
@@ -346,7 +347,7 @@ def unknown_table(sql: str, node: exp.Expr, tables: Tables) -> QueryError:
     name = node.name if isinstance(node, exp.Table) else short(node)
     return refusal(
         sql, f"there is no table {name!r}", place(sql, [node]),
-        f"{known}give your own tables with --with name=file.csv",
+        f"{known}give your own tables with {own_table()}",
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from sqlglot import exp
 from sqlglot.tokenizer_core import TokenType
 
-from voile.errors import QueryError
+from voile.errors import QueryError, spelled
 from voile.query.text import ASK, refusal, tokens
 
 BOOLEAN = (exp.And, exp.Or, exp.Xor, exp.Not, exp.Paren, exp.Boolean)
@@ -101,6 +101,7 @@ UNSTEADY = frozenset(
     ]
 )  # fmt: skip
 
+SUBQUERIES = (exp.Subquery, exp.Select, exp.Exists, exp.In, exp.Any, exp.All)
 SINGLE_PERSON = (exp.Min, exp.Max, exp.First, exp.Last, exp.AnyValue, exp.ArgMax, exp.ArgMin)
 
 
@@ -123,10 +124,6 @@ REASONS: tuple[tuple[tuple[type[exp.Expr], ...], str], ...] = (
         NOT_OF_THE_ROW,
         "its value is not a function of the row: write the value itself, as in date '2024-12-31'",
     ),
-    (
-        (exp.Subquery, exp.Select, exp.Exists, exp.In, exp.Any, exp.All),
-        "a subquery may read only tables of your own: give them with --with name=file.csv",
-    ),
     ((exp.Placeholder, exp.Parameter), "write the value itself into the SQL"),
     ((exp.Star,), "name the columns"),
 )
@@ -136,7 +133,15 @@ def why_not(node: exp.Expr) -> str:
     """Why a part of SQL cannot stand where one row is looked at, and what would work."""
     if isinstance(node, exp.Anonymous) and node.name.lower() in UNSTEADY:
         node = exp.Rand()
-    return next((why for kinds, why in REASONS if isinstance(node, kinds)), ONE_ROW)
+    reason = next((why for kinds, why in REASONS if isinstance(node, kinds)), ONE_ROW)
+    if reason is ONE_ROW and isinstance(node, SUBQUERIES):
+        return f"a subquery may read only tables of your own: give them with {own_table()}"
+    return reason
+
+
+def own_table() -> str:
+    """How a caller gives a table to look up in."""
+    return spelled("tables", {"name": "file.csv"}, flag="--with")
 
 
 def why_no_aggregate(node: exp.Expr) -> str:

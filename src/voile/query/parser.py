@@ -43,10 +43,14 @@ CLAUSES = {
 }  # fmt: skip
 INSTEAD = {
     "distinct": "GROUP BY the columns instead",
-    "with_": "ask one SELECT; your own tables come with --with name=file.csv",
     "rollup": "ask once for each grouping", "cube": "ask once for each grouping",
     "grouping_sets": "ask once for each grouping", "qualify": "use HAVING",
 }  # fmt: skip
+
+
+def with_tables() -> str:
+    """What to do instead of a WITH clause."""
+    return f"ask one SELECT; your own tables come with {strict.own_table()}"
 
 
 def only(sql: str, node: exp.Expr, known: set[str]) -> None:
@@ -62,7 +66,7 @@ def only(sql: str, node: exp.Expr, known: set[str]) -> None:
                 sql,
                 f"{clause} is not answered from a release",
                 place(sql, trees) if named is None else named,
-                INSTEAD.get(key, ASK),
+                with_tables() if key == "with_" else INSTEAD.get(key, ASK),
             )
 
 

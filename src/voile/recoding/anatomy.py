@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from voile.compiled import compiled
-from voile.errors import PromiseError, UsageError
+from voile.errors import PromiseError, UsageError, spelled
 from voile.noise import Stream
 from voile.noise.replacement import swap
 from voile.privacy.requirements import Requirement
@@ -60,7 +60,7 @@ def _whole(l: float) -> int:  # noqa: E741
     if l != int(l) or l < 1:
         raise UsageError(
             f"Anatomy makes buckets of ℓ rows, and ℓ = {l:g} is no whole number from 1 on",
-            hint=f"take ℓ = {max(1, int(np.ceil(l)))}, or --method mondrian",
+            hint=f"take ℓ = {max(1, int(np.ceil(l)))}, or {spelled('method', 'mondrian')}",
         )
     return int(l)
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from scipy import sparse
 
 from voile.arrays import Floats, Ints
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.privacy.divergence import jensen_shannon
 from voile.privacy.requirements import Requirement
 from voile.recoding.grouping import Grouping, bounding, check_classes, failing_classes
@@ -195,7 +195,7 @@ def free_shape(
     if not len(units.sensitive):
         raise UsageError(
             "free shapes are for bucketizing, and there is no sensitive attribute",
-            hint="name one, or group by --method mondrian",
+            hint=f"name one, or group by {spelled('method', 'mondrian')}",
         )
     if start is None:
         start = mondrian(units, requirements, cuts="certainty").grouping

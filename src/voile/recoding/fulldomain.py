@@ -14,7 +14,7 @@ from typing import get_args
 import numpy as np
 import numpy.typing as npt
 
-from voile.errors import PromiseError, UsageError
+from voile.errors import PromiseError, UsageError, spelled
 from voile.options import choices
 from voile.privacy.requirements import Requirement
 from voile.recoding.grouping import Grouping, check_whole
@@ -228,7 +228,7 @@ def check_arguments(
     if suppressed not in get_args(Suppressed):
         raise UsageError(f"suppressed {suppressed!r} is not known", hint="use 'removed' or 'shown'")
     if not levels:
-        raise UsageError("no quasi-identifiers are given", hint="--qi age,sex")
+        raise UsageError("no quasi-identifiers are given", hint=spelled("qi", ["age", "sex"]))
     if [found.size for found in levels] != list(units.sizes):
         raise UsageError(
             "the levels are not those of the quasi-identifiers", hint="give one for each, in order"
@@ -238,7 +238,7 @@ def check_arguments(
         raise UsageError(
             f"there are {nodes:,} combinations of levels, more than can be searched",
             hint="use fewer quasi-identifiers or hierarchies with fewer levels, "
-            "or group by --method mondrian",
+            f"or group by {spelled('method', 'mondrian')}",
         )
     if not units.rows:
         raise PromiseError("there are no rows to group", hint="give a table that has rows")
@@ -250,7 +250,7 @@ def refusal(requirements: Sequence[Requirement], suppression: float) -> PromiseE
     return PromiseError(
         f"no combination of levels meets {wanted}"
         + (f" with at most {suppression:.6g} of the rows suppressed" if suppression else ""),
-        hint="ask for less, allow more suppression, or group by --method mondrian",
+        hint=f"ask for less, allow more suppression, or group by {spelled('method', 'mondrian')}",
     )
 
 

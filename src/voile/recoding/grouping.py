@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from voile.arrays import Ints
-from voile.errors import PromiseError
+from voile.errors import PromiseError, spelled
 from voile.options import choices
 from voile.privacy.requirements import Histograms, Requirement
 from voile.recoding.units import Codes, Counts, Units
@@ -133,7 +133,7 @@ def check_classes(units: Units, grouping: Grouping, requirements: Sequence[Requi
             raise PromiseError(
                 f"class {wrong[0]} of {grouping.number:,} has {has:.6g}, "
                 f"which does not meet {requirement.spelling}",
-                hint="ask for less, or group by --method mondrian",
+                hint=f"ask for less, or group by {spelled('method', 'mondrian')}",
             )
 
 

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.arrays import Floats
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.privacy.divergence import shares
 from voile.recoding.population_kernels import mine, spread_over, sums_over
 from voile.recoding.units import Codes, Counts
@@ -207,7 +207,7 @@ def populations(
     if len(members) > MOST_MEMBERS:
         raise UsageError(
             f"too many populations have at least {least} rows to be held in memory",
-            hint="raise --min-support, or name fewer quasi-identifiers",
+            hint=f"raise {spelled('min_support')}, or name fewer quasi-identifiers",
         )
     true_counts = np.zeros((len(column), counts.shape[1]))
     sums_over(starts, members, counts.astype(np.float64), true_counts)

@@ -255,7 +255,11 @@ class Entry:
     """Of each data set, with this departure."""
 
     def reserve(self, departure: Departure) -> None:
-        """Write the departure down, unless it would exceed a limit; durable when this returns."""
+        """Write the departure down, unless it would exceed a limit; durable when this returns.
+
+        What is written to several places is written down each time, and counts once.
+        """
+        self.id = new_id()
         self.accounts = self.register.store.write(lambda run: self._enter(run, departure))
 
     def _enter(self, run: Run, departure: Departure) -> list[DataSetAccount]:

@@ -7,7 +7,7 @@ same seed is free, so an interrupted run can be resumed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -18,6 +18,7 @@ from voile.arrays import Floats
 from voile.errors import TableError, VoileError
 from voile.estimate import checked_confidence, number
 from voile.noise.keyed import members, row_hashes
+from voile.progress import Progress, Silent
 from voile.records import Record
 from voile.remote.client import Subset
 from voile.remote.implication import (
@@ -149,8 +150,6 @@ class TesterResult(Record):
 # ---------------------------------------------------------------------- across
 
 
-ReplyCount = Callable[[int, int], None]
-"""Called after each reply with how many there are, and how many there will be."""
 SURPRISE = 1e-6
 """How unlikely a spread of counts must be before it is remarked."""
 
@@ -163,7 +162,7 @@ def mine(
     error: float | None = None,
     confidence: float = 0.95,
     seed: str | None = None,
-    progress: ReplyCount | None = None,
+    progress: Progress | None = None,
 ) -> MiningResult:
     """Pr[f] of a Boolean function of two servers' columns, as "A.smoker and not B.cancer".
 
@@ -176,11 +175,11 @@ def mine(
 
 
 def carried_out(
-    plan: MiningPlan, *, confidence: float = 0.95, progress: ReplyCount | None = None
+    plan: MiningPlan, *, confidence: float = 0.95, progress: Progress | None = None
 ) -> MiningResult:
     """Ask all questions of the plan, and estimate."""
     checked_confidence(confidence)
-    answers = PlanAnswers(plan, progress)
+    answers = PlanAnswers(plan, progress or Silent())
     answers.ask()
     if len(plan.sides) == 2:
         return of_two_sides(plan, answers, confidence)
@@ -192,21 +191,21 @@ class PlanAnswers:
     """Replies to a plan's questions, in its order."""
 
     plan: MiningPlan
-    progress: ReplyCount | None = None
+    progress: Progress
 
     def ask(self) -> None:
         """Ask all; the first half comes first, so that servers that do not match cost little."""
         questions = self.plan.questions()
         each = sum(len(side.conditions) for side in self.plan.sides)
         self.replies: list[CountReply] = []
+        self.progress.start("asking", len(questions))
         for part in (questions[: 2 * each], questions[2 * each :]):
             with ThreadPoolExecutor(TOGETHER) as pool:
                 waiting = [pool.submit(ask_side, *question) for question in part]
                 try:
                     for one in waiting:
                         self.replies.append(one.result())
-                        if self.progress:
-                            self.progress(len(self.replies), len(questions))
+                        self.progress.advance(1)
                 except BaseException:
                     pool.shutdown(wait=False, cancel_futures=True)
                     raise

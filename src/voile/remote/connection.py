@@ -14,7 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from voile.client.submission import asked_wait, is_loopback
-from voile.errors import PromiseError, QueryError, UsageError, VoileError
+from voile.errors import PromiseError, QueryError, UsageError, VoileError, spelled
 
 MOST_BYTES = 2**26
 """Of one answer: no list of groups that a server answers about is that long."""
@@ -54,12 +54,13 @@ class ServerAddress:
         if parts.username is not None or parts.query or parts.fragment:
             raise UsageError(
                 f"the address of {host!r} holds more than a host, a port and a path",
-                hint="give the token with --token-file, VOILE_TOKEN or token=, not in the address",
+                hint=f"give the token with {spelled('token', flag='--token-file')} or "
+                "VOILE_TOKEN, not in the address",
             )
         if parts.scheme == "http" and not is_loopback(host) and not insecure:
             raise UsageError(
                 f"{url!r} is not encrypted: anyone on the way can read the token and the answers",
-                hint="use https, or pass --insecure (insecure=True) if you trust the way",
+                hint=f"use https, or pass {spelled('insecure', True)} if you trust the way",
             )
         return cls(url.rstrip("/"), parts.scheme == "https", host, port, parts.path.rstrip("/"))
 
@@ -92,7 +93,7 @@ class Connections:
         self._headers = {"Authorization": f"Bearer {checked_token(token)}"}
         if ca is not None and not address.secure:
             raise UsageError(
-                f"{address.url!r} has no certificate for --ca {str(ca)!r}", hint="use https"
+                f"{address.url!r} has no certificate for {spelled('ca', str(ca))}", hint="use https"
             )
         self._context = trust(ca) if address.secure else None
         self._idle: deque[HTTPConnection] = deque()
@@ -223,7 +224,8 @@ def unreachable(address: ServerAddress, error: Exception) -> ServerError:
         reason = "no answer in time"
         hint = "ask again: what was answered meanwhile is kept, and free"
     elif isinstance(error, ssl.SSLCertVerificationError):
-        reason, hint = error.verify_message, "name the authority that signed it with --ca (ca=)"
+        reason = error.verify_message
+        hint = f"name the authority that signed it with {spelled('ca')}"
     elif isinstance(error, ssl.SSLError):
         hint = "does the server speak TLS? without it the address begins with http://"
     elif not address.secure and isinstance(error, HTTPException | ConnectionResetError):
@@ -248,8 +250,8 @@ def checked_token(token: str) -> str:
     if not isinstance(token, str) or not token:
         raise UsageError(
             "no token was given",
-            hint="pass --token-file FILE, or set the variable VOILE_TOKEN; the server's "
-            "steward makes one with voile serve token",
+            hint=f"pass {spelled('token', flag='--token-file')}, or set the variable "
+            "VOILE_TOKEN; the server's steward makes one with voile serve token",
         )
     if not token.isascii() or not token.isprintable() or " " in token:
         raise UsageError(

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from voile.errors import PromiseError, TableError, UsageError
+from voile.errors import PromiseError, TableError, UsageError, spelled
 from voile.noise.keyed import Key
 from voile.query.quoting import quote_identifier
 from voile.remote.client import Subset
@@ -155,7 +155,8 @@ class MiningPlan:
         if not self.halves or most < LEAST:
             return "ask the server's steward for more"
         error = self.error_of(most)
-        return f"--halves {most} is what the budgets allow; expect an error up to {error:.3g}"
+        halves = spelled("halves", most)
+        return f"{halves} is what the budgets allow; expect an error up to {error:.3g}"
 
     def error_of(self, halves: int) -> float:
         """The standard error to expect with this many halves."""
@@ -193,7 +194,10 @@ def planned(
     """Read the expression, look at the servers, and say what will be asked; nothing is spent."""
     check_effort(halves, error)
     if not servers:
-        raise UsageError("there is no server to ask", hint="--db A=URL --db B=URL")
+        raise UsageError(
+            "there is no server to ask",
+            hint=spelled("servers", {"A": "URL", "B": "URL"}, flag="--db"),
+        )
     abouts = {name: server.about() for name, server in servers.items()}
     schemas = {name: Schema.from_dict(about["schema"]) for name, about in abouts.items()}
     found = read_expression(expression, schemas)
@@ -221,14 +225,18 @@ def planned(
 def check_effort(halves: int | None, error: float | None) -> None:
     """Refuse a number of halves or an error that cannot be had."""
     if halves is not None and error is not None:
-        raise UsageError("--halves and --error exclude each other", hint="give one of them")
+        raise UsageError(
+            f"{spelled('halves')} and {spelled('error')} exclude each other",
+            hint="give one of them",
+        )
     if halves is not None and not LEAST <= halves <= MOST_HALVES:
         raise UsageError(
             f"{halves} halves cannot be asked", hint=f"from {LEAST} to {MOST_HALVES:,}"
         )
     if error is not None and not 1e-6 <= error < 1:
         raise UsageError(
-            f"the error {error!r} is not one of a probability", hint="such as --error 0.02"
+            f"the error {error!r} is not one of a probability",
+            hint=f"such as {spelled('error', 0.02)}",
         )
 
 
@@ -320,12 +328,12 @@ def how_many(
         return halves
     if error is None:
         most = affordable(sides)
-        allowed = f"--halves {most} is what the budgets allow, with an error up to "
+        allowed = f"{spelled('halves', most)} is what the budgets allow, with an error up to "
         raise UsageError(
-            "neither --halves nor --error says how much to ask",
+            f"neither {spelled('halves')} nor {spelled('error')} says how much to ask",
             hint=f"{allowed}{error_at(parts, sides, rows, most):.3g}"
             if most >= LEAST
-            else "--error 0.02",
+            else spelled("error", 0.02),
         )
     variances = sides[0].variance, sides[1].variance
     sized = knows_sizes(sides)

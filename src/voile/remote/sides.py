@@ -21,7 +21,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from voile.arrays import Bools, Floats
-from voile.errors import QueryError, UsageError, did_you_mean
+from voile.errors import QueryError, UsageError, did_you_mean, spelled
 from voile.query import language as strict
 from voile.query.bind import Binder
 from voile.query.predicate import And, Not, Or, Xor
@@ -32,7 +32,6 @@ from voile.schema import Schema
 Levels = npt.NDArray[np.int8]
 """SQL's truth values: 0 false, 1 unknown, 2 true. AND is the lesser, OR the greater."""
 
-SHAPE = "write a condition such as A.smoker and not B.cancer, with A and B given by --db"
 LONGEST = 10_000
 MOST_ASSIGNMENTS = 4096
 """Truth assignments of one side's atoms."""
@@ -55,6 +54,12 @@ NEVER_NULL = (
     exp.Is, exp.Like, exp.Column, exp.Identifier, exp.Literal, exp.Neg, exp.Add, exp.Sub,
 )  # fmt: skip
 """What has a value wherever its columns have."""
+
+
+def shape() -> str:
+    """What an expression looks like."""
+    servers = spelled("servers", flag="--db")
+    return f"write a condition such as A.smoker and not B.cancer, with A and B given by {servers}"
 
 
 @dataclass(frozen=True)
@@ -127,10 +132,10 @@ def is_plain(tree: Tree) -> bool:
 def parsed(text: str) -> exp.Expr:
     """The one condition that the text holds."""
     if not text.strip():
-        raise QueryError("the expression is empty", hint=SHAPE)
+        raise QueryError("the expression is empty", hint=shape())
     if "\0" in text or len(text) > LONGEST:
         raise QueryError(
-            f"the expression is longer than {LONGEST:,} characters, or has a NUL", hint=SHAPE
+            f"the expression is longer than {LONGEST:,} characters, or has a NUL", hint=shape()
         )
     try:
         trees = [t for t in sqlglot.parse(text, dialect=Dialect) if t is not None]
@@ -139,13 +144,13 @@ def parsed(text: str) -> exp.Expr:
         column = int(details.get("col") or 1) - max(1, len(details.get("highlight") or ""))
         line = int(details.get("line") or 1) - 1
         start = sum(len(one) + 1 for one in text.split("\n")[:line]) + max(0, column)
-        raise refusal(text, "the expression is not SQL", start, SHAPE) from None
+        raise refusal(text, "the expression is not SQL", start, shape()) from None
     except RecursionError:
         raise too_deep() from None
     if len(trees) != 1:
-        raise QueryError(f"{len(trees)} expressions were given", hint="give one: " + SHAPE)
+        raise QueryError(f"{len(trees)} expressions were given", hint="give one: " + shape())
     if not isinstance(trees[0], exp.Condition | exp.Predicate) or isinstance(trees[0], exp.Query):
-        raise refusal(text, f"{short(trees[0])} is no condition", 0, SHAPE)
+        raise refusal(text, f"{short(trees[0])} is no condition", 0, shape())
     strict.check(text, exp.Select(expressions=[trees[0]]))
     return trees[0]
 
@@ -240,7 +245,9 @@ class _SideReader:
             return None
         if isinstance(node, exp.Boolean):
             return bool(node.this)
-        raise refusal(self.text, f"{short(node)} reads no server", place(self.text, [node]), SHAPE)
+        raise refusal(
+            self.text, f"{short(node)} reads no server", place(self.text, [node]), shape()
+        )
 
     # ------------------------------------------------------------------ one side
 
@@ -260,7 +267,7 @@ class _SideReader:
             found = SideCondition(side, written(bare.this), nullable)
         except UnwrittenError:
             raise refusal(self.text, f"{short(node)} cannot be used here",
-                          place(self.text, [node]), SHAPE) from None  # fmt: skip
+                          place(self.text, [node]), shape()) from None  # fmt: skip
         known = self.atoms.setdefault(side, [])
         if found not in known:
             known.append(found)
@@ -276,7 +283,7 @@ class _SideReader:
         if not column.table:
             holders = [n for n, s in self.schemas.items()
                        if column.name.lower() in map(str.lower, s.names)]  # fmt: skip
-            hint = f"write {holders[0]}.{column.name}" if holders else SHAPE
+            hint = f"write {holders[0]}.{column.name}" if holders else shape()
             raise refusal(self.text, f"{column.name} does not say whose column it is",
                           place(self.text, [column]), hint)  # fmt: skip
         for name in known:

@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.noise.keyed import members, row_hashes
+from voile.progress import Progress, Silent
 from voile.remote.across import (
     ConditionShare,
-    ReplyCount,
     SideLiteral,
     TesterResult,
     ask_side,
@@ -45,7 +45,7 @@ def planned_tester(plan: MiningPlan, *, bias: float = 1.0, threshold: float = 0.
     if not knows_sizes(plan.sides):
         raise UsageError(
             "the tester needs the sizes of halves, which the servers' ids do not show",
-            hint="leave --tester out: the covariance does not need them",
+            hint=f"leave {spelled('tester', True)} out: the covariance does not need them",
         )
     literals = conjunction(plan)
     if literals is None:
@@ -56,15 +56,15 @@ def planned_tester(plan: MiningPlan, *, bias: float = 1.0, threshold: float = 0.
     return TesterPlan(replace(plan, searching=True), literals, bias, threshold)
 
 
-def run_tester(trial: TesterPlan, progress: ReplyCount | None = None) -> TesterResult:
+def run_tester(trial: TesterPlan, progress: Progress | None = None) -> TesterResult:
     """Ask the servers, and say what the tester finds."""
-    return _Run(trial, progress).tested()
+    return _Run(trial, progress or Silent()).tested()
 
 
 class _Run:
     """One search for a half."""
 
-    def __init__(self, trial: TesterPlan, progress: ReplyCount | None) -> None:
+    def __init__(self, trial: TesterPlan, progress: Progress) -> None:
         self.plan, self.literals, self.progress = trial.plan, trial.literals, progress
         self.bias, self.threshold = trial.bias, trial.threshold
         self.hashes = row_hashes(range(trial.plan.rows))
@@ -108,10 +108,10 @@ class _Run:
 
     def search(self, tester: Tester) -> tuple[str | None, float, float]:
         """The first half that is accepted, its excess of α and its size."""
-        for number, half in enumerate(self.plan.half_seeds(), start=1):
+        self.progress.start("asking", self.plan.halves)
+        for half in self.plan.half_seeds():
             count, size = self.count(self.literals[0], half)
-            if self.progress:
-                self.progress(number, self.plan.halves)
+            self.progress.advance(1)
             if tester.accepts(np.array(count), np.array(size)):
                 return half, count - size * tester.share, size
         return None, 0.0, 0.0

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.evaluate.frontier.running import check_jobs
 from voile.journal import Journal, OtherJournalError
 from voile.progress import Progress, Silent
@@ -117,7 +117,8 @@ def outcome(future: Future[Any], task: Part | Figure) -> Any:
     except BrokenProcessPool:
         raise UsageError(
             "a worker process ended unexpectedly; most likely memory ran out",
-            hint="run it again, with --jobs 1: what was done is kept. A script calls `reproduce` "
+            hint=f"run it again, with {spelled('jobs', 1)}: what was done is kept. A script "
+            "calls `reproduce` "
             "under `if __name__ == '__main__':`, since its processes import it",
         ) from None
     except Exception as error:

@@ -13,6 +13,7 @@ from typing import Any
 from voile import __version__
 from voile.errors import UsageError
 from voile.evaluate.drawing import load_altair, render, theme
+from voile.evaluate.pages import page, row, table, text_cell
 from voile.files import write_whole
 from voile.kinds.staging import check_outside
 from voile.reproduce.catalogue import FIGURES
@@ -24,28 +25,18 @@ SIGNS = {"agrees": "agrees with the print", "differs": "differs, as the print is
          "fails": "does not agree, and should"}  # fmt: skip
 
 STYLE = """
-:root { --ink: #1F2933; --soft: #5F6C7B; --line: #E8ECF0; --agrees: #00795c; --differs: #8A5A00;
-        --fails: #b3261e; color-scheme: light }
-body { font: 16px/1.5 Inter, "Helvetica Neue", Helvetica, Arial, sans-serif; color: var(--ink);
-       max-width: 68rem; margin: 3rem auto; padding: 0 1.5rem }
-h1 { font-size: 2rem; margin-bottom: .2rem } h2 { margin-top: 4rem; font-size: 1.25rem }
-p.lead { color: var(--soft); margin-top: 0 }
-article { border-top: 1px solid var(--line); padding: 1.5rem 0 2rem }
+h2 { margin-top: 4rem }
+article { border-top: 1px solid #E8ECF0; padding: 1.5rem 0 2rem }
 article h3 { margin: 0 } article img { max-width: 100%; display: block; margin: 1rem 0 }
 .sign { font-size: .85rem; font-weight: 600 }
-.agrees { color: var(--agrees) } .differs { color: var(--differs) } .fails { color: var(--fails) }
-table { border-collapse: collapse; width: 100%; font-size: .9rem }
-th, td { text-align: left; vertical-align: top; padding: .35rem .75rem .35rem 0;
-         border-bottom: 1px solid var(--line) }
-th { color: var(--soft); font-weight: 600 }
-summary { cursor: pointer; color: var(--soft) } a { color: #0072B2 }
-code { font-size: .9em }
+.agrees { color: #00795c } .differs { color: #8A5A00 } .fails { color: #b3261e }
+summary { cursor: pointer; color: #5F6C7B } a { color: #0072B2 } code { font-size: .9em }
 """
 
 
 def write_gallery(folder: Path) -> Path:
     """Write the page that shows every figure of the folder."""
-    return write_whole(folder / PAGE, page(verdicts(folder)).encode())
+    return write_whole(folder / PAGE, gallery(verdicts(folder)))
 
 
 def verdicts(folder: Path) -> list[dict[str, Any]]:
@@ -54,22 +45,17 @@ def verdicts(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(file.read_text(encoding="utf-8")) for file in files if file.is_file()]
 
 
-def page(found: Iterable[Mapping[str, Any]]) -> str:
+def gallery(found: Iterable[Mapping[str, Any]]) -> bytes:
     """The whole page as HTML, paper by paper."""
     papers: dict[str, list[Mapping[str, Any]]] = {}
     for entry in found:
         papers.setdefault(entry["paper"], []).append(entry)
-    sections = "\n".join(
-        f"<h2>{escape(paper)}</h2>\n" + "\n".join(map(article, several))
-        for paper, several in papers.items()
-    )
+    title = "The papers, reproduced"
     count = tally([entry for several in papers.values() for entry in several])
-    return (
-        '<!doctype html>\n<html lang="en"><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width">'
-        f"<title>The papers, reproduced</title><style>{STYLE}</style>\n"
-        f'<h1>The papers, reproduced</h1>\n<p class="lead">{count}</p>\n{sections}\n</html>\n'
-    )
+    parts = [f"<h1>{title}</h1>", f'<p class="lead">{count}</p>']
+    for paper, several in papers.items():
+        parts += [f"<h2>{escape(paper)}</h2>", *map(article, several)]
+    return page(title, parts, width=68, style=STYLE)
 
 
 def tally(found: Sequence[Mapping[str, Any]]) -> str:
@@ -90,16 +76,16 @@ def tally(found: Sequence[Mapping[str, Any]]) -> str:
 def article(entry: Mapping[str, Any]) -> str:
     """One figure as HTML: its picture, its verdict and its files."""
     name, verdict = escape(entry["name"]), sign(entry["agrees"], entry["sound"])
-    rows = "\n".join(check_row(what, entry) for what in entry["measured"])
+    rows = [check_row(what, entry) for what in entry["measured"]]
+    checks = table(("", "the paper", "measured", ""), rows, ())
     files = ", ".join(link(Path(file).name) for file in entry["files"])
     return (
         f'<article id="{name}"><h3>{escape(entry["what"])}</h3>\n'
         f"<code>{name}</code>{' · a quick run' * entry['quick']}{made_by(entry)} · "
         f'<span class="sign {verdict}">{SIGNS[verdict]}</span>\n'
         f'<img src="{name}.svg" alt="{escape(entry["title"])}" loading="lazy">\n'
-        "<details open><summary>Print and measurement</summary><table>\n"
-        "<tr><th></th><th>the paper</th><th>measured</th><th></th></tr>\n"
-        f"{rows}\n</table></details>\n<p>{files}</p></article>"
+        f"<details open><summary>Print and measurement</summary>{checks}</details>\n"
+        f"<p>{files}</p></article>"
     )
 
 
@@ -120,11 +106,11 @@ def check_row(what: str, entry: Mapping[str, Any]) -> str:
     verdict = sign(check["agrees"], check["sound"])
     shown = "–" if check["agrees"] is None and check["sound"] else verdict
     why = f"<br>{escape(check['why'])}" if check["why"] else ""
-    return (
-        f"<tr><td>{escape(what)}</td><td>{escape(printed(entry['printed'][what]))}</td>"
-        f"<td>{escape(measured(check))}</td>"
-        f'<td><span class="sign {verdict}">{shown}</span>{why}</td>'
-        "</tr>"
+    return row(
+        text_cell(what),
+        text_cell(printed(entry["printed"][what])),
+        text_cell(measured(check)),
+        f'<td><span class="sign {verdict}">{shown}</span>{why}</td>',
     )
 
 
@@ -209,6 +195,6 @@ def as_csv(columns: Columns) -> bytes:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(columns)
-    for row in zip(*columns.values(), strict=True):
-        writer.writerow([f"{v:.10g}" if isinstance(v, float) else v for v in row])
+    for values in zip(*columns.values(), strict=True):
+        writer.writerow([f"{v:.10g}" if isinstance(v, float) else v for v in values])
     return text.getvalue().encode()

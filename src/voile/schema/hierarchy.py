@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from voile.errors import SchemaError
+from voile.errors import SchemaError, spelled
 from voile.schema.attribute import LARGE, NULL, Attribute, code_of_words, value_words
 
 Nodes = npt.NDArray[np.int32]
@@ -105,7 +105,8 @@ class Hierarchy:
             raise SchemaError(
                 f"the hierarchy of {attribute.name!r} lists {len(self.paths):,} values, "
                 f"the column has {attribute.size:,}",
-                hint="build one by arithmetic: --multiples, --equal-width, --dates or --mask",
+                hint=f"build one by arithmetic: {spelled('multiples')}, "
+                f"{spelled('equal_width')}, {spelled('dates', True)} or {spelled('mask')}",
             )
         by_code = self._by_code(attribute)
         if attribute.null and attribute.size - 1 not in by_code:

@@ -25,6 +25,9 @@ Codes = npt.NDArray[np.signedinteger]
 TABLE = 2**16
 """Largest group of attributes decoded by one look-up; its tables stay in the processor's cache."""
 
+FEW = 2**16
+"""Rows that NumPy decodes before Numba is loaded."""
+
 
 @dataclass(frozen=True)
 class Limb:
@@ -58,7 +61,10 @@ class Limb:
         rest = word.copy()
         for group in reversed(self._groups):
             found = np.empty((len(group.sizes), len(word)), dtype=group.tables.dtype)
-            if len(group.sizes) == 1:
+            if len(word) <= FEW:
+                rest, place = np.divmod(rest, np.uint64(group.size))
+                found[:] = group.tables[:, place] if len(group.sizes) > 1 else place
+            elif len(group.sizes) == 1:
                 take_digit(rest, np.uint64(group.size), found[0])
             else:
                 look_up(rest, np.uint64(group.size), group.tables, found)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from voile.client.domains import Bins, Kind, Value, Values
-from voile.errors import TableError
+from voile.errors import TableError, spelled
 from voile.schema.attribute import Attribute, Domain, Range, ordinal
 
 LISTED_INTEGERS = 256
@@ -54,17 +54,17 @@ def infer_attribute(profile: ColumnProfile, *, null: bool) -> Attribute:
         raise TableError(
             f"column {profile.name!r} of type {profile.sql_type} holds values of which no domain "
             "can be made (integers beyond 64 bits, dates beyond year 9999, lists, …)",
-            hint="leave it out: name the columns to publish with --columns",
+            hint=f"leave it out: name the columns to publish with {spelled('columns')}",
         )
     if profile.rows == 0 and not null:
         raise TableError(
             "the table has no rows to read a domain off",
-            hint="declare the domain with a codebook: --schema FILE",
+            hint=f"declare the domain with a codebook: {spelled('schema', 'codebook.yaml')}",
         )
     if profile.nulls == profile.rows and not null:
         raise TableError(
             f"column {profile.name!r} holds nothing but NULLs",
-            hint="leave it out with --columns, or use --nulls as-value",
+            hint=f"leave it out with {spelled('columns')}, or use {spelled('nulls', 'as-value')}",
         )
     return Attribute(
         name=profile.name,
@@ -94,7 +94,7 @@ def _domain(profile: ColumnProfile) -> Domain:
         return Range(profile.low, profile.high)  # type: ignore[arg-type]
     raise TableError(
         f"column {profile.name!r} has {profile.distinct:,} texts, more than can be listed",
-        hint="leave it out with --columns, or group its values first",
+        hint=f"leave it out with {spelled('columns')}, or group its values first",
     )
 
 

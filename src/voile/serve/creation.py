@@ -18,7 +18,7 @@ from voile.engines import connect
 from voile.engines.counted import read_counted, write_counted
 from voile.engines.lookups import Summand, Sums
 from voile.engines.table import Table
-from voile.errors import UsageError, VoileError
+from voile.errors import UsageError, VoileError, spelled
 from voile.files import sha256, sync
 from voile.kinds.domain import choose_schema
 from voile.kinds.registration import Departure, Registration
@@ -90,7 +90,7 @@ def begin(
     if key in domain.names:
         raise UsageError(
             f"column {key!r} identifies people, and cannot be asked about",
-            hint="leave it out of the schema or of --columns",
+            hint=f"leave it out of the schema or of {spelled('columns')}",
         )
     notes += disclosed(domain, len(source), inferred=schema is None)
     begun = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
@@ -190,7 +190,7 @@ def check_words(name: str | None, ledger: str | None) -> None:
         not 0 < len(name) <= NAME or not name.isprintable() or name != name.strip()
     ):
         raise UsageError(
-            f"--name {name[:NAME]!r} is no name for a table",
+            f"{spelled('name', name[:NAME])} is no name for a table",
             hint=f"1 to {NAME} printable characters, without spaces around them",
         )
     if ledger is not None:
@@ -201,11 +201,12 @@ def check_size(queries: int, delta: float) -> None:
     """Refuse a number of answers or a δ that no noise can be planned for."""
     if queries > MOST_QUERIES:
         raise UsageError(
-            f"--queries {queries} is too large", hint=f"at most 2⁵³ = {MOST_QUERIES:,} answers"
+            f"{spelled('queries', queries)} is too large",
+            hint=f"at most 2⁵³ = {MOST_QUERIES:,} answers",
         )
     if not math.isfinite(delta):
         raise UsageError(
-            f"--delta {delta} is not a finite number",
+            f"{spelled('delta', delta)} is not a finite number",
             hint="δ is how much confidence may rise, such as 1",
         )
 
@@ -214,13 +215,15 @@ def check_people(person: str | None, per_person: int | None, id_column: str | No
     """Refuse options about people that contradict each other."""
     if per_person is not None and person is None:
         raise UsageError(
-            "--per-person needs --person", hint="name the column that identifies people"
+            f"{spelled('per_person')} needs {spelled('person')}",
+            hint="name the column that identifies people",
         )
     if per_person is not None and per_person < 1:
-        raise UsageError(f"--per-person {per_person} keeps no row", hint="at least 1")
+        raise UsageError(f"{spelled('per_person', per_person)} keeps no row", hint="at least 1")
     if person is not None and id_column is not None and person != id_column:
         raise UsageError(
-            "--person and --id exclude each other", hint="halves are drawn by the person then"
+            f"{spelled('person')} and {spelled('id_column', flag='--id')} exclude each other",
+            hint="halves are drawn by the person then",
         )
 
 
@@ -240,7 +243,8 @@ def checked_name(name: str) -> str:
     """The name of a declared subset, if it can be one."""
     if name == "all" or not name or not name.replace("_", "a").replace("-", "a").isalnum():
         raise UsageError(
-            f"--subset {name!r} is no name", hint="letters, digits, _ and -; 'all' is everyone"
+            f"{spelled('subsets', name, flag='--subset')} is no name",
+            hint="letters, digits, _ and -; 'all' is everyone",
         )
     return name
 
@@ -281,8 +285,9 @@ def disclosed(domain: Schema, rows: int, *, inferred: bool) -> list[str]:
             if different > MANY and 10 * different >= rows:
                 notes.append(
                     f"{attribute.name!r} has {different:,} different values in {rows:,} rows, and "
-                    f"analysts see all of them; if it identifies people: --person "
-                    f"{attribute.name}, or leave it out with --columns"
+                    "analysts see all of them; if it identifies people: "
+                    f"{spelled('person', attribute.name)}, or leave it out with "
+                    f"{spelled('columns')}"
                 )
     return notes
 
@@ -296,7 +301,10 @@ def remarks(setting: Setting, left_out: int) -> list[str]:
     if setting.id_column is not None:
         notes.append(f"who is in the table, by {setting.id_column!r}, is taken to be public")
     if setting.person is None:
-        notes.append("each row is taken for one person; say --person COLUMN where people have more")
+        notes.append(
+            f"each row is taken for one person; say {spelled('person', 'COLUMN')} where people "
+            "have more"
+        )
     if setting.subsets:
         listed = ", ".join(f"{one.name} ({one.rows:,})" for one in setting.subsets)
         notes.append(f"declared subsets and their exact sizes are public: {listed}")

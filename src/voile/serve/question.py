@@ -28,6 +28,7 @@ from voile.noise.keyed import half_mask
 from voile.privacy.interactive.laws import Change, NoiseLaw, noise_law
 from voile.query import parse
 from voile.query.domain import GroupedSum
+from voile.query.language import own_table
 from voile.query.predicate import And, Expression, Term, as_node, both
 from voile.query.query import Query
 from voile.query.text import written
@@ -338,7 +339,7 @@ def parsed(sql: str, schema: Schema) -> Query:
     try:
         return parse(sql, schema)
     except QueryError as error:
-        if "--with" in error.hint:
+        if own_table() in error.hint:
             hint = "a server has one table, and its own columns are all there is to ask about"
         elif "quantile" in error.hint:
             hint = "only sums over many rows are answered; ask for a histogram, with GROUP BY"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.serve.app import THREADS, WAITING, make_app
 from voile.serve.opened import opened
 from voile.web.limits import WorkPool
@@ -58,13 +58,15 @@ def serve(
 def check_certificate(how: WebOptions) -> None:
     """Refuse files that TLS would fail on later, or ask a passphrase for."""
     if (how.certificate is None) != (how.key is None):
-        missing = "--certificate" if how.certificate is None else "--key"
-        raise UsageError(f"{missing} is missing", hint="TLS needs --certificate and --key")
+        missing = spelled("certificate" if how.certificate is None else "key")
+        raise UsageError(
+            f"{missing} is missing", hint=f"TLS needs {spelled('certificate')} and {spelled('key')}"
+        )
     if how.certificate is None or how.key is None:
         return
-    for option, file in (("--certificate", how.certificate), ("--key", how.key)):
+    for option, file in (("certificate", how.certificate), ("key", how.key)):
         if not file.is_file():
-            raise UsageError(f"{option} {str(file)!r} is no file", hint="name a file in PEM")
+            raise UsageError(f"{spelled(option, str(file))} is no file", hint="name a file in PEM")
     try:
         ssl.create_default_context(ssl.Purpose.CLIENT_AUTH).load_cert_chain(
             how.certificate, how.key, password=no_passphrase

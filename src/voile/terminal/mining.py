@@ -283,7 +283,7 @@ def about_view(found: dict[str, Any]) -> Any:
         "noise": f"{safe(found.get('noise', ''))}, variance {figure(found.get('variance'))} "
         f"where one person changes a count by 1{error_of(found.get('stderr'))}",
         "promise": f"no belief about a person rises by more than δ = {figure(found.get('delta'))} "
-        f"in log-odds, but with a chance of η = {figure(found.get('eta'))}"
+        f"in log-odds, except with probability at most η = {figure(found.get('eta'))}"
         + (
             ", at any time" if found.get("anytime") else " after all answers, 2η at any time before"
         ),

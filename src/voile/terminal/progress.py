@@ -52,7 +52,6 @@ class fitting_progress:  # noqa: N801  (used as a function)
 
     def __enter__(self) -> fitting_progress:
         self._bars: Any = None
-        self._tasks: dict[str, Any] = {}
         if sys.stderr.isatty():
             from rich.console import Console
             from rich.progress import Progress
@@ -70,14 +69,6 @@ class fitting_progress:  # noqa: N801  (used as a function)
         """Count parts of the step that was begun last."""
         if self._bars is not None:
             self._bars.advance(self._task, count)
-
-    def __call__(self, step: str, done: float) -> None:
-        """Show how much of a step is done, where only a share is known."""
-        if self._bars is None:
-            return
-        if step not in self._tasks:
-            self._tasks[step] = self._bars.add_task(step, total=1.0)
-        self._bars.update(self._tasks[step], completed=done)
 
     def __exit__(self, *_: object) -> None:
         if self._bars is not None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from voile.kinds.perturbed.manifest import LocalManifest
     from voile.kinds.perturbed.publishing import Perturbation
     from voile.kinds.publishing import PublishResult
+    from voile.kinds.verification import Verification
 
 
 def inspection_view(found: Inspection) -> Any:
@@ -338,3 +339,51 @@ def line(label: str, rows: int, *, name: str = "", hidden: int = 0) -> Any:
     text.append(label or "''", style="not bold")
     values = f" of {hidden:,} values" if hidden > 1 else ""
     return text.append(f"  {rows:,}{values}", style="dim not bold")
+
+
+# ----------------------------------------------------------------------
+# what was seen of a release
+
+
+MADE = (
+    "How a release was made cannot be seen from it; a signature says who vouches for it "
+    "(`voile verify --signer`)."
+)
+
+
+def verification_view(found: Verification) -> Any:
+    """A line for each thing that was looked at, and what is wrong."""
+    from rich.console import Group
+    from rich.text import Text
+
+    lines = [
+        seen(found.whole, f"files whole: {size_in_words(found)}", "files not whole"),
+        seen(found.terms, "terms recomputed: they follow from what is stated", "terms do not hold"),
+        seen(
+            found.rows_plausible,
+            "rows plausible under the stated mechanism",
+            "rows not plausible under the stated mechanism",
+        ),
+    ]
+    parts = [Text.from_markup(line) for line in lines if line]
+    parts += [Text(problem, style="red") for problem in found.problems]
+    if found.ok:
+        if found.simulated:
+            parts.append(Text("simulated: it promises nothing", style="yellow"))
+        if found.unprotected:
+            listed = ", ".join(found.unprotected)
+            parts.append(Text(f"shown as they are, and not protected: {listed}"))
+        parts.append(Text(MADE, style="dim"))
+    return Group(*parts)
+
+
+def seen(outcome: bool | None, good: str, bad: str) -> str:
+    """A line with its mark; nothing where it was not looked at."""
+    if outcome is None:
+        return ""
+    return f"[green]✓[/green] {good}" if outcome else f"[red]✗[/red] {bad}"
+
+
+def size_in_words(found: Verification) -> str:
+    """How many files and rows there are."""
+    return f"{counted(found.files or 0, 'file')}, {counted(found.rows or 0, 'row')}"

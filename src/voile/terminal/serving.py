@@ -39,7 +39,7 @@ def begun_view(found: dict[str, Any]) -> Any:
         "promise": promised(found),
         "which is": f"{in_epsilon(promise)}; ρ = {promise['rho']:.3g} zCDP{but_for(promise)}",
         "as printed": f"the slides' variance {printed['variance']:,.0f} would let it rise by more "
-        f"with a chance of {printed['breach']:.2f}",
+        f"with probability {printed['breach']:.2f}",
     }
     following = (
         f"voile serve token {found['server']} --analyst NAME --queries N, "
@@ -51,11 +51,13 @@ def begun_view(found: dict[str, Any]) -> Any:
 
 def promised(found: dict[str, Any]) -> str:
     """By default of the end; on the way there chances are at most twice as large."""
-    rise = f"no belief about a person rises by more than δ = {found['delta']:g} in log-odds, but "
-    chance = f"with a chance of η = {found['eta']:g}"
+    rise = (
+        f"no belief about a person rises by more than δ = {found['delta']:g} in log-odds, except "
+    )
+    chance = f"with probability at most η = {found['eta']:g}"
     if found["anytime"]:
         return f"{rise}{chance}, at any time"
-    return f"{rise}{chance} after all answers, and of at most 2η at any time before"
+    return f"{rise}{chance} after all answers, and at most 2η at any time before"
 
 
 def rows_each(per_person: int) -> str:
@@ -246,8 +248,8 @@ def self_audit_view(found: SelfAudit) -> Any:
         f"{WHO[found.known_by]}. No row was.",
         whole_numbers(["conf may have risen by", "D²", "at most", "adaptive",
                        f"above δ = {setting.delta:g}"], rows, numeric={1, 2, 3, 4}),
-        f"At most: but with a chance of η = {setting.eta:g}. Adaptive: the same, at any time and "
-        "for questions that were chosen by the answers before.",
+        f"At most: except with probability at most η = {setting.eta:g}. Adaptive: the same, at any "
+        "time and for questions that were chosen by the answers before.",
     ]  # fmt: skip
     if (remark := given_ids(found.named, setting.people)) is not None:
         parts.insert(1, remark)

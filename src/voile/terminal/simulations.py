@@ -86,7 +86,7 @@ def simulation_view(found: Simulation) -> Any:
     return Group(
         verdict,
         f"after {setup.queries:,} answers conf is to have risen by more than δ = {setup.delta:g}, "
-        f"a belief from {setup.prior:.4g} beyond {found.limit:.4g}, with a chance of at most "
+        f"a belief from {setup.prior:.4g} beyond {found.limit:.4g}, with probability at most "
         f"η = {setup.eta:g}",
         chances(found),
         f"seen: {setup.walkers:,} walkers, 95 % intervals; weighed: as many, led towards δ",

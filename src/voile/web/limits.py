@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TypeVar
 
-from voile.errors import UsageError, VoileError
+from voile.errors import UsageError, VoileError, spelled
 
 
 class RefusalError(VoileError):
@@ -67,7 +67,7 @@ class Rate:
         if not (0 < self.per_second < math.inf):
             raise UsageError(f"a rate of {self.per_second:g} per second", hint="such as 50/s")
         if self.burst < 1:
-            raise UsageError(f"--burst {self.burst} lets nobody in", hint="at least 1")
+            raise UsageError(f"{spelled('burst', self.burst)} lets nobody in", hint="at least 1")
 
     @classmethod
     def read(cls, text: str, burst: int) -> Rate:
@@ -75,7 +75,7 @@ class Rate:
         found = re.fullmatch(r"(\d+(?:\.\d+)?)/(s|min|h)", text.strip())
         if not found or float(found[1]) == 0:
             raise UsageError(
-                f"--rate {text!r} is not a rate", hint="such as 50/s, 30/min or 1000/h"
+                f"{spelled('rate', text)} is not a rate", hint="such as 50/s, 30/min or 1000/h"
             )
         return cls(float(found[1]) / PERIODS[found[2]], burst)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import uvicorn
 
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.web.limits import Rate
 
 
@@ -31,20 +31,25 @@ class Address:
         bare = host[1:-1] if host.startswith("[") and host.endswith("]") else host
         if not (colon and bare and port.isascii() and port.isdigit() and len(port) <= 5):
             raise UsageError(
-                f"--listen {text!r} is not HOST:PORT", hint="such as 127.0.0.1:8400 or [::1]:8400"
+                f"{spelled('address', text, flag='--listen')} is not HOST:PORT",
+                hint="such as 127.0.0.1:8400 or [::1]:8400",
             )
         if int(port) > 65535 or (":" in host and bare == host):
             what = "a port is at most 65535" if int(port) > 65535 else "write [HOST]:PORT for IPv6"
-            raise UsageError(f"--listen {text!r} is no address", hint=what)
+            raise UsageError(
+                f"{spelled('address', text, flag='--listen')} is no address", hint=what
+            )
         return cls(bare, int(port))
 
     @classmethod
     def of(cls, host: str, port: int) -> Address:
         """A host and a port as they were given apart."""
         if not 0 <= port <= 65535:
-            raise UsageError(f"--port {port} is no port", hint="0 to 65535; 0 takes any free one")
+            raise UsageError(
+                f"{spelled('port', port)} is no port", hint="0 to 65535; 0 takes any free one"
+            )
         if not host.strip("[] "):
-            raise UsageError(f"--host {host!r} is no host", hint="such as 127.0.0.1")
+            raise UsageError(f"{spelled('host', host)} is no host", hint="such as 127.0.0.1")
         return cls(host.strip("[] "), port)
 
     def to_url(self, *, tls: bool = False) -> str:
@@ -62,13 +67,14 @@ def bound(address: Address, *, public: bool, tls: bool = False) -> Iterator[sock
     if not (public or ipaddress.ip_address(place).is_loopback):
         if tls:
             raise UsageError(
-                f"{address} can be reached by other machines", hint="pass --public if that is meant"
+                f"{address} can be reached by other machines",
+                hint=f"pass {spelled('public', True)} if that is meant",
             )
         raise UsageError(
             f"{address} can be reached by other machines, and without TLS what is sent to it can "
             "be read by anybody on the way",
             hint="listen on 127.0.0.1 and let a web server with TLS pass requests on; or pass "
-            "--public if something else keeps them secret",
+            f"{spelled('public', True)} if something else keeps them secret",
         )
     # asyncio turns Nagle's algorithm off (40 ms an answer) only where TCP is named.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
@@ -103,7 +109,7 @@ def check_proxy(proxy: str | None) -> None:
         ipaddress.ip_address(proxy)
     except ValueError:
         raise UsageError(
-            f"--proxy {proxy!r} is not an IP address",
+            f"{spelled('proxy', proxy)} is not an IP address",
             hint="the address that the web server's requests come from, such as 127.0.0.1",
         ) from None
 

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.support.class_rows import Grouped, Truth, mean_and_variance
+from tests.support.soak import rounds
 from voile.estimate import Estimate
 from voile.kinds.classes import pairing
 from voile.kinds.classes.answering import answer_classes
@@ -197,7 +198,7 @@ def test_bounds_are_those_of_all_that_agrees_or_say_so(
     if not assigned:
         monkeypatch.setattr(pairing, "MOST_ASSIGNED", 0)
     loose, proper = 0, 0
-    for seed in range(6):
+    for seed in range(rounds(3, 6)):
         grouped = small(seed, recode)
         worlds = Truth(SCHEMA, list(grouped.agreeing(recode)))
         for condition, what in itertools.product(CONDITIONS, STATISTICS):

@@ -23,8 +23,15 @@ from tests.support.conjunct_tables import (
 )
 from tests.support.paths import ROOT, TESTS
 from tests.support.sampling import proportion_at_least
+from tests.support.soak import rounds
 from voile.errors import QueryError
-from voile.kinds.counts.answering import DirectPlan, Planner, answer_conjuncts, splits
+from voile.kinds.counts.answering import (
+    DirectPlan,
+    Planner,
+    answer_conjuncts,
+    splits,
+    student_quantile,
+)
 from voile.kinds.counts.expected import Published, best_halves, break_even, compared, figures
 from voile.kinds.counts.joints import (
     Average,
@@ -90,6 +97,12 @@ def test_over_all_halves_the_estimate_is_the_count(rows: int, arity: int) -> Non
             for left, right in splits(read, arity):
                 joint = JointMargins(planner.margin(left), planner.margin(right), tables)
                 np.testing.assert_allclose(joint.counts(cells), truth, atol=1e-9)
+
+
+@pytest.mark.parametrize("halves", [1, 2, 3, 10, 99, 1000, 100_000])
+def test_students_quantile_is_that_of_scipy(halves: int) -> None:
+    for tail in (0.4, 0.25, 0.05, 0.025, 1e-3, 1e-9, 1e-14):
+        assert student_quantile(halves, tail) == pytest.approx(stats.t.isf(tail, halves), rel=1e-9)
 
 
 def test_halves_that_lean_would_not_do() -> None:
@@ -298,7 +311,7 @@ def test_intervals_cover(halves: int, variance: float, eight: npt.NDArray[np.int
     pair = eight.reshape((2,) * 8).sum(axis=(0, 1, 4, 5, 6, 7)).ravel()  # married, rich
     schema = boolean_schema("ab")
     axes, cells = axes_of(schema), all_cells((0, 1), schema)
-    for _ in range(1500):
+    for _ in range(rounds(500, 1500)):
         first = rng.multivariate_hypergeometric(pair, -(-pair.sum() // 2), halves)
         sides = np.stack([first, pair - first], axis=1).reshape(halves, 2, 2, 2)
         data: dict[tuple[str, ...], Any] = {("a",): sides.sum(axis=3), ("b",): sides.sum(axis=2)}
@@ -346,7 +359,7 @@ def one_cell(read: tuple[int, ...], values: tuple[int, ...]) -> TableCells:
 def test_choosing_a_way_does_not_bias(read: tuple[int, ...]) -> None:
     """Three columns of two-way tables have six ways, four have three that are averaged.
 
-    Estimates of 600 releases are right on average, within five standard errors (a false alarm in
+    Estimates of many releases are right on average, within five standard errors (a false alarm in
     three million); by the way with the least error as the products tell it, they are not.
     """
     rng = np.random.default_rng(5)
@@ -355,7 +368,8 @@ def test_choosing_a_way_does_not_bias(read: tuple[int, ...]) -> None:
     cell = one_cell(read, values)
     where = tuple(v if j in read else slice(None) for j, v in enumerate(values))
     truth = counts.reshape(THREE)[where].sum()
-    for _ in range(600):
+    # The bias of the least error is four standard errors large only with all releases.
+    for _ in range(600 if len(read) == 3 else rounds(250, 600)):
         tables = releases_of(counts, 10, 4.0, rng)
         planner = Planner(tables, axes_of(tables.schema))
         plan = planner.plan(read, cell)
@@ -438,7 +452,7 @@ def test_more_columns_are_refused_with_what_would_work(small: Any) -> None:
     query = parse("select count(*) from t where a and b and n = 1", schema, {})
     with pytest.raises(QueryError, match=r"3 columns at once \(a, n, b\)") as refused:
         answer_conjuncts(query, source_of(tables_of(codes, schema, 2, [])), 0.95)
-    assert "--direct --arity 3" in refused.value.hint
+    assert "direct=True arity=3" in refused.value.hint
     rng = np.random.default_rng(16)
     halves = tables_of(codes, schema, 1, [random_half(rng, 200) for _ in range(3)])
     with pytest.raises(QueryError, match="up to 2"):
@@ -476,7 +490,7 @@ def test_several_tables_are_better_than_one(small: Any) -> None:
     rng, found = np.random.default_rng(19), []
     query = parse("select count(*) from t where c = 'u'", schema, {})
     truth = int((codes[1] == 0).sum())
-    for _ in range(100):
+    for _ in range(rounds(50, 100)):
         noisy = tables_of(codes, schema, 2, [], 100.0, rng)
         estimate = answer_conjuncts(query, source_of(noisy), 0.95)
         found.append((estimate.value - truth) / estimate.stderr)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
+import shutil
 import sqlite3
 import stat
 import subprocess
@@ -20,6 +22,7 @@ import voile
 from tests.kinds.views.test_series import histories
 from tests.support.paths import ROOT
 from tests.support.sampling import proportion_at_least
+from voile import exchange
 from voile.errors import PromiseError, ReleaseError, SchemaError, UsageError
 from voile.kinds import publishing
 from voile.kinds.manifest import MANIFEST, file_entry
@@ -341,6 +344,94 @@ def test_a_lost_ledger_does_not_begin_the_series_anew(tmp_path: Path) -> None:
     assert found["view"] == 2
 
 
+def test_an_older_copy_of_the_ledger_publishes_nothing_beside_the_views(tmp_path: Path) -> None:
+    """Restored, it knew of one view only: there were two different views 2 of 2."""
+    ledger = tmp_path / "people.series"
+    view(table(100), tmp_path / "1.voile", views=2)
+    older = ledger.read_bytes()
+    view(table(101), tmp_path / "2.voile")
+    newest = ledger.read_bytes()
+    ledger.write_bytes(older)
+    for to in ("2b.voile", "2.voile"):
+        with pytest.raises(PromiseError, match=r"older copy.*'.*2\.voile' is view 2") as refused:
+            view(table(102), tmp_path / to, overwrite=True)
+        assert "put the newest copy back" in str(refused.value.hint)
+    # Views that went elsewhere are found where the views before them are.
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    moved = elsewhere / "people.series"
+    moved.write_bytes(older)
+    with pytest.raises(PromiseError, match="older copy"):
+        view(table(102), elsewhere / "2.voile", ledger=moved)
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "1.voile", "2.voile", "elsewhere", "people.series",
+    ]  # fmt: skip
+    ledger.write_bytes(newest)
+    with pytest.raises(PromiseError, match="are spent"):
+        view(table(102), tmp_path / "3.voile")
+
+
+def test_a_counter_elsewhere_notices_an_older_copy_of_the_ledger(tmp_path: Path) -> None:
+    """Even if every view was moved away."""
+    (safe := tmp_path / "safe").mkdir()
+    ledger, counter = tmp_path / "people.series", safe / "people.counter"
+    view(table(100), tmp_path / "1.voile", counter=counter)
+    older = ledger.read_bytes()
+    assert view(table(101), tmp_path / "2.voile").series is not None  # it need not be repeated
+    for name in ("1.voile", "2.voile"):
+        shutil.rmtree(tmp_path / name)
+    newest = ledger.read_bytes()
+    ledger.write_bytes(older)
+    with pytest.raises(PromiseError, match=r"older copy.*counts 2 views"):
+        view(table(102), tmp_path / "2.voile")
+    ledger.write_bytes(newest)
+    third = view(table(102), tmp_path / "3.voile").series
+    assert third is not None and third["view"] == 3
+    counter.unlink()
+    with pytest.raises(PromiseError, match=r"people.counter' .* is not there"):
+        view(table(103), tmp_path / "4.voile")
+    view(table(103), tmp_path / "4.voile", counter=safe / "other.counter")
+    assert json.loads((safe / "other.counter").read_text())["view"] == 4
+
+
+def test_a_counter_may_be_begun_later_and_has_a_place_of_its_own(tmp_path: Path) -> None:
+    (safe := tmp_path / "safe").mkdir()
+    first = view(table(100), tmp_path / "1.voile").release.path
+    refusals: list[tuple[Path, type[Exception], str]] = [
+        (tmp_path / "people.counter", UsageError, "beside the ledger"),
+        (first / "people.counter", UsageError, "inside the release"),
+        (safe / "none" / "people.counter", UsageError, "no folder"),
+        (tmp_path / "text" / "x", UsageError, "no counter of a series"),
+    ]
+    (tmp_path / "text").mkdir()
+    (tmp_path / "text" / "x").write_text("{}")
+    for counter, kind, words in refusals:
+        with pytest.raises(kind, match=words) as refused:
+            view(table(101), tmp_path / "2.voile", counter=counter)
+        assert isinstance(refused.value, UsageError) and refused.value.hint
+    counter = safe / "people.counter"
+    view(table(101), tmp_path / "2.voile", counter=counter)
+    assert json.loads(counter.read_text())["view"] == 2
+    with pytest.raises(UsageError, match="is the counter of the series 'people', not of 'towns'"):
+        view(table(101), tmp_path / "t.voile", series="towns", counter=counter)
+    with pytest.raises(UsageError, match=r"counter=.* belongs to"):
+        view(table(101), tmp_path / "t.voile", series=None, counter=counter)
+
+
+def test_a_view_that_nobody_saw_is_not_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (safe := tmp_path / "safe").mkdir()
+    counter = safe / "people.counter"
+    for number in (1, 2):
+        with monkeypatch.context() as patch:
+            patch.setattr(Path, "rename", lambda *_: (_ for _ in ()).throw(OSError("no space")))
+            with pytest.raises(OSError, match="no space"):
+                view(table(100 + number), tmp_path / f"{number}.voile", counter=counter)
+        assert counter.exists() == (number > 1)
+        done = view(table(100 + number), tmp_path / f"{number}.voile", counter=counter).series
+        assert done is not None and (done["view"], done["identical"]) == (number, False)
+
+
 def test_nothing_is_written_into_a_release(tmp_path: Path) -> None:
     release = view(table(100), tmp_path / "1.voile").release.path
     inside: list[tuple[Path, dict[str, Any]]] = [
@@ -377,14 +468,20 @@ def test_nobody_else_looks_into_a_view_before_it_is_in_the_ledger(
         rights.extend(staged())
         return true_rename(self, target)
 
+    def unable(*_: Path) -> bool:
+        rights.extend(staged())
+        return False
+
     monkeypatch.setattr(SeriesLedger, "plan", plan)
     monkeypatch.setattr(Path, "rename", rename)
+    monkeypatch.setattr(exchange, "exchanged", unable)
     wishes: list[dict[str, Any]] = [{}, {"overwrite": True}, {"series": None}]
     for number, options in enumerate(wishes):
         to = tmp_path / ("plain.voile" if "series" in options else "1.voile")
         release = view(table(100, number), to, **options).release
         assert stat.S_IMODE(release.path.stat().st_mode) == 0o755
-    assert rights == [0o700] * 6  # planned, renamed; planned, aside, renamed; renamed
+    # planned, renamed; planned, exchanged, or aside and renamed; renamed
+    assert rights == [0o700] * 7
 
 
 def test_differences_of_tables() -> None:
@@ -563,14 +660,23 @@ def test_histories_must_agree_with_the_rows(tmp_path: Path) -> None:
         voile.verify(release)
 
 
+@pytest.fixture(scope="module")
+def two_views(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The second view of a series."""
+    folder = tmp_path_factory.mktemp("series")
+    view(table(20), folder / "1.voile")
+    return view(table(21), folder / "2.voile").release.path
+
+
 @pytest.mark.parametrize(
     "forged",
     ["-1,2", "99999999999,1", "1" * 400, ",".join("1" * 400), None, "1_0,1", "٣,1", "1,2,3", "",
      "a,b", "0,0", "1.5,1", "0,4294967295"],
 )  # fmt: skip
-def test_forged_histories_are_refused_in_words(tmp_path: Path, forged: str | None) -> None:
-    view(table(20), tmp_path / "1.voile")
-    release = view(table(21), tmp_path / "2.voile").release.path
+def test_forged_histories_are_refused_in_words(
+    two_views: Path, tmp_path: Path, forged: str | None
+) -> None:
+    release = Path(shutil.copytree(two_views, tmp_path / "2.voile"))
     rows = pq.read_table(release / "history" / "part-00000.parquet")
     texts = [forged, *rows["voile_history"].to_pylist()[1:]]
     place = rows.schema.get_field_index("voile_history")

@@ -303,14 +303,22 @@ def test_a_large_view_is_sampled(people: Simulated, monkeypatch: pytest.MonkeyPa
     assert np.abs(model - true.counts).mean() < 0.5 * np.abs(plain - true.counts).mean()
 
 
-def test_progress_is_told() -> None:
-    told: list[tuple[str, float]] = []
+def test_every_step_is_reported_to_its_end() -> None:
+    steps: list[tuple[str, int]] = []
+    done: list[int] = []
+
+    class Watching:
+        def start(self, what: str, total: int) -> None:
+            steps.append((what, total))
+            done.append(0)
+
+        def advance(self, count: int) -> None:
+            done[-1] += count
+
     sizes = (3, 2)
-    simulated(correlated(100, sizes), sizes, a=0.5, copies=2).refine(
-        progress=lambda what, done: told.append((what, done))
-    )
-    assert told[-1] == ("examining", 1.0)
-    assert all(0 <= done <= 1 for _, done in told)
+    simulated(correlated(100, sizes), sizes, a=0.5, copies=2).refine(progress=Watching())
+    assert [what for what, _ in steps] == ["choosing the model", "fitting", "examining"]
+    assert [total for _, total in steps] == done
 
 
 def test_the_number_of_rows_is_estimated_where_it_is_not_public() -> None:
@@ -498,9 +506,39 @@ def test_what_was_saved_is_loaded(stored: tuple[Refinement, Path]) -> None:
     assert load(path.with_name("other.npz"), of="abc") is None
 
 
-def test_a_stale_file_is_refused(stored: tuple[Refinement, Path]) -> None:
-    with pytest.raises(ReleaseError, match="another release"):
-        load(stored[1], of="abd")
+def test_a_file_of_another_release_or_of_an_earlier_format_is_not_used(
+    stored: tuple[Refinement, Path], tmp_path: Path
+) -> None:
+    assert load(stored[1], of="abd") is None
+    with np.load(stored[1]) as arrays:
+        content = dict(arrays)
+    about = json.loads(str(content["about"]))
+    del about["sha256"]
+    earlier = tmp_path / "earlier.npz"
+    np.savez(earlier, **{**content, "about": np.array(json.dumps(about | {"format": 1}))})
+    assert load(earlier, of="abc") is None
+
+
+def test_a_file_with_other_numbers_is_refused(
+    stored: tuple[Refinement, Path], tmp_path: Path
+) -> None:
+    """Each of them a refinement that could be read: only the digest tells."""
+    with np.load(stored[1]) as arrays:
+        content = dict(arrays)
+    about = json.loads(str(content["about"]))
+    changes = [
+        {"full_rows": content["full_rows"] + 1},
+        {"weights": content["weights"][::-1]},
+        {"full_0": content["half_a_0"], "half_a_0": content["full_0"]},
+        {"about": np.array(json.dumps(about | {"report": {}}))},
+    ]
+    path = tmp_path / "changed.npz"
+    for change in changes:
+        np.savez(path, **{**content, **change})
+        with pytest.raises(ReleaseError, match="was changed"):
+            load(path, of="abc")
+    np.savez(path, **content)
+    assert load(path, of="abc") is not None
 
 
 @pytest.mark.parametrize("cut", [0, 10, 500])
@@ -561,7 +599,7 @@ def test_a_pickle_is_refused(stored: tuple[Refinement, Path], tmp_path: Path) ->
         {"weights": np.ones(2)},
         {"weights": -np.ones(3)},
         {"about": np.array("not JSON")},
-        {"about": np.array('{"format": 2}')},
+        {"about": np.array('{"format": 3, "of": "abc"}')},
         {"about": None},
     ],
 )

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import voile
@@ -15,6 +18,7 @@ from voile.query import DomainSums, parse
 from voile.query.predicate import Term
 from voile.release import ViewRelease
 
+SMALL = {"a": 4, "b": 3}
 COLUMNS = ["age", "education", "sex", "native_country", "salary"]
 
 
@@ -175,13 +179,25 @@ def test_json_carries_the_plain_estimate(release: ViewRelease) -> None:
     assert "not a guarantee" in entry["covers"]
 
 
-def test_a_file_of_another_release_is_refused(release: ViewRelease, tmp_path: Path) -> None:
-    other = voile.publish(
-        "dataset:adult/boundary", columns=COLUMNS, prior=0.02, simulate_seed=4
-    ).save(tmp_path / "other.voile")
-    other.refinement_path.write_bytes(release.refinement_path.read_bytes())
-    with pytest.raises(voile.VoileError, match="another release"):
-        ViewRelease.open(other.path).query("select count(*) from adult", refine=True)
+def test_a_release_that_was_replaced_is_refined_anew(tmp_path: Path) -> None:
+    """`publish --overwrite` leaves the file of the release before, and `--refine` failed."""
+    target, question = tmp_path / "people.voile", "select count(*) from data where a = 1"
+    table = pa.table({name: [i % size for i in range(120)] for name, size in SMALL.items()})
+    answers = []
+    for seed in (4, 5, 5):
+        release = voile.publish(table, prior=0.02, simulate_seed=seed).save(target, overwrite=True)
+        assert isinstance(release, ViewRelease)
+        answers.append(release.query(question, refine=True).to_dict())
+        of = json.loads(str(np.load(release.refinement_path)["about"]))["of"]
+        assert of == hashlib.sha256((target / "manifest.json").read_bytes()).hexdigest()
+    assert answers[0] != answers[1] == answers[2]
+    with np.load(release.refinement_path) as arrays:
+        content = dict(arrays)
+    np.savez(release.refinement_path, **{**content, "full_rows": content["full_rows"] * 2})
+    with pytest.raises(voile.VoileError, match="was changed"):
+        ViewRelease.open(target).query(question, refine=True)
+    assert ViewRelease.open(target).refine(replace_broken=True)
+    assert ViewRelease.open(target).query(question, refine=True).to_dict() == answers[2]
 
 
 def test_adding_up() -> None:

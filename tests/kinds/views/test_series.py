@@ -17,6 +17,7 @@ import pytest
 
 from tests.support.paths import TESTS
 from tests.support.sampling import assert_fits, fits, proportion_at_least
+from tests.support.soak import rounds
 from voile.errors import PromiseError, UsageError
 from voile.kinds.views.series import Scores, Series, SeriesEstimator, SeriesHistory, read_texts
 from voile.kinds.views.series_scores import (
@@ -291,7 +292,7 @@ def test_wishes_that_cannot_be_kept_are_refused() -> None:
 
 def test_plans_at_the_edge_of_what_floats_hold() -> None:
     rng = np.random.default_rng(11)
-    for number in range(40):
+    for number in range(rounds(12, 40)):
         posterior = float(rng.choice([0.01, 0.2, 0.9]))
         prior = posterior * 10 ** -float(rng.uniform(0.3, 240))
         form, views = FORMS[number % 2], int(rng.integers(2, 7))

@@ -30,7 +30,7 @@ from voile.engines.duckdb.sql import (
 )
 from voile.engines.encode import OUTSIDE, clamped, codes
 from voile.engines.table import CodedBatch, RowBatch, Table
-from voile.errors import SchemaError, TableError, UsageError
+from voile.errors import SchemaError, TableError, UsageError, spelled
 from voile.files import TEMPORARY
 from voile.progress import Progress
 from voile.query.quoting import literal, quote_identifier
@@ -269,7 +269,7 @@ class DuckTable(Table):
         )
         where = f"row {row}, column {name!r}"
         if found is None:
-            hint = f"set 'null: true' for {name!r} in the schema, or use --nulls drop"
+            hint = f"set 'null: true' for {name!r} in the schema, or use {spelled('nulls', 'drop')}"
             return SchemaError(f"{where}: NULL is not in the schema's domain", hint=hint)
         shown = repr(found) if isinstance(found, str) else str(found)
         why = f"is not of kind {attribute.kind}" if unread else "is not in the schema's domain"
@@ -278,7 +278,7 @@ class DuckTable(Table):
             "in the schema"
         )
         if unread and isinstance(found, str):
-            hint += f"; if {shown} stands for NULL, say --null-text {shown}"
+            hint += f"; if {shown} stands for NULL, say {spelled('null_text', found)}"
         return SchemaError(f"{where}: {shown} {why} ({domain_in_words(attribute)})", hint=hint)
 
     # ------------------------------------------------------------------ one column in SQL
@@ -397,7 +397,8 @@ def bound_rows(
         raise TableError(
             f"column {key!r} should identify rows, and {total - keys:,} of {total:,} rows repeat "
             "an earlier one's",
-            hint=f"if people have several rows, say --person {key} --per-person N",
+            hint=f"if people have several rows, say {spelled('person', key)} and "
+            f"{spelled('per_person')}",
         )
     only = f"QUALIFY row_number() OVER (PARTITION BY who ORDER BY rowid) <= {per_key}"
     con.execute(f"CREATE TABLE {ROWS} AS SELECT * FROM {TAKEN} {only if per_key else ''}")

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import yaml
 
 from voile.arrays import Bools, Floats, Ints
-from voile.errors import ReleaseError, UsageError, did_you_mean
+from voile.errors import ReleaseError, UsageError, did_you_mean, spelled
 from voile.evaluate.attack.beliefs import (
     KINDS,
     NOTHING,
@@ -355,13 +355,14 @@ def first_view(release: ViewRelease, since: int | None) -> int | None:
     if histories is None:
         if since is not None:
             raise UsageError(
-                f"--since {since}, but {release.name!r} is one view, not a series",
+                f"{spelled('since', since)}, but {release.name!r} is one view, not a series",
                 hint="leave it out",
             )
         return None
     if since is not None and not 1 <= since <= histories.view:
         raise UsageError(
-            f"--since {since} is no view of this series", hint=f"use 1 to {histories.view}"
+            f"{spelled('since', since)} is no view of this series",
+            hint=f"use 1 to {histories.view}",
         )
     return since or 1
 
@@ -385,12 +386,12 @@ def check_words(adversary: str | None, joint: object | None, others: int) -> Non
     if adversary == "correlated" and joint is None:
         raise UsageError(
             "a correlated adversary needs beliefs about people together",
-            hint="--joint FILE; see docs/guides/attacks.md",
+            hint=f"{spelled('joint', 'joint.yaml')}; see docs/guides/attacks.md",
         )
     if adversary in ("independent", "exclusive") and joint is not None:
         raise UsageError(
             f"joint beliefs were given, but the adversary is {adversary}",
-            hint="use --adversary correlated, or leave it out",
+            hint=f"use {spelled('adversary', 'correlated')}, or leave it out",
         )
     if others < 0:
         raise UsageError(f"others {others} is negative", hint="it is a number of records")
@@ -440,7 +441,8 @@ def independent_case(targets: Targets, prior: Prior, row: int, others: int) -> C
     if targets.priors is not None and not np.isnan(targets.priors[row]):
         raise UsageError(
             f"{targets.names[row]} has a prior and unknown values",
-            hint="give the values, or leave the prior out, or use --adversary exclusive",
+            hint="give the values, or leave the prior out, or use "
+            f"{spelled('adversary', 'exclusive')}",
         )
     codes = targets.candidates(row)
     return Case(
@@ -471,8 +473,9 @@ def exclusive_case(
     if len(codes[0]) == 1:
         raise UsageError(
             f"{name} has one complete row, and so only one candidate",
-            hint="leave what is not known empty, or give several rows with the same --name; "
-            "a complete row is for --adversary independent",
+            hint="leave what is not known empty, or give several rows with the same "
+            f"{spelled('name')}; "
+            f"a complete row is for {spelled('adversary', 'independent')}",
         )
     if np.unique(np.stack(codes), axis=1).shape[1] < len(codes[0]):
         raise UsageError(f"two rows of {name} allow the same tuple", hint="make them different")

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from voile.arrays import Floats
 from voile.engines import connect
 from voile.engines.table import Table
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.evaluate.attack.targets import (
     UNKNOWN,
     Targets,
@@ -119,7 +119,7 @@ def check_sizes(schema: Schema) -> None:
         if attribute.size > MOST_CELLS:
             raise UsageError(
                 f"attribute {attribute.name!r} has {attribute.size:,} values, too many for a model",
-                hint="use --prior uniform, or a file of priors",
+                hint=f"use {spelled('prior', 'uniform')}, or a file of priors",
             )
 
 
@@ -270,7 +270,8 @@ def choose_prior(
     """The prior that was asked for: a word of WORDS, a number, or a file of probabilities."""
     if model is not None and text not in ("product", "tree"):
         raise UsageError(
-            f"a model was given, but the prior is {text!r}", hint="use --prior product or tree"
+            f"a model was given, but the prior is {text!r}",
+            hint=f"use {spelled('prior', 'product')} or {spelled('prior', 'tree')}",
         )
     found = _prior(text, release, model)
     return BoundedPrior(found, release.promise) if bounded else found
@@ -287,15 +288,18 @@ def _prior(text: str | float, release: ViewRelease, model: object | None) -> Pri
     if text in ("product", "tree"):
         if model is None:
             raise UsageError(
-                f"--prior {text} needs what the adversary knows of the population",
-                hint="--model TABLE, such as a table of other people, or the release itself",
+                f"{spelled('prior', text)} needs what the adversary knows of the population",
+                hint=f"{spelled('model', 'people.csv')}, such as a table of other people, or the "
+                "release itself",
             )
         return fitted(str(text), model, schema, rows)
     number = as_number(text)
     if number is None:
         return listed(text, schema)
     if not 0 <= number <= 1:
-        raise UsageError(f"--prior {text} is no probability", hint="give a number from 0 to 1")
+        raise UsageError(
+            f"{spelled('prior', text)} is no probability", hint="give a number from 0 to 1"
+        )
     return EvenPrior(number, f"{number:.3g} for every tuple")
 
 
@@ -334,7 +338,7 @@ def listed(text: str | float, schema: Schema) -> ListedPrior:
     """A CSV file with the attributes and a column `probability`."""
     if not Path(str(text)).is_file():
         raise UsageError(
-            f"--prior {text!r} is neither a known word, a number nor a file",
+            f"{spelled('prior', text)} is neither a known word, a number nor a file",
             hint=f"use {', '.join(WORDS)}, a number, or a CSV with a column {PROBABILITY!r}",
         )
     table = read_texts(str(text))

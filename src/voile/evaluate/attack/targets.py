@@ -23,7 +23,7 @@ from pyarrow import csv
 from voile.arrays import Floats, Ints
 from voile.engines import read_all
 from voile.engines.encode import ARROW, OUTSIDE, codes, values_at
-from voile.errors import UsageError, did_you_mean
+from voile.errors import UsageError, did_you_mean, spelled
 from voile.schema import Attribute, Bins, Schema, Values
 from voile.schema.attribute import domain_in_words, plain
 
@@ -176,7 +176,7 @@ def check_columns(table: Any, schema: Schema, name: str | None) -> None:
             raise UsageError(
                 f"the targets have a column {column!r}, which is no attribute of the release",
                 hint=f"{did_you_mean(column, schema.names)}; with "
-                f"--name {shlex.quote(column)} it names people",
+                f"{spelled('name', column)} it names people",
             )
     if not set(there) & set(schema.names):
         raise UsageError(

@@ -17,7 +17,7 @@ from typing import Any, Literal
 import numpy as np
 
 from voile.arrays import Floats, Ints
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.evaluate.audit.bounds import check, least_chance, worst_event
 from voile.noise import Key
 from voile.noise.whole import drawn
@@ -93,7 +93,8 @@ class AnswersAudit:
         if self.weaken == 1:
             return text
         return (
-            f"{text} Noise was taken away on purpose (--weaken {self.weaken:g}): the mechanism as "
+            f"{text} Noise was taken away on purpose ({spelled('weaken', self.weaken)}): the "
+            "mechanism as "
             "it is has all of it."
         )
 
@@ -150,7 +151,7 @@ def audit_answers(
     if promised == math.inf:
         raise UsageError(
             f"no ε is promised at δ = {at:g}: the noise has ends, and is at them more often",
-            hint="audit it at a larger --at",
+            hint=f"audit it at a larger {spelled('at')}",
         )
     sampled = noise_law(law, weaken**2 * variance)
     with_record, without_record = (
@@ -171,13 +172,13 @@ def check_answers(queries: int, at: float, weaken: float, runs: int) -> None:
     if not 0 < weaken <= 1:
         raise UsageError(f"weaken {weaken:g} must lie in (0, 1]", hint="0.7 leaves 70 % of it")
     if not 0 < at < 1:
-        raise UsageError(f"δ = {at:g} of (ε, δ) is not between 0 and 1", hint="--at 0.01")
+        raise UsageError(f"δ = {at:g} of (ε, δ) is not between 0 and 1", hint=spelled("at", 0.01))
     if queries < 1:
-        raise UsageError(f"{queries} answers tell nothing", hint="--queries 10")
+        raise UsageError(f"{queries} answers tell nothing", hint=spelled("queries", 10))
     if queries * runs > MOST_DRAWS:
         raise UsageError(
             f"{runs:,} runs of {queries:,} answers are too many to draw",
-            hint="fewer --queries do: the noise is made for their number",
+            hint=f"fewer {spelled('queries')} do: the noise is made for their number",
         )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.errors import UsageError, did_you_mean
+from voile.errors import UsageError, did_you_mean, spelled
 from voile.evaluate.audit.answers import AnswersAudit, audit_answers
 from voile.evaluate.audit.bounds import Audit, AuditBound, check, compare
 from voile.kinds.views.alphabeta import AlphaBeta, Publishing
@@ -203,7 +203,8 @@ class MethodAudit:
         if self.weaken == 1:
             return text
         return (
-            f"{text} Noise was taken away on purpose (--weaken {self.weaken:g}): the mechanism as "
+            f"{text} Noise was taken away on purpose ({spelled('weaken', self.weaken)}): the "
+            "mechanism as "
             "it is has all of it."
         )
 
@@ -251,7 +252,7 @@ def audit_method(
         if prior is not None or posterior is not None:
             raise UsageError(
                 "a promise and the noise were given",
-                hint="give --noise, or --prior and --posterior",
+                hint=f"give {spelled('noise')}, or {spelled('prior')} and {spelled('posterior')}",
             )
         kept = 0.5 if retention is None else retention
         subject = own_parameters(rows, kept, noise, weaken)
@@ -297,7 +298,9 @@ def check_others(others: int, rows: str, method: str) -> None:
     """Refuse other records where there can be none."""
     if others and (rows == "set" or method == "series"):
         which = "a set has" if rows == "set" else "a series is audited with"
-        raise UsageError(f"{which} no other records with the same values", hint="leave --others")
+        raise UsageError(
+            f"{which} no other records with the same values", hint=f"leave {spelled('others')}"
+        )
     if not 0 <= others <= MOST_OTHERS:
         raise UsageError(f"others {others} is out of range", hint=f"use 0 to {MOST_OTHERS}")
 
@@ -315,11 +318,15 @@ def check_words(
             f"adversary {adversary!r} is not known", hint=f"use {' or '.join(ADVERSARIES)}"
         )
     if noise is not None and method != "alphabeta":
-        raise UsageError(f"--noise is for alphabeta, not {method}", hint="give a promise")
+        raise UsageError(
+            f"{spelled('noise')} is for alphabeta, not {method}", hint="give a promise"
+        )
     if views is not None and method != "series":
-        raise UsageError(f"--views is for series, not {method}", hint="leave it out")
+        raise UsageError(f"{spelled('views')} is for series, not {method}", hint="leave it out")
     if method == "shaped" and rows == "set":
-        raise UsageError("shaped noise is for multisets", hint="leave out --rows set")
+        raise UsageError(
+            "shaped noise is for multisets", hint=f"leave out {spelled('rows', 'set')}"
+        )
 
 
 def chosen(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from voile.errors import PromiseError, UsageError
+from voile.errors import PromiseError, UsageError, spelled
 from voile.evaluate.frontier.portfolio import (
     KINDS,
     Candidate,
@@ -20,9 +20,10 @@ from voile.evaluate.frontier.portfolio import (
     publishing_command,
 )
 from voile.evaluate.frontier.subject import Subject
-from voile.evaluate.losses import Told, p_loss, told_by, u_loss
+from voile.evaluate.losses import p_loss, told_by, u_loss
 from voile.evaluate.losses.queries import estimated, mean_divergence
 from voile.files import temporary_folder
+from voile.kinds.blocks import RowBlocks
 from voile.kinds.classes.finding import find
 from voile.kinds.domain import choose_schema
 from voile.privacy.requirements import Histograms
@@ -93,7 +94,7 @@ def check_domain(usual: Schema, grouped: Schema) -> None:
         if not alike(attribute, grouped[attribute.name]):
             raise UsageError(
                 f"column {attribute.name!r} would have another domain than it has in classes: "
-                "declare it with --schema",
+                f"declare it with {spelled('schema')}",
                 hint="`voile schema` writes a codebook",
             )
 
@@ -129,7 +130,7 @@ class Showing:
     """What it promises, in words."""
 
     @property
-    def told(self) -> Told:
+    def told(self) -> RowBlocks:
         """For `relative_error` and `estimated`."""
         return told_by(self.shown, self.orders)
 
@@ -147,7 +148,7 @@ def showings(subject: Subject, candidate: Candidate) -> list[Showing]:
         prepared.orders.get(name, np.arange(size, dtype=np.int32))
         for name, size in zip(options.qi, found.units.sizes, strict=True)
     )
-    words = " and ".join(r.spelling for r in prepared.requirements) or "nothing is told of anyone"
+    words = " and ".join(r.spelling for r in prepared.requirements) or "nothing is disclosed"
     return [
         Showing(
             recode, kept(shown(found.units, found.grouping, recode), found.shown), orders, words

@@ -6,7 +6,7 @@ import html
 from pathlib import Path
 from typing import Any
 
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.evaluate import pages
 from voile.evaluate.drawing import load_altair, render
 from voile.evaluate.frontier.frontier_plot import draw, family
@@ -123,7 +123,7 @@ def check_folder(folder: Path, *, overwrite: bool) -> None:
         if (folder / name).exists():
             raise UsageError(
                 f"{str(folder / name)!r} exists already",
-                hint="choose another folder, or pass --overwrite",
+                hint=f"choose another folder, or pass {spelled('overwrite', True)}",
             )
 
 

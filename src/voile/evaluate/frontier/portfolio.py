@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from voile.errors import UsageError, did_you_mean
+from voile.errors import UsageError, did_you_mean, spelled
 from voile.kinds.domain import columns_option
 from voile.kinds.kind import FrontierMethod, Kind
 from voile.kinds.registry import kinds
@@ -161,7 +161,7 @@ def read_grid(text: str | Grid) -> Grid:
         kind, equals, values = part.partition("=")
         if not equals:
             raise UsageError(
-                f"--grid {text!r} is neither a name nor KIND=VALUES",
+                f"{spelled('grid', text)} is neither a name nor KIND=VALUES",
                 hint=f"use {', '.join(GRIDS)}, or 'k=10,50;t=0.1,0.2'",
             )
         found[kind.strip()] = read_values(kind.strip(), values.split(","))

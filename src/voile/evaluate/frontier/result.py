@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 import numpy.typing as npt
 
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.evaluate.frontier.mixture import CertifiedFrontier
 from voile.evaluate.frontier.portfolio import (
-    Grid,
     Point,
     candidates,
     check_also,
@@ -26,7 +25,8 @@ from voile.evaluate.frontier.portfolio import (
     read_grid,
 )
 from voile.evaluate.frontier.running import KEPT, OTHER, Keeper, RefusedCandidate, check_jobs, run
-from voile.evaluate.frontier.subject import read_subject
+from voile.evaluate.frontier.subject import subject_of
+from voile.evaluate.options import FrontierKeywords, FrontierOptions
 from voile.journal import Journal, MemoryJournal
 from voile.progress import Progress, Silent
 
@@ -221,58 +221,51 @@ class Frontier:
 def find_frontier(
     table: Any,
     *,
-    sensitive: str,
-    qi: Sequence[str] | str,
-    methods: Sequence[str] | str | None = None,
-    grid: str | Grid = "paper",
-    min_support: float = 0.05,
-    hierarchies: Mapping[str, Any] | None = None,
-    schema: Any = None,
-    nulls: str = "error",
-    null_text: Sequence[str] = (),
-    also: Mapping[str, float] | None = None,
-    most_p_loss: float | None = None,
     folder: str | Path | None = None,
     overwrite: bool = False,
-    jobs: int | None = None,
     source: str | None = None,
     progress: Progress | None = None,
+    **options: Unpack[FrontierKeywords],
 ) -> Frontier:
     """Measure a portfolio of releases of the table, and certify what none can be below.
 
-    `also` is what every release must have besides, such as {"k": 10}. With a folder, points are
-    kept there as they are found, and a run that was interrupted goes on.
+    The options are those of `FrontierOptions`; `also` is what every release must have besides,
+    such as {"k": 10}. With a folder, points are kept there as they are found, and a run that was
+    interrupted goes on.
     """
-    watched = progress or Silent()
-    known = (qi,) if isinstance(qi, str) else tuple(qi)
-    asked = candidates(check_methods(methods), read_grid(grid), check_also(also))
-    if not asked:
+    watched, asked = progress or Silent(), FrontierOptions(**options)
+    tried = candidates(check_methods(asked.methods), read_grid(asked.grid), check_also(asked.also))
+    if not tried:
         raise UsageError(
             "the grid has no value for any of these methods",
-            hint="add one, such as --grid 't=0.1,0.2'",
+            hint=f"add one, such as {spelled('grid', 't=0.1,0.2')}",
         )
-    check_jobs(jobs)
-    if most_p_loss is not None and not most_p_loss >= 0:
-        raise UsageError(f"no P_loss is at most {most_p_loss:g}", hint="it lies between 0 and ln 2")
-    subject = read_subject(
-        table, source=source, sensitive=sensitive, qi=known, min_support=min_support,
-        hierarchies=hierarchies, schema=schema, nulls=nulls, null_text=null_text, progress=watched,
-    )  # fmt: skip
+    check_jobs(asked.jobs)
+    subject = subject_of(table, asked, source, watched)
     place: AbstractContextManager[Keeper] = (
         nullcontext(MemoryJournal())
         if folder is None
         else Journal(Path(folder) / KEPT, subject.digest, overwrite=overwrite, other=OTHER)
     )
     with place as keeper:
-        measured = run(subject, asked, keeper, watched, jobs=jobs)
+        measured = run(subject, tried, keeper, watched, jobs=asked.jobs)
     return Frontier(
-        subject.prepared.name, subject.units.rows, known, sensitive, min_support,
-        subject.populations.number, subject.revealed, subject.raw_p_loss, measured.points,
-        measured.refused, measured.certified, most_p_loss, subject.prepared.notes,
+        subject.prepared.name, subject.units.rows, tuple(asked.qi), asked.sensitive,
+        asked.min_support, subject.populations.number, subject.revealed, subject.raw_p_loss,
+        measured.points, measured.refused, measured.certified, asked.most_p_loss,
+        subject.prepared.notes,
     )  # fmt: skip
 
 
-def frontier(table: Any, *, sensitive: str, qi: Sequence[str] | str, **options: Any) -> Any:
+def frontier(
+    table: Any,
+    *,
+    folder: str | Path | None = None,
+    overwrite: bool = False,
+    source: str | None = None,
+    progress: Progress | None = None,
+    **options: Unpack[FrontierKeywords],
+) -> Any:
     """A tidy pandas DataFrame: one row for each release that was measured, best first.
 
     `attrs` hold the certified frontier and the recommendation. Options are those of
@@ -285,7 +278,9 @@ def frontier(table: Any, *, sensitive: str, qi: Sequence[str] | str, **options: 
             "voile.frontier gives a pandas DataFrame, and pandas is not installed",
             hint="pip install pandas, or use `voile frontier … --json`",
         ) from missing
-    found = find_frontier(table, sensitive=sensitive, qi=qi, **options)
+    found = find_frontier(
+        table, folder=folder, overwrite=overwrite, source=source, progress=progress, **options
+    )
     frame = pandas.DataFrame(found.rows_of_table())
     frame.attrs = {name: value for name, value in found.to_dict().items() if name != "points"}
     return frame

@@ -5,19 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from voile.engines import connect
 from voile.engines.table import Table
-from voile.errors import UsageError
-from voile.evaluate.losses import Populations, Told, jensen_shannon, populations
+from voile.errors import UsageError, spelled
+from voile.evaluate.losses import Populations, jensen_shannon, populations
+from voile.evaluate.options import SubjectKeywords, SubjectOptions
 from voile.hierarchies import default_levels
-from voile.kinds.blocks import Points
+from voile.kinds.blocks import Points, RowBlocks
 from voile.kinds.classes.finding import units_for
 from voile.kinds.classes.options import ClassOptions
 from voile.kinds.classes.reading import ClassInput, orders_for, prepare
@@ -67,7 +68,7 @@ class Subject:
         return Truth(columns, units.codes, counts, list(units.codes))
 
     @cached_property
-    def told(self) -> Told:
+    def told(self) -> RowBlocks:
         """What the table itself tells, for `workload`."""
         values = np.eye(self.units.sensitive_sizes[0])[self.units.sensitive[0]]
         return (Points(values * self.units.weights[:, None], self.units.codes),)
@@ -127,29 +128,29 @@ def read_subject(
     table: Any,
     *,
     source: str | None = None,
-    sensitive: str,
-    qi: Sequence[str],
-    min_support: float = 0.05,
-    hierarchies: Mapping[str, Any] | None = None,
-    schema: Any = None,
-    nulls: Any = "error",
-    null_text: Sequence[str] = (),
     progress: Progress | None = None,
+    **options: Unpack[SubjectKeywords],
 ) -> Subject:
-    """Read the table; columns that are neither quasi-identifiers nor sensitive are left out."""
-    if not 0 < min_support <= 1:
-        raise UsageError(
-            f"minimum support {min_support:g} is not a share of the rows",
-            hint="choose one above 0 and at most 1, such as 0.05",
-        )
-    read = connect(table, null_text=tuple(null_text))
+    """Read the table; columns that are neither quasi-identifiers nor sensitive are left out.
+
+    The options are those of `SubjectOptions`.
+    """
+    return subject_of(table, SubjectOptions(**options), source, progress or Silent())
+
+
+def subject_of(
+    table: Any, asked: SubjectOptions, source: str | None, progress: Progress
+) -> Subject:
+    """The table by options that are checked."""
+    qi, sensitive, min_support = asked.qi, asked.sensitive, asked.min_support
+    read = connect(table, null_text=tuple(asked.null_text))
     read.check_columns([*qi, sensitive])
     options = ClassOptions(
         method="trivial", qi=tuple(qi), sensitive=(sensitive,),
         identifiers=tuple(c for c in read.columns if c not in {*qi, sensitive}),
-        hierarchies=hierarchies, schema=schema, nulls=nulls, simulate_seed=0,
+        hierarchies=asked.hierarchies, schema=asked.schema_, nulls=asked.nulls, simulate_seed=0,
     )  # fmt: skip
-    prepared = prepare(read, options, progress or Silent())
+    prepared = prepare(read, options, progress)
     units, _ = units_for(replace(prepared, orders={}), options)
     levels = {
         name: prepared.levels.get(name) or default_levels(prepared.schema[name]) for name in qi
@@ -162,9 +163,9 @@ def read_subject(
         raise UsageError(
             f"no condition on {', '.join(qi)} has {least:,} rows ({min_support:g} of the table) "
             "and not all of them",
-            hint="lower --min-support, or name columns that tell rows apart",
+            hint=f"lower {spelled('min_support')}, or name columns that tell rows apart",
         )
     return Subject(
         source or read.name, read, options, prepared, levels, units, found, min_support,
-        tuple(null_text),
+        tuple(asked.null_text),
     )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from voile.engines import connect
 from voile.engines.encode import codes as codes_of
 from voile.engines.encode import domain_array
 from voile.engines.table import Table
-from voile.errors import TableError, UsageError, did_you_mean
+from voile.errors import TableError, UsageError, did_you_mean, spelled
 from voile.evaluate.losses import measured as class_measures
 from voile.evaluate.losses.measured import (
     Accuracy,
@@ -36,8 +36,9 @@ from voile.evaluate.losses.queries import (
     relative_error,
     workload,
 )
+from voile.evaluate.options import LossKeywords, LossOptions
 from voile.hierarchies import default_levels, read_hierarchies
-from voile.kinds.blocks import Told, points
+from voile.kinds.blocks import RowBlocks, points
 from voile.kinds.evaluation import ShownClasses, Truth, revealed
 from voile.kinds.release import Release
 from voile.recoding.grouping import Shown
@@ -59,7 +60,10 @@ def columns_asked(
     chosen = list(possible if qi is None else qi)
     for name in chosen:
         if name == value:
-            raise UsageError(f"{name!r} is in --qi and in --sensitive", hint="it is one of them")
+            raise UsageError(
+                f"{name!r} is in {spelled('qi')} and in {spelled('sensitive')}",
+                hint="it is one of them",
+            )
         if name not in possible:
             raise UsageError(
                 f"the release has no quasi-identifier {name!r}",
@@ -70,7 +74,7 @@ def columns_asked(
             f"a column is named twice: {', '.join(chosen)}", hint="name each column once"
         )
     if not chosen:
-        raise UsageError("no quasi-identifiers were named", hint=f"--qi {','.join(possible)}")
+        raise UsageError("no quasi-identifiers were named", hint=spelled("qi", possible))
     return value, chosen
 
 
@@ -83,7 +87,7 @@ def sensitive_asked(release: Release, sensitive: str | None) -> str:
     if sensitive is None:
         raise UsageError(
             "it was not said which column is sensitive",
-            hint=f"--sensitive {known[-1]}: one of {', '.join(known)}"
+            hint=f"{spelled('sensitive', known[-1])}: one of {', '.join(known)}"
             if known
             else "the release has no sensitive column, and so no losses",
         )
@@ -150,46 +154,32 @@ def levels_of(truth: Truth, given: Mapping[str, Any], table_name: str) -> list[L
 
 WORST = 5
 """Populations that are listed."""
-DIMENSION, SELECTIVITY, QUERIES = 4, 0.05, 1000
-"""Of the queries that are asked where nothing is said."""
+DIMENSION = 4
+"""Of the queries that are asked where nothing is said, or fewer where there are fewer columns."""
 
 
-def losses(
-    table: object,
-    release: Release | str | Path,
-    *,
-    sensitive: str | None = None,
-    qi: Sequence[str] | None = None,
-    min_support: float = 0.05,
-    hierarchies: Mapping[str, Any] | None = None,
-    queries: int = QUERIES,
-    dimension: int | None = None,
-    selectivity: float = SELECTIVITY,
-    null_text: Sequence[str] = (),
-) -> Losses:
+def losses(table: object, release: Release | str | Path, **options: Unpack[LossKeywords]) -> Losses:
     """Everything that is measured of a release, from the table that it was made of.
 
     The sensitive column and the quasi-identifiers are those of the release where it has them;
-    else quasi-identifiers are all other columns. Of the queries there are none with 0.
+    else quasi-identifiers are all other columns. `queries=0` asks no random counts. The options
+    are those of `LossOptions`.
     """
+    asked = LossOptions(**options)
     opened = release if isinstance(release, Release) else Release.open(release)
     if not opened.has_losses:
         raise UsageError(
             f"{opened.name} is {opened.kind}: losses are of rows that are shown",
             hint=opened.instead,
         )
-    if not 0 < min_support <= 1:
-        raise UsageError(
-            f"min-support {min_support} must lie in (0, 1]", hint="0.05: one row in twenty"
-        )
-    value, known = columns_asked(opened, sensitive, qi)
-    asked = min(DIMENSION, len(known)) if dimension is None else dimension
-    if queries:
-        check_queries(len(known), asked, selectivity, queries)
-    source = connect(table, null_text=tuple(null_text))
+    value, known = columns_asked(opened, asked.sensitive, asked.qi)
+    dimension = min(DIMENSION, len(known)) if asked.dimension is None else asked.dimension
+    if asked.queries:
+        check_queries(len(known), dimension, asked.selectivity, asked.queries)
+    source = connect(table, null_text=tuple(asked.null_text))
     truth = read_truth(source, opened, known, value)
-    levels = levels_of(truth, hierarchies or {}, table if isinstance(table, str) else "")
-    least = math.ceil(min_support * truth.rows - 1e-9)
+    levels = levels_of(truth, asked.hierarchies or {}, table if isinstance(table, str) else "")
+    least = math.ceil(asked.min_support * truth.rows - 1e-9)
     large = populations(truth.cells, levels, least, truth.counts)
     found = opened.loss_evidence(truth)
     told, posterior, classes = found.blocks, found.posterior, found.classes
@@ -206,11 +196,13 @@ def losses(
         p_loss_revealed=revealed(truth.overall),
         u_loss=mean_divergence(large, estimates) if large.number else None,
         u_loss_trivial=trivial if large.number else None,
-        min_support=min_support,
+        min_support=asked.min_support,
         populations=large.number,
         worst=worst_populations(large, estimates, truth.qi),
         classes=None if classes is None else measures_of(classes, truth, told, levels),
-        workload=asked_of(told, truth, queries, asked, selectivity) if queries else None,
+        workload=asked_of(told, truth, asked.queries, dimension, asked.selectivity)
+        if asked.queries
+        else None,
         accuracy=accuracy_of(told, None if classes is None else classes.shown, truth),
     )
 
@@ -230,7 +222,7 @@ def worst_populations(
 
 
 def measures_of(
-    classes: ShownClasses, truth: Truth, told: Told, levels: Sequence[Levels]
+    classes: ShownClasses, truth: Truth, told: RowBlocks, levels: Sequence[Levels]
 ) -> ClassMeasures:
     """The measures that only classes have."""
     shown, orders, left_out = classes.shown, classes.orders, classes.left_out
@@ -248,7 +240,7 @@ def measures_of(
 
 
 def asked_of(
-    told: Told, truth: Truth, number: int, dimension: int, selectivity: float
+    told: RowBlocks, truth: Truth, number: int, dimension: int, selectivity: float
 ) -> LossWorkload | None:
     """The mean relative error of random counts; None where a column has too many values."""
     if max(truth.schema.sizes) > MOST_VALUES:
@@ -262,7 +254,7 @@ def asked_of(
     )
 
 
-def accuracy_of(told: Told, shown: Shown | None, truth: Truth) -> Accuracy:
+def accuracy_of(told: RowBlocks, shown: Shown | None, truth: Truth) -> Accuracy:
     """How often the sensitive value is guessed from the release and from the table."""
     of_release, of_table = (
         naive_bayes_accuracy(of, truth.cells, truth.counts, truth.sizes)

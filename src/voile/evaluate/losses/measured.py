@@ -11,7 +11,7 @@ import numpy as np
 
 from voile.arrays import Floats
 from voile.evaluate.losses.kernels import box_densities
-from voile.kinds.blocks import Boxes, Orders, Points, Told, summed
+from voile.kinds.blocks import Boxes, Orders, Points, RowBlocks, summed
 from voile.privacy.divergence import kullback_leibler
 from voile.recoding.grouping import Shown
 from voile.recoding.units import Codes, Counts
@@ -125,7 +125,9 @@ class Losses:
 # how well sensitive values can be predicted from quasi-identifiers, learning from a release alone
 
 
-def naive_bayes_accuracy(told: Told, cells: Codes, counts: Counts, sizes: Sequence[int]) -> float:
+def naive_bayes_accuracy(
+    told: RowBlocks, cells: Codes, counts: Counts, sizes: Sequence[int]
+) -> float:
     """The share of the table's rows that naive Bayes, trained on a release, gets right.
 
     Trained on the estimated counts of each column's values beside each sensitive value, one row
@@ -267,7 +269,7 @@ def mean_over_rows(shown: Shown, by_class: Floats, left_out: int) -> float:
 
 
 def joint_divergence(
-    told: Told, cells: Codes, counts: Counts, sizes: tuple[int, ...], left_out: int = 0
+    told: RowBlocks, cells: Codes, counts: Counts, sizes: tuple[int, ...], left_out: int = 0
 ) -> float:
     """KL(table ‖ release) over (quasi-identifiers, sensitive value), on the cells the table has.
 

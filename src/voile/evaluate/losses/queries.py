@@ -16,7 +16,7 @@ import numpy as np
 from voile.arrays import Floats, Words
 from voile.errors import UsageError
 from voile.evaluate.losses.kernels import answers_of_points, sums_of_blocks
-from voile.kinds.blocks import Blocks, Orders, Points, Sets, Told, in_parts, told_by
+from voile.kinds.blocks import Blocks, Orders, Points, RowBlocks, Sets, in_parts, told_by
 from voile.noise import Key, Stream
 from voile.privacy.divergence import jensen_shannon, shares
 from voile.recoding.grouping import Shown
@@ -90,7 +90,7 @@ def table_of_words(stream: Stream, rows: int, columns: int) -> Floats:
     return stream.words(rows * columns).reshape(rows, columns)  # type: ignore[return-value]
 
 
-def answers(told: Told, queries: Queries) -> Floats:
+def answers(told: RowBlocks, queries: Queries) -> Floats:
     """(queries,): the counts that a release gives."""
     found = np.zeros(queries.number)
     for blocks in told:
@@ -131,7 +131,7 @@ def bits_of(queries: Queries) -> tuple[Words, Counts]:
 
 
 def workload(
-    truth: Told,
+    truth: RowBlocks,
     sizes: Sequence[int],
     *,
     dimension: int,
@@ -172,14 +172,14 @@ def check_queries(columns: int, dimension: int, selectivity: float, number: int)
             hint=f"give a dimension from 1 to {columns}",
         )
     if not 0 < selectivity <= 1:
-        raise UsageError(f"selectivity {selectivity} must lie in (0, 1]", hint="0.05 is usual")
+        raise UsageError(f"selectivity {selectivity:g} must lie in (0, 1]", hint="0.05 is usual")
     if number < 1:
         raise UsageError(
             f"{number} queries cannot be asked", hint="1000 are usual, 0 leaves them out"
         )
 
 
-def relative_error(told: Told, queries: Queries, counts: Floats) -> float:
+def relative_error(told: RowBlocks, queries: Queries, counts: Floats) -> float:
     """The mean of |answer − count| / count."""
     if not len(counts):
         return math.nan
@@ -203,7 +203,7 @@ def u_loss(
     return mean_divergence(populations, estimated(told_by(shown, orders, attribute), populations))
 
 
-def estimated(told: Told, populations: Populations) -> Floats:
+def estimated(told: RowBlocks, populations: Populations) -> Floats:
     """(populations, sensitive values): rows that each is estimated to have.
 
     For classes that is Σ_B |B ∩ y| p_B(s) if they are bucketized, and Σ_E n_E(s) Π_j |Y_j ∩ E_j| /

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import NormalDist
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack
 
 import numpy as np
 
@@ -27,7 +27,7 @@ from voile.evaluate.drawing import (
 from voile.evaluate.planning.strongest import halved
 from voile.kinds.domain import check_domain, check_nulls, choose_schema
 from voile.kinds.views.alphabeta import AlphaBeta
-from voile.kinds.views.options import ViewOptions
+from voile.kinds.views.options import ViewOptions, ViewTableKeywords
 from voile.kinds.views.promise import PRIOR_FACTOR
 from voile.privacy import DGamma, plan
 from voile.privacy.boundary import Boundary
@@ -148,7 +148,9 @@ class Plane:
         }
 
 
-def boundary_of(table: Any, *, null_text: Sequence[str] = (), **options: Any) -> Plane:
+def boundary_of(
+    table: Any, *, null_text: Sequence[str] = (), **options: Unpack[ViewTableKeywords]
+) -> Plane:
     """The plane of a table: reads how many rows it has, and its domain."""
     asked = ViewOptions(**options)
     private = connect(table, null_text=tuple(null_text))

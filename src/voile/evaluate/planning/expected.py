@@ -13,7 +13,7 @@ import numpy as np
 from voile.answering.walk import AnswerWalk
 from voile.arrays import Floats
 from voile.engines import open_rows
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.evaluate.workload import selection_counts
 from voile.files import TEMPORARY
 from voile.kinds.parquet import write_part
@@ -251,7 +251,8 @@ def affordable_order(sizes: Sequence[int]) -> int:
     if not most:
         raise UsageError(
             f"the columns have {by_order[1]:,} values, too many to foresee the error of every one",
-            hint='name the queries that matter: --on "select count(*) from t where …"',
+            hint=f"name the queries that matter with {spelled('on')}, such as "
+            "select count(*) from t where …",
         )
     return max(most)
 

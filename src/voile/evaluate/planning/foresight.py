@@ -6,7 +6,7 @@ import math
 import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from voile.files import temporary_folder
 from voile.kinds.domain import columns_option
 from voile.kinds.parquet import ROW_GROUP, write_part
 from voile.kinds.views.alphabeta import AlphaBeta
-from voile.kinds.views.options import ViewOptions
+from voile.kinds.views.options import ViewOptions, ViewTableKeywords
 from voile.kinds.views.promise import PRIOR_FACTOR, weak_prior
 from voile.kinds.views.publishing import prepare
 from voile.noise import Key
@@ -226,7 +226,7 @@ def plan_table(
     max_error: float | None = None,
     null_text: Sequence[str] = (),
     source: str | None = None,
-    **options: Any,
+    **options: Unpack[ViewTableKeywords],
 ) -> Foresight:
     """What publishing the table with these options would give.
 
@@ -238,7 +238,8 @@ def plan_table(
         raise UsageError(
             "noise that has a shape cannot be foreseen", hint=f"leave out {spelled('noise_prior')}"
         )
-    if options.get("adversary") == "arbitrary":
+    adversary: object = options.get("adversary")
+    if adversary == "arbitrary":
         raise PromiseError(
             f"{ARBITRARY.theorem}: {ARBITRARY.says}",
             hint=f"use {spelled('adversary', 'independent')} or "

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -37,7 +37,7 @@ from voile.evaluate.planning.local_choice import (
 from voile.evaluate.planning.local_measure import RowSample, TableMeasures, measure
 from voile.kinds.domain import check_nulls, choose_schema, columns_option, read_schema
 from voile.kinds.options import DomainOptions
-from voile.options.planning import LocalPlanOptions
+from voile.options.planning import LocalPlanKeywords, LocalPlanOptions
 from voile.privacy.local import (
     amplification,
     belief_after,
@@ -310,14 +310,15 @@ def plan_local(
     rows: int | None = None,
     nulls: Nulls = "error",
     null_text: Sequence[str] = (),
-    **options: Any,
+    **options: Unpack[LocalPlanKeywords],
 ) -> LocalPlan:
     """The retentions that keep what is asked for, what they promise, and what errors they leave.
 
     Domains come from the `schema`, or from the table. With a table, what an attacker could learn
     is measured on it. `options` are those of `LocalPlanOptions`.
     """
-    asked = LocalPlanOptions(**options)
+    given: dict[str, Any] = dict(options)  # the model reads a guarantee as its two numbers
+    asked = LocalPlanOptions(**given)
     check_promise(asked)
     check_rows(rows)
     domain = DomainOptions(columns=columns, schema=schema, nulls=nulls)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.evaluate.drawing import check_picture, save
 from voile.evaluate.reconstruction.server import (
     Answerer,
@@ -18,7 +17,7 @@ from voile.evaluate.reconstruction.server import (
 from voile.evaluate.reconstruction.simulating import Noise, Reconstruction
 from voile.progress import Progress
 
-__all__ = ["attack", "check_options", "check_picture", "draw", "read_noises", "read_questions"]
+__all__ = ["attack", "check_picture", "draw", "read_noises", "read_questions"]
 
 ROOTS, VARIANCE, SETTING = "0.25,0.5,1,2", "T", "1,1e-6"
 """Noise that is tried where none is named."""
@@ -26,37 +25,6 @@ ROWS, PER_ROW = 1_000, 4
 """Rows that are attacked, and questions for each, where their numbers are not named."""
 ALL = "all"
 """As many questions as a server's budget allows."""
-
-
-def check_options(
-    *,
-    simulation: Mapping[str, Any],
-    server: Mapping[str, Any],
-    url: str | None,
-    questions: str | None,
-) -> None:
-    """An attack is simulated, or on a server: options of the one say nothing to the other.
-
-    Of a server it must be said how many answers may be spent: they are gone for ever.
-    """
-    wrong = simulation if url is not None else server
-    given = [name for name, value in wrong.items() if value is not None and value is not False]
-    if given and url is not None:
-        raise UsageError(
-            f"{given[0]} is for simulations, and --url for a server",
-            hint="a server has its own rows and noise; leave one of them out",
-        )
-    if given:
-        raise UsageError(f"{given[0]} is for the attack on a server", hint="name it with --url")
-    if url is not None and not server["--column"]:
-        raise UsageError(
-            "nobody said what to find", hint="name a condition: --column \"income = '>50K'\""
-        )
-    if url is not None and questions is None:
-        raise UsageError(
-            "nobody said how many answers the attack may spend",
-            hint=f"--questions 100, or --questions {ALL} for all that the budget allows",
-        )
 
 
 def attack(
@@ -88,7 +56,7 @@ def read_noises(roots: str | None, variance: str | None, setting: str | None) ->
     """All sizes that were named, in the order of the three options."""
     if roots is None and variance is None and setting is None:
         roots, variance, setting = ROOTS, VARIANCE, SETTING
-    found = [Noise(f"{size:g}√n", roots=size) for size in numbers(roots, "--noise", 0)]
+    found = [Noise(f"{size:g}√n", roots=size) for size in numbers(roots, "noise", 0)]
     found += [read_variance(text) for text in parts(variance)]
     if setting is not None:
         found.append(read_setting(setting))
@@ -98,17 +66,17 @@ def read_noises(roots: str | None, variance: str | None, setting: str | None) ->
 def read_variance(text: str) -> Noise:
     """A number, or T for the number of questions, or as 2T a multiple of it."""
     if not text.endswith(("T", "t")):
-        value = number(text, "--variance", 0)
+        value = number(text, "variance", 0)
         return Noise(f"V = {value:g}", variance=value)
-    times = number(text[:-1], "--variance", 0) if len(text) > 1 else 1.0
+    times = number(text[:-1], "variance", 0) if len(text) > 1 else 1.0
     return Noise(f"V = {'' if times == 1 else f'{times:g}'}T", per_question=times)
 
 
 def read_setting(text: str) -> Noise:
     """A server's δ and η."""
-    found = numbers(text, "--setting", 0)
+    found = numbers(text, "setting", 0)
     if len(found) != 2:
-        raise UsageError(f"--setting {text!r} is not δ,η", hint="--setting 1,1e-6")
+        raise UsageError(f"{spelled('setting', text)} is not δ,η", hint=spelled("setting", SETTING))
     name = f"δ = {found[0]:g}, η = {found[1]:g}".replace("e-0", "e-")
     noise = Noise(name, setting=(found[0], found[1]))
     noise.size(1, 1)  # refuses what is no setting
@@ -119,15 +87,15 @@ def read_questions(text: str | None, rows: int) -> list[int]:
     """How many questions are asked; by default PER_ROW for each row."""
     if text is None:
         return [PER_ROW * rows]
-    return [whole(part, "--questions") for part in parts(text)]
+    return [whole(part, "questions") for part in parts(text)]
 
 
 def one_number(text: str) -> int:
     """How many questions a server is asked at most."""
-    found = [whole(part, "--questions") for part in parts(text)]
+    found = [whole(part, "questions") for part in parts(text)]
     if len(found) != 1:
         raise UsageError(
-            f"--questions {text!r} is not one number", hint="a server is attacked once"
+            f"{spelled('questions', text)} is not one number", hint="a server is attacked once"
         )
     return found[0]
 
@@ -150,7 +118,7 @@ def number(text: str, option: str, least: float) -> float:
         found = math.nan
     if not (math.isfinite(found) and found >= least):
         raise UsageError(
-            f"{option}: {text!r} is not a number of at least {least:g}",
+            f"{spelled(option)}: {text!r} is not a number of at least {least:g}",
             hint="numbers apart at commas, such as 0.25,0.5,1",
         )
     return found
@@ -162,5 +130,5 @@ def whole(text: str, option: str) -> int:
         return int(text)
     except ValueError:
         raise UsageError(
-            f"{option}: {text!r} is not a whole number", hint="such as 4000, or 4000,32000"
+            f"{spelled(option)}: {text!r} is not a whole number", hint="such as 4000, or 4000,32000"
         ) from None

@@ -9,7 +9,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.privacy.interactive.laws import geometric_rate
 
 Law = Literal["normal", "uniform"]
@@ -72,7 +72,7 @@ def check_size(method: str, rows: int, questions: int) -> None:
     """Refuse before any work is done."""
     check_method(method)
     if not 2 <= rows <= MOST_ROWS[method]:
-        other = "; --method lsq takes more" if method == "lp" else ""
+        other = f"; {spelled('method', 'lsq')} takes more" if method == "lp" else ""
         raise UsageError(
             f"{rows:,} rows are not between 2 and {MOST_ROWS[method]:,}, what {method} takes",
             hint=f"attack fewer rows{other}",

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from voile.engines import connect, open_domain
 from voile.engines.rows import PublicDomain
 from voile.engines.table import Table
-from voile.errors import PromiseError, QueryError, TableError, UsageError
+from voile.errors import PromiseError, QueryError, TableError, UsageError, spelled
 from voile.evaluate.reconstruction.fitting import (
     MOST_ROWS,
     check_method,
@@ -33,6 +33,7 @@ from voile.query import parse
 from voile.query.domain.compare import all_hold, some_hold, truths
 from voile.query.predicate import Atom, Predicate, folded
 from voile.query.quoting import quote_identifier
+from voile.records import Record
 from voile.schema import Schema
 from voile.units import counted
 
@@ -79,7 +80,7 @@ class ServerTruth:
 
 
 @dataclass(frozen=True)
-class Guesses:
+class Guesses(Record):
     """What came back from a server."""
 
     condition: str
@@ -99,21 +100,20 @@ class Guesses:
     """What guessing the commoner value gets right."""
     ceiling: float | None
     """What someone who knows all other rows gets right at most, by the normal law."""
+    json_keys: ClassVar[tuple[str, ...]] = (
+        "condition", "method", "rows", "questions", "charged", "remaining", "noise", "variance",
+        "size", "size_in_root_rows=roots", "recovered", "guess", "ceiling",
+    )  # fmt: skip
 
     @property
     def roots(self) -> float:
         """The size of the noise in √n."""
         return math.sqrt(self.variance / self.rows)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The same as plain data, ready for JSON."""
-        return {
-            "condition": self.condition, "method": self.method, "rows": self.rows,
-            "questions": self.questions, "charged": self.charged, "remaining": self.remaining,
-            "noise": self.noise, "variance": self.variance, "size": math.sqrt(self.variance),
-            "size_in_root_rows": self.roots, "recovered": self.recovered, "guess": self.guess,
-            "ceiling": self.ceiling,
-        }  # fmt: skip
+    @property
+    def size(self) -> float:
+        """The size of the noise: its standard deviation."""
+        return math.sqrt(self.variance)
 
 
 def attack_server(
@@ -169,11 +169,14 @@ def check(about: Mapping[str, Any], truth: ServerTruth, method: str, questions: 
             hint="give the ids of all of its rows",
         )
     if questions < 2:
-        raise UsageError(f"--questions {questions} is less than 2", hint="--questions 100")
+        raise UsageError(
+            f"{spelled('questions', questions)} is less than 2", hint=spelled("questions", 100)
+        )
     if rows * questions > MOST_CELLS or (method == "lp" and rows > MOST_ROWS["lp"]):
         raise UsageError(
             f"{questions:,} questions about {rows:,} rows are too many for {method}",
-            hint="ask fewer questions" + ("; --method lsq takes more" if method == "lp" else ""),
+            hint="ask fewer questions"
+            + (f"; {spelled('method', 'lsq')} takes more" if method == "lp" else ""),
         )
 
 
@@ -190,7 +193,10 @@ def asked(
         except PromiseError:  # the budget is spent
             break
         if reply.answer is None:
-            raise QueryError(f"{sql} has no single answer", hint="--column takes one condition")
+            raise QueryError(
+                f"{sql} has no single answer",
+                hint=f"{spelled('condition', flag='--column')} takes one condition",
+            )
         halves.append(seed)
         answers.append(float(reply.answer))
         charged, remaining = charged + reply.charged, reply.remaining
@@ -234,7 +240,10 @@ def known_truth(
     column = about.get("id_column")
     if table is not None:
         if ids is not None:
-            raise UsageError("--truth and --ids exclude each other", hint="the table has the ids")
+            raise UsageError(
+                f"{spelled('table', flag='--truth')} and {spelled('ids')} exclude each other",
+                hint="the table has the ids",
+            )
         return truth_of(connect(table, null_text=null_text), schema, where, column)
     if ids is not None:
         return ServerTruth(read_ids(ids))
@@ -242,7 +251,8 @@ def known_truth(
         return ServerTruth(tuple(str(number) for number in range(int(about["rows"]))))
     raise UsageError(
         f"the server draws halves by the column {column!r}, and nobody said what is in it",
-        hint="give the ids, one a line, with --ids FILE, or the table with --truth TABLE",
+        hint=f"give the ids, one a line, with {spelled('ids', 'ids.txt')}, or the table with "
+        f"{spelled('table', 'people.csv', flag='--truth')}",
     )
 
 
@@ -250,7 +260,10 @@ def condition_on(schema: Schema, condition: str) -> Predicate:
     """The condition as a predicate of the domain."""
     query = parse(f"select count(*) from rows where ({condition})", schema)
     if query.predicate is None or query.groups:
-        raise QueryError(f"{condition!r} is no condition", hint="--column \"income = '>50K'\"")
+        raise QueryError(
+            f"{condition!r} is no condition",
+            hint=spelled("condition", "income = '>50K'", flag="--column"),
+        )
     return query.predicate
 
 
@@ -298,9 +311,11 @@ def read_ids(file: Path) -> tuple[str, ...]:
         found = tuple(line for line in file.read_text(encoding="utf-8").splitlines() if line)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8"
-        raise UsageError(f"--ids {str(file)!r}: {reason}", hint="one id on each line") from None
+        raise UsageError(
+            f"{spelled('ids', str(file))}: {reason}", hint="one id on each line"
+        ) from None
     if not found:
-        raise UsageError(f"--ids {str(file)!r} is empty", hint="one id on each line")
+        raise UsageError(f"{spelled('ids', str(file))} is empty", hint="one id on each line")
     if len(set(found)) < len(found):
-        raise UsageError(f"--ids {str(file)!r} has an id twice", hint="one id for each row")
+        raise UsageError(f"{spelled('ids', str(file))} has an id twice", hint="one id for each row")
     return found

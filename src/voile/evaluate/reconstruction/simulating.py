@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.evaluate.reconstruction.fitting import (
     LAWS,
     NormalEquations,
@@ -161,9 +161,11 @@ def check(
     if law not in LAWS:
         raise UsageError(f"there is no law {law!r} of noise", hint=f"use {' or '.join(LAWS)}")
     if not 0 < share < 1:
-        raise UsageError(f"a share of {share:g} is not between 0 and 1", hint="--share 0.5")
+        raise UsageError(f"a share of {share:g} is not between 0 and 1", hint=spelled("share", 0.5))
     if not 1 <= runs <= MOST_RUNS:
-        raise UsageError(f"{runs:,} runs are not between 1 and {MOST_RUNS:,}", hint="--runs 5")
+        raise UsageError(
+            f"{runs:,} runs are not between 1 and {MOST_RUNS:,}", hint=spelled("runs", 5)
+        )
     work = float(runs) * max(questions) * rows**2
     if work > MOST_WORK:
         raise UsageError(

@@ -10,7 +10,7 @@ import numpy as np
 
 from voile.engines import connect
 from voile.engines.table import Table
-from voile.errors import UsageError, did_you_mean
+from voile.errors import UsageError, did_you_mean, spelled
 from voile.evaluate.risk.disclosure import (
     Cells,
     RiskRows,
@@ -139,7 +139,8 @@ def _notes(
         more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
         found.append(
             f"all {len(names)} columns were taken for quasi-identifiers "
-            f"({', '.join(names[:NAMED])}{more}): name those that others may know with --qi"
+            f"({', '.join(names[:NAMED])}{more}): name those that others may know with "
+            f"{spelled('qi')}"
         )
     if rows.suppressed_cells and seen is rows:
         found.append(

@@ -19,7 +19,7 @@ from voile.answering.evidence import (
 from voile.answering.totals import ListedGroups
 from voile.answering.walk import answer_from, bin_notes, is_known
 from voile.arrays import Floats, Ints
-from voile.errors import QueryError
+from voile.errors import QueryError, spelled
 from voile.estimate import Answer
 from voile.kinds.classes.boxes import ClassBoxes
 from voile.kinds.classes.buckets import Buckets
@@ -69,7 +69,7 @@ def _fit(source: ClassSource) -> FittedPairs:
     if max(count, attributes.shape[1] * listed.shape[1]) > MOST_FITTED:
         raise QueryError(
             f"{count:,} pairs of rows and records are too many to fit a model to",
-            hint="use --method uniform",
+            hint=f"use {spelled('method', 'uniform')}",
         )
     _, unit, entry = pairs_of(starts, ends, 0, source.classes)
     rows = np.bincount(row_unit, minlength=len(units)).astype(np.float64)

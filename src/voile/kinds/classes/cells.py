@@ -11,7 +11,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,37 +27,15 @@ from voile.query.predicate import Expression, Predicate, Term
 from voile.recoding.grouping import Recode
 from voile.schema import Schema
 
+if TYPE_CHECKING:
+    from voile.kinds.classes.release import ClassBox, HiddenRecords, Method
+
 # ----------------------------------------------------------------------
 # what an answer from a generalized or bucketized release is computed from
 
 
 Codes = npt.NDArray[np.int32]
 Counts = npt.NDArray[np.int64]
-Method = Literal["uniform", "entropy"]
-
-
-@dataclass(frozen=True, eq=False)
-class ClassBox:
-    """What is shown of one generalized column: an interval of positions for each class."""
-
-    order: Codes
-    """(size,): the code of the schema's domain at each position."""
-    low: Codes
-    """(classes,): the first position of the class."""
-    high: Codes
-    """(classes,): the last position, which belongs to it."""
-
-
-@dataclass(frozen=True, eq=False)
-class HiddenRecords:
-    """The sensitive records of every bucket: how many of its rows have each, not which."""
-
-    of_class: Codes
-    """(records,): ascending."""
-    codes: Mapping[str, Codes]
-    """For each sensitive column, the code of every record."""
-    rows: Counts
-    """(records,): how many rows of the class have this record."""
 
 
 @dataclass(frozen=True, eq=False)

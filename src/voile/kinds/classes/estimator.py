@@ -33,7 +33,7 @@ from voile.answering.quantiles import (
 )
 from voile.arrays import Floats
 from voile.kinds.classes.cells import CellQuery, Cutting, Extremes, Moments, OpenSums
-from voile.query.aggregate import Call, Formula, Number, Quantile
+from voile.query.aggregate import Call, Constant, Formula, Quantile
 from voile.query.predicate import Term
 
 # ----------------------------------------------------------------------
@@ -237,7 +237,7 @@ class ClassEstimator(Formulas):
     @np.errstate(all="ignore")
     def _certain(self, formula: Formula) -> Certain:
         if isinstance(formula, Call) and formula.name == "round":
-            assert isinstance(formula.args[1], Number)  # noqa: S101  (the parser sees to it)
+            assert isinstance(formula.args[1], Constant)  # noqa: S101  (the parser sees to it)
             return self.certain(formula.args[0]).rounded(formula.args[1].value)
         ratio = as_ratio(formula)
         if ratio is not None and ratio.bottom.is_constant:

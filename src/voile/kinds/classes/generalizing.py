@@ -7,7 +7,7 @@ import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,7 @@ from voile.kinds.staging import check_outside
 from voile.privacy.requirements import Histograms, Requirement
 from voile.progress import Progress, Silent
 from voile.recoding.labels import labels
+from voile.records import Record
 from voile.schema import TupleIndex
 from voile.schema.attribute import value_words
 from voile.units import counted
@@ -40,7 +41,7 @@ RANGES = {"voile": "ranges"}
 
 
 @dataclass(frozen=True, eq=False)
-class GeneralizedTable:
+class GeneralizedTable(Record):
     """A table whose quasi-identifiers were made coarser, and what its classes have."""
 
     table: pa.Table
@@ -57,6 +58,25 @@ class GeneralizedTable:
     """Whether rows are in the order that they had."""
     registration: Registration | None = None
     """The entry of the register that is written before the table is."""
+    json_keys: ClassVar[tuple[str, ...]] = (
+        "rows_in", "rows_out=table.num_rows", "classes", "requirements", "notes=all_notes",
+        "registered", "register",
+    )  # fmt: skip
+
+    @property
+    def all_notes(self) -> list[str]:
+        """With what the register says, once the table is written."""
+        return [*self.notes, *(self.registration.notes if self.registration else ())]
+
+    @property
+    def registered(self) -> bool:
+        """Whether the table is in the register when it is written."""
+        return self.registration is not None
+
+    @property
+    def register(self) -> Mapping[str, Any] | None:
+        """What the register says of the data set; None where it has nothing."""
+        return None if self.registration is None else self.registration.account
 
     def to_pandas(self) -> Any:
         """The table as a pandas DataFrame; needs pandas."""
@@ -107,7 +127,7 @@ class GeneralizedTable:
         return written
 
     def _departure(self, path: str | Path, content: bytes) -> Departure:
-        """What the register is told of the table."""
+        """What is written down of the table."""
         names = {name: name.partition(":") for name in self.requirements}
         return Departure(
             kind="a table with coarser values",
@@ -120,18 +140,6 @@ class GeneralizedTable:
                 for name, (kind, _, of) in names.items()
             ],
         )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The figures of the table as plain data, without its rows."""
-        return {
-            "rows_in": self.rows_in,
-            "rows_out": self.table.num_rows,
-            "classes": self.classes,
-            "requirements": self.requirements,
-            "notes": [*self.notes, *(self.registration.notes if self.registration else ())],
-            "registered": self.registration is not None,
-            "register": None if self.registration is None else self.registration.account,
-        }
 
 
 Generalized = GeneralizedTable
@@ -195,7 +203,7 @@ def fitted(
     if options.recoded == "bucketize":
         raise UsageError(
             "buckets are two tables, and no table with coarser values",
-            hint="use `voile publish`, which writes both, or --method mondrian",
+            hint=f"use `voile publish`, which writes both, or {spelled('method', 'mondrian')}",
         )
     check_roles(source, options)
     rows, positions = source.rows(in_order(source, options), drop_nulls=options.nulls == "drop")

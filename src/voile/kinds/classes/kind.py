@@ -3,83 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from voile.kinds.kind import FrontierMethod, Kind
+from voile.kinds.kind import FolderKind, FrontierMethod, Parts
 
 if TYPE_CHECKING:
-    from contextlib import AbstractContextManager
-    from pathlib import Path
-
-    from voile.engines.table import Table
-    from voile.kinds.classes.manifest import ClassManifest
-    from voile.kinds.classes.options import ClassOptions
-    from voile.kinds.classes.release import ClassRelease
-    from voile.kinds.publishing import Draft
-    from voile.progress import Progress
+    pass
 
 
-class Classes(Kind["ClassManifest"]):
+class Classes(FolderKind):
     """Rows that were grouped into classes."""
 
     name = "classes"
     methods = ("mondrian", "anatomy", "fulldomain", "suppress", "freeshape", "trivial")
-
     about = "classes of rows"
-
-    @property
-    def options(self) -> type[ClassOptions]:
-        """The model of a steward's options."""
-
-        from voile.kinds.classes.options import ClassOptions
-
-        return ClassOptions
-
-    @property
-    def manifest(self) -> type[ClassManifest]:
-        """The model of the manifest."""
-
-        from voile.kinds.classes.manifest import ClassManifest
-
-        return ClassManifest
-
-    @property
-    def release(self) -> type[ClassRelease]:
-        """The class of an opened release."""
-
-        from voile.kinds.classes.release import ClassRelease
-
-        return ClassRelease
-
-    def draft(
-        self,
-        table: Table,
-        options: Any,
-        target: Path,  # noqa: ARG002
-        progress: Progress,
-    ) -> AbstractContextManager[Draft]:
-        """Read the table and find its classes."""
-
-        from voile.kinds.classes.finding import find
-        from voile.kinds.classes.publishing import ClassDraft
-        from voile.kinds.classes.reading import prepare
-
-        prepared = prepare(table, options, progress)
-        return ClassDraft(prepared, find(prepared, options), options)
-
-    def describe(self, manifest: ClassManifest) -> str:
-        """The release in plain words."""
-
-        from voile.kinds.classes.describe import describe_classes
-
-        return describe_classes(manifest)
-
-    def data_package(self, manifest: ClassManifest) -> dict[str, Any]:
-        """The release as a data package."""
-
-        from voile.kinds.classes.describe import class_package
-
-        return class_package(manifest)
+    parts = Parts(
+        options="options:ClassOptions",
+        manifest="manifest:ClassManifest",
+        release="release:ClassRelease",
+        draft="publishing:class_draft",
+        describe="describe:describe_classes",
+        data_package="describe:class_package",
+    )
 
     def frontier(self) -> Mapping[str, FrontierMethod]:
         """The methods that the frontier tries."""

@@ -13,8 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from voile import __version__
+from voile.engines.table import Table
 from voile.errors import spelled
-from voile.kinds.classes.finding import FoundGrouping
+from voile.kinds.classes.finding import FoundGrouping, find
 from voile.kinds.classes.manifest import (
     CLASS_FILES,
     SENSITIVE_FILES,
@@ -26,7 +27,13 @@ from voile.kinds.classes.manifest import (
     grouped_disclosed,
 )
 from voile.kinds.classes.options import ClassOptions, GroupTableKeywords
-from voile.kinds.classes.reading import ClassInput, by_frequency, moved_box, without_removed
+from voile.kinds.classes.reading import (
+    ClassInput,
+    by_frequency,
+    moved_box,
+    prepare,
+    without_removed,
+)
 from voile.kinds.classes.release import ClassRelease, class_columns, shown_schema
 from voile.kinds.manifest import File, file_entry
 from voile.kinds.parquet import arrow_schema, tuples, write_part
@@ -357,6 +364,14 @@ class ClassDraft(WrittenDraft):
             notes.append("quasi-identifiers are shown as they are: k alone hides nothing; ask for "
                          f"{spelled('l')}, {spelled('t')} or {spelled('semantic')}")  # fmt: skip
         return ClassPublication(release, prepared.rows, prepared.rows - release.rows, tuple(notes))
+
+
+def class_draft(
+    table: Table, options: ClassOptions, _target: Path, progress: Progress
+) -> ClassDraft:
+    """Read the table and find its classes."""
+    prepared = prepare(table, options, progress)
+    return ClassDraft(prepared, find(prepared, options), options)
 
 
 def group_table(

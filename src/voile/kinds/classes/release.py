@@ -2,48 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from voile.answering.explanation import Explanation
+from voile.arrow import numpy_array
 from voile.engines import open_domain, open_rows
 from voile.engines.encode import codes as codes_of
-from voile.engines.rows import PublicDomain
-from voile.engines.table import Table
 from voile.errors import ReleaseError, UsageError, spelled
-from voile.estimate import Answer
-from voile.kinds.classes.cells import ClassBox, ClassSource, HiddenRecords, Method
 from voile.kinds.classes.manifest import (
     CLASS_FILES,
     SENSITIVE_FILES,
     ClassManifest,
     grouped_disclosed,
 )
-from voile.kinds.evaluation import LossEvidence, Truth
-from voile.kinds.parquet import arrow_schema
+from voile.kinds.parquet import arrow_schema, read_parquet
 from voile.kinds.release import QueryOptions, Release, Roles
-from voile.privacy.guarantees.statements import Statement
 from voile.privacy.requirements import Histograms, Requirement
 from voile.privacy.requirements.requirement import class_statements, classes_not_promised
-from voile.query.query import Query
 from voile.recoding import Shown
 from voile.recoding.grouping import cells_by_class
 from voile.recoding.labels import agrees
 from voile.schema import Attribute, Schema, Values
+
+if TYPE_CHECKING:
+    from voile.answering.explanation import Explanation
+    from voile.engines.rows import PublicDomain, ReleaseRows
+    from voile.engines.table import Table
+    from voile.estimate import Answer
+    from voile.kinds.classes.cells import ClassSource
+    from voile.kinds.evaluation import LossEvidence, Truth
+    from voile.privacy.guarantees.statements import Statement
+    from voile.query.query import Query
 
 # ----------------------------------------------------------------------
 # the files of a release of classes: which columns each has
 
 
 Codes = npt.NDArray[np.int32]
+Method = Literal["uniform", "entropy"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,6 +58,30 @@ class Ranges:
     """(classes,): the number of the class's text."""
     low: Codes
     high: Codes
+
+
+@dataclass(frozen=True, eq=False)
+class ClassBox:
+    """What is shown of one generalized column: an interval of positions for each class."""
+
+    order: Codes
+    """(size,): the code of the schema's domain at each position."""
+    low: Codes
+    """(classes,): the first position of the class."""
+    high: Codes
+    """(classes,): the last position, which belongs to it."""
+
+
+@dataclass(frozen=True, eq=False)
+class HiddenRecords:
+    """The sensitive records of every bucket: how many of its rows have each, not which."""
+
+    of_class: Codes
+    """(records,): ascending."""
+    codes: Mapping[str, Codes]
+    """For each sensitive column, the code of every record."""
+    rows: npt.NDArray[np.int64]
+    """(records,): how many rows of the class have this record."""
 
 
 def class_columns(manifest: ClassManifest) -> Any:
@@ -132,6 +159,11 @@ class ClassRelease(Release):
     def _bucketized(self) -> bool:
         return self.manifest.parameters.recode == "bucketize"
 
+    @property
+    def unprotected(self) -> list[str]:
+        """Columns that every row shows as they are, which no requirement is about."""
+        return [*(self.qi if self._bucketized else ()), *self.manifest.parameters.insensitive]
+
     # ------------------------------------------------------------------ measuring it
 
     @property
@@ -196,35 +228,36 @@ class ClassRelease(Release):
         if not self.manifest.generalized:
             return {}
         table = self._class_table
-        numbers = table.column(0).to_numpy()
+        numbers = numpy_array(table.column(0))
         if not np.array_equal(numbers, np.arange(self.manifest.parameters.classes)):
             raise ReleaseError("classes/ does not list every class once, in order")
         found = {}
         for name in self.manifest.generalized:
             shown = table.column(name).combine_chunks().dictionary_encode()
-            low, high = (table.column(n).to_numpy() for n in self.manifest.end_columns(name))
+            low, high = (numpy_array(table.column(n)) for n in self.manifest.end_columns(name))
             texts = tuple(shown.dictionary.to_pylist())
-            found[name] = Ranges(texts, shown.indices.to_numpy(), low, high)
+            found[name] = Ranges(texts, numpy_array(shown.indices), low, high)
         return found
 
     @cached_property
     def _class_table(self) -> Any:
         """Every class of a generalized release: its rows, its ranges in words and in places."""
-        return pq.read_table(self._parquet(CLASS_FILES)[0], partitioning=None)
+        return complete(read_parquet(self._parquet(CLASS_FILES)[0]), CLASS_FILES)
 
     @property
     def stated_rows(self) -> npt.NDArray[np.int64]:
         """Rows of every class, as classes/ says."""
-        found: npt.NDArray[np.int64] = self._class_table.column(
-            self.manifest.rows_column
-        ).to_numpy()
-        return found
+        return numpy_array(self._class_table.column(self.manifest.rows_column))
 
     @cached_property
     def shown_codes(self) -> dict[str, Codes]:
         """Every row's class, and its place in what each column shows."""
-        view = open_rows(self._parts, self.shown_schema)
-        return dict(zip(self.shown_schema.names, view.codes(), strict=True))
+        return dict(zip(self.shown_schema.names, self._rows.codes(), strict=True))
+
+    @cached_property
+    def _rows(self) -> ReleaseRows:
+        """The rows with the columns that they show."""
+        return open_rows(self._parts, self.shown_schema)
 
     @property
     def of_row(self) -> Codes:
@@ -244,17 +277,20 @@ class ClassRelease(Release):
         p = self.manifest.parameters
         if p.recode == "generalize":
             return None
-        tables = [pq.read_table(f, partitioning=None) for f in self._parquet(SENSITIVE_FILES)]
-        table = pa.concat_tables(tables).combine_chunks()
+        tables = [read_parquet(f) for f in self._parquet(SENSITIVE_FILES)]
+        table = complete(pa.concat_tables(tables).combine_chunks(), SENSITIVE_FILES, p.sensitive)
+        of_class = numpy_array(table.column(p.class_column))
+        if of_class.min(initial=0) < 0 or of_class.max(initial=0) >= p.classes:
+            raise ReleaseError("sensitive/ names a class that is not there")
         return HiddenRecords(
-            of_class=table.column(p.class_column).to_numpy().astype(np.int32),
+            of_class=of_class.astype(np.int32),
             codes={
                 name: codes_of(table.column(name).combine_chunks(), self.schema[name]).astype(
                     np.int32
                 )
                 for name in p.sensitive
             },
-            rows=table.column(self.manifest.rows_column).to_numpy(),
+            rows=numpy_array(table.column(self.manifest.rows_column)),
         )
 
     def order(self, name: str) -> Codes:
@@ -287,7 +323,7 @@ class ClassRelease(Release):
         )
         population = None
         if p.population:
-            population = self._class_table.column(self.manifest.population_column).to_numpy()
+            population = numpy_array(self._class_table.column(self.manifest.population_column))
         return Histograms(rows, counts, tuple(c.sum(axis=0) for c in counts), population)
 
     @cached_property
@@ -332,7 +368,7 @@ class ClassRelease(Release):
 
     def foreign_attribute(self) -> str | None:
         """A column of data/ with values outside its domain."""
-        return open_rows(self._parts, self.shown_schema).outside()
+        return self._rows.outside()
 
     def check_terms(self) -> None:
         """Measure again all that is promised."""
@@ -367,6 +403,8 @@ class ClassRelease(Release):
         return open_domain(self.schema)  # its rows are ranges, on which no condition is evaluated
 
     def _source(self, view: PublicDomain, options: QueryOptions) -> ClassSource:
+        from voile.kinds.classes.cells import ClassSource  # noqa: PLC0415
+
         p = self.manifest.parameters
         return ClassSource(
             engine=view,
@@ -395,7 +433,7 @@ class ClassRelease(Release):
         """The rows as they are shown; if bucketized, with their class, by which `hidden_to_arrow`
         has the sensitive values."""
         wanted, p = arrow_schema(self.shown_schema), self.manifest.parameters
-        tables = [pq.read_table(part, partitioning=None).cast(wanted) for part in self._parts]
+        tables = [read_parquet(part).cast(wanted) for part in self._parts]
         rows = pa.concat_tables(tables)
         return rows if p.recode == "bucketize" else rows.drop_columns([p.class_column])
 
@@ -403,13 +441,21 @@ class ClassRelease(Release):
         """Bucketized: how many rows of each class have which sensitive values."""
         if self.hidden is None:
             raise UsageError("rows are generalized: nothing is hidden", hint="use to_arrow()")
-        tables = [pq.read_table(f, partitioning=None) for f in self._parquet(SENSITIVE_FILES)]
+        tables = [read_parquet(f) for f in self._parquet(SENSITIVE_FILES)]
         return pa.concat_tables(tables)
 
     @property
     def files(self) -> list[Path]:
         """The files of data/."""
         return self._parts
+
+
+def complete(table: Any, where: str, nullable: Sequence[str] = ()) -> Any:
+    """The table, refused where it lacks a figure."""
+    for name in table.column_names:
+        if name not in nullable and table.column(name).null_count:
+            raise ReleaseError(f"{where} has no value of {name!r} in some row")
+    return table
 
 
 def checked_method(method: str | None) -> Method:
@@ -433,6 +479,7 @@ TOLERANCE = 1e-9
 def check_grouped(release: ClassRelease) -> None:
     """Everything that is promised, measured again."""
     manifest = release.manifest
+    check_sensitive(release)
     check_order(release)
     for name, ranges in release.ranges.items():
         check_ranges(release, name, ranges)
@@ -466,9 +513,42 @@ def check_order(release: ClassRelease) -> None:
         raise ReleaseError("data/ is not in the order of the classes, or leaves one out")
     p = release.manifest.parameters
     if p.recode == "generalize":
+        check_alike(release)
         boxes = np.unique(np.hstack(release.boxes()), axis=0)
         if len(boxes) < p.classes:
             raise ReleaseError("two classes show the same ranges, and so are one")
+
+
+def check_alike(release: ClassRelease) -> None:
+    """Rows of a class show one value of every column that is shown as it is.
+
+    With ranges that differ between classes, those who look alike are then those of a class.
+    """
+    starts = np.searchsorted(release.of_row, np.arange(release.manifest.parameters.classes))
+    for name in release.manifest.parameters.exact:
+        codes = release.known[name]
+        several = np.minimum.reduceat(codes, starts) != np.maximum.reduceat(codes, starts)
+        if several.any():
+            raise ReleaseError(
+                f"class {int(several.argmax())} shows several values of {name!r}: its rows do not "
+                "look alike",
+                hint="do not use it: fewer people than it says are alike",
+            )
+
+
+def check_sensitive(release: ClassRelease) -> None:
+    """sensitive/ lists values of the domain, each once in a class, with at least one row."""
+    hidden = release.hidden
+    if hidden is None:
+        return
+    for name, codes in hidden.codes.items():
+        if (codes < 0).any():
+            raise ReleaseError(f"sensitive/: {name!r} has values outside the domain of the schema")
+    if (hidden.rows < 1).any():
+        raise ReleaseError("sensitive/ has a value that no row has")
+    listed = np.stack([hidden.of_class, *hidden.codes.values()], axis=1)
+    if len(np.unique(listed, axis=0)) < len(listed):
+        raise ReleaseError("sensitive/ lists a value of a class twice")
 
 
 def check_ranges(release: ClassRelease, name: str, ranges: Ranges) -> None:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
+from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +26,7 @@ from voile.answering.source import predicate_parts, value_range
 from voile.answering.totals import ListedGroups
 from voile.answering.walk import NO_TUPLE, answer_from, bin_notes
 from voile.arrays import Floats
-from voile.errors import QueryError
+from voile.errors import QueryError, spelled
 from voile.estimate import Answer
 from voile.kinds.counts.joints import (
     Average,
@@ -126,7 +127,7 @@ class Planner:
             f"it depends on {len(read)} columns at once ({self._names(read)}); the release has "
             f"tables of {arity}{more}, which answer questions about up to {most}",
             hint=f"ask about {most} columns or fewer; whoever holds the table can publish with "
-            f"--direct --arity {len(read)}",
+            f"{spelled('direct', True)} {spelled('arity', len(read))}",
         )
 
     def _names(self, places: Places) -> str:
@@ -293,11 +294,49 @@ class ConjunctEstimator(Formulas):
 
 def factor(plan: Plan, halves: int, miss: float) -> float:
     """The quantile of a plan's errors: Student's with halves, else the normal one."""
-    from scipy.special import ndtri, stdtrit  # noqa: PLC0415  (slow to import)
-
     if isinstance(plan, Average):
-        return -float(stdtrit(halves, miss / 2))
-    return -float(ndtri(miss / 2))
+        return student_quantile(halves, miss / 2)
+    return -NormalDist().inv_cdf(miss / 2)
+
+
+def student_quantile(freedom: int, tail: float) -> float:
+    """What Student's t exceeds with this probability, below ½: without SciPy, slow to import."""
+    low, high = 0.0, 1.0
+    while student_tail(freedom, high) > tail:
+        low, high = high, 2 * high
+    while high - low > 1e-14 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if student_tail(freedom, middle) > tail else (low, middle)
+    return high
+
+
+def student_tail(freedom: int, t: float) -> float:
+    """Pr[T > t] for t ≥ 0: half the incomplete beta function I(ν/(ν + t²); ν/2, ½)."""
+    below, above = t * t / (freedom + t * t), freedom / (freedom + t * t)
+    if t * t > 3:  # where the fraction converges fast
+        return incomplete_beta(freedom / 2, 0.5, above, below) / 2
+    return (1 - incomplete_beta(0.5, freedom / 2, below, above)) / 2
+
+
+def incomplete_beta(a: float, b: float, x: float, rest: float) -> float:
+    """I(x; a, b) with rest = 1 − x, by its continued fraction (Lentz's method)."""
+    if not x:
+        return 0.0
+    scale = math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b)
+    scale += a * math.log(x) + b * math.log(rest)
+    c, d = 1.0, 1 / (1 - (a + b) * x / (a + 1))
+    found = d
+    for m in range(1, 10_000):
+        before = found
+        for step in (
+            m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m)),
+            -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1)),
+        ):
+            c, d = 1 + step / c, 1 / (1 + step * d)
+            found *= c * d
+        if abs(found - before) <= 1e-16 * found:
+            break
+    return math.exp(scale) * found / a
 
 
 # ----------------------------------------------------------------------

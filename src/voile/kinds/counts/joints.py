@@ -17,15 +17,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
-from voile.answering.axes import ClassAxis
 from voile.arrays import Floats, Ints
-from voile.engines.rows import PublicDomain
-from voile.query.domain import DomainSums
-from voile.schema import Schema
+
+if TYPE_CHECKING:
+    from voile.answering.axes import ClassAxis
+    from voile.engines.rows import PublicDomain
+    from voile.query.domain import DomainSums
+    from voile.schema import Schema
 
 # ----------------------------------------------------------------------
 # what an answer from published tables is computed from

@@ -236,7 +236,7 @@ def conjunct_statements(manifest: ConjunctManifest) -> list[Statement]:
             {"kind": "delta-T", "delta": g.delta, "T": tables, "eta": g.eta},
             "exclusive", ANYONE, DEFINED,
             f"Over all {tables:,} tables the log-odds of the truth about a row rise by more than "
-            f"{g.delta:.4g} with a chance of at most {g.eta:g}.",
+            f"{g.delta:.4g} with probability at most {g.eta:g}.",
         ),
     ]  # fmt: skip
     if g.rho_holds:

@@ -152,7 +152,8 @@ class CountPublication(PublishResult):
         if found is None:
             return []
         by_halves = f"from halves {found.error:.2g} ({found.figures:,} figures)"
-        direct = f"with --direct --arity {found.columns} {found.direct_error:.2g}"
+        way = f"{spelled('direct', True)} {spelled('arity', found.columns)}"
+        direct = f"with {way} {found.direct_error:.2g}"
         return [
             (f"error of {found.columns} columns", f"of a share: {by_halves}"),
             ("", f"{direct} ({found.direct_figures:,} figures)"),
@@ -182,6 +183,13 @@ class CountDraft(WrittenDraft):
         dropped = prepared.rows - prepared.published.rows
         notes = (*prepared.notes, *advice(prepared.published))
         return CountPublication(release, prepared.rows, dropped, notes)
+
+
+def count_draft(
+    table: Table, options: CountOptions, _target: Path, progress: Progress
+) -> CountDraft:
+    """Read the table and choose the noise."""
+    return CountDraft(prepare(table, options, progress), options)
 
 
 def count_table(

@@ -5,20 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import asdict
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from voile.answering.explanation import Explanation
+from voile.arrow import numpy_array
 from voile.engines import open_domain
 from voile.engines.encode import codes as codes_of
-from voile.engines.rows import PublicDomain
 from voile.errors import ReleaseError, UsageError, spelled
-from voile.estimate import Answer
-from voile.kinds.counts.joints import ConjunctSource, Tables
 from voile.kinds.counts.manifest import (
     ConjunctManifest,
     conjunct_disclosed,
@@ -27,10 +23,16 @@ from voile.kinds.counts.manifest import (
     promised,
     table_file,
 )
-from voile.kinds.parquet import arrow_schema
+from voile.kinds.parquet import arrow_schema, read_parquet
 from voile.kinds.release import QueryOptions, Release
-from voile.privacy.guarantees.statements import Statement
-from voile.query.query import Query
+
+if TYPE_CHECKING:
+    from voile.answering.explanation import Explanation
+    from voile.engines.rows import PublicDomain
+    from voile.estimate import Answer
+    from voile.kinds.counts.joints import ConjunctSource, Tables
+    from voile.privacy.guarantees.statements import Statement
+    from voile.query.query import Query
 
 Counts = npt.NDArray[np.int64]
 
@@ -76,12 +78,12 @@ class ConjunctRelease(Release):
                 hint=f"name {self.manifest.parameters.arity} columns, in the order of the schema",
             )
         number = self.manifest.sets.index(some) + 1
-        return pq.read_table(self.path / table_file(number), partitioning=None)
+        return read_parquet(self.path / table_file(number))
 
     def counts(self, some: tuple[str, ...]) -> Counts:
         """(halves, 2, cells), or (1, cells) of all rows."""
         p = self.manifest.parameters
-        found: Counts = self.table(some).column(self.manifest.columns_beside()[2]).to_numpy()
+        found: Counts = numpy_array(self.table(some).column(self.manifest.columns_beside()[2]))
         return found.reshape((p.halves, 2, -1) if p.halves else (1, -1))
 
     def listed(self, some: tuple[str, ...]) -> tuple[npt.NDArray[np.int64], ...]:
@@ -94,7 +96,7 @@ class ConjunctRelease(Release):
             cell = cell * attribute.size + coded.astype(np.int64)
         if not self.manifest.parameters.halves:
             return (cell,)
-        half, side = (table.column(n).to_numpy().astype(np.int64) for n in beside[:2])
+        half, side = (numpy_array(table.column(n)).astype(np.int64) for n in beside[:2])
         return half, side, cell
 
     def foreign_attribute(self) -> str | None:
@@ -104,6 +106,12 @@ class ConjunctRelease(Release):
     def check_terms(self) -> None:
         """Compute again all that is stated."""
         check_tables(self)
+
+    def check_plausible(self) -> bool:
+        """Whether tables that share a column agree as closely as their noise lets them."""
+        from voile.kinds.counts.plausibility import check_tables_agree  # noqa: PLC0415
+
+        return check_tables_agree(self)
 
     # ------------------------------------------------------------------ counting from it
 
@@ -133,11 +141,15 @@ class ConjunctRelease(Release):
         return open_domain(self.schema)  # there are no rows
 
     def _source(self, view: PublicDomain, options: QueryOptions) -> ConjunctSource:
+        from voile.kinds.counts.joints import ConjunctSource  # noqa: PLC0415
+
         domain = self._sums(view, options.memory, exact=True)
         return ConjunctSource(view, domain, self.schema, self._tables)
 
     @cached_property
     def _tables(self) -> Tables:
+        from voile.kinds.counts.joints import Tables  # noqa: PLC0415
+
         p, kept = self.manifest.parameters, dict[tuple[str, ...], Counts]()
 
         def load(some: tuple[str, ...]) -> Counts:

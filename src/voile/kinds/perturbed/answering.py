@@ -25,7 +25,7 @@ from voile.answering.totals import ListedGroups, Totals, product, totals, with_p
 from voile.answering.walk import NO_TUPLE, answer_from, bin_notes
 from voile.arrays import Floats, Ints
 from voile.engines.rows import ReleaseRows
-from voile.errors import QueryError
+from voile.errors import QueryError, spelled
 from voile.estimate import Answer
 from voile.kinds.perturbed.axes import (
     LocalSource,
@@ -355,7 +355,7 @@ class LocalEvidence(Evidence):
         if self.source.joint is not None:
             raise QueryError(
                 "method em is for columns that were perturbed on their own",
-                hint="use --method inversion: whole rows were kept or replaced here",
+                hint=f"use {spelled('method', 'inversion')}: whole rows were kept or replaced here",
             )
         counts = tuple(term for term in self.terms if not term.values)
         request = self.request(counts)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from voile.arrays import Floats
-from voile.kinds.blocks import Inversion, Points, Told, columns_of, evenly, points
+from voile.kinds.blocks import Inversion, Points, RowBlocks, columns_of, evenly, points
 from voile.kinds.evaluation import LossEvidence, Posterior, Truth
 from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.perturbed.retention import ColumnNoise, WholeRows
@@ -22,7 +22,7 @@ def row_evidence(release: LocalRelease, truth: Truth) -> LossEvidence:
     return LossEvidence(shown, row_posterior(release, truth.sensitive, truth.overall))
 
 
-def shown_by_rows(release: LocalRelease, qi: Sequence[str], sensitive: str) -> Told:
+def shown_by_rows(release: LocalRelease, qi: Sequence[str], sensitive: str) -> RowBlocks:
     """Perturbed rows, each undone."""
     schema, mechanism = release.schema, release.mechanism
     rows = columns_of(schema, release.codes(), [*qi, sensitive])

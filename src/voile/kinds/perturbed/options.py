@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, Required, TypedDict
 
 from pydantic import Field, field_validator, model_validator
 
@@ -155,3 +155,22 @@ class PerturbKeywords(TypedDict, total=False):
     suppress_below: int | None
     most_epsilon: float | None
     name: str | None
+
+
+class PerturbTableKeywords(PerturbKeywords, total=False):
+    """All options of perturbed rows as keywords."""
+
+    retention: Required[float | Mapping[str, float] | Mapping[str | None, float]]
+    replace: Any
+    columns: Sequence[str] | None
+    simulate_seed: int | None
+
+
+class SpecKeywords(TypedDict, total=False):
+    """Options of a survey's spec as keywords, but for its name and its codebook."""
+
+    retention: Required[float | Mapping[str, float] | Mapping[str | None, float]]
+    replace: Any
+    columns: Sequence[str] | None
+    whole_rows: bool
+    most_epsilon: float | None

@@ -29,15 +29,20 @@ from voile.kinds.perturbed.manifest import (
     locally_disclosed,
 )
 from voile.kinds.perturbed.noise import check_epsilon, noise_for
-from voile.kinds.perturbed.options import PerturbKeywords, PerturbOptions
+from voile.kinds.perturbed.options import (
+    PerturbKeywords,
+    PerturbOptions,
+    PerturbTableKeywords,
+)
 from voile.kinds.perturbed.rare import without_rare
 from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.perturbed.retention import OWN_VALUES, ColumnNoise, Local, WholeRows
 from voile.kinds.perturbed.specs import mechanism_of, schema_of
-from voile.kinds.publishing import PublishResult, WrittenDraft, publish
+from voile.kinds.publishing import PublishResult, WrittenDraft, publish, put
 from voile.kinds.registration import Registrar
 from voile.kinds.registry import kind_of
 from voile.noise import Key
+from voile.options.choices import Nulls
 from voile.privacy.guarantee import after
 from voile.progress import Progress
 from voile.schema import Schema, TupleIndex
@@ -156,7 +161,7 @@ def perturb_table(
     overwrite: bool = False,
     progress: Progress | None = None,
     register: Registrar | None = None,
-    **options: Any,
+    **options: Unpack[PerturbTableKeywords],
 ) -> Perturbation:
     """Perturb a table, and say what its holder should know. `to` names the release's folder."""
     kind, chosen = kind_of("retention"), PerturbOptions(**options)
@@ -166,7 +171,9 @@ def perturb_table(
     return cast("Perturbation", done)
 
 
-def perturbed(table: Table, options: PerturbOptions, progress: Progress) -> RowsDraft:
+def perturbed(
+    table: Table, options: PerturbOptions, _target: Path, progress: Progress
+) -> RowsDraft:
     """Read the table, and perturb it."""
     rows = len(table)
     if not rows:
@@ -250,7 +257,7 @@ def warnings(mechanism: Local, schema: Schema, row_key: str | None) -> list[str]
         if column.public and column.size > 1
     ]
     if public:
-        found.append(f"public, told of every row as it is: {', '.join(public)}")
+        found.append(f"public, shown as they are in every row: {', '.join(public)}")
     return found
 
 
@@ -295,7 +302,7 @@ def write_collected(
     narrow = [code_type(size) for size in schema.sizes]
     found = [[c.astype(kind) for c, kind in zip(b, narrow, strict=True)] for b in batches]
     codes = [np.concatenate([batch[j] for batch in found]) for j in range(len(narrow))]
-    nulls = "as-value" if any(a.null for a in schema) else "error"
+    nulls: Nulls = "as-value" if any(a.null for a in schema) else "error"
     return write(
         codes,
         schema,
@@ -315,11 +322,24 @@ def write(
     target: Path,
     *,
     overwrite: bool,
-    **more: Any,
+    name: str,
+    nulls: Nulls,
+    simulated: bool = False,
+    collected: bool = False,
+    suppressed_below: int | None = None,
 ) -> LocalRelease:
-    """A release of rows that were perturbed already; `more` is what `RowsDraft` takes."""
-    draft = RowsDraft(codes, schema, mechanism, **more)
-    return cast("LocalRelease", draft.put(target, overwrite=overwrite))
+    """A release of rows that were perturbed already."""
+    draft = RowsDraft(
+        codes,
+        schema,
+        mechanism,
+        name=name,
+        nulls=nulls,
+        simulated=simulated,
+        collected=collected,
+        suppressed_below=suppressed_below,
+    )
+    return cast("LocalRelease", put(draft, target, overwrite=overwrite))
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,7 +350,7 @@ class RowsDraft(WrittenDraft):
     schema: Schema
     mechanism: Local
     name: str
-    nulls: Any
+    nulls: Nulls
     simulated: bool = False
     collected: bool = False
     suppressed_below: int | None = None

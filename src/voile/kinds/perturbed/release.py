@@ -131,6 +131,18 @@ class LocalRelease(Release):
         if manifest.public_rows != manifest.rows:
             raise ReleaseError("manifest.json: a perturbed table has as many rows as it had")
 
+    def check_plausible(self) -> bool:
+        """Look for the values that replacing leaves; collected rows are what clients sent."""
+        from voile.kinds.perturbed.plausibility import check_perturbed
+
+        return not self.manifest.parameters.collected and check_perturbed(self, self._rows)
+
+    @property
+    def unprotected(self) -> list[str]:
+        """Columns that no coin has touched."""
+        noise = self.column_noise() or {}
+        return [name for name, column in noise.items() if column.public and column.size > 1]
+
     def columns_of(self, path: str) -> Any:
         """The Arrow schema that one of its Parquet files must have."""
         columns, key = super().columns_of(path), self.manifest.parameters.row_key

@@ -6,7 +6,7 @@ import dataclasses
 import datetime as dt
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from voile.engines.encode import values_at
 from voile.errors import UsageError, spelled
 from voile.kinds.domain import read_schema
 from voile.kinds.perturbed.noise import check_epsilon, noise_for
-from voile.kinds.perturbed.options import PerturbOptions
+from voile.kinds.perturbed.options import PerturbOptions, SpecKeywords
 from voile.kinds.perturbed.retention import ColumnNoise, Local, Retention, WholeRows
 from voile.schema import Attribute, Bins, Domain, Interval, Range, Schema, Values
 from voile.schema.attribute import interval, plain
@@ -139,7 +139,7 @@ def noise_of(column: Column) -> ColumnNoise:
 # ---------------------------------------------------------------------- from a codebook
 
 
-def make_spec(codebook: str | Path | Schema, name: str, **options: Any) -> Spec:
+def make_spec(codebook: str | Path | Schema, name: str, **options: Unpack[SpecKeywords]) -> Spec:
     """The spec of a survey, from its codebook and its options (see PerturbOptions)."""
     chosen = PerturbOptions(**options)
     schema = read_schema(codebook)

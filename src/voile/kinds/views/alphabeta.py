@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from voile.arrays import Floats
-from voile.errors import TableError
+from voile.errors import TableError, spelled
 from voile.estimate import Bound, Estimate
 from voile.kinds.views.deviation import CoinMoments, geometric_scale
 from voile.noise import Bernoulli, Gaps, Key, Stream
@@ -383,7 +383,8 @@ def as_set(members: Keys, *, drop_repetitions: bool) -> Keys:
         raise TableError(
             f"{len(members) - len(unique):,} of {len(members):,} rows repeat another row, "
             "and the set form publishes sets",
-            hint="use the multiset form (the default), or --distinct to publish each tuple once; "
+            hint=f"use the multiset form (the default), or {spelled('distinct', True)} to "
+            "publish each tuple once; "
             "counts are then of distinct tuples, not of people",
         )
     return unique

@@ -30,7 +30,7 @@ from voile.estimate import finite
 from voile.kinds.views.answering import ViewEvidence
 from voile.kinds.views.estimator import ViewMechanism, ViewSource
 from voile.query.aggregate import Formula
-from voile.query.domain.network import Plan
+from voile.query.domain.network import SumPlan
 from voile.query.predicate import Term
 from voile.query.query import Query
 from voile.records import Record
@@ -76,7 +76,7 @@ class ViewExplanation(Explanation):
     n_domain: float
     facts: Mapping[str, float]
     """The numbers of the mechanism."""
-    plan: Plan
+    plan: SumPlan
     """How the domain is summed."""
     json_keys: ClassVar[tuple[str, ...]] = (
         "name", "n_view", "n_domain", "facts", "estimate", "stderr", "arithmetic", "atoms",

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from voile.engines.encode import codes
 from voile.errors import ReleaseError
-from voile.kinds.parquet import ROW_GROUP, arrow_schema, tuples
+from voile.kinds.parquet import ROW_GROUP, arrow_schema, read_parquet, tuples
 from voile.kinds.views.series import Counts, Series, SeriesEstimator, SeriesHistory, read_texts
 from voile.kinds.views.series_scores import combined, single
 from voile.query.rows import HISTORY, SCORE, SPREAD
@@ -48,7 +48,7 @@ def write_history(
 
 def history_counts(files: Sequence[Path]) -> tuple[list[str], list[int]]:
     """The different histories, and how many tuples have each; ValueError where one is missing."""
-    columns = [pq.read_table(f, columns=[HISTORY], partitioning=None)[HISTORY] for f in files]
+    columns = [read_parquet(f, [HISTORY])[HISTORY] for f in files]
     whole = pa.chunked_array([c for column in columns for c in column.chunks], pa.string())
     check_present(whole)
     found = pc.value_counts(whole)
@@ -65,7 +65,7 @@ def read_history(
     files: Sequence[Path], schema: Schema
 ) -> tuple[Keys, list[str], npt.NDArray[np.int64]]:
     """Keys of the tuples, in the order in which they were written, and their histories."""
-    table = pa.concat_tables(pq.read_table(file, partitioning=None) for file in files)
+    table = pa.concat_tables(read_parquet(file) for file in files)
     coded = [codes(table[a.name].combine_chunks(), a) for a in schema]
     check_present(table[HISTORY])
     named = table[HISTORY].combine_chunks().dictionary_encode()

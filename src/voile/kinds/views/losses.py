@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from voile.arrays import Floats
-from voile.kinds.blocks import Products, Told, columns_of, evenly, points
+from voile.kinds.blocks import Products, RowBlocks, columns_of, evenly, points
 from voile.kinds.evaluation import LossEvidence, Posterior, Truth, worst_divergence
 from voile.kinds.views.alphabeta import AlphaBeta
 from voile.kinds.views.release import ViewRelease
@@ -25,7 +25,7 @@ def view_evidence(release: ViewRelease, truth: Truth) -> LossEvidence:
     )
 
 
-def shown_by_view(release: ViewRelease, qi: Sequence[str], sensitive: str) -> Told:
+def shown_by_view(release: ViewRelease, qi: Sequence[str], sensitive: str) -> RowBlocks:
     """The rows of a view, and minus the noise that is expected in it."""
     schema, mechanism = release.schema, release.mechanism
     index = TupleIndex(schema.sizes)
@@ -48,7 +48,7 @@ def shown_by_view(release: ViewRelease, qi: Sequence[str], sensitive: str) -> To
 
 def told_by_shaped(
     mechanism: Shaped, schema: Schema, rows: Codes, qi: Sequence[str], sensitive: str
-) -> Told:
+) -> RowBlocks:
     """μ(t) = floor + strength·s(t), and less than that for the tuples above the cap."""
     gain, size = 1 / mechanism.retention, schema[sensitive].size
     chances = dict(zip(schema.names, mechanism.prior.chances(schema.sizes), strict=True))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -57,7 +58,7 @@ class ViewOptions(Options):
         Any,
         Flag(
             "Shape the noise: chances by attribute (YAML, JSON), a public table with the "
-            "same columns, or 'product' for the table's own marginals, which are then told."
+            "same columns, or 'product' for the table's own marginals, which are then disclosed."
         ),
     ] = None
     noise_floor: Annotated[float | None, Flag("Share of shaped noise spread evenly (0.1).")] = None
@@ -86,6 +87,10 @@ class ViewOptions(Options):
     ledger: Annotated[
         str | Path | None,
         Flag("With --series: its secret file (NAME.series beside the release)."),
+    ] = None
+    counter: Annotated[
+        str | Path | None,
+        Flag("With --series: a file elsewhere that notices an older copy of the ledger."),
     ] = None
     name: NameOption = None
     simulate_seed: SeedOption = None
@@ -132,7 +137,7 @@ class ViewOptions(Options):
 
     def _check_series(self) -> None:
         if self.series is None:
-            for name in self.given("views", "changes_at_most", "always_fresh", "ledger"):
+            for name in self.given("views", "changes_at_most", "always_fresh", "ledger", "counter"):
                 raise UsageError(
                     f"{spelled(name)} belongs to {spelled('series')}", hint="name the series"
                 )
@@ -183,4 +188,17 @@ class ViewKeywords(TypedDict, total=False):
     changes_at_most: int | None
     always_fresh: bool
     ledger: str | Path | None
+    counter: str | Path | None
     name: str | None
+
+
+class ViewTableKeywords(ViewKeywords, total=False):
+    """All options of a view as keywords."""
+
+    method: Literal["alphabeta"]
+    prior_factor: float | None
+    posterior: float
+    retention: float | None
+    columns: Sequence[str] | None
+    rows: Form | None
+    simulate_seed: int | None

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Unpack, cast
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from voile.kinds.views.manifest import (
     parameters_of,
     promised,
 )
-from voile.kinds.views.options import ViewOptions
+from voile.kinds.views.options import ViewOptions, ViewTableKeywords
 from voile.kinds.views.promise import check_size, linked_list, promise_for, weak_prior, weakened
 from voile.kinds.views.release import ViewRelease
 from voile.kinds.views.shaped import Shaped
@@ -221,7 +221,7 @@ def publish_table(
     overwrite: bool = False,
     progress: Progress | None = None,
     register: Registrar | None = None,
-    **options: Any,
+    **options: Unpack[ViewTableKeywords],
 ) -> Publication:
     """Publish a view, and say what the steward should know. `to` names the release's folder."""
     done = kind_of("alphabeta").publish(
@@ -343,7 +343,7 @@ class ViewDraft(WrittenDraft):
         return publication(self.prepared, release)
 
 
-def view_draft(table: Table, options: ViewOptions, progress: Progress) -> ViewDraft:
+def view_draft(table: Table, options: ViewOptions, _target: Path, progress: Progress) -> ViewDraft:
     """Read the table, and plan the noise."""
     prepared = prepare(table, options, progress)
     return ViewDraft(prepared, options, choose_mechanism(prepared, options))

@@ -14,10 +14,9 @@ from voile.kinds.views.refinement import storage as refinement_file
 from voile.kinds.views.refinement.fit import Refinement, refine
 from voile.kinds.views.series import Series
 from voile.kinds.views.shaped import Shaped
+from voile.progress import Progress
 from voile.query.domain import Weights
 from voile.schema import Schema
-
-Progress = Callable[[str, float], None]
 
 
 def kept(path: Path, digest: str, schema: Schema, *, replace_broken: bool) -> Refinement | None:

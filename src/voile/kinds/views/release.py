@@ -37,6 +37,7 @@ from voile.kinds.views.manifest import (
 from voile.kinds.views.series import Series, SeriesEstimator
 from voile.kinds.views.shaped import Shaped
 from voile.privacy import DGamma
+from voile.progress import Progress
 from voile.query.rows import SCORE, SPREAD
 
 if TYPE_CHECKING:
@@ -141,6 +142,13 @@ class ViewRelease(Release):
         if manifest.disclosed != terms_disclosed:
             raise ReleaseError("manifest.json does not say all that the release discloses")
 
+    def check_plausible(self) -> bool:
+        """Look for the traces that the stated noise leaves in any view."""
+        from voile.kinds.views.plausibility import check_view
+
+        check_view(self, self._rows)
+        return True
+
     # ------------------------------------------------------------------ counting from it
 
     @cached_property
@@ -222,15 +230,14 @@ class ViewRelease(Release):
 
     def refine(
         self,
-        progress: Callable[[str, float], None] | None = None,
+        progress: Progress | None = None,
         *,
         replace_broken: bool = False,
     ) -> Refinement:
         """A model of the table, fitted to this release alone, so that nothing more is disclosed.
 
-        Fitted once, then kept in a file beside the release. `progress` is called with what is
-        being done and how much of it is done. `replace_broken` fits anew where the file is broken
-        or stale.
+        Fitted once, then kept in a file beside the release. `replace_broken` fits anew where the
+        file is broken or stale.
         """
         from voile.kinds.views import refining
 

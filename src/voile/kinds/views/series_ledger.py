@@ -6,7 +6,8 @@ and every view with its state. A view is *planned* here, durably, before anythin
 when its release is in place it is *released*. A view that stayed planned counts as spent.
 
 A ledger that is open is locked: who comes second is refused. Never go back to an older copy of a
-ledger: it would not know of views that others have.
+ledger: it would not know of views that others have. A *counter*, a small file that is kept
+elsewhere, says which view was planned last, so that an older copy is noticed.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from typing import Any, Literal
 import numpy as np
 
 from voile.errors import PromiseError, UsageError, spelled
-from voile.files import sync
+from voile.files import sync, write_whole
 from voile.kinds.views.series import SeriesHistory
 from voile.privacy import Adversary, DGamma
 from voile.privacy.series import SeriesNoise
@@ -33,6 +34,7 @@ from voile.schema import Keys, Schema, TupleIndex
 APPLICATION = 0x566F696C
 """SQLite's application_id: 'Voil'."""
 VERSION = 1
+COUNTER = "voile-series-counter"
 PART = 2**26
 """Bytes of an array in one row of the ledger."""
 TABLES = """
@@ -65,10 +67,14 @@ class SeriesTerms:
     simulated: bool
     options: dict[str, Any]
     """The options of the first view, which every later view must repeat."""
+    counter: str | None = None
+    """Where the counter is, if one is kept."""
 
     def to_text(self) -> str:
-        """The terms as JSON, as the ledger keeps them."""
+        """The terms as JSON, as the ledger keeps them; without a counter as ever."""
         data = asdict(self) | {"schema": self.schema.to_dict()}
+        if self.counter is None:
+            del data["counter"]
         return json.dumps(data, ensure_ascii=False)
 
     @classmethod
@@ -97,6 +103,42 @@ class SeriesEntry:
     digest: str
 
 
+@dataclass(frozen=True)
+class SeriesCounter:
+    """The file elsewhere that says which view of a series was planned last."""
+
+    path: Path
+    series: str
+
+    def read(self) -> tuple[int, str] | None:
+        """The number and the digest of the last view; None where the file is not there."""
+        try:
+            found = json.loads(self.path.read_bytes())
+            number, digest = found["view"], found["digest"]
+            if found["format"] != COUNTER or not isinstance(number, int):
+                raise ValueError
+        except FileNotFoundError:
+            return None
+        except (OSError, ValueError, KeyError, TypeError):
+            raise UsageError(
+                f"{str(self.path)!r} is no counter of a series, or cannot be read",
+                hint=f"name the counter with {spelled('counter')}",
+            ) from None
+        if found["series"] != self.series:
+            raise UsageError(
+                f"{str(self.path)!r} is the counter of the series {found['series']!r}, not of "
+                f"{self.series!r}",
+                hint="every series has a counter of its own",
+            )
+        return number, str(digest)
+
+    def write(self, number: int, digest: str) -> None:
+        """Say, durably, that this view is the last one."""
+        said = {"format": COUNTER, "series": self.series, "view": number, "digest": digest}
+        write_whole(self.path, (json.dumps(said) + "\n").encode())
+        sync(self.path.absolute().parent)
+
+
 class SeriesLedger:
     """An open, locked ledger."""
 
@@ -111,12 +153,24 @@ class SeriesLedger:
         return SeriesTerms.from_text(found[0]) if found else None
 
     @property
+    def entries(self) -> list[SeriesEntry]:
+        """Every view, planned or released, in their order."""
+        found = self._db.execute("SELECT number, state, path, digest FROM views ORDER BY number")
+        return [SeriesEntry(row[0], row[1], Path(row[2]), row[3]) for row in found]
+
+    @property
     def last(self) -> SeriesEntry | None:
         """The latest view, planned or released."""
-        found = self._db.execute(
-            "SELECT number, state, path, digest FROM views ORDER BY number DESC LIMIT 1"
-        ).fetchone()
-        return SeriesEntry(found[0], found[1], Path(found[2]), found[3]) if found else None
+        return self.entries[-1] if self.entries else None
+
+    def knows(self, number: int, digest: str) -> bool:
+        """Whether this is that view of the series, byte for byte."""
+        return any((one.number, one.digest) == (number, digest) for one in self.entries)
+
+    def keep_counter(self, terms: SeriesTerms) -> None:
+        """Remember where the counter of the series is from now on."""
+        with self._transaction():
+            self._db.execute("UPDATE terms SET text = ?", [terms.to_text()])
 
     def plan(
         self,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,9 +18,8 @@ from voile.errors import PromiseError, SchemaError, UsageError, VoileError, spel
 from voile.kinds.domain import read_schema
 from voile.kinds.manifest import MANIFEST, PARTIAL, File, file_entry
 from voile.kinds.publishing import Draft, WrittenDraft
-from voile.kinds.registration import Registration
 from voile.kinds.release import Release
-from voile.kinds.staging import Staging, copy, enclosing_release
+from voile.kinds.staging import enclosing_release, unseen
 from voile.kinds.views.alphabeta import distinct, merged
 from voile.kinds.views.histories import write_history
 from voile.kinds.views.manifest import (
@@ -42,7 +42,13 @@ from voile.kinds.views.publishing import (
 )
 from voile.kinds.views.release import ViewRelease
 from voile.kinds.views.series import Series, SeriesHistory
-from voile.kinds.views.series_ledger import SeriesEntry, SeriesLedger, SeriesTerms, opened
+from voile.kinds.views.series_ledger import (
+    SeriesCounter,
+    SeriesEntry,
+    SeriesLedger,
+    SeriesTerms,
+    opened,
+)
 from voile.privacy.series import plan_series
 from voile.progress import Progress
 from voile.query.rows import HISTORY, SCORE, SPREAD
@@ -175,6 +181,9 @@ def series_draft(
             prepared, terms = begun or begin_unless_lost(table, options, target, path, progress)
         else:
             prepared, terms = resume(table, options, known, progress), known
+        if not terms.simulated:
+            check_beside(ledger, terms, options, target)
+        counter, terms = checked_counter(ledger, terms, options, target)
         last = ledger.last
         changes = None if last is None else since(ledger, last, prepared)
         if last is not None and changes == 0 and not options.always_fresh:
@@ -184,7 +193,7 @@ def series_draft(
         check_allowed(terms, number, changes)
         if number == 1:
             prepared = replace(prepared, notes=(*prepared.notes, *of_no_use(terms), begun_at(path)))
-        yield NextView(prepared, options, target, ledger, terms, number)
+        yield NextView(prepared, options, target, ledger, terms, number, counter)
 
 
 def of_no_use(terms: SeriesTerms) -> list[str]:
@@ -254,17 +263,99 @@ def begin_unless_lost(
 
 def left_view(options: ViewOptions, target: Path, ledger: Path) -> Path | None:
     """A release beside the ledger, or beside the target or in its place, that is of this series."""
-    homes = dict.fromkeys((ledger.absolute().parent, target.absolute().parent))
-    for manifest in (found for home in homes for found in sorted(home.glob(f"*/{MANIFEST}"))):
+    homes = (ledger.absolute().parent, target.absolute().parent)
+    return next((path for path, _, _ in views_in(homes, options.series)), None)
+
+
+def views_in(homes: Iterable[Path], series: str | None) -> Iterator[tuple[Path, int, str]]:
+    """Releases of a series in some folders, with the number and the digest that they state."""
+    places = (
+        found for home in dict.fromkeys(homes) for found in sorted(home.glob(f"*/{MANIFEST}"))
+    )
+    for manifest in places:
         try:
             written = json.loads(manifest.read_bytes())
-            name = written["parameters"]["series"]["name"]
+            part = written["parameters"]["series"]
+            found = manifest.parent, int(part["view"]), str(written["digest"])
         except (OSError, ValueError, KeyError, TypeError):
             continue  # not a release, or not one of a series
         unfinished = PARTIAL in manifest.parent.name  # nobody has seen it
-        if name == options.series and not written.get("simulated") and not unfinished:
-            return manifest.parent
-    return None
+        if part.get("name") == series and not written.get("simulated") and not unfinished:
+            yield found
+
+
+def check_beside(
+    ledger: SeriesLedger, terms: SeriesTerms, options: ViewOptions, target: Path
+) -> None:
+    """Refuse a ledger that does not know of a view beside it, the target, or the views before."""
+    before = (entry.path.parent for entry in ledger.entries)
+    homes = (ledger.path.absolute().parent, target.absolute().parent, *before)
+    for path, number, digest in views_in(homes, options.series):
+        if not ledger.knows(number, digest):
+            raise older(
+                terms, f"{str(path)!r} is view {number}, which {str(ledger.path)!r} does not know"
+            )
+
+
+def older(terms: SeriesTerms, why: str) -> PromiseError:
+    """The error for a ledger that is an older copy, or that of another series."""
+    return PromiseError(
+        f"the ledger of the series {terms.name!r} is an older copy, or another series' of that "
+        f"name: {why}. One more view would tell more than the series promises",
+        hint=f"put the newest copy back, or name it with {spelled('ledger')}; if it is lost, the "
+        "series is over: begin another one under another name, which promises separately",
+    )
+
+
+def checked_counter(
+    ledger: SeriesLedger, terms: SeriesTerms, options: ViewOptions, target: Path
+) -> tuple[SeriesCounter | None, SeriesTerms]:
+    """The counter of the series, if it has one, and the terms that say where it is.
+
+    A place that is named now is the counter's from now on. Who names a new place vouches for the
+    ledger.
+    """
+    named = None if options.counter is None else str(Path(options.counter).absolute())
+    if named is None and terms.counter is None:
+        return None, terms
+    counter = SeriesCounter(Path(named or terms.counter or ""), terms.name)
+    check_place(counter.path, ledger, target)
+    said, last = counter.read(), ledger.last
+    if said is None and named in (None, terms.counter) and last is not None:
+        raise PromiseError(
+            f"the counter {str(counter.path)!r} of the series {terms.name!r} is not there: nobody "
+            "can tell whether the ledger is the newest",
+            hint=f"put it back, or name its place with {spelled('counter')}; if it is lost and the "
+            "ledger is certainly the newest, name a new place",
+        )
+    if said is not None and not ledger.knows(*said):
+        raise older(terms, f"{str(counter.path)!r} counts {counted(said[0], 'view')}")
+    if str(counter.path) != terms.counter:
+        terms = replace(terms, counter=str(counter.path))
+        if last is not None:
+            counter.write(last.number, last.digest)
+            ledger.keep_counter(terms)
+    return counter, terms
+
+
+def check_place(counter: Path, ledger: SeriesLedger, target: Path) -> None:
+    """A counter beside its ledger would be restored with it; in a release, passed on."""
+    if not counter.parent.is_dir():
+        raise UsageError(
+            f"there is no folder {str(counter.parent)!r} for the counter", hint="make it first"
+        )
+    outer = enclosing_release(counter)
+    if outer is not None or target.resolve() in counter.resolve().parents:
+        raise UsageError(
+            f"the counter {str(counter)!r} would be inside the release {str(outer or target)!r}",
+            hint="choose a place on another disk",
+        )
+    if counter.resolve().parent == ledger.path.resolve().parent:
+        raise UsageError(
+            f"the counter {str(counter)!r} would lie beside the ledger {str(ledger.path)!r}: a "
+            "backup that is restored would bring both back",
+            hint="choose a place on another disk, or at least in another folder",
+        )
 
 
 def settle(ledger: SeriesLedger) -> None:
@@ -333,10 +424,8 @@ class SameView(Draft):
     terms: SeriesTerms
     last: SeriesEntry
 
-    def put(
-        self, target: Path, *, overwrite: bool, entry: Registration | None = None
-    ) -> ViewRelease:
-        """Put the identical view in place once more; the register counts it once."""
+    def fill(self, folder: Path) -> None:
+        """Copy the identical view once more."""
         release = in_place(self.last)
         if release is None:
             raise UsageError(
@@ -344,8 +433,7 @@ class SameView(Draft):
                 f"{str(self.last.path)!r} is not there, or is not the one that was written",
                 hint=f"put it back; or pass {spelled('always_fresh', True)}, which spends a view",
             )
-        copy(release, target, overwrite=overwrite, entry=entry)
-        return release.open(target)
+        shutil.copytree(release.path, folder, dirs_exist_ok=True)
 
     def done(self, release: ViewRelease) -> Publication:
         """What the steward is shown of the identical view."""
@@ -367,9 +455,11 @@ class NextView(WrittenDraft):
         ledger: SeriesLedger,
         terms: SeriesTerms,
         number: int,
+        counter: SeriesCounter | None,
     ) -> None:
         self.prepared, self.options, self.target = prepared, options, target
         self.ledger, self.terms, self.number = ledger, terms, number
+        self.counter, self.before = counter, ledger.last
         index = TupleIndex(prepared.schema.sizes)
         self.history = (
             SeriesHistory.empty(index) if number == 1 else ledger.history(number - 1, index)
@@ -387,23 +477,28 @@ class NextView(WrittenDraft):
         parts.append(written_history(folder, schema, self.history))
         return described(self.prepared, self.options, self.terms, self.mechanism, parts)
 
-    def commit(self, staging: Staging) -> None:
-        """Verify the view and enter it into the ledger before it is renamed into place."""
-        planned = False
-
-        def plan(written: Release) -> None:
-            nonlocal planned
-            digest, members = written.manifest.digest, self.prepared.members
-            self.ledger.plan(self.terms, self.number, self.target, digest, members, self.history)
-            planned = True
-
+    @contextmanager
+    def placing(self, written: Release) -> Iterator[None]:
+        """Enter the view into the ledger before it is renamed into place."""
+        digest, members = written.manifest.digest, self.prepared.members
+        self.ledger.plan(self.terms, self.number, self.target, digest, members, self.history)
         try:
-            staging.commit(plan)
+            if self.counter is not None:
+                self.counter.write(self.number, digest)
+            yield
         except BaseException:
-            if planned and staging.unseen:  # nobody has seen it, and nobody will
-                self.ledger.withdraw(self.number)
+            if unseen(written):  # nobody has seen it, and nobody will
+                self._withdraw()
             raise
         self.ledger.released(self.number)
+
+    def _withdraw(self) -> None:
+        """The counter first: a ledger that is ahead of it is whole, one that is behind is not."""
+        if self.counter is not None and self.before is not None:
+            self.counter.write(self.before.number, self.before.digest)
+        elif self.counter is not None:
+            self.counter.path.unlink(missing_ok=True)
+        self.ledger.withdraw(self.number)
 
     def done(self, release: ViewRelease) -> Publication:
         """What the steward is shown of the new view."""

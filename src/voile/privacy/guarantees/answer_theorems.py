@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import math
 
+from voile.errors import spelled
 from voile.privacy.guarantees import ApproximateDp, DeltaT, Dp, NoisyAnswers, Zcdp
-from voile.privacy.guarantees.theorems import NothingFollows, Theorem, Wanted, chosen, within_reason
-from voile.privacy.interactive.laws import geometric_rate
+from voile.privacy.guarantees.theorems import (
+    NothingFollows,
+    PrintedConstant,
+    Theorem,
+    Wanted,
+    chosen,
+    within_reason,
+)
+from voile.privacy.interactive.laws import concentrated_rho, geometric_rate
 
 ROUNDED = 1 + 1e-9
 """What sums in floats may lose."""
 EXACT = "Mathematics §33: the exact law of the sum of T losses"
 CONVERSION = "Bun, Steinke, TCC 2016, Proposition 1.3"
-PURE = "Bun, Steinke, TCC 2016, Proposition 1.4"
+PURE = "Bun, Steinke, TCC 2016, Proposition 1.4, made tight in Mathematics §33"
 DISCRETE = "Canonne, Kamath, Steinke, NeurIPS 2020, Theorem 4, and Mathematics §33"
 MARKOV = "Mathematics §33: Markov's inequality for (1 − e^(ε − loss))⁺"
 CHERNOFF = "Mathematics §33: Chernoff's bound by Rényi's divergence"
@@ -57,8 +65,8 @@ def geometric_to_swap(source: NoisyAnswers, _: Wanted) -> Dp:
 
 
 def geometric_to_zcdp(source: NoisyAnswers, _: Wanted) -> Zcdp:
-    """ρ = T·ε₀²/2 for geometric noise."""
-    rho = source.T * geometric_rate(source.variance) ** 2 / 2
+    """ρ = T·ε₀·tanh(ε₀/2) for geometric noise."""
+    rho = source.T * concentrated_rho(geometric_rate(source.variance))
     return Zcdp(within_reason(rho * ROUNDED))
 
 
@@ -88,13 +96,20 @@ def zcdp_to_delta_t(source: Zcdp, wanted: Wanted) -> DeltaT:
 def zcdp_to_swap(source: Zcdp, _: Wanted) -> Dp:
     """ε = 0 where ρ = 0; no ε for any other ρ."""
     if source.rho > 0:
-        raise NothingFollows(NO_EPSILON, 'try --to "approximate-dp(delta=1e-6)"')
+        target = spelled("target", "approximate-dp(delta=1e-6)", flag="--to")
+        raise NothingFollows(NO_EPSILON, f"try {target}")
     return Dp(0.0, "swap")
 
 
 def swap_to_zcdp(source: Dp, _: Wanted) -> Zcdp:
-    """ρ = ε²/2."""
-    return Zcdp(within_reason(source.epsilon**2 / 2 * ROUNDED))
+    """ρ = ε·tanh(ε/2), below ε²/2 and below ε."""
+    return Zcdp(within_reason(concentrated_rho(source.epsilon) * ROUNDED))
+
+
+def swap_to_zcdp_printed(source: Dp) -> tuple[PrintedConstant, ...]:
+    """The looser ρ of the paper."""
+    where = "Bun, Steinke, TCC 2016, Proposition 1.4: ε²/2"
+    return (PrintedConstant(where, {"rho": source.epsilon**2 / 2}),)
 
 
 def swap_to_approximate(source: Dp, wanted: Wanted) -> ApproximateDp:
@@ -161,7 +176,8 @@ ANSWER_THEOREMS = (
         "ε = T·ε₀ with V = 1/(2·sinh²(ε₀/2))", geometric_to_swap,
     ),
     Theorem(
-        "noisy-answers[geometric]", "zcdp", PURE, "ρ = T·ε₀²/2", geometric_to_zcdp, tight=False
+        "noisy-answers[geometric]", "zcdp", PURE, "ρ = T·ε₀·tanh(ε₀/2)", geometric_to_zcdp,
+        tight=False,
     ),
     *(
         Theorem(
@@ -179,7 +195,9 @@ ANSWER_THEOREMS = (
         needs=("delta",),
     ),
     Theorem("zcdp", "dp[swap]", "both say that nothing is learnt", "ε = 0 if ρ = 0", zcdp_to_swap),
-    Theorem("dp[swap]", "zcdp", PURE, "ρ = ε²/2", swap_to_zcdp, tight=False),
+    Theorem(
+        "dp[swap]", "zcdp", PURE, "ρ = ε·tanh(ε/2)", swap_to_zcdp, printed=swap_to_zcdp_printed
+    ),
     Theorem(
         "dp[swap]", "approximate-dp", "the definition, with a rest of 0", "the same ε, for any δ",
         swap_to_approximate, tight=False,

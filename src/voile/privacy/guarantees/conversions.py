@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from voile.errors import PromiseError, UsageError, VoileError
+from voile.errors import spelled as option
 from voile.privacy.guarantee import Guarantee
 from voile.privacy.guarantees import KINDS, Target, example, plain, spelled
 from voile.privacy.guarantees.answer_theorems import ANSWER_THEOREMS
@@ -371,7 +372,7 @@ def _why_not(search: ConversionSearch, source: Guarantee, target: Target) -> Voi
         parameters = ", ".join(f"{name}={plain(value)}" for name, value in given.items())
         return UsageError(
             f"{text} for every {' and '.join(lacking)}: say which",
-            hint=f'--to "{target.kind.kind}({parameters})"',
+            hint=option("target", f"{target.kind.kind}({parameters})", flag="--to"),
         )
     return PromiseError(
         f"no theorem leads from {spelled(source)} to {target}",

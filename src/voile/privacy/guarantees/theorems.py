@@ -11,7 +11,16 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
-from voile.privacy.guarantee import LARGEST_EPSILON, Adversary, DGamma, Guarantee, Value, log
+from voile.errors import spelled
+from voile.privacy.guarantee import (
+    LARGEST_EPSILON,
+    Adversary,
+    DGamma,
+    Guarantee,
+    Value,
+    log,
+    round_up,
+)
 from voile.privacy.guarantees import (
     About,
     Amplification,
@@ -22,7 +31,6 @@ from voile.privacy.guarantees import (
     Relative,
     SBreach,
 )
-from voile.privacy.planner import round_up
 
 # ---------------------------------------------------------------------- what a theorem is
 
@@ -148,9 +156,10 @@ def d_gamma_within(
     """The strongest (d, γ) that bounds imply; `high` as for `gamma_within`."""
     needed = gamma_within(d, low, high)
     limit = float(low)
+    target = spelled("target", f"breach(rho1={d:g}, about=presence)", flag="--to")
     hint = (
         f"choose a smaller d; below {limit:.4g} there is a γ. The upper half still holds, "
-        f'how far beliefs rise: --to "breach(rho1={d:g}, about=presence)"'
+        f"how far beliefs rise: {target}"
         if limit
         else ""
     )

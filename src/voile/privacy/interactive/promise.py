@@ -15,7 +15,13 @@ from typing import Any
 
 from voile.errors import PromiseError, UsageError
 from voile.privacy.interactive.confidence import variance_needed, walk
-from voile.privacy.interactive.laws import Change, Kind, checked_kind, geometric_rate
+from voile.privacy.interactive.laws import (
+    Change,
+    Kind,
+    checked_kind,
+    concentrated_rho,
+    geometric_rate,
+)
 from voile.privacy.interactive.losses import NormalGrid, WorstCase, sums
 from voile.records import Record
 
@@ -208,7 +214,7 @@ def account(
     if not 0 < at < 1:
         raise UsageError(f"δ = {at} is not between 0 and 1", hint="1e-6 is usual")
     rate = geometric_rate(variance) if noise == "geometric" else None
-    rho = charges * (rate * rate if rate else 1 / variance) / 2
+    rho = charges * (concentrated_rho(rate) if rate else 1 / (2 * variance))
     _, mu = walk(max(charges, 1), variance)
     normal = epsilon_of_normal(mu, at) if charges else 0.0
     epsilon, atom = 0.0, 0.0

@@ -11,12 +11,11 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 
-from voile.privacy.guarantee import LARGEST_EPSILON, log
+from voile.privacy.guarantee import LARGEST_EPSILON, log, round_down, round_up
 from voile.privacy.guarantees import Amplification, Breach, DeltaT, Dp, SBreach
 from voile.privacy.guarantees.statements import RatioBounds, Statement, not_kept, stated, void
 from voile.privacy.guarantees.theorems import NothingFollows, amplifying, breach_within, ratio_of
 from voile.privacy.guarantees.theorems import belief_after as belief_by_ratio
-from voile.privacy.planner import round_down, round_up
 
 Chance = float | Fraction
 """A probability; a fraction where it must be exact."""
@@ -251,24 +250,28 @@ def first_breach(
 def least_relative_prior(retentions: Sequence[Chance], breach: Breach) -> Fraction | None:
     """Theorem 5 over all masses: no product set with a relative prior below this is breached.
 
-    The worst sets hold nearly all of every column but the one that is retained most. For one
-    column this is Theorem 4. None where nothing is retained.
+    The worst sets hold nearly all of every column but the one that is retained most; of this one
+    they hold so much that the prior is ρ₁, or nearly all of it where a lower prior is breached
+    already. One column: Theorem 4 wherever that is at least ρ₁. None where nothing is retained.
     """
     kept = [p for p in exact(retentions) if p > 0]
     if not kept:
         return None
-    rho1 = Fraction(breach.rho1)
+    rho1, rho2 = Fraction(breach.rho1), Fraction(breach.rho2)
     replaced = math.prod(1 - p for p in kept)
-    slack = ratio_of(breach.rho1, breach.rho2) * replaced - (1 - max(kept))
-    mass = max(kept) / slack if slack > 0 else Fraction(1)
-    return rho1 / min(mass, Fraction(1))
+    slack = ratio_of(breach.rho1, breach.rho2) * replaced - 1
+    if slack < 0:  # sets of all columns, with a prior below ρ₁
+        odds = rho2 / (1 - rho2) * replaced
+        return odds / (1 + odds)
+    return rho1 * (slack + max(kept)) / max(kept)
 
 
 def joint_retention(breach: SBreach, columns: int, mass: Chance | None = None) -> float:
     """The largest retention of so many columns alike that prevents a breach of product sets.
 
-    By Theorem 5 with every S_i of the replacing mass `mass`, or for products of any masses. Other
-    sets may be breached: `row_retention` is for these.
+    For products of any masses. With `mass`, by Theorem 5 as printed, which suffices for products of
+    sets that each have at most this replacing mass. Other sets may be breached: `row_retention` is
+    for these.
     """
     wanted = Breach(breach.rho1, breach.rho2)
 

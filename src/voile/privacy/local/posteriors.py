@@ -23,6 +23,8 @@ from voile.privacy.local.amplification import largest_along
 from voile.records import Record
 
 Members = npt.NDArray[np.bool_]
+VANISHING = 1e-100
+"""Powers of smaller retentions vanish in floats, and beliefs with them."""
 
 
 def perturbed(prior: Floats, masses: Sequence[Floats], retentions: Sequence[float]) -> Floats:
@@ -104,6 +106,8 @@ def known_prior_retention(
         return worst is None or worst.after <= breach.rho2
 
     scale = largest_along(keeps)
+    if scale < VANISHING:  # nothing keeps the promise
+        scale = 0.0
     return tuple(scale * direction for direction in directions)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from voile.arrays import Floats, Ints
-from voile.errors import QueryError
+from voile.errors import QueryError, spelled
 from voile.query.domain.compare import Array, added, all_hold, numbers, some_hold, truths
 from voile.query.domain.eliminate import eliminate
 from voile.query.domain.grid import enumerate_grid, grid_part
@@ -271,7 +271,8 @@ def too_large(problem: Problem, memory: int) -> QueryError:
     return QueryError(
         f"the conditions on {', '.join(names)} do not come apart: counting their {spans} "
         f"combinations of values exactly{needed} does not fit {gib(memory)}",
-        hint="allow more memory (--memory), split the comparison, or leave out --exact for an "
+        hint=f"allow more memory ({spelled('memory')}), split the comparison, or leave out "
+        f"{spelled('exact', True)} for an "
         "estimate with its error (which shaped noise does not allow)",
     )
 

@@ -154,7 +154,7 @@ class PlanPart:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SumPlan:
     """The components, whose sums multiply, and the attributes that nothing reads."""
 
     parts: tuple[PlanPart, ...]

@@ -12,11 +12,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from voile.arrays import Floats, Ints
-from voile.arrow import numpy_array
+from voile.arrow import arrow_array, numpy_array
 from voile.errors import QueryError
 from voile.query.domain.compare import Array, DomainEngine, Weights
 from voile.query.domain.component_sum import ComponentSum, Way, choose
-from voile.query.domain.network import Plan
+from voile.query.domain.network import SumPlan
 from voile.query.domain.prepare import Sizes, prepare, requests, sizes_of, unlisted
 from voile.query.domain.problem import Component, PlacedComponent, TermGroup, split
 from voile.query.predicate import Expression, Term
@@ -37,7 +37,7 @@ class GroupedSum:
         parts: Sequence[tuple[ComponentSum, tuple[int, ...]]],
         mix: Floats,
         scale: Sequence[int] | Floats,
-        plan: Plan,
+        plan: SumPlan,
         *,
         counts: bool,
     ) -> None:
@@ -134,7 +134,8 @@ def gathered(values: Floats, codes: Sequence[Array], places: tuple[int, ...]) ->
 def told_apart(column: pa.Array, expression: Expression) -> tuple[Ints, list[Any]]:
     """Values as codes in the order of their appearance, and what the codes stand for."""
     if pa.types.is_floating(column.type):
-        column = pc.add(column, 0.0)  # -0.0 and 0.0 are one value
+        zero = arrow_array(np.zeros(1))[0]  # a float of Python would load pandas
+        column = pc.add(column, zero)  # -0.0 and 0.0 are one value
     try:
         encoded = column.dictionary_encode(null_encoding="encode")
     except pa.ArrowNotImplementedError:
@@ -182,7 +183,7 @@ class DomainSums:
         found = []
         for term, pieces in zip(terms, placed, strict=True):
             parts = [(self._summed(p.component, weights), p.places) for p in pieces]
-            plan = Plan(tuple(s.part for s, _ in parts), tuple(self._free(pieces)))
+            plan = SumPlan(tuple(s.part for s, _ in parts), tuple(self._free(pieces)))
             mix = np.ones(1) if weights is None else np.asarray(weights.mix, np.float64)
             counts = weights is None and not term.values
             scale = self._scale(pieces, weights)
@@ -193,12 +194,12 @@ class DomainSums:
         """Whether the product of these domains can be listed within the memory allowed."""
         return math.prod(self._schema[name].size for name in attributes) * 32 <= self._memory
 
-    def explain(self, term: Term, groups: Sequence[Expression] = ()) -> Plan:
+    def explain(self, term: Term, groups: Sequence[Expression] = ()) -> SumPlan:
         """What `sums` would do."""
         placed = split(term, groups, self._schema)
         self._evaluate_together([placed], groups, None)
         ways = [self._way(p.component, None) for p in placed]
-        return Plan(tuple(way.part for way in ways), tuple(self._free(placed)))
+        return SumPlan(tuple(way.part for way in ways), tuple(self._free(placed)))
 
     def _evaluate_together(
         self,

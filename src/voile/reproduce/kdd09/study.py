@@ -106,7 +106,7 @@ def times_the_line(points: Points, line: Points, loss: str = "u_loss") -> list[f
 
 
 P_TITLE = "P_loss: how far a belief about one person moves"
-U_TITLE = "U_loss: how wrong large populations are told"
+U_TITLE = "U_loss: error of estimates for large populations"
 
 
 def as_columns(curves: Mapping[str, Points], names: Sequence[str]) -> dict[str, list[Any]]:

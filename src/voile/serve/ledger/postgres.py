@@ -10,7 +10,7 @@ import threading
 from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from voile.errors import UsageError
+from voile.errors import UsageError, spelled
 from voile.serve.ledger.base import LedgerError
 from voile.serve.ledger.store import LedgerStore, T, Work
 from voile.serve.setting import Setting
@@ -135,8 +135,9 @@ def check_url(url: str) -> None:
     """Refuse what is no address of a PostgreSQL before anything is made."""
     if not url.startswith(("postgresql://", "postgres://")):
         raise UsageError(
-            f"--ledger must be postgresql://…, not {url.partition(':')[0]!r}",
-            hint="postgresql://user@host/database; without --ledger it is a file in the folder",
+            f"{spelled('ledger')} must be postgresql://…, not {url.partition(':')[0]!r}",
+            hint=f"postgresql://user@host/database; without {spelled('ledger')} it is a file in "
+            "the folder",
         )
 
 

@@ -507,8 +507,9 @@ def check_counter(run: Run, setting: Setting, counter: Counter, head: Head) -> N
         raise RolledBackError(
             f"the counter {str(counter.path)!r} is gone, so it is unknown whether the ledger "
             "is the newest",
-            hint="put the counter back as it was last; voile serve recover charges all answers "
-            "that are left, or none with --ledger-is-whole if no older ledger was put back",
+            hint="put the counter back as it was last; `voile serve recover` charges all answers "
+            "that are left; if no older ledger was put back, "
+            "`voile serve recover --ledger-is-whole` charges none",
         )
     if said.number > head.number:
         raise RolledBackError(

@@ -134,7 +134,7 @@ RATIOS = np.array([0.1, 0.3, 1, 3, 10, 30])
 FEW = 30
 """Fewer similar queries than this say nothing about ρ."""
 CAUTION = 1.0
-"""Standard errors added to each coefficient of M: what cannot be told apart is taken as worse."""
+"""Standard errors added to each coefficient of M: what is not known is taken as worse."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -28,6 +28,7 @@ from voile.kinds.views.refinement.em import (
 )
 from voile.kinds.views.refinement.examine import CAUTION, ProbeNoise, ProbeResiduals, law, residuals
 from voile.kinds.views.refinement.mixture import ErrorModel, Mixture, average
+from voile.progress import Progress, Silent
 
 # ---------------------------------------------------------------------- the number of components
 # How many components, and how many steps of EM: what predicts rows that the fit has not seen.
@@ -92,9 +93,7 @@ class ComponentChoice:
         }
 
 
-def choose(
-    fitter: Fitter, rows: PackedRows, seed: int, report: Callable[[float], None] = lambda _: None
-) -> ComponentChoice:
+def choose(fitter: Fitter, rows: PackedRows, seed: int, progress: Progress) -> ComponentChoice:
     """Double K while the held-out rows become more likely."""
     held = CoinPurpose.HELD_OUT.thrown(seed).random(len(rows)) < HELD_OUT
     train, test = rows.where(~held, 1 - HELD_OUT), rows.where(held, HELD_OUT)
@@ -103,8 +102,9 @@ def choose(
     best = fitter.log_densities(test, alone)
     chosen = ComponentTrial(1, 0, mean(best), 0.0, 0.0, 0.0)
     trials = [chosen]
-    for components in candidates(rows):
-        report(len(trials) / (len(trials) + 2))
+    tried = candidates(rows)
+    progress.start("choosing the model", len(tried))
+    for components in tried:
         began = time.monotonic()
         steps, found = climb(fitter, train, test, base, components, seed)
         gain, error = paired(found, best)
@@ -112,10 +112,12 @@ def choose(
             components, steps, mean(found), gain, error, time.monotonic() - began
         )
         trials.append(trial)
+        progress.advance(1)
         if gain > error:
             chosen, best = trial, found
         elif components >= SURE:
             break
+    progress.advance(1 + len(tried) - len(trials))  # larger ones are not worth trying
     return ComponentChoice(chosen.components, chosen.steps, tuple(trials))
 
 
@@ -187,8 +189,6 @@ def mean(values: Floats) -> float:
 MOST_ROWS = 2_000_000
 """Rows that are fitted to; of a larger view, a sample."""
 
-Report = Callable[[str, float], None]
-
 LEAST_WEIGHTS = np.array([1.0, 0.0, 0.0])
 """κ is at least 1: a table is one draw, and its counts scatter around any smooth model by their own
 size. Where there is little noise, halves of the view cannot tell that from what thinning does."""
@@ -215,7 +215,7 @@ def refine(
     rows: float | None,
     domain: int,
     seed: int = 0,
-    progress: Report | None = None,
+    progress: Progress | None = None,
     threads: int | None = None,
 ) -> Refinement:
     """Fit a mixture to a view. `codes` has one column per attribute, a code for every row.
@@ -238,7 +238,7 @@ def refine(
     view = sampled(layout, columns, seed)
     with ThreadPoolExecutor(threads or CHUNKS) as pool:
         fitter = Fitter(layout, known, pool)
-        choice, mixture, halves, found = fitted(fitter, noise, view, seed, progress or silent)
+        choice, mixture, halves, found = fitted(fitter, noise, view, seed, progress or Silent())
     report = {
         **choice.to_dict(),
         "rows": seen,
@@ -253,18 +253,19 @@ def refine(
 
 
 def fitted(
-    fitter: Fitter, noise: ProbeNoise, view: PackedRows, seed: int, report: Report
+    fitter: Fitter, noise: ProbeNoise, view: PackedRows, seed: int, progress: Progress
 ) -> tuple[ComponentChoice, Mixture, tuple[Mixture, Mixture], ProbeResiduals]:
     """Choose, fit all of it and each half, and let the halves examine each other."""
-    choice = choose(fitter, view, seed, lambda done: report("choosing the model", done))
-    report("fitting", 0.0)
+    choice = choose(fitter, view, seed, progress)
+    progress.start("fitting", 2)
     mixture = ensemble(fitter, view, choice, seed)
-    report("fitting", 0.5)
+    progress.advance(1)
     a, b = split(view, seed)
     halves = ensemble(fitter, a, choice, seed), ensemble(fitter, b, choice, seed)
-    report("examining", 0.0)
+    progress.advance(1)
+    progress.start("examining", 1)
     found = residuals(fitter, noise, (a, b), halves, seed)
-    report("examining", 1.0)
+    progress.advance(1)
     return choice, mixture, halves, found
 
 
@@ -305,7 +306,3 @@ def times(mean: float, count: int) -> float:
         return 0.0
     exponent = math.log(mean) + math.log(count)
     return math.exp(exponent) if exponent < 700 else math.inf
-
-
-def silent(_what: str, _done: float) -> None:
-    """Nobody is watching."""

@@ -1,7 +1,13 @@
-"""A refinement in one file beside its release."""
+"""A refinement in one file beside its release, bound to it and to its own content.
+
+It names the release by the SHA-256 of its manifest: after `--overwrite` the file that is left
+refines another release, and a new one is fitted. It has a digest of its own arrays: a file that was
+changed is refused.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import struct
@@ -20,7 +26,8 @@ from voile.kinds.views.refinement.em import LARGEST
 from voile.kinds.views.refinement.fit import Refinement
 from voile.kinds.views.refinement.mixture import ErrorModel, Mixture
 
-FORMAT = 1
+FORMAT = 2
+"""1 had no digest of the arrays; it is fitted anew."""
 UNREADABLE = (
     OSError, ValueError, EOFError, KeyError, TypeError, RuntimeError, MemoryError,
     SyntaxError, struct.error, zlib.error, zipfile.BadZipFile,
@@ -40,21 +47,23 @@ def save(refinement: Refinement, path: Path, *, of: str) -> None:
         "report": refinement.report,
         "error": [error.follows, error.rows, error.whole, error.unsure],
     }
-    arrays: Arrays = {"about": np.array(json.dumps(about)), "weights": error.weights}
+    arrays: Arrays = {"weights": error.weights}
     for name, mixture in named(refinement):
         arrays[f"{name}_rows"] = np.float64(mixture.rows)  # type: ignore[assignment]
         arrays[f"{name}_mix"] = mixture.mix
         for j, table in enumerate(mixture.tables):
             arrays[f"{name}_{j}"] = table
+    arrays["about"] = np.array(json.dumps(about | {"sha256": digest_of(about, arrays)}))
     content = io.BytesIO()
     np.savez_compressed(content, **arrays)  # type: ignore[arg-type]
     write_whole(path, content.getvalue())
 
 
 def load(path: Path, *, of: str, sizes: Sequence[int] | None = None) -> Refinement | None:
-    """What `save` wrote for this release, or None where nothing was. Nothing in it is executed.
+    """What `save` wrote for this release, or None where it wrote nothing, or for another release.
 
-    `sizes` are those of the release's attributes, which the tables must have.
+    Nothing in it is executed. `sizes` are those of the release's attributes, which the tables must
+    have.
     """
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
@@ -64,20 +73,22 @@ def load(path: Path, *, of: str, sizes: Sequence[int] | None = None) -> Refineme
     except UNREADABLE as error:
         raise broken(path, type(error).__name__) from None
     try:
-        found = read(arrays, of, path)
+        about = json.loads(str(arrays.pop("about")))
+        if about["format"] == 1 or about["of"] != of:
+            return None
+        found = read(about, arrays)
         check_sizes(found.mixture, sizes)
         return found
     except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise broken(path, str(error)) from None
 
 
-def read(arrays: Arrays, of: str, path: Path) -> Refinement:
+def read(about: dict[str, Any], arrays: Arrays) -> Refinement:
     """The refinement that a file's arrays hold; ValueError where they hold none."""
-    about = json.loads(str(arrays["about"]))
     if about["format"] != FORMAT:
         raise ValueError(f"its format is {about['format']!r}, not {FORMAT}")
-    if about["of"] != of:
-        raise ReleaseError(f"{path.name} refines another release than this one", hint=HINT)
+    if about.pop("sha256") != digest_of(about, arrays):
+        raise ValueError("it was changed since it was written")
     follows, rows, whole, unsure = (float(number) for number in about["error"])
     weights = numbers(arrays["weights"], (3,))
     fits = [mixture(arrays, name) for name in ("full", "half_a", "half_b")]
@@ -87,6 +98,16 @@ def read(arrays: Arrays, of: str, path: Path) -> Refinement:
     if not np.isfinite([follows, rows, whole, unsure]).all():
         raise ValueError("its error is not a number")
     return Refinement(fits[0], error, (fits[1], fits[2]), dict(about["report"]))
+
+
+def digest_of(about: dict[str, Any], arrays: Arrays) -> str:
+    """SHA-256 over what is said and every array, by name, with its type and shape."""
+    found = hashlib.sha256(json.dumps(about, sort_keys=True).encode())
+    for name in sorted(arrays):
+        array = np.ascontiguousarray(arrays[name])
+        found.update(f"\n{name} {array.dtype.str} {np.shape(arrays[name])}\n".encode())
+        found.update(array.tobytes())
+    return found.hexdigest()
 
 
 def check_sizes(fit: Mixture, sizes: Sequence[int] | None) -> None:

@@ -1,0 +1,180 @@
+"""Whether a view's rows can have come from its mechanism: see voile.kinds.plausibility.
+
+Whatever the table was, every tuple of the domain has noise of its own. In the multiset form it is
+shown j times or more with probability q^j at least, in the set form with probability β at least;
+records only add to that. So in any part of the domain with N tuples, at least Binomial(N, q)
+different tuples are shown. q is the least that a tuple has, where noise differs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from voile.errors import ReleaseError
+from voile.kinds.plausibility import (
+    DomainCells,
+    Surprise,
+    cells_for,
+    judge,
+    lower_tail,
+)
+from voile.kinds.views.deviation import geometric_scale
+from voile.kinds.views.series import Series
+from voile.kinds.views.shaped import Shaped
+from voile.schema import TupleIndex
+from voile.schema.index import Codes, Keys
+
+if TYPE_CHECKING:
+    from voile.engines.rows import ReleaseRows
+    from voile.kinds.views.release import ViewRelease
+
+REPEATED = 12
+"""Multiplicities that are looked at: noise that repeats a tuple so often is rare."""
+
+
+def check_view(release: ViewRelease, rows: ReleaseRows) -> None:
+    """Refuse rows in another order than the domain's, or that the noise cannot have made."""
+    least, most = noise_between(release)
+    names, sizes = release.schema.names, release.schema.sizes
+    expected = float(release.schema.size) * least
+    cells = cells_for(names, list(sizes), expected, release.manifest.rows)
+    counted = TupleCounts(cells)
+    for codes, copies in runs(rows, TupleIndex(sizes)):
+        counted.add(codes, copies)
+    multiset = release.mechanism.form == "multiset"
+    if not multiset and counted.repeated[1]:
+        raise ReleaseError(
+            f"data/ shows {counted.repeated[1]:,} tuples twice, and the release is of a set"
+        )
+    judge([
+        *rows_surprise(release, most),
+        *repetitions(counted, float(release.schema.size), least, multiset=multiset),
+        *spread(cells, float(release.schema.size), least),
+    ])  # fmt: skip
+
+
+def noise_between(release: ViewRelease) -> tuple[float, float]:
+    """The least and the largest q, or β, that a tuple has."""
+    mechanism = release.mechanism
+    if isinstance(mechanism, Series):
+        both = (mechanism.on_unseen.noise, mechanism.on_seen.noise)
+        return min(both), max(both)
+    if isinstance(mechanism, Shaped):
+        most = mechanism.floor + mechanism.cap
+        return mechanism.floor / (1 + mechanism.floor), most / (1 + most)
+    return mechanism.noise, mechanism.noise
+
+
+# ----------------------------------------------------------------------
+# what the view shows: different tuples, and how often each
+
+
+@dataclass(eq=False)
+class TupleCounts:
+    """How many tuples are shown so often or more, and where they lie."""
+
+    cells: Sequence[DomainCells]
+
+    def __post_init__(self) -> None:
+        self.repeated = np.zeros(REPEATED, np.int64)
+        """At place j, the tuples that are shown more than j times."""
+
+    def add(self, codes: Sequence[Codes], copies: Codes) -> None:
+        """Count different tuples, each with its number of copies."""
+        for cells in self.cells:
+            cells.add(codes)
+        often = np.bincount(np.minimum(copies, REPEATED), minlength=REPEATED + 1)
+        self.repeated += np.cumsum(often[::-1])[::-1][1:]
+
+
+def runs(rows: ReleaseRows, index: TupleIndex) -> Iterator[tuple[list[Codes], Codes]]:
+    """The different tuples in the order of the domain, with the number of copies of each."""
+    last: Keys | None = None
+    held = 0  # copies of the last tuple, which the next batch may go on with
+    for codes in rows.coded():
+        keys = index.encode(codes)
+        if not len(keys):
+            continue
+        joined = keys if last is None else np.concatenate([last, keys])
+        if not ascending(joined):
+            raise ReleaseError("data/ is not in the order of the domain")
+        starts = np.flatnonzero(np.append(True, keys[1:] != keys[:-1]))
+        copies = np.diff(np.append(starts, len(keys)))
+        if last is not None:
+            if keys[0] == last[0]:
+                copies[0] += held
+            else:
+                yield index.decode(last), np.array([held])
+        held, last = int(copies[-1]), keys[-1:]
+        yield [code[starts[:-1]] for code in codes], copies[:-1]
+    if last is not None:
+        yield index.decode(last), np.array([held])
+
+
+def ascending(keys: Keys) -> bool:
+    """Whether keys are in order; those of several words are compared word by word."""
+    words = keys[:, None] if keys.dtype.kind == "u" else keys.view(">u8").reshape(len(keys), -1)
+    equal = np.ones(len(keys) - 1, np.bool_)
+    for word in words.T:
+        if (equal & (word[1:] < word[:-1])).any():
+            return False
+        equal &= word[1:] == word[:-1]
+    return True
+
+
+# ----------------------------------------------------------------------
+# what is compared with it
+
+
+def rows_surprise(release: ViewRelease, most: float) -> list[Surprise]:
+    """The number of rows: at least the noise; with the table's where that is public."""
+    mechanism, size = release.mechanism, release.schema.size
+    noise, shown = mechanism.expected_noise(size), release.manifest.rows
+    records = release.manifest.public_rows
+    multiset = mechanism.form == "multiset"
+    kept = mechanism.retention * (records or 0)
+    # In the set form a record takes the place of a noise row.
+    low = noise + kept - (0.0 if multiset else most * (records or 0))
+    high = math.inf if records is None else noise + kept
+    off = max(low - shown, shown - high, 0.0)
+    variance = mechanism.noise_deviation(size) ** 2 + (records or 0) / 4
+    scale = geometric_scale(most) if multiset else 1 / 3
+    wanted = "so many rows" if shown > high else "so few rows"
+    return [Surprise(f"{shown:,} are {wanted}", tail_of(off, variance, scale))]
+
+
+def tail_of(off: float, variance: float, scale: float) -> float:
+    """ln P(|T − E T| ≥ off) at most, by Bernstein's inequality turned round."""
+    # off = √(2·L·V) + c·L, solved for √L.
+    root = (math.sqrt(2 * variance + 4 * scale * off) - math.sqrt(2 * variance)) / (2 * scale)
+    return min(0.0, math.log(2) - root**2)
+
+
+def repetitions(
+    counted: TupleCounts, size: float, least: float, *, multiset: bool
+) -> list[Surprise]:
+    """Different tuples, and those that are shown twice, three times …"""
+    times = np.arange(1, REPEATED + 1 if multiset else 2)
+    seen = counted.repeated[: len(times)]
+    chances = np.array([least**j for j in times.tolist()])
+    tails = lower_tail(seen.astype(float), np.full(len(times), size), chances)
+    often = ["different tuples", *(f"tuples that are shown {j} times or more" for j in times[1:])]
+    return [
+        Surprise(f"it shows only {n:,} {what}, and about {size * least**j:,.0f} are expected", t)
+        for n, what, j, t in zip(seen.tolist(), often, times.tolist(), tails.tolist(), strict=True)
+    ]
+
+
+def spread(cells: Sequence[DomainCells], size: float, least: float) -> list[Surprise]:
+    """Noise reaches every part of the domain."""
+    found = []
+    for some in cells:
+        tails = lower_tail(some.seen.astype(float), some.shares * size, np.full(1, least))
+        what = f"the values of {' × '.join(some.names)} are not spread over the domain as noise is"
+        found.append(Surprise(what, some.least_chance(tails)))
+    return found
