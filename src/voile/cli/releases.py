@@ -35,7 +35,7 @@ def verify(release: ReleaseArg, as_json: JsonOpt = False) -> None:
     found = examine(release)
     show(found.to_dict() if as_json else None, lambda: verification_view(found))
     if not found.ok:
-        raise typer.Exit(1)
+        raise found.errors[0]
 
 
 @commands.command()

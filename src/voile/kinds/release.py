@@ -126,7 +126,16 @@ class Release(ABC):
             raise ReleaseError(
                 f"{str(path)!r} was left by a run that did not finish", hint="delete it"
             )
-        return cls.read(folder)
+        while True:  # until no other release took its place meanwhile
+            before = identity(folder)
+            try:
+                found = cls.read(folder)
+            except ReleaseError:
+                if identity(folder) == before:
+                    raise
+                continue
+            if identity(folder) == before:
+                return found
 
     @classmethod
     def read(cls, folder: Path) -> Self:
@@ -298,7 +307,7 @@ class Release(ABC):
         )
         self._check_options(options)
         view, columns = self._with_tables(options.tables)
-        return self._answer(parse(sql, self.schema, columns), view, options)
+        return self._answer(parse(sql, self.schema, columns, self.manifest.name), view, options)
 
     def explain(
         self,
@@ -324,7 +333,7 @@ class Release(ABC):
 
         options = QueryOptions(tables=tables or {}, memory=memory, exact=exact)
         view, columns = self._with_tables(options.tables)
-        return self._explain(parse(sql, self.schema, columns), view, options)
+        return self._explain(parse(sql, self.schema, columns, self.manifest.name), view, options)
 
     @abstractmethod
     def _check_options(self, options: QueryOptions) -> None:
@@ -473,6 +482,15 @@ def read_manifest(raw: bytes) -> tuple[Kind[Any], Manifest]:
             f"manifest.json: domain_size {manifest.domain_size} is not {schema.size}"
         )
     return kind, manifest
+
+
+def identity(folder: Path) -> tuple[int, int] | None:
+    """Which folder has this name now; None where none has."""
+    try:
+        state = folder.stat()
+    except OSError:
+        return None
+    return state.st_dev, state.st_ino
 
 
 def hint_at(missing: Path) -> str:

@@ -39,12 +39,17 @@ class Verification(Record):
     signed_by: str | None = None
     simulated: bool | None = None
     unprotected: tuple[str, ...] = ()
-    problems: tuple[str, ...] = ()
+    errors: tuple[ReleaseError, ...] = ()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is wrong, in words."""
+        return tuple(error.message for error in self.errors)
 
     @property
     def ok(self) -> bool:
         """Whether nothing that was looked at is wrong."""
-        return not self.problems
+        return not self.errors
 
 
 def verify(path: str | Path | Release) -> Release:
@@ -70,20 +75,20 @@ def check_whole(release: Release) -> None:
 
 def examine(path: str | Path) -> Verification:
     """The same as a report: what was seen, one thing after the other, and what is wrong."""
-    problems: list[str] = []
+    problems: list[ReleaseError] = []
 
     def passes(step: Callable[[], object]) -> bool:
         try:
             step()
         except ReleaseError as error:
-            problems.append(error.message)
+            problems.append(error)
             return False
         return True
 
     try:
         release = Release.open(path)
     except ReleaseError as error:
-        return Verification(str(path), problems=(error.message,))
+        return Verification(str(path), errors=(error,))
     whole = passes(lambda: check_whole(release))
     terms = plausible = None
     if whole:  # else there is nothing that the rest could be about
@@ -101,7 +106,7 @@ def examine(path: str | Path) -> Verification:
         rows_plausible=plausible,
         simulated=release.manifest.simulated,
         unprotected=tuple(release.unprotected),
-        problems=tuple(problems),
+        errors=tuple(problems),
     )
 
 

@@ -366,7 +366,6 @@ def verification_view(found: Verification) -> Any:
         ),
     ]
     parts = [Text.from_markup(line) for line in lines if line]
-    parts += [Text(problem, style="red") for problem in found.problems]
     if found.ok:
         if found.simulated:
             parts.append(Text("simulated: it promises nothing", style="yellow"))
