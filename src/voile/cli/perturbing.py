@@ -10,11 +10,14 @@ import typer
 from voile.cli.common import (
     PLACES,
     JsonOpt,
+    NoRegisterOpt,
     NullTextOpt,
+    RegisterOpt,
     ReleaseArg,
     TableArg,
     commands,
     inode,
+    register_of,
 )
 from voile.cli.flags import Given, with_flags
 from voile.kinds.perturbed.options import PerturbOptions
@@ -38,7 +41,9 @@ OverwriteOpt = Annotated[bool, typer.Option("--overwrite", help="Replace what ha
         "output": "retention",
         "null_text": "nulls",
         "overwrite": "name",
-        "as_json": "simulate_seed",
+        "register": "simulate_seed",
+        "no_register": "register",
+        "as_json": "no_register",
     },
 )
 def perturb(
@@ -50,6 +55,8 @@ def perturb(
     ] = None,
     null_text: NullTextOpt = None,
     overwrite: OverwriteOpt = False,
+    register: RegisterOpt = None,
+    no_register: NoRegisterOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Perturb every row of a table on its own, so that nobody need be trusted with it."""
@@ -61,7 +68,12 @@ def perturb(
     PLACES.append((target, inode(target)))
     with progress_bar() as progress:
         done = perturb_table(
-            source, to=target, overwrite=overwrite, progress=progress, **given.values
+            source,
+            to=target,
+            overwrite=overwrite,
+            progress=progress,
+            register=register_of(register, no_register),
+            **given.values,
         )
     show(done.to_dict() if as_json else None, lambda: perturbation_view(done))
 

@@ -39,6 +39,7 @@ from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.perturbed.retention import OWN_VALUES, ColumnNoise, Local, WholeRows
 from voile.kinds.perturbed.specs import mechanism_of, schema_of
 from voile.kinds.publishing import PublishResult, WrittenDraft, publish, put
+from voile.kinds.registration import Registrar
 from voile.kinds.registry import kind_of
 from voile.noise import Key
 from voile.options.choices import Nulls
@@ -128,6 +129,7 @@ def perturb(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    register: Registrar | None = None,
     **options: Unpack[PerturbKeywords],
 ) -> LocalRelease:
     """Perturb every row of a table on its own: a path, a data frame, or what `voile.read` gave.
@@ -142,6 +144,7 @@ def perturb(
         to=to,
         overwrite=overwrite,
         progress=progress,
+        register=register,
         retention=retention,
         replace=replace,
         columns=columns,
@@ -157,11 +160,14 @@ def perturb_table(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    register: Registrar | None = None,
     **options: Unpack[PerturbTableKeywords],
 ) -> Perturbation:
     """Perturb a table, and say what its holder should know. `to` names the release's folder."""
     kind, chosen = kind_of("retention"), PerturbOptions(**options)
-    done = publish(kind, table, chosen, to=to, overwrite=overwrite, progress=progress)
+    done = publish(
+        kind, table, chosen, to=to, overwrite=overwrite, progress=progress, register=register
+    )
     return cast("Perturbation", done)
 
 
