@@ -116,8 +116,13 @@ def test_wherever_a_release_leaves_it_can_be_signed(tmp_path: Path) -> None:
 
 def test_signing_in_python(tmp_path: Path, key: SigningKey) -> None:
     release = voile.publish(people(), prior=0.01, sign=key)
-    saved = release.save(tmp_path / "r.voile")  # a copy keeps it
+    voile.verify(release, signer=key.public)
+    with pytest.raises(UsageError, match="another digest when it is saved"):
+        voile.sign(release, SigningKey.new())
+    saved = release.save(tmp_path / "r.voile")  # signed again, since it is registered by that
     voile.verify(saved, signer=key.public)
+    again = saved.save(tmp_path / "copy.voile")  # a copy keeps its signatures
+    assert bytes_of(again.path) == bytes_of(saved.path)
     voile.perturb(people(), 0.5, to=tmp_path / "a.voile", sign=key)
     part = voile.perturb(people(), 0.5, to=tmp_path / "b.voile")
     with pytest.raises(ReleaseError, match="is not signed"):

@@ -64,6 +64,18 @@ SignOpt = Annotated[
     Path | None,
     typer.Option("--sign", metavar="KEY", help="Sign the release with this key: see voile sign."),
 ]
+RegisterOpt = Annotated[
+    str | None,
+    typer.Option(
+        "--register",
+        metavar="PATH",
+        help="The steward's register: a file, or postgresql://…; else VOILE_REGISTER, else the "
+        "user's own.",
+    ),
+]
+NoRegisterOpt = Annotated[
+    bool, typer.Option("--no-register", help="Write nothing down; the release says so.")
+]
 NullTextOpt = Annotated[
     list[str] | None, typer.Option("--null-text", help="Text that means NULL, e.g. '?'.")
 ]
@@ -89,6 +101,16 @@ def ask_passphrase() -> Any:
     import sys
 
     return getpass.getpass if sys.stdin.isatty() else None
+
+
+def register_of(register: str | None, no_register: bool) -> Any:
+    """The register that the two flags mean; None where nothing is to be written down."""
+    from voile.errors import UsageError
+    from voile.register import chosen_register
+
+    if no_register and register is not None:
+        raise UsageError("--register and --no-register exclude each other", hint="say one of them")
+    return chosen_register(False if no_register else register)
 
 
 def own_tables(given: list[str] | None) -> dict[str, str]:

@@ -10,13 +10,16 @@ import typer
 from voile.cli.common import (
     PLACES,
     JsonOpt,
+    NoRegisterOpt,
     NullTextOpt,
+    RegisterOpt,
     ReleaseArg,
     SignOpt,
     TableArg,
     commands,
     inode,
     key_of,
+    register_of,
     signed_data,
 )
 from voile.cli.flags import Given, with_flags
@@ -42,7 +45,9 @@ OverwriteOpt = Annotated[bool, typer.Option("--overwrite", help="Replace what ha
         "null_text": "nulls",
         "overwrite": "name",
         "sign": "overwrite",
-        "as_json": "simulate_seed",
+        "register": "simulate_seed",
+        "no_register": "register",
+        "as_json": "no_register",
     },
 )
 def perturb(
@@ -55,6 +60,8 @@ def perturb(
     null_text: NullTextOpt = None,
     overwrite: OverwriteOpt = False,
     sign: SignOpt = None,
+    register: RegisterOpt = None,
+    no_register: NoRegisterOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Perturb every row of a table on its own, so that nobody need be trusted with it."""
@@ -67,7 +74,13 @@ def perturb(
     PLACES.append((target, inode(target)))
     with progress_bar() as progress:
         done = perturb_table(
-            source, to=target, overwrite=overwrite, progress=progress, sign=key, **given.values
+            source,
+            to=target,
+            overwrite=overwrite,
+            progress=progress,
+            sign=key,
+            register=register_of(register, no_register),
+            **given.values,
         )
     data = signed_data(done.to_dict(), key)
     show(data if as_json else None, lambda: perturbation_view(done))

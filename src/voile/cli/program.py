@@ -43,6 +43,7 @@ PANELS: dict[str, dict[str, str]] = {
         "verify": "releases",
         "describe": "releases",
         "generalize": "publishing",
+        "register": "registering",
     },
     "Local perturbation": {
         "perturb": "perturbing",

@@ -12,13 +12,16 @@ from typer.core import TyperCommand
 from voile.cli.common import (
     PLACES,
     JsonOpt,
+    NoRegisterOpt,
     NullTextOpt,
+    RegisterOpt,
     SignOpt,
     TableArg,
     commands,
     inode,
     key_of,
     refuse_table,
+    register_of,
     signed_data,
 )
 from voile.cli.flags import Given, with_flags
@@ -70,7 +73,9 @@ def method_of(args: Sequence[str]) -> str | None:
         "null_text": "nulls",
         "overwrite": "name",
         "sign": "overwrite",
-        "as_json": "simulate_seed",
+        "register": "simulate_seed",
+        "no_register": "register",
+        "as_json": "no_register",
     },
     last=("name", "simulate_seed"),
 )
@@ -87,6 +92,8 @@ def publish(
         bool, typer.Option("--overwrite", help="Replace a release of that name.")
     ] = False,
     sign: SignOpt = None,
+    register: RegisterOpt = None,
+    no_register: NoRegisterOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Turn a private table into a release that keeps a promise."""
@@ -106,6 +113,7 @@ def publish(
             overwrite=overwrite,
             progress=progress,
             sign=key,
+            register=register_of(register, no_register),
             **given.values,
         )
     data = signed_data(done.to_dict(), key)
@@ -131,7 +139,9 @@ APPLIED = ("insensitive", "identifiers", "suppression")
         "apply": "save",
         "keep_order": "apply",
         "overwrite": "keep_order",
-        "as_json": "overwrite",
+        "register": "overwrite",
+        "no_register": "register",
+        "as_json": "no_register",
     },
 )
 def generalize(
@@ -156,6 +166,8 @@ def generalize(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace files of that name.")
     ] = False,
+    register: RegisterOpt = None,
+    no_register: NoRegisterOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Write a table whose quasi-identifiers are coarse enough for every class to keep a promise."""
@@ -175,11 +187,12 @@ def generalize(
             reusable=save is not None,
             keep_order=keep_order,
             progress=progress,
+            register=register_of(register, no_register),
             **given.values,
         )
+    done.write(output, overwrite=overwrite)  # the register may refuse it
     if save is not None and done.recoding is not None:
         write_whole(save, done.recoding.content, overwrite=overwrite)
-    done.write(output, overwrite=overwrite)
     data = {"table": str(output), "recoding": None if save is None else str(save), **done.to_dict()}
     show(data if as_json else None, lambda: generalized_view(done, str(output)))
 

@@ -217,6 +217,11 @@ def sign(
     from voile.kinds.verification import verify  # noqa: PLC0415  (it checks signatures)
 
     made = key if isinstance(key, SigningKey) else SigningKey.read(key, passphrase=passphrase)
+    if isinstance(release, Release) and release.registration is not None:
+        raise UsageError(
+            "a temporary release has another digest when it is saved and registered",
+            hint=f"save it and sign what `save` returns, or publish it with {spelled('sign')}",
+        )
     place = release.path if isinstance(release, Release) else Path(release)
     found = verify(place)
     with locked(found.path):

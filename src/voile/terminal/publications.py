@@ -135,7 +135,7 @@ def generalized_view(done: Generalized, output: str) -> Any:
         ["classes", f"{done.classes:,}"],
         *[["promise", f"{escape(name)}: the worst class has {value:.4g}"]
           for name, value in done.requirements.items()],
-        *[["note", escape(note)] for note in done.notes],
+        *[["note", escape(note)] for note in done.to_dict()["notes"]],
     ]  # fmt: skip
     return table_of(["", ""], rows, show_header=False)
 

@@ -38,6 +38,7 @@ from voile.kinds.classes.release import ClassRelease, class_columns, shown_schem
 from voile.kinds.manifest import File, file_entry
 from voile.kinds.parquet import arrow_schema, tuples, write_part
 from voile.kinds.publishing import PublishResult, WrittenDraft, publish
+from voile.kinds.registration import Registrar
 from voile.kinds.registry import kind_of
 from voile.privacy.requirements import Histograms, Requirement
 from voile.progress import Progress
@@ -381,10 +382,20 @@ def group_table(
     overwrite: bool = False,
     progress: Progress | None = None,
     sign: KeySource | None = None,
+    register: Registrar | None = None,
     **options: Unpack[GroupTableKeywords],
 ) -> ClassPublication:
     """Group rows and publish the classes, with notes for the steward. `to` names the folder."""
     checked = ClassOptions(**options)
     kind = kind_of(checked.method)
-    done = publish(kind, table, checked, to=to, overwrite=overwrite, progress=progress, sign=sign)
+    done = publish(
+        kind,
+        table,
+        checked,
+        to=to,
+        overwrite=overwrite,
+        progress=progress,
+        register=register,
+        sign=sign,
+    )
     return cast("ClassPublication", done)

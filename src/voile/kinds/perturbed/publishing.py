@@ -39,6 +39,7 @@ from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.perturbed.retention import OWN_VALUES, ColumnNoise, Local, WholeRows
 from voile.kinds.perturbed.specs import mechanism_of, schema_of
 from voile.kinds.publishing import PublishResult, WrittenDraft, publish, put
+from voile.kinds.registration import Registrar
 from voile.kinds.registry import kind_of
 from voile.noise import Key
 from voile.options.choices import Nulls
@@ -130,6 +131,7 @@ def perturb(
     overwrite: bool = False,
     progress: Progress | None = None,
     sign: KeySource | None = None,
+    register: Registrar | None = None,
     **options: Unpack[PerturbKeywords],
 ) -> LocalRelease:
     """Perturb every row of a table on its own: a path, a data frame, or what `voile.read` gave.
@@ -146,6 +148,7 @@ def perturb(
         overwrite=overwrite,
         progress=progress,
         sign=sign,
+        register=register,
         retention=retention,
         replace=replace,
         columns=columns,
@@ -162,11 +165,21 @@ def perturb_table(
     overwrite: bool = False,
     progress: Progress | None = None,
     sign: KeySource | None = None,
+    register: Registrar | None = None,
     **options: Unpack[PerturbTableKeywords],
 ) -> Perturbation:
     """Perturb a table, and say what its holder should know. `to` names the release's folder."""
     kind, chosen = kind_of("retention"), PerturbOptions(**options)
-    done = publish(kind, table, chosen, to=to, overwrite=overwrite, progress=progress, sign=sign)
+    done = publish(
+        kind,
+        table,
+        chosen,
+        to=to,
+        overwrite=overwrite,
+        progress=progress,
+        register=register,
+        sign=sign,
+    )
     return cast("Perturbation", done)
 
 
