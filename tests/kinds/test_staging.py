@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,12 +19,12 @@ from tests.support.soak import SOAK, rounds
 from voile import exchange
 from voile.errors import ReleaseError, UsageError
 from voile.exchange import exchanged
-from voile.kinds import staging
+from voile.kinds import release, staging
 
 
 def publish(target: Path, number: int) -> str:
-    release = voile.publish(people(number), prior=0.01, to=target, overwrite=True)
-    return release.manifest.digest
+    made = voile.publish(people(number), prior=0.01, to=target, overwrite=True)
+    return made.manifest.digest
 
 
 def digest(target: Path) -> str:
@@ -111,6 +112,26 @@ def test_there_is_no_moment_without_a_release(
     monkeypatch.setattr(Path, "rename", lambda *_: pytest.fail("a second step"))
     second = publish(target, 2)
     assert seen == [first, second]
+
+
+def test_a_release_that_is_replaced_while_it_is_opened_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Never the manifest of one with the files of the other."""
+    target, other = tmp_path / "r.voile", tmp_path / "s.voile"
+    publish(target, 1)
+    new = publish(other, 2)
+    true, calls = release.read_manifest, []
+
+    def replaced(raw: bytes) -> Any:
+        calls.append(raw)
+        if len(calls) == 1 and not exchange.exchanged(target, other):
+            pytest.skip("this file system cannot exchange names")
+        return true(raw)
+
+    monkeypatch.setattr(release, "read_manifest", replaced)
+    assert voile.open(target).manifest.digest == new
+    assert len(calls) == 2
 
 
 @pytest.mark.parametrize("overwrite", [True, False])

@@ -496,7 +496,7 @@ def test_a_fault_of_ours_is_503_without_its_words(
         def fails(*_: object, **__: object) -> Any:
             raise RuntimeError("secret row 17")
 
-        monkeypatch.setattr(service, "ask", fails)
+        monkeypatch.setattr(service, "read", fails)
         given = {"authorization": f"Bearer {token}"}
         found = one(send(app, "POST", "/query", b'{"sql": "x"}', given))
         pool.close()

@@ -248,10 +248,11 @@ def test_running_stopping_and_managing_beside_it(own: Path) -> None:
         assert server.data["used"] == 1
         again = server.ask(COUNT, token)[1]
         assert (again["answer"], again["charged"]) == (found["answer"], 0)
+        assert server.stop()[0] == 0
     with ledger_of(own) as ledger:
         said = [event.what for _, event in ledger.events()]
     assert said.count("started") == 2
-    assert said.count("stopped") == 1
+    assert said.count("stopped") == 2
 
 
 def test_tls(own: Path, tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """Runs that are killed at random moments, and what is found after each of them.
 
 A program of its own: it loads everything once and forks. A child publishes over a name that exists,
-or begins one; it is killed with SIGKILL; another child looks at what is there. Half of the kills
-come at any moment, half soon after the new release is sealed, when names change.
+or begins one; it is killed with SIGKILL; another child looks at what is there. A third of the kills
+come at any moment, a third after the new release is sealed, a third just when a name changes.
 """
 
 from __future__ import annotations
@@ -200,19 +200,33 @@ class Trial:
         self.counts["done" if code == 0 else "old" if now == before else "new"] += 1
 
     def _wait(self) -> None:
-        """Until a random moment, or until the new release is sealed and a little longer."""
-        until = time.monotonic() + self.rng.uniform(0, 1.1 * self.usual)
-        if self.rng.random() < 0.5:
-            until = time.monotonic() + 5 * self.usual
-            while time.monotonic() < until and not self._sealed():
-                time.sleep(0.0005)
-            until = time.monotonic() + self.rng.uniform(0, 0.15 * self.usual)
-        time.sleep(max(0.0, until - time.monotonic()))
+        """Until any moment; or some time after the new release is sealed; or as names change."""
+        mode = self.rng.choice(["any", "sealed", "changes"])
+        if mode != "any":
+            before = self._state()
+            self._until(lambda: self._sealed() if mode == "sealed" else self._state() != before)
+        longest = {"any": 1.1 * self.usual, "sealed": self.usual, "changes": 0.003}[mode]
+        time.sleep(self.rng.uniform(0, longest))
+
+    def _until(self, reached: Callable[[], bool]) -> None:
+        latest = time.monotonic() + 5 * self.usual
+        while time.monotonic() < latest and not reached():
+            time.sleep(0.0002)
 
     def _sealed(self) -> bool:
         return any(self.folder.glob(".*.partial-*/manifest.json")) or any(
             self.folder.glob(".r.csv.*")
         )
+
+    def _state(self) -> list[tuple[str, int]]:
+        """Which file or folder has the name, or was moved aside."""
+        names = [path for path in self.folder.iterdir() if ".partial-" not in path.name]
+        found = []
+        for path in names:
+            with suppress(FileNotFoundError):
+                if path.name.startswith((".r.voile.replaced-", "r.")):
+                    found.append((path.name, path.stat().st_ino))
+        return sorted(found)
 
     def _look(self) -> str | None:
         code, self.before = outcome(*forked(lambda: self.job.found(self.folder)))

@@ -13,11 +13,17 @@ from voile.cli.common import (
     PLACES,
     CsvSafeOpt,
     JsonOpt,
+    NoRegisterOpt,
     NullTextOpt,
+    RegisterOpt,
+    SignOpt,
     TableArg,
     commands,
     inode,
+    key_of,
     refuse_table,
+    register_of,
+    signed_data,
 )
 from voile.cli.flags import Given, with_flags
 from voile.errors import UsageError
@@ -65,7 +71,14 @@ def method_of(args: Sequence[str]) -> str | None:
 @commands.command(cls=PublishCommand)
 @with_flags(
     *(kind.options for kind in PUBLISHED),
-    after={"null_text": "nulls", "overwrite": "name", "as_json": "simulate_seed"},
+    after={
+        "null_text": "nulls",
+        "overwrite": "name",
+        "sign": "overwrite",
+        "register": "simulate_seed",
+        "no_register": "register",
+        "as_json": "no_register",
+    },
     last=("name", "simulate_seed"),
 )
 def publish(
@@ -80,6 +93,9 @@ def publish(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a release of that name.")
     ] = False,
+    sign: SignOpt = None,
+    register: RegisterOpt = None,
+    no_register: NoRegisterOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Turn a private table into a release that keeps a promise."""
@@ -87,6 +103,7 @@ def publish(
 
     kind = publishing_kind(method)
     given.check_belong(kind.options, method)
+    key = key_of(sign)
     source = voile.read(table, null_text=tuple(null_text or ()))
     target = output or Path(f"{source.name}.voile")
     PLACES.append((target, inode(target)))
@@ -97,9 +114,12 @@ def publish(
             method=method,
             overwrite=overwrite,
             progress=progress,
+            sign=key,
+            register=register_of(register, no_register),
             **given.values,
         )
-    show(done.to_dict() if as_json else None, lambda: published_view(done))
+    data = signed_data(done.to_dict(), key)
+    show(data if as_json else None, lambda: published_view(done))
 
 
 # ----------------------------------------------------------------------
@@ -122,7 +142,9 @@ APPLIED = ("insensitive", "identifiers", "suppression")
         "keep_order": "apply",
         "overwrite": "keep_order",
         "csv_safe": "overwrite",
-        "as_json": "csv_safe",
+        "register": "csv_safe",
+        "no_register": "register",
+        "as_json": "no_register",
     },
 )
 def generalize(
@@ -148,6 +170,8 @@ def generalize(
         bool, typer.Option("--overwrite", help="Replace files of that name.")
     ] = False,
     csv_safe: CsvSafeOpt = False,
+    register: RegisterOpt = None,
+    no_register: NoRegisterOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Write a table whose quasi-identifiers are coarse enough for every class to keep a promise."""
@@ -167,11 +191,13 @@ def generalize(
             reusable=save is not None,
             keep_order=keep_order,
             progress=progress,
+            register=register_of(register, no_register),
             **given.values,
         )
+    # The register may refuse it.
+    done.write(output, overwrite=overwrite, csv_safe=csv_safe)
     if save is not None and done.recoding is not None:
         write_whole(save, done.recoding.content, overwrite=overwrite)
-    done.write(output, overwrite=overwrite, csv_safe=csv_safe)
     if output.suffix.lower() == ".csv" and not csv_safe:
         say_formulas(done.formulas)
     data = {"table": str(output), "recoding": None if save is None else str(save), **done.to_dict()}

@@ -43,10 +43,12 @@ if TYPE_CHECKING:
     from voile.engines.table import Table
     from voile.estimate import Answer
     from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
+    from voile.kinds.registration import Registration
     from voile.privacy.guarantees.statements import Statement
     from voile.query import DomainSums
     from voile.query.bind import Tables
     from voile.query.query import Query
+    from voile.signing import SigningKey
 
 
 # ----------------------------------------------------------------------
@@ -110,6 +112,10 @@ class Release(ABC):
         self.path = path
         self.manifest = manifest
         self._beside: tuple[Any, OpenedView, Tables] | None = None
+        self.signing_key: SigningKey | None = None
+        """For a temporary release: the key that signs it again when it is registered and saved."""
+        self.registration: Registration | None = None
+        """For a temporary release: the entry that is written when it is saved."""
 
     @classmethod
     def open(cls, path: str | Path, *, check: bool = True) -> Self:
@@ -126,7 +132,16 @@ class Release(ABC):
             raise ReleaseError(
                 f"{str(path)!r} was left by a run that did not finish", hint="delete it"
             )
-        return cls.read(folder, check=check)
+        while True:  # until no other release took its place meanwhile
+            before = identity(folder)
+            try:
+                found = cls.read(folder, check=check)
+            except ReleaseError:
+                if identity(folder) == before:
+                    raise
+                continue
+            if identity(folder) == before:
+                return found
 
     @classmethod
     def read(cls, folder: Path, *, check: bool = False) -> Self:
@@ -144,11 +159,23 @@ class Release(ABC):
         return release
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Self:
-        """Copy to a folder of that name: written beside, verified, then renamed into place."""
+        """Copy to a folder of that name: written beside, verified, then renamed into place.
+
+        A temporary release leaves by this: it is written into the register before.
+        """
         from voile.kinds.staging import copy  # it opens what it has written
 
-        copy(self, Path(path), overwrite=overwrite)
+        copy(self, Path(path), overwrite=overwrite, entry=self.registration)
         return self.open(path, check=False)  # it was verified just now
+
+    @property
+    def counted_with(self) -> tuple[str, str]:
+        """The group of releases that keep one promise together, and its place among them.
+
+        The register counts the promise of a group once. A release is alone, unless a kind knows
+        better.
+        """
+        return self.manifest.digest, ""
 
     # ------------------------------------------------------------------ what it is
 
@@ -274,7 +301,7 @@ class Release(ABC):
         )
         self._check_options(options)
         view, columns = self._with_tables(options.tables)
-        return self._answer(parse(sql, self.schema, columns), view, options)
+        return self._answer(parse(sql, self.schema, columns, self.manifest.name), view, options)
 
     def explain(
         self,
@@ -300,7 +327,7 @@ class Release(ABC):
 
         options = QueryOptions(tables=tables or {}, memory=memory, exact=exact)
         view, columns = self._with_tables(options.tables)
-        return self._explain(parse(sql, self.schema, columns), view, options)
+        return self._explain(parse(sql, self.schema, columns, self.manifest.name), view, options)
 
     @abstractmethod
     def _check_options(self, options: QueryOptions) -> None:
@@ -451,6 +478,15 @@ def read_manifest(raw: bytes) -> tuple[Kind[Any], Manifest]:
             f"manifest.json: domain_size {manifest.domain_size} is not {schema.size}"
         )
     return kind, manifest
+
+
+def identity(folder: Path) -> tuple[int, int] | None:
+    """Which folder has this name now; None where none has."""
+    try:
+        state = folder.stat()
+    except OSError:
+        return None
+    return state.st_dev, state.st_ino
 
 
 def hint_at(missing: Path) -> str:

@@ -26,6 +26,7 @@ from voile.query.language import (
     own_table,
     why_not,
 )
+from voile.query.lengths import in_schema, too_costly
 from voile.query.predicate import ROW, And, Atom, Expression, Or, Predicate
 from voile.query.text import (
     UnwrittenError,
@@ -173,6 +174,9 @@ class Binder:
             self._check_type(node)
         if isinstance(node, exp.Pad):
             self._check_padding(node)
+        if costly := too_costly(node, in_schema(self.schema)):
+            message, hint = costly
+            raise refusal(self.sql, message, place(self.sql, [node]), hint)
         if isinstance(node, exp.Floor | exp.Ceil) and node.args.get("decimals"):
             raise self._refused(node)
         if isinstance(node, exp.Tuple) and not node.expressions:

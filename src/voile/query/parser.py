@@ -8,6 +8,8 @@ What is not on the list is refused with its place in the text.
 
 from __future__ import annotations
 
+import re
+
 from sqlglot import exp
 
 from voile.errors import QueryError
@@ -74,11 +76,20 @@ def only(sql: str, node: exp.Expr, known: set[str]) -> None:
 # FROM: the release, and the partners that joined tables give to each of its rows
 
 
+SCHEMA = "main"
+"""Where tables are if nothing else is said: tools write main.name."""
+CATALOGS = re.compile(r"(information_schema|pg_|duckdb_|sqlite_|pragma_)", re.IGNORECASE)
+"""Names that databases give to what they know of their own tables."""
+
+
 class From:
     """The tables of one SELECT; `matched` is what joins ask of a row."""
 
-    def __init__(self, sql: str, tree: exp.Select, schema: Schema, tables: Tables) -> None:
+    def __init__(
+        self, sql: str, tree: exp.Select, schema: Schema, tables: Tables, called: str = ""
+    ) -> None:
         self.sql, self.tree, self.schema, self.tables = sql, tree, schema, tables
+        self.called = called
         self.matched: Predicate | None = None
         self.binder = self._bound()
 
@@ -107,10 +118,28 @@ class From:
                 place(self.sql, [table], "from", "select"),
                 "write from name; a release holds one table and any name will do",
             )
-        only(self.sql, table, {"this", "alias", "db", "catalog"})
+        self._check_plain(table)
+        only(self.sql, table, {"this", "alias", "db"})
         if alias := table.args.get("alias"):
             only(self.sql, alias, {"this"})
         return table
+
+    def _check_plain(self, table: exp.Table) -> None:
+        """Refuse tables of a catalog: one that is answered as the release would mislead."""
+        parts = [part for key in ("catalog", "db", "this") if (part := table.args.get(key))]
+        own = {name.lower() for name in (*self.tables, self.called)}
+        start = place(self.sql, [table], "from")
+        outer = [part.name.lower() for part in parts[:-1]]
+        plain = outer in ([], [SCHEMA]) and self.sql[start : start + 1] != "'"
+        if plain and (table.name.lower() in own or not CATALOGS.match(table.name)):
+            return
+        named = ".".join(part.name for part in parts)
+        raise refusal(
+            self.sql,
+            f"there is no table {named!r}: there is one table, and no catalog, schema or file",
+            start,
+            f"write from {self.called or 'name'}",
+        )
 
     def _join(self, binder: Binder, join: exp.Join) -> None:
         table = self._table(join.this)
@@ -214,13 +243,16 @@ SEVERAL: dict[type[exp.Expr], str] = {
 """Groupings of several kinds at once, and the words that they begin with."""
 
 
-def parse(sql: str, schema: Schema, tables: Tables | None = None) -> Query:
-    """Read a query about a release with this schema; `tables` are the analyst's own."""
+def parse(sql: str, schema: Schema, tables: Tables | None = None, called: str = "") -> Query:
+    """Read a query about a release with this schema; `tables` are the analyst's own.
+
+    `called` is the name of the table, for messages: any plain name stands for it.
+    """
     try:
         tree = single_select(sql)
         strict.check(sql, tree)
         only(sql, tree, SELECT_PARTS)
-        return _Reader(sql, tree, schema, tables or {}).query()
+        return _Reader(sql, tree, schema, tables or {}, called).query()
     except RecursionError:
         raise too_deep() from None
 
@@ -228,9 +260,11 @@ def parse(sql: str, schema: Schema, tables: Tables | None = None) -> Query:
 class _Reader:
     """One SELECT, clause by clause."""
 
-    def __init__(self, sql: str, tree: exp.Select, schema: Schema, tables: Tables) -> None:
+    def __init__(
+        self, sql: str, tree: exp.Select, schema: Schema, tables: Tables, called: str
+    ) -> None:
         self.sql, self.tree, self.schema, self.tables = sql, tree, schema, tables
-        tables_read = From(sql, tree, schema, tables)
+        tables_read = From(sql, tree, schema, tables, called)
         self.binder, self.matched = tables_read.binder, tables_read.matched
         self.aggregates = Aggregates(self.binder)
 

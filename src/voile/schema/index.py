@@ -58,7 +58,7 @@ class Limb:
     def decode(self, word: Words) -> list[Codes]:
         """Divide once per group of attributes, then look each attribute's code up."""
         codes: list[Codes] = []
-        rest = word.copy()
+        rest = word.astype(np.uint64)  # a copy, and places that were counted with a sign
         for group in reversed(self._groups):
             found = np.empty((len(group.sizes), len(word)), dtype=group.tables.dtype)
             if len(word) <= FEW:

@@ -26,6 +26,7 @@ from voile.web.limits import Rate, RateLimiter, RefusalError, too_often, unavail
 if TYPE_CHECKING:
     from voile.serve.ledger.base import Ledger
     from voile.serve.query_service import QueryReply, QueryService
+    from voile.serve.question import Question
 
 BELIEVED = 1.0
 """Seconds for which the last check of the ledger is trusted."""
@@ -99,6 +100,8 @@ GUESSES = Rate(0.5, 20)
 """Wrong tokens of one address: each further one has to wait."""
 LOGGED = Rate(1.0, 100)
 """Refusals and repetitions of one analyst or address that are logged: nobody can fill the disk."""
+TRIES = Rate(5.0, 100)
+"""Dry runs of one analyst, whose page makes one while they type."""
 PAGE = 1000
 LASTING = "the server's steward must look after it"
 PASSING = "ask again: if it was answered meanwhile, the answer is kept and free"
@@ -126,31 +129,31 @@ class Api:
         self._rates = RateLimiter(rate)
         self._guesses = RateLimiter(GUESSES)
         self._logged = RateLimiter(LOGGED)
+        self._tries = RateLimiter(TRIES)
+        self._logged_tries = RateLimiter(LOGGED)
 
     # ------------------------------------------------------------------ analysts
 
-    def query(self, caller: Caller, body: bytes) -> Mapping[str, Any]:
-        """Answer a question, or say what it would cost on a dry run."""
+    def admit_question(self, caller: Caller, body: bytes) -> tuple[str, wire.QuestionBody]:
+        """Who asks, and what, before it is read."""
         who = self._admit(caller, "query")
         question = wire.read(wire.QuestionBody, body)
-        subset, sql = question.rows(), question.sql
-        if question.dry_run:
-            return self._cost(who.name, sql, subset)
-        try:
-            reply = self._service.ask(who.name, sql, subset, confidence=question.confidence)
-        except VoileError as error:
-            self._refuse(who.name, error, sql)
-        self._log_answer(who.name, reply)
-        return reply.to_dict()
+        if question.dry_run and (seconds := self._tries.wait(who.name)):
+            raise too_often("to know what a question would cost", seconds)
+        return who.name, question
 
-    def _cost(self, who: str, sql: str, subset: Any) -> Mapping[str, Any]:
-        """What a question would cost; not logged, because the page asks while the analyst types."""
+    def query(self, who: str, asked: wire.QuestionBody, question: Question) -> Mapping[str, Any]:
+        """Answer a question that was read, or say what it would cost on a dry run."""
         try:
-            return self._service.cost(who, sql, subset).to_dict()
-        except LedgerError:
-            raise
+            if asked.dry_run:
+                cost = self._service.cost_of(who, question)
+                self._log_try(who, new=cost.new)
+                return cost.to_dict()
+            reply = self._service.answer(who, question, asked.confidence)
         except VoileError as error:
-            raise refusal_of(error) from None
+            self.refuse(who, error, asked)
+        self._log_answer(who, reply)
+        return reply.to_dict()
 
     def budget(self, caller: Caller) -> Mapping[str, Any]:
         """What the caller may still ask, by each budget that binds them."""
@@ -247,11 +250,11 @@ class Api:
 
     def _admit(self, caller: Caller, scope: str | None) -> Identity:
         """Who calls, if the token is valid, allows this, and was not used too often."""
-        if seconds := self._guesses.wait(caller.address, take=False):
-            raise too_often("with wrong tokens from this address", seconds)
         who = self._ledger.identify(caller.token)
         if who is None:
-            self._guesses.wait(caller.address)
+            # Only wrong tokens are slowed down: others may send valid ones from the same address.
+            if seconds := self._guesses.wait(caller.address):
+                raise too_often("with wrong tokens from this address", seconds)
             self._log(caller.address, HTTPStatus.UNAUTHORIZED, "no valid token")
             raise unauthorized()
         if seconds := self._rates.wait(f"token {who.token}"):
@@ -265,11 +268,20 @@ class Api:
             )
         return who
 
-    def _refuse(self, who: str, error: VoileError, sql: str) -> NoReturn:
+    def refuse(self, who: str, error: VoileError, asked: wire.QuestionBody) -> NoReturn:
         """Log why a question was refused, without its words: they may say what one suspects."""
         refusal = refusal_of(error)
-        self._log(who, refusal.status, hide(sql, refusal.message))
+        why = hide(asked.sql, refusal.message)
+        if asked.dry_run:
+            self._log_try(who, status=int(refusal.status), why=why)
+        else:
+            self._log(who, refusal.status, why)
         raise (error if isinstance(error, LedgerError) else refusal) from None
+
+    def _log_try(self, who: str, **detail: Any) -> None:
+        """Log a dry run, which is not charged."""
+        if not self._logged_tries.wait(who):
+            self._ledger.note(who, "tried", **detail)
 
     def _log_answer(self, who: str, reply: QueryReply) -> None:
         """Log an answer by the numbers of its entries, which hold the question."""

@@ -32,7 +32,9 @@ from voile.web.requests import BodyReader, Guard, SecurityHeaders, fault, refuse
 
 if TYPE_CHECKING:
     from voile.serve.query_service import QueryService
+    from voile.serve.question import Question
     from voile.serve.setting import Setting
+    from voile.serve.workers import Questions
 
 SCHEMAS = "#/components/schemas/"
 ANY = (HTTPStatus.BAD_REQUEST, HTTPStatus.TOO_MANY_REQUESTS, HTTPStatus.SERVICE_UNAVAILABLE)
@@ -195,8 +197,8 @@ KINDS = {
 }
 PAGES = {"/": "pages/index.html", "/docs": "reference/docs.html"}
 """Pages whose address is not their file's name."""
-THREADS, WAITING = 4, 508
-"""Questions at work, and in line for it."""
+THREADS, EACH, WAITING = 8, 4, 504
+"""Requests at work, of all and of one analyst or address, and in line for it."""
 TOGETHER = 64
 """Bodies that are read at one time."""
 SECONDS = 10.0
@@ -249,23 +251,44 @@ Most = Annotated[int, Field(ge=1, le=1000), BeforeValidator(digits), Query()]
 Before = Annotated[int, Field(ge=0, le=LAST), BeforeValidator(digits), Query()]
 
 
+class OwnReader:
+    """Reads questions in this process, where nobody but its owner asks: in tests, above all."""
+
+    def __init__(self, service: QueryService, pool: WorkPool) -> None:
+        self._service, self._pool = service, pool
+
+    async def read(self, who: str, sql: str, subset: Any) -> Question:
+        """The question, or a refusal that does not depend on the rows."""
+        return await self._pool.run(partial(self._service.read, sql, subset), who)
+
+
 class Endpoints:
     """From requests to the API and back."""
 
-    def __init__(self, api: Api, pool: WorkPool) -> None:
-        self._api, self._pool = api, pool
+    def __init__(self, api: Api, pool: WorkPool, questions: Questions) -> None:
+        self._api, self._pool, self._questions = api, pool, questions
+        self._health = WorkPool(1, 1)
+        """Of its own: whatever the others do, it does not wait for them."""
 
     async def health(self) -> Response:
         """Whether a question could be answered now."""
         health = self._api.health
         if health.is_due():
-            await self._pool.run(health.look)
+            await self._health.run(health.look)
         health.check()
         return answer({"status": "ok"})
 
     async def query(self, caller: Token, body: Body) -> Response:
         """Answers a question, or says what it would cost."""
-        return await self._run(self._api.query, caller, body)
+        api = self._api
+        admit = partial(api.admit_question, caller, body)
+        who, asked = await self._pool.run(admit, caller.address)
+        subset = asked.rows()
+        try:
+            question = await self._questions.read(who, asked.sql, subset)
+        except VoileError as error:
+            api.refuse(who, error, asked)
+        return await self._answered(partial(api.query, who, asked, question), who)
 
     async def budget(self, caller: Token) -> Response:
         """What the token's owner may still ask."""
@@ -307,8 +330,13 @@ class Endpoints:
         """Makes a group, or changes its budget."""
         return await self._run(self._api.set_group, caller, body)
 
-    async def _run(self, work: Callable[..., Mapping[str, Any]], *given: Any) -> Response:
-        return answer(await self._pool.run(partial(work, *given)))
+    async def _run(
+        self, work: Callable[..., Mapping[str, Any]], caller: Caller, *given: Any
+    ) -> Response:
+        return await self._answered(partial(work, caller, *given), caller.address)
+
+    async def _answered(self, work: Callable[[], Mapping[str, Any]], who: str) -> Response:
+        return await self._pool.run(lambda: answer(work()), who)
 
 
 def answer(data: Mapping[str, Any]) -> Response:
@@ -321,10 +349,14 @@ def make_app(
     rate: Rate,
     pool: WorkPool,
     *,
+    questions: Questions | None = None,
     note: Callable[[str], None] = lambda _: None,
 ) -> FastAPI:
-    """The application; `rate` is that of one address, and of one token."""
-    endpoints = Endpoints(Api(service, rate), pool)
+    """The application; `rate` is that of one address, and of one token.
+
+    `questions` are read elsewhere, or in this process if None.
+    """
+    endpoints = Endpoints(Api(service, rate), pool, questions or OwnReader(service, pool))
     app = FastAPI(
         title="Voile", docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False
     )
@@ -345,7 +377,9 @@ def make_app(
     errors = ErrorAnswers(note)
     for error in (VoileError, HTTPException, RequestValidationError):
         app.add_exception_handler(error, errors.answer_error)
-    app.add_middleware(Guard, buckets=RateLimiter(rate), note=note, what=WHAT, free=("/health",))
+    app.add_middleware(
+        Guard, buckets=RateLimiter(rate), note=note, what=WHAT, free=("/health",), tokens=True
+    )
     app.add_middleware(SecurityHeaders)
     return app
 

@@ -6,8 +6,6 @@ depend on the rows.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import threading
 import time
@@ -18,7 +16,6 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 from sqlglot import exp
@@ -30,88 +27,13 @@ from voile.engines import open_domain
 from voile.engines.lookups import Lookup, Tree
 from voile.errors import QueryError
 from voile.query.domain import DomainSums, GroupedSum
-from voile.query.language import PADDING
-from voile.query.predicate import And, Atom, Expression, Or, Predicate, Term, wording
+from voile.query.lengths import Replacing, in_schema, longest
+from voile.query.predicate import Atom, Expression, Predicate, Term, wording
 from voile.query.query import Query
 from voile.query.rows import RowSums
 from voile.query.text import refusal
-from voile.schema import Attribute, Schema, Values
-
-Truth = npt.NDArray[np.bool_]
-Truths = Callable[[Atom], Truth]
-TRUE, FALSE = "true", "false"
-
-
-def digest(value: Any) -> str:
-    """SHA-256, in hex, of canonical JSON."""
-    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def simplified(predicate: Predicate, truth: Truths) -> Tree:
-    """Conditions on the same columns become one; And in And and Or in Or are flat."""
-    if isinstance(predicate, Atom):
-        return Lookup(predicate.attributes, truth(predicate))
-    kind = And if isinstance(predicate, And) else Or
-    join = np.logical_and if kind is And else np.logical_or
-    known: dict[tuple[str, ...], Truth] = {}
-    parts: list[Tree] = []
-    for part in flat(kind, [simplified(p, truth) for p in predicate.parts]):
-        if isinstance(part, And | Or):
-            parts.append(part)
-        elif part.attributes in known:
-            known[part.attributes] = join(known[part.attributes], part.table)
-        else:
-            known[part.attributes] = part.table
-    parts += [Lookup(names, found) for names, found in known.items()]
-    return parts[0] if len(parts) == 1 else kind(tuple(parts))
-
-
-def flat(kind: type[And[Any] | Or[Any]], parts: Iterable[Tree]) -> Iterable[Tree]:
-    """The parts, with those of nested And (or Or) of the same kind in their place."""
-    for part in parts:
-        if isinstance(part, kind):
-            yield from part.parts
-        else:
-            yield part
-
-
-def canonical_form(tree: Tree | None) -> Any:
-    """A condition as what it is true of, in one order: JSON that equal conditions share."""
-    if tree is None:
-        return TRUE
-    if isinstance(tree, Lookup):
-        return canonical_lookup(tree)
-    word, neutral, decisive = ("and", TRUE, FALSE) if isinstance(tree, And) else ("or", FALSE, TRUE)
-    inner = {json.dumps(one, ensure_ascii=False): one for one in map(canonical_form, tree.parts)}
-    listed = [value for _, value in sorted(inner.items()) if value != neutral]
-    if decisive in listed:
-        return decisive
-    if len(listed) < 2:
-        return listed[0] if listed else neutral
-    return {word: listed}
-
-
-def canonical_lookup(lookup: Lookup) -> Any:
-    """A table of truths as its columns and the digest of its bits, or as a constant."""
-    if lookup.table.all():
-        return TRUE
-    if not lookup.table.any():
-        return FALSE
-    shown = hashlib.sha256(np.packbits(lookup.table).tobytes()).hexdigest()
-    return [*lookup.attributes, shown]
-
-
-def meaning_of_values(
-    values: Iterable[Expression], numbers: Iterable[npt.NDArray[np.float64]]
-) -> list[Any]:
-    """What is summed, as numbers on each tuple of its columns' domain."""
-    found = []
-    for value, number in zip(values, numbers, strict=True):
-        shown = np.ascontiguousarray(number + 0.0)  # one zero of two
-        found.append([*value.attributes, hashlib.sha256(shown.tobytes()).hexdigest()])
-    return sorted(found)
-
+from voile.schema import Schema
+from voile.serve.canonical import Truth, simplified
 
 # ---------------------------------------------------------------------- lengths
 # How long texts can get while a question is evaluated: some functions make short ones long.
@@ -121,18 +43,16 @@ def meaning_of_values(
 
 MOST = 10_000
 """Characters of any text on the way."""
-SHORT = 64
-"""What numbers and dates are at most, as texts."""
-Replacing = exp.Replace | exp.RegexpReplace | exp.Translate
 GROWING = Replacing | exp.Pad | exp.TimeToStr
 """Without these, texts are only concatenated, and a question is short."""
 
 
 def check_lengths(query: Query, parts: Iterable[Atom | Expression], schema: Schema) -> None:
     """Refuse an expression that might make a text of more than MOST characters."""
+    lengths = in_schema(schema)
     for part in parts:
         growing = any(isinstance(node, GROWING) for node in part.node.walk())
-        if growing and longest(part.node, schema) > MOST:
+        if growing and longest(part.node, lengths) > MOST:
             raise too_long(query, part)
 
 
@@ -140,30 +60,6 @@ def too_long(query: Query, part: Atom | Expression) -> QueryError:
     """The refusal of an expression whose texts may grow too long."""
     return refusal(query.sql, f"{wording(part)} may make a text of more than {MOST:,} characters",
                    part.start, "pad to less, and replace by shorter texts")  # fmt: skip
-
-
-def longest(node: exp.Expr, schema: Schema) -> int:
-    """The most characters of any text inside; grows like the texts do."""
-    if isinstance(node, exp.Literal):
-        return len(str(node.this))
-    if isinstance(node, exp.Column):
-        return column_length(schema[node.name]) if node.name in schema.names else SHORT
-    inner = [longest(child, schema) for child in node.iter_expressions()]
-    if isinstance(node, exp.Pad):
-        return max(PADDING, *inner)
-    if isinstance(node, Replacing):
-        own, *others = inner
-        return (own + 1) * max(1, *others)
-    if isinstance(node, exp.TimeToStr):
-        return SHORT * max(1, *inner)
-    return sum(inner) + SHORT
-
-
-def column_length(attribute: Attribute) -> int:
-    """The most characters that a value of the attribute has."""
-    if attribute.kind == "categorical" and isinstance(attribute.domain, Values):
-        return max((len(str(value)) for value in attribute.domain.values), default=0)
-    return SHORT
 
 
 # ---------------------------------------------------------------------- domain evaluator
@@ -176,29 +72,32 @@ PATIENCE = 2.0
 """Seconds to try a question."""
 MEMORY, ROOM = 2**28, "512MB"
 """What counting the domain may use, and what DuckDB may."""
-KEPT = 4096
-"""Conditions whose truth is remembered."""
+KEPT, KEPT_BYTES = 4096, 2**26
+"""Conditions whose truth is remembered, and their bytes."""
 
 
 class DomainEvaluator:
     """Expressions on the domain of a schema; used by one thread at a time."""
 
-    def __init__(self, schema: Schema) -> None:
+    def __init__(self, schema: Schema, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` is what patience is measured by: a process of its own counts its own work."""
         self.schema = schema
+        self._clock = clock
         self.view = open_domain(schema, strict=True, memory=ROOM)
         self._sums = DomainSums(schema, self.view.domain, memory=MEMORY, exact=True)
         self._truths: OrderedDict[Atom, Truth] = OrderedDict()
+        self._bytes = 0
         self._until = math.inf
         threading.Thread(target=watch, args=[weakref.ref(self)], daemon=True).start()
 
     @contextmanager
     def patience(self) -> Iterator[None]:
         """Interrupt evaluations that take too long; their time does not depend on the rows."""
-        until = self._until = time.monotonic() + PATIENCE
+        until = self._until = self._clock() + PATIENCE
         try:
             yield
         except QueryError:
-            if time.monotonic() < until:
+            if self._clock() < until:
                 raise
             raise QueryError(
                 f"it takes longer than {PATIENCE:g} s to try the question on the public domain",
@@ -209,7 +108,7 @@ class DomainEvaluator:
 
     def end_late(self) -> None:
         """Interrupt the evaluation if its time is over."""
-        if time.monotonic() > self._until:
+        if self._clock() > self._until:
             self.view.interrupt()
 
     def check(self, query: Query) -> None:
@@ -249,18 +148,22 @@ class DomainEvaluator:
             raise refusal(query.sql, f"{wording(part)} is of type {typed}", part.start,
                           "sum numbers; group by numbers, texts or dates")  # fmt: skip
 
-    def _keep(self, atom: Atom, column: Any) -> None:
+    def _keep(self, atom: Atom, column: Any) -> Truth:
         known = pc.fill_null(pc.cast(column, pa.bool_()), False)
-        self._truths[atom] = known.to_numpy(zero_copy_only=False)
-        if len(self._truths) > KEPT:
-            self._truths.popitem(last=False)
+        truth: Truth = known.to_numpy(zero_copy_only=False)
+        self._truths[atom] = truth
+        self._bytes += truth.nbytes
+        while len(self._truths) > KEPT or self._bytes > KEPT_BYTES:
+            _, dropped = self._truths.popitem(last=False)
+            self._bytes -= dropped.nbytes
+        return truth
 
     def truth(self, atom: Atom) -> Truth:
         """Where a condition is true, on each tuple of its columns' domain."""
-        if atom not in self._truths:
-            (found,) = self.view.domain.evaluate([atom])
-            self._keep(atom, found)
-        return self._truths[atom]
+        if (found := self._truths.get(atom)) is not None:
+            return found
+        (column,) = self.view.domain.evaluate([atom])
+        return self._keep(atom, column)
 
     def tree(self, predicate: Predicate | None) -> Tree | None:
         """A condition by what it is true of."""

@@ -13,7 +13,8 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
@@ -105,9 +106,13 @@ class QueryService:
     ) -> None:
         self.setting, self.ledger = setting, ledger
         self._rows, self._draw = rows, draw_noise
-        self._reader = QuestionReader(setting)
         self._reserved = Reservations()
         self._sizes: dict[int, int] = {}
+
+    @cached_property
+    def _reader(self) -> QuestionReader:
+        """Reads questions in this process; a server lets workers do that."""
+        return QuestionReader(self.setting)
 
     def promise(self) -> dict[str, Any]:
         """What all answers together promise everyone in the table."""
@@ -116,9 +121,23 @@ class QueryService:
 
     def cost(self, analyst: str, sql: str, subset: Any = "all") -> QuestionCost:
         """What the question would cost; no row is touched and nothing is charged."""
-        question = self._reader.read(sql, subset)
+        return self.cost_of(analyst, self.read(sql, subset))
+
+    def ask(
+        self, analyst: str, sql: str, subset: Any = "all", confidence: float = 0.95
+    ) -> QueryReply:
+        """Answer; what was answered before is free."""
+        checked_confidence(confidence)
+        return self.answer(analyst, self.read(sql, subset), confidence)
+
+    def read(self, sql: str, subset: Any = "all") -> Question:
+        """The question, read in this process, however long that takes."""
+        return self._reader.read(sql, subset)
+
+    def cost_of(self, analyst: str, question: Question) -> QuestionCost:
+        """What a question that was read would cost."""
         asked = self._asked(question)
-        known = self.ledger.find([total.key for total in asked])
+        known = self._known(question, asked)
         return QuestionCost(
             new=len(asked) - len(known),
             known=len(known),
@@ -128,14 +147,11 @@ class QueryService:
             notes=(*question.query.remarks, *self._notes(question)),
         )
 
-    def ask(
-        self, analyst: str, sql: str, subset: Any = "all", confidence: float = 0.95
-    ) -> QueryReply:
-        """Answer; what was answered before is free."""
+    def answer(self, analyst: str, question: Question, confidence: float = 0.95) -> QueryReply:
+        """Answer a question that was read; what was answered before is free."""
         checked_confidence(confidence)
-        question = self._reader.read(sql, subset)
         totals = self._asked(question)
-        kept = self.ledger.find([total.key for total in totals])
+        kept = self._known(question, totals)
         new = [total for total in totals if total.key not in kept]
         charged = 0
         if new:
@@ -152,6 +168,15 @@ class QueryService:
             subset=question.rows.subset, subset_rows=self._size(question),
             notes=(*answer.notes, *self._notes(question)),
         )  # fmt: skip
+
+    def _known(self, question: Question, totals: Sequence[QuestionTotal]) -> dict[str, StoredEntry]:
+        """What was answered before, by key; also under the keys of earlier versions."""
+        earlier = {total.earlier: total.key for total in totals if total.earlier}
+        found = self.ledger.find([*(total.key for total in totals), *earlier])
+        kept = {key: entry for key, entry in found.items() if key not in earlier}
+        for key in earlier.keys() & found.keys():
+            kept.setdefault(earlier[key], reordered(found[key], question.reordered))
+        return kept
 
     def _size(self, question: Question) -> int | None:
         """How many rows the subset has, where that is public: ids are, and so are halves."""
@@ -235,6 +260,15 @@ class QueryService:
             {total.term: total.range for total in question.totals}, found, self.setting.rows
         )
         return answer_noisy(question.query, question.groups, estimator, confidence)
+
+
+def reordered(found: StoredEntry, order: Sequence[int] | None) -> StoredEntry:
+    """An entry with its groups in another order."""
+    if order is None:
+        return found
+    steps = json.loads(found.entry.answer)
+    answer = json.dumps([steps[place] for place in order])
+    return replace(found, entry=replace(found.entry, answer=answer))
 
 
 def noisy_total(total: QuestionTotal, values: Any) -> NoisyTotal:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import math
 import threading
+import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import Any
@@ -33,14 +34,16 @@ from voile.query.predicate import And, Expression, Term, as_node, both
 from voile.query.query import Query
 from voile.query.text import written
 from voile.schema import Schema
-from voile.serve.domain_evaluator import (
+from voile.serve.canonical import (
     FALSE,
     TRUE,
-    DomainEvaluator,
     canonical_form,
     digest,
+    group_meaning,
     meaning_of_values,
+    row_part,
 )
+from voile.serve.domain_evaluator import DomainEvaluator
 from voile.serve.setting import Setting
 
 FINE = 2**20
@@ -122,6 +125,11 @@ class QuestionTotal:
     """One total over one list of groups: one answer, one charge."""
 
     key: str
+    earlier: str | None
+    """Its key before totals were compared as a whole, if the same answer would serve it."""
+    meaning: dict[str, Any]
+    """What the key is made of, without the rows that are asked about."""
+    earlier_meaning: dict[str, Any] | None
     term: Term
     summand: Summand
     range: tuple[float, float]
@@ -134,6 +142,16 @@ class QuestionTotal:
     """Whether no tuple of the domain counts: then it is 0, and that is public."""
     everybody: bool
     """Whether it counts all rows of the subset, whatever they are."""
+
+    def about(self, subset: Any) -> QuestionTotal:
+        """The same total of other rows."""
+        earlier = self.earlier_meaning
+        return replace(
+            self,
+            key=digest(self.meaning | {"subset": subset}),
+            earlier=None if earlier is None else digest(earlier | {"subset": subset}),
+            question=self.question | {"subset": subset},
+        )
 
 
 @dataclass(frozen=True)
@@ -149,9 +167,15 @@ class Question:
     """Who counts, in WHERE and in a declared subset."""
     keys: tuple[Lookup, ...]
     expected: GroupedSum | None
-    """What the domain allows, where there are groups; in the order that keys are stored in."""
+    """What the domain allows, where there are groups, in the order of how these are written."""
+    order: tuple[int, ...]
+    """Which of those each group expression is, in the order that answers are stored in."""
+    sizes: tuple[int, ...]
+    """How many keys the domain has by each group expression, in that order."""
     stored: tuple[int, ...]
     """Which of the stored groups each group of the answer is."""
+    reordered: tuple[int, ...] | None
+    """Where the stored groups stand in answers under an earlier key; None if in the same order."""
     codes: tuple[npt.NDArray[np.int64], ...]
     """Places of the stored groups among the domain's keys."""
     notes: tuple[str, ...] = ()
@@ -160,20 +184,28 @@ class Question:
     def sums(self, totals: Sequence[QuestionTotal]) -> Sums:
         """What is to be counted for some of the totals, in the order of the stored groups."""
         summands = tuple(total.summand for total in totals)
-        if self.expected is None:
+        if not self.sizes:
             return Sums(summands, self.where, self.rows.mask)
-        sizes = tuple(len(keys) for keys in self.expected.keys)
-        cells = cells_of(sizes, self.codes)
+        cells = cells_of(self.sizes, self.codes)
         groups = len(self.codes[0])
-        return Sums(summands, self.where, self.rows.mask, self.keys, sizes, cells, groups)
+        return Sums(summands, self.where, self.rows.mask, self.keys, self.sizes, cells, groups)
+
+    def about(self, rows: RowSelection) -> Question:
+        """The same question about all rows, or about another half of them."""
+        if rows.subset == self.rows.subset:
+            return self
+        totals = tuple(total.about(rows.subset) for total in self.totals)
+        return replace(self, rows=rows, totals=totals)
 
 
 class QuestionReader:
     """Reads questions for one server; used by many threads, one at a time."""
 
-    def __init__(self, setting: Setting) -> None:
+    def __init__(self, setting: Setting, clock: Callable[[], float] = time.monotonic) -> None:
+        """`clock` is what patience is measured by."""
         self.setting = setting
-        self._evaluator = DomainEvaluator(setting.schema)
+        self._evaluator = DomainEvaluator(setting.schema, clock)
+        self._sizes = {attribute.name: attribute.size for attribute in setting.schema}
         self._lock = threading.Lock()
         self._queries: OrderedDict[str, Query] = OrderedDict()
         self._laws: dict[Change, NoiseLaw] = {}
@@ -197,47 +229,56 @@ class QuestionReader:
 
     def rows(self, subset: Any) -> RowSelection:
         """What a request says about which rows."""
-        setting = self.setting
-        if subset is None or subset == "all":
-            return RowSelection("all", rows=setting.rows if setting.per_person == 1 else None)
-        if isinstance(subset, dict) and set(subset) == {"half"}:
-            seed = subset["half"]
-            if isinstance(seed, str) and 0 < len(seed) <= LONGEST_SEED:
-                return RowSelection({"half": seed}, mask=half_mask(seed))
-            raise UsageError(
-                f"a half's seed is {json.dumps(seed, default=str)[:80]}",
-                hint=f"a text of 1 to {LONGEST_SEED} characters",
-            )
-        if isinstance(subset, str) and subset in self.subsets:
-            found = next(one for one in setting.subsets if one.name == subset)
-            return RowSelection(subset, declared=self.subsets[subset], rows=found.rows)
-        hint = did_you_mean(subset, ["all", *self.subsets]) if isinstance(subset, str) else ""
-        raise UsageError(
-            f"there is no subset {json.dumps(subset, default=str)[:80]}",
-            hint=hint or 'use "all", {"half": "a seed"}, or the name of a declared subset',
-        )
+        found = selected(self.setting, subset)
+        if isinstance(found.subset, str) and found.subset in self.subsets:
+            return replace(found, declared=self.subsets[found.subset])
+        return found
 
     def _read(self, sql: str, rows: RowSelection) -> Question:
         query = self._query(sql)
         terms = terms_needed(query)
         # One order for all ways to write GROUP BY, so that they have one stored answer.
-        order = sorted(range(len(query.groups)), key=lambda i: query.groups[i].canonical)
-        stored = tuple(query.groups[i] for i in order)
-        expected, listed = self._evaluator.listed(query, stored)
-        groups, places = arranged(listed, order)
-        shape = QuestionShape(rows, stored, len(listed), cells_digest(listed))
+        earlier = sorted(range(len(query.groups)), key=lambda i: query.groups[i].canonical)
+        first = tuple(query.groups[i] for i in earlier)
+        expected, found = self._evaluator.listed(query, first)
+        labels = self._evaluator.labels(first, expected)
+        meanings = self._group_meanings(first, labels, expected)
+        order = sorted(range(len(first)), key=lambda i: json.dumps(meanings[i]))
+        listed, back = arranged(found, inverse(order))
+        groups, places = arranged(found, earlier)
+        shape = QuestionShape(
+            rows, first, len(found), cells_digest(found),
+            tuple(first[i] for i in order), tuple(meanings[i] for i in order),
+            cells_digest(listed),
+        )  # fmt: skip
         totals = tuple(self._total(term, query, shape) for term in terms)
+        sizes = tuple(len(keys) for keys in expected.keys) if expected else ()
         return Question(
             query=query, rows=rows, totals=totals, groups=groups,
             where=all_of(self._evaluator.tree(query.predicate), rows.declared),
-            keys=self._evaluator.labels(stored, expected), expected=expected,
-            stored=places, codes=listed.codes, notes=tuple(bin_notes(query, self._evaluator.view)),
+            keys=tuple(labels[i] for i in order), expected=expected, order=tuple(order),
+            sizes=tuple(sizes[i] for i in order),
+            stored=tuple(np.argsort(back)[list(places)].tolist()),
+            reordered=None if order == sorted(order) else back,
+            codes=listed.codes, notes=tuple(bin_notes(query, self._evaluator.view)),
         )  # fmt: skip
+
+    def _group_meanings(
+        self,
+        groups: tuple[Expression, ...],
+        labels: tuple[Lookup, ...],
+        expected: GroupedSum | None,
+    ) -> list[Any]:
+        keys = expected.keys if expected is not None else ()
+        return [
+            group_meaning(group, label.table, known, self._sizes)
+            for group, label, known in zip(groups, labels, keys, strict=True)
+        ]
 
     def _query(self, sql: str) -> Query:
         """The parsed and checked query; mining asks the same one about many subsets."""
         if sql not in self._queries:
-            query = parsed(sql, self.setting.schema)
+            query = parsed(sql, self.setting.schema, self.setting.name)
             if (count := len(terms_needed(query))) > MOST_TOTALS:
                 raise QueryError(
                     f"the question needs {count} totals", hint=f"at most {MOST_TOTALS} at once"
@@ -253,46 +294,78 @@ class QuestionReader:
     def _total(self, term: Term, query: Query, shape: QuestionShape) -> QuestionTotal:
         where = both(query.predicate, term.predicate)
         tree = self._evaluator.tree(where)
-        meaning = canonical_form(tree)
         numbers = [self._evaluator.numbers(value) for value in term.values]
-        low, high = whole_range(term, tree, numbers)
-        scale, *ends = steps(numbers, (low, high), self.setting.rows)
-        everyone = meaning == TRUE
-        change = change_of(
-            (ends[0], ends[1]),
-            shape.cells,
-            always=everyone
-            and shape.rows.declared is None
-            and not any(np.isnan(n).any() for n in numbers),
-            per_person=self.setting.per_person,
-        )
-        law = self._law(change)
-        meant = {
-            "subset": shape.rows.subset,
-            "where": meaning,
-            "groups": [group.canonical for group in shape.groups],
-            "values": meaning_of_values(term.values, numbers),
-            # What the stored steps mean follows from these.
-            "range": [low, high],
-            "change": [change.l1, change.l2_squared],
-            "cells": shape.digest,
-        }
+        factors = tuple(Lookup(v.attributes, n) for v, n in zip(term.values, numbers, strict=True))
+        apart = self._apart(term, tree, numbers, shape)
+        whole = self._whole(tree, factors, numbers, shape) or apart
+        law, low, high = self._law(whole.change), *apart.range
         kept = {
             "subset": shape.rows.subset,
             "where": written(as_node(where)) if where else None,
-            "groups": [group.canonical for group in shape.groups],
+            "groups": [group.canonical for group in shape.ordered],
             "values": [value.canonical for value in term.values],
-            "low": low, "high": high, "scale": scale, "cells": shape.cells,
-            "l1": change.l1, "l2_squared": change.l2_squared,
+            "low": low, "high": high, "scale": whole.scale, "cells": shape.cells,
+            "l1": whole.change.l1, "l2_squared": whole.change.l2_squared,
             "noise": law.kind, "variance": float(law.variance), "sql": query.sql,
         }  # fmt: skip
-        factors = tuple(Lookup(v.attributes, n) for v, n in zip(term.values, numbers, strict=True))
-        summand = Summand(self._evaluator.tree(term.predicate), factors, scale, *ends)
+        summand = Summand(self._evaluator.tree(term.predicate), factors, whole.scale, *whole.ends)
+        same = whole is not apart and (whole.scale, whole.change) == (apart.scale, apart.change)
         return QuestionTotal(
-            digest(meant), term, summand, (low, high), change, law, kept,
-            nobody=meaning == FALSE,
-            everybody=everyone and not term.values and shape.cells == 1,
-        )  # fmt: skip
+            key="", earlier=None, meaning=whole.meaning,
+            earlier_meaning=apart.meaning if same else None,
+            term=term, summand=summand, range=(low, high), change=whole.change, law=law,
+            question=kept, nobody=whole.nobody, everybody=whole.everybody and shape.cells == 1,
+        ).about(shape.rows.subset)  # fmt: skip
+
+    def _apart(
+        self, term: Term, tree: Tree | None, numbers: Sequence[Floats], shape: QuestionShape
+    ) -> TotalMeaning:
+        """What a total means by its condition and its values, each by itself."""
+        form, within = canonical_form(tree), whole_range(term, tree, numbers)
+        scale, *ends = steps(numbers, within, self.setting.rows)
+        known = not any(np.isnan(n).any() for n in numbers)
+        change = self._change(ends, shape, always=form == TRUE and known)
+        meaning = {
+            "where": form,
+            "groups": [group.canonical for group in shape.groups],
+            "values": meaning_of_values(term.values, numbers),
+            # What the stored steps mean follows from these.
+            "range": list(within),
+            "change": [change.l1, change.l2_squared],
+            "cells": shape.digest,
+        }
+        everybody = form == TRUE and not term.values
+        return TotalMeaning(meaning, within, scale, (ends[0], ends[1]), change, form == FALSE,
+                            everybody)  # fmt: skip
+
+    def _whole(
+        self,
+        tree: Tree | None,
+        factors: tuple[Lookup, ...],
+        numbers: Sequence[Floats],
+        shape: QuestionShape,
+    ) -> TotalMeaning | None:
+        """What a total means by what each tuple adds to it; None if it reads too many."""
+        part = row_part(tree, factors, self._sizes)
+        if part is None:
+            return None
+        scale, *ends = steps([part.parts] if numbers else (), part.ends, self.setting.rows)
+        change = self._change(ends, shape, always=bool(part.counted.all()))
+        meaning = {
+            "part": part.meaning(),
+            "groups": list(shape.meanings),
+            "scale": scale,
+            "change": [change.l1, change.l2_squared],
+            "cells": shape.ordered_digest,
+        }
+        return TotalMeaning(meaning, part.ends, scale, (ends[0], ends[1]), change, part.nothing,
+                            part.one_each)  # fmt: skip
+
+    def _change(self, ends: Sequence[int], shape: QuestionShape, *, always: bool) -> Change:
+        """What one person can do to a total; `always` says that every row counts."""
+        always = always and shape.rows.declared is None
+        per_person = self.setting.per_person
+        return change_of((ends[0], ends[1]), shape.cells, always=always, per_person=per_person)
 
     def _law(self, change: Change) -> NoiseLaw:
         if change not in self._laws:
@@ -309,7 +382,49 @@ class QuestionShape:
     cells: int
     """How many groups."""
     digest: str
-    """Which groups."""
+    """Which groups, in the order of how they are written."""
+    ordered: tuple[Expression, ...]
+    """The group expressions in the order that answers are stored in."""
+    meanings: tuple[Any, ...]
+    """What they mean, in that order."""
+    ordered_digest: str
+    """Which groups, in that order."""
+
+
+@dataclass(frozen=True)
+class TotalMeaning:
+    """What a total means, and what follows from that: its steps, and what one person can do."""
+
+    meaning: dict[str, Any]
+    range: tuple[float, float]
+    scale: float
+    ends: tuple[int, int]
+    change: Change
+    nobody: bool
+    everybody: bool
+
+
+def selected(setting: Setting, subset: Any) -> RowSelection:
+    """What a request says about which rows, without the condition of a declared subset."""
+    if subset is None or subset == "all":
+        return RowSelection("all", rows=setting.rows if setting.per_person == 1 else None)
+    if isinstance(subset, dict) and set(subset) == {"half"}:
+        seed = subset["half"]
+        if isinstance(seed, str) and 0 < len(seed) <= LONGEST_SEED:
+            return RowSelection({"half": seed}, mask=half_mask(seed))
+        raise UsageError(
+            f"a half's seed is {json.dumps(seed, default=str)[:80]}",
+            hint=f"a text of 1 to {LONGEST_SEED} characters",
+        )
+    found = next((one for one in setting.subsets if one.name == subset), None)
+    if found is not None:
+        return RowSelection(found.name, rows=found.rows)
+    names = ["all", *(one.name for one in setting.subsets)]
+    hint = did_you_mean(subset, names) if isinstance(subset, str) else ""
+    raise UsageError(
+        f"there is no subset {json.dumps(subset, default=str)[:80]}",
+        hint=hint or 'use "all", {"half": "a seed"}, or the name of a declared subset',
+    )
 
 
 def all_of(*trees: Tree | None) -> Tree | None:
@@ -334,10 +449,10 @@ def whole_range(term: Term, where: Tree | None, numbers: Sequence[Floats]) -> tu
     return low, high
 
 
-def parsed(sql: str, schema: Schema) -> Query:
+def parsed(sql: str, schema: Schema, called: str) -> Query:
     """The query as for a release, without hints that only a release can follow."""
     try:
-        return parse(sql, schema)
+        return parse(sql, schema, called=called)
     except QueryError as error:
         if own_table() in error.hint:
             hint = "a server has one table, and its own columns are all there is to ask about"
@@ -353,16 +468,21 @@ def declared(sql: str, schema: Schema) -> Query:
     return parse(f"select count(*) from rows where {sql}", schema)
 
 
+def inverse(order: Sequence[int]) -> list[int]:
+    """The order that undoes another."""
+    return [order.index(i) for i in range(len(order))]
+
+
 def cells_digest(listed: ListedGroups) -> str:
     """Of the keys of all groups, in their order."""
     return digest([[str(part) for part in key] for key in listed.keys])
 
 
-def arranged(listed: ListedGroups, order: list[int]) -> tuple[ListedGroups, tuple[int, ...]]:
+def arranged(listed: ListedGroups, order: Sequence[int]) -> tuple[ListedGroups, tuple[int, ...]]:
     """Groups in the order of the query, from those in the stored order; and where each is there."""
     if not order:
         return listed, (0,)
-    back = [order.index(i) for i in range(len(order))]
+    back = inverse(order)
     codes = tuple(listed.codes[i] for i in back)
     places = np.lexsort(codes[::-1])
     keys = tuple(tuple(listed.keys[p][i] for i in back) for p in places)

@@ -165,13 +165,18 @@ class StepWeights:
             self._domains.values(group, seen.columns).take(first).to_pylist()
             for group in answer.kind.groups
         )
-        sizes = [len(known) for known in question.expected.keys]
-        rows = RowSums(keys, np.empty((0, 1)))
-        there = np.ravel_multi_index(row_codes(rows, question.expected), sizes)
-        stored = np.ravel_multi_index(question.codes, sizes)
+        texts = [group.canonical for group in answer.kind.groups]
+        as_written = sorted(range(len(texts)), key=lambda i: texts[i])
+        rows = RowSums(tuple(keys[i] for i in as_written), np.empty((0, 1)))
+        codes = row_codes(rows, question.expected)
+        there = np.ravel_multi_index([codes[i] for i in question.order], question.sizes)
+        stored = np.ravel_multi_index(question.codes, question.sizes)
         order = np.argsort(stored)
         weights = np.zeros((len(stored), len(seen.steps)))
         weights[order[np.searchsorted(stored, there, sorter=order)], parts] = seen.steps[parts]
+        if question.reordered is not None and texts == sorted(texts):
+            # The entry is of a time when answers were stored in the order of how they are written.
+            weights[list(question.reordered)] = weights.copy()
         return weights
 
 

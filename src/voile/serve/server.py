@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from voile.errors import UsageError, spelled
-from voile.serve.app import THREADS, WAITING, make_app
+from voile.serve.app import EACH, THREADS, WAITING, make_app
 from voile.serve.opened import opened
+from voile.serve.workers import QuestionWorkers
 from voile.web.limits import WorkPool
 from voile.web.server import WebOptions, listening, run_server, url_of
-
-WARM = "select count(*) from people"
 
 
 @dataclass(frozen=True)
@@ -37,18 +36,18 @@ def serve(
     """Answer until a signal comes; returns how many answers there are then."""
     check_certificate(how)
     with listening(how) as listener, opened(folder) as service:
-        pool = WorkPool(THREADS, WAITING)
+        pool = WorkPool(THREADS, WAITING, each=EACH)
+        workers = QuestionWorkers(service.setting)
         try:
-            app = make_app(service, how.rate, pool, note=note)
-            # So that the first question does not wait for what is loaded once.
-            service.cost("", WARM)
+            app = make_app(service, how.rate, pool, questions=workers, note=note)
             spare_collections()
             used = service.ledger.budgets("").everyone.used
             setting = service.setting
             found = ServerStatus(url_of(listener, how), setting.name, setting.queries, used)
             service.ledger.note("server", "started", url=found.url)
-            run_server(app, how, listener, lambda: ready(found))
+            run_server(app, how, listener, lambda: ready(found), stopping=workers.close)
         finally:
+            workers.close()
             pool.close()
             gc.unfreeze()  # or DuckDB takes what is frozen for leaks, and says so at exit
             service.ledger.note("server", "stopped")

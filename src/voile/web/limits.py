@@ -1,4 +1,4 @@
-"""Refusals of servers, and the limits behind them: rates of requests, and work that waits."""
+"""Refusals of servers, and the limits behind them: rates of requests, and work in turns."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import math
 import re
 import threading
 import time
-from collections import OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import TypeVar
 
@@ -126,6 +127,93 @@ def party(address: str) -> str:
     return str(found)
 
 
+# ---------------------------------------------------------------------- turns
+# Who waits for whom: each caller has a line of its own, and the lines take turns.
+
+
+class Turns:
+    """Slots that callers take in turn, for coroutines of one loop.
+
+    A caller who has much waiting waits behind it, and others do not: the lines are served one
+    after the other, and no caller holds more than `each` slots at a time.
+    """
+
+    def __init__(self, slots: int, waiting: int, *, each: int | None = None) -> None:
+        self._free = slots
+        self._each = each or slots
+        self._most_waiting = waiting
+        self._waiting = 0
+        self._held: Counter[str] = Counter()
+        self._lines: OrderedDict[str, deque[asyncio.Future[None]]] = OrderedDict()
+
+    async def take(self, who: str) -> None:
+        """Wait for a slot; refused where too much is waiting, `who` having most of it."""
+        if self._free and self._held[who] < self._each and who not in self._lines:
+            self._hold(who)
+            return
+        self._check_waiting(who)
+        future = asyncio.get_running_loop().create_future()
+        self._lines.setdefault(who, deque()).append(future)
+        self._waiting += 1
+        try:
+            await future
+        except asyncio.CancelledError:
+            if future.done() and not future.cancelled():
+                self.give(who)  # it came at the same moment
+            else:
+                self._leave(who, future)
+            raise
+
+    def give(self, who: str) -> None:
+        """Give a slot back, to the next in turn."""
+        self._free += 1
+        self._held[who] -= 1
+        if not self._held[who]:
+            del self._held[who]
+        self._next()
+
+    def _hold(self, who: str) -> None:
+        self._free -= 1
+        self._held[who] += 1
+
+    def _check_waiting(self, who: str) -> None:
+        """Refuse whoever has more waiting than a fair share, where all together have too much."""
+        own = len(self._lines.get(who, ()))
+        share = self._most_waiting // (len(self._lines) + (who not in self._lines))
+        if self._waiting >= self._most_waiting and own >= share:
+            raise unavailable("too many requests at once", hint="try again", retry_after=1)
+        if self._waiting >= 2 * self._most_waiting:
+            raise unavailable("too many requests at once", hint="try again", retry_after=1)
+
+    def _leave(self, who: str, future: asyncio.Future[None]) -> None:
+        line = self._lines.get(who)
+        if line is not None and future in line:
+            line.remove(future)
+            self._waiting -= 1
+            if not line:
+                del self._lines[who]
+
+    def _next(self) -> None:
+        for who in list(self._lines):
+            if not self._free:
+                return
+            if self._held[who] < self._each and (future := self._first(who)) is not None:
+                self._hold(who)
+                future.set_result(None)
+
+    def _first(self, who: str) -> asyncio.Future[None] | None:
+        """Whoever waits longest in a line, which then is the last in turn."""
+        line = self._lines.pop(who)
+        found = None
+        while line and found is None:
+            self._waiting -= 1
+            if not (first := line.popleft()).done():  # else its caller is gone
+                found = first
+        if line:
+            self._lines[who] = line
+        return found
+
+
 # ---------------------------------------------------------------------- pool
 # Work that would block, on a few threads; beyond a number of waiting jobs it is refused.
 
@@ -134,24 +222,22 @@ Result = TypeVar("Result")
 
 
 class WorkPool:
-    """Runs functions in threads for coroutines of one loop."""
+    """Runs functions in threads for coroutines of one loop; callers take turns."""
 
-    def __init__(self, threads: int, waiting: int) -> None:
+    def __init__(self, threads: int, waiting: int, *, each: int | None = None) -> None:
+        """`each` is how many threads one caller may use at a time; all of them if None."""
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="question")
-        self._most = threads + waiting
-        self._taken = 0
+        self._turns = Turns(threads, waiting, each=each)
 
-    async def run(self, work: Callable[[], Result]) -> Result:
+    async def run(self, work: Callable[[], Result], who: str = "") -> Result:
         """What `work` returns; it is done to its end even if nobody waits for it any more."""
-        if self._taken >= self._most:
-            raise unavailable("too many requests at once", hint="try again", retry_after=1)
-        self._taken += 1
+        await self._turns.take(who)
         future = asyncio.get_running_loop().run_in_executor(self._threads, work)
-        future.add_done_callback(self._done)
+        future.add_done_callback(partial(self._done, who))
         return await asyncio.shield(future)
 
-    def _done(self, future: asyncio.Future[Result]) -> None:
-        self._taken -= 1
+    def _done(self, who: str, future: asyncio.Future[Result]) -> None:
+        self._turns.give(who)
         if not future.cancelled():
             future.exception()  # the caller has seen it or is gone: asyncio need not warn
 

@@ -99,6 +99,8 @@ class Guard:
     """Refuses addresses that send too many requests, and turns every fault of ours into a 503.
 
     `free` are paths without a limit: machines request them, and they cost nothing.
+    With `tokens`, requests that bring one are not limited by address but by what becomes of the
+    token: else whoever sends many wrong ones would keep valid ones out.
     `what` is the server's name in words, `slower` the hint to addresses that are too fast.
     """
 
@@ -110,6 +112,7 @@ class Guard:
         *,
         what: str,
         free: tuple[str, ...] = (),
+        tokens: bool = False,
         slower: str = "wait as Retry-After says",
     ) -> None:
         self._app = app
@@ -117,13 +120,14 @@ class Guard:
         self._note = note
         self._what = what
         self._free = free
+        self._tokens = tokens
         self._slower = slower
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if scope["path"] not in self._free:
+        if not (scope["path"] in self._free or (self._tokens and brings_token(scope))):
             client = scope.get("client")
             seconds = self._buckets.wait(client[0] if client else "")
             if seconds:
@@ -139,6 +143,10 @@ class Guard:
 
         try:
             await self._app(scope, receive, noting)
+        except asyncio.CancelledError:  # the server ends, and waits no longer
+            if begun:
+                raise
+            await refused(ending(self._what))(scope, receive, send)
         except Exception as error:
             # Its type only: the message could quote the request.
             self._note(f"a request failed: {type(error).__name__}")
@@ -146,9 +154,19 @@ class Guard:
                 await refused(fault(self._what))(scope, receive, send)
 
 
+def brings_token(scope: Scope) -> bool:
+    """Whether a request has the header Authorization."""
+    return any(name == b"authorization" for name, _ in scope["headers"])
+
+
 def fault(what: str) -> RefusalError:
     """The refusal for a fault of ours: try again later."""
     return unavailable(f"{what} failed", hint="try again later", retry_after=60)
+
+
+def ending(what: str) -> RefusalError:
+    """The refusal of whatever is not done when a server ends."""
+    return unavailable(f"{what} is stopping", hint="try again", retry_after=10)
 
 
 def refused(error: RefusalError) -> Response:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
+import os
 import signal
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,6 +16,14 @@ from pathlib import Path
 import uvicorn
 
 from voile.errors import UsageError, spelled
+from voile.web.connections import (
+    CONNECTIONS,
+    ConnectionLimits,
+    Connections,
+    Listener,
+    allow_files,
+    guarded,
+)
 from voile.web.limits import Rate
 
 
@@ -61,7 +71,7 @@ class Address:
 
 
 @contextmanager
-def bound(address: Address, *, public: bool, tls: bool = False) -> Iterator[socket.socket]:
+def bound(address: Address, *, public: bool, tls: bool = False) -> Iterator[Listener]:
     """A socket bound to the address, which other machines can reach only if `public`."""
     family, place = resolve(address)
     if not (public or ipaddress.ip_address(place).is_loopback):
@@ -77,7 +87,7 @@ def bound(address: Address, *, public: bool, tls: bool = False) -> Iterator[sock
             f"{spelled('public', True)} if something else keeps them secret",
         )
     # asyncio turns Nagle's algorithm off (40 ms an answer) only where TCP is named.
-    with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
+    with Listener(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as listener:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listener.bind((place, address.port))
@@ -118,10 +128,14 @@ def check_proxy(proxy: str | None) -> None:
 # A web server around an application, from the first request to the last.
 
 
-CONNECTIONS = 1000
-"""Open at a time; more are turned away with 503."""
-GRACE = 10
+GRACE = 2
 """Seconds that requests have to end when a server stops."""
+LAST = 2.7
+"""Seconds after which it ends whatever is running: what was acknowledged is on disk."""
+ENDED = 1
+"""What a process that had to be ended so returns."""
+FILES = 4 * CONNECTIONS
+"""Files that may be open."""
 
 
 @dataclass(frozen=True)
@@ -145,11 +159,18 @@ class WebOptions:
 
 
 @contextmanager
-def listening(options: WebOptions) -> Iterator[socket.socket]:
-    """A socket at the address of the options, once these are checked."""
+def listening(options: WebOptions) -> Iterator[Listener]:
+    """A socket at the address of the options, once these are checked.
+
+    What is done with it is done when the block ends: from a signal on that has `LAST` seconds.
+    """
     check_proxy(options.proxy)
     with bound(options.address, public=options.public, tls=options.tls) as listener:
-        yield listener
+        try:
+            yield listener
+        finally:
+            if listener.last is not None:
+                listener.last.cancel()
 
 
 def url_of(listener: socket.socket, options: WebOptions) -> str:
@@ -158,16 +179,33 @@ def url_of(listener: socket.socket, options: WebOptions) -> str:
 
 
 def run_server(
-    app: object, options: WebOptions, listener: socket.socket, ready: Callable[[], None]
+    app: object,
+    options: WebOptions,
+    listener: Listener,
+    ready: Callable[[], None],
+    *,
+    stopping: Callable[[], None] = lambda: None,
 ) -> None:
-    """Answer requests until a signal comes; `ready` is called when the first may come."""
-    asyncio.run(WebServer(settings(app, options), ready).serve(sockets=[listener]))
+    """Answer requests until a signal comes; `ready` is called when the first may come.
+
+    `stopping` is called at the signal: what cannot be ended gently is ended there.
+    """
+    allow_files(FILES)
+    listener.connections = Connections(ConnectionLimits(proxy=options.proxy))
+    config = settings(app, options, listener.connections)
+
+    def stop() -> None:
+        listener.last = end_for_certain()
+        stopping()
+
+    asyncio.run(WebServer(config, ready, stop).serve(sockets=[listener]))
 
 
-def settings(app: object, options: WebOptions) -> uvicorn.Config:
+def settings(app: object, options: WebOptions, connections: Connections) -> uvicorn.Config:
     """uvicorn's settings: no log (it would hold addresses), and a proxy's headers only."""
     return uvicorn.Config(
         app,  # type: ignore[arg-type]
+        http=guarded(connections),
         log_config=None,
         log_level="critical",
         access_log=False,
@@ -176,7 +214,6 @@ def settings(app: object, options: WebOptions) -> uvicorn.Config:
         lifespan="off",
         proxy_headers=options.proxy is not None,
         forwarded_allow_ips=options.proxy,
-        limit_concurrency=CONNECTIONS,
         timeout_graceful_shutdown=GRACE,
         ssl_certfile=options.certificate,
         ssl_keyfile=options.key,
@@ -186,9 +223,11 @@ def settings(app: object, options: WebOptions) -> uvicorn.Config:
 class WebServer(uvicorn.Server):
     """Calls `ready` when requests may come, and ends normally on a signal."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, ready: Callable[[], None], stopping: Callable[[], None]
+    ) -> None:
         super().__init__(config)
-        self._ready = ready
+        self._ready, self._stopping = ready, stopping
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start as uvicorn does, then say that requests may come."""
@@ -212,4 +251,18 @@ class WebServer(uvicorn.Server):
 
     def _stop(self) -> None:
         self.force_exit = self.should_exit  # a second signal does not wait for open requests
+        if not self.should_exit:
+            self._stopping()
         self.should_exit = True
+
+
+def end_for_certain() -> threading.Timer:
+    """End this process soon, also where a thread is at work that nothing can interrupt.
+
+    Nothing is lost by that: a charge and its answer, or a row, are on disk before they are
+    acknowledged.
+    """
+    last = threading.Timer(LAST, os._exit, [ENDED])
+    last.daemon = True
+    last.start()
+    return last

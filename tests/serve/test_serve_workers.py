@@ -1,0 +1,276 @@
+"""Questions that take too much: stopped at their limit, and in nobody else's way."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import io
+import os
+import pickle
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.serving import Running, begun, running, served
+from voile.errors import QueryError
+from voile.serve import api, worker, workers
+from voile.serve.api import TRIES
+from voile.serve.setting import Setting
+from voile.serve.steward import ledger_of
+from voile.serve.workers import QuestionWorkers, unpickled
+from voile.web.limits import Rate, RateLimiter, RefusalError
+
+COUNT = "select count(*) from people where age < 30"
+ALL = "city || sex || age || hours || smoker"
+LONG = f"lpad({ALL}, 1000, 'ab')"
+HEAVY = (
+    f"select count(*) from people where length(regexp_replace({LONG}, '(a|b)+?c*', 'xy', 'g')) "
+    "+ age > {n}"
+)
+"""Reads all columns, and takes about a minute on their 97,600 combinations."""
+LARGE = "select " + ", ".join(
+    f"sum(age * hours + length({ALL}) + {n})" for n in range(40)
+) + " from people"  # fmt: skip
+"""Its tables would be 40 times 97,600 numbers."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    place = tmp_path_factory.mktemp("workers")
+    counter = place / "a secret place"
+    begun(place / "server", queries=1000, subsets={"young": "age < 30"}, counter=counter)
+    return place / "server"
+
+
+@pytest.fixture(scope="module")
+def questions(folder: Path) -> Iterator[QuestionWorkers]:
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setenv("PGPASSWORD", "a secret of the steward")
+        made = QuestionWorkers(Setting.open(folder))
+    yield made
+    made.close()
+
+
+def test_a_worker_reads_what_the_server_itself_would_read(
+    folder: Path, questions: QuestionWorkers
+) -> None:
+    asked: list[tuple[str, Any]] = [
+        (COUNT, "all"), (COUNT, {"half": "a"}), (COUNT, {"half": "b"}), (COUNT, "young"),
+        ("select avg(hours), variance(age) from people where sex = 'Male' or smoker", "all"),
+        ("select sex, city, count(*) from people group by 1, 2 having count(*) > 3", "all"),
+        ("select sum(age / 7) from people where city like 'B%' group by city", "young"),
+    ]  # fmt: skip
+    with served(folder) as server:
+        for sql, subset in asked:
+            own = server.service.read(sql, subset)
+            other = asyncio.run(questions.read("anna", sql, subset))
+            assert [t.key for t in own.totals] == [t.key for t in other.totals]
+            assert [t.question for t in own.totals] == [t.question for t in other.totals]
+            assert [t.law for t in own.totals] == [t.law for t in other.totals]
+            assert own.groups.keys == other.groups.keys
+            assert own.stored == other.stored
+            rows = server.service._rows
+            true, same = (rows.totals(q.sums(q.totals)).tolist() for q in (own, other))
+            assert true == same
+            mine, theirs = (server.service.cost_of("anna", q) for q in (own, other))
+            assert mine == theirs
+
+
+def test_refusals_are_those_of_the_server_itself(folder: Path, questions: QuestionWorkers) -> None:
+    with served(folder) as server:
+        for sql in ("select max(age) from people", "select count(*) from people where aeg > 3",
+                    "select count(*) from pg_tables", "nonsense"):  # fmt: skip
+            with pytest.raises(QueryError) as own:
+                server.service.read(sql)
+            with pytest.raises(QueryError) as other:
+                asyncio.run(questions.read("anna", sql, "all"))
+            assert (own.value.message, own.value.hint) == (other.value.message, other.value.hint)
+
+
+def test_a_question_is_stopped_at_its_limit_and_others_go_on(
+    questions: QuestionWorkers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another analyst gets many answers in the time that one takes to be stopped."""
+    monkeypatch.setattr(workers, "SECONDS", 2.0)
+    made = questions
+
+    async def run() -> tuple[int, list[Any], float]:
+        began, answered = time.monotonic(), 0
+        asked = [made.read("mallory", HEAVY.format(n=n), "all") for n in (1, 2)]
+        bad = [asyncio.ensure_future(one) for one in asked]
+        while not all(one.done() for one in bad):
+            await made.read("anna", f"{COUNT} and hours * 100 > {answered}", "all")
+            answered += 1
+        found = await asyncio.gather(*bad, return_exceptions=True)
+        return answered, list(found), time.monotonic() - began
+
+    answered, errors, seconds = asyncio.run(run())
+    assert [type(one) for one in errors] == [QueryError, QueryError]
+    assert answered >= 20  # it would be 0 or 1 if they waited behind each other
+    assert seconds < 30
+
+
+def test_who_is_stopped_again_and_again_has_to_wait(
+    questions: QuestionWorkers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = questions
+    monkeypatch.setattr(made, "_stopped", RateLimiter(Rate(0.01, 2)))
+    monkeypatch.setattr(workers, "SECONDS", 0.6)
+
+    async def run() -> list[Any]:
+        bad = [made.read("eve", HEAVY.format(n=n), "all") for n in range(4)]
+        found = list(await asyncio.gather(*bad, return_exceptions=True))
+        return [*found, await made.read("anna", COUNT, "all")]
+
+    *errors, answered = asyncio.run(run())
+    kinds = [type(one) for one in errors]
+    assert kinds == [QueryError, QueryError, RefusalError, RefusalError]
+    assert errors[-1].status == 429
+    assert answered.totals
+
+
+def test_a_question_that_needs_too_much_memory_is_stopped(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a worker with little more memory than it has; the next question has another one."""
+    little = "from voile.serve import worker; worker.MEMORY = 2**24; worker.main()"
+    monkeypatch.setattr(workers, "RUN", little)
+    made = QuestionWorkers(Setting.open(folder), workers=1)
+
+    async def run() -> None:
+        first = set(made._all)
+        await made.read("anna", COUNT, "all")
+        with pytest.raises(QueryError, match="too much time or memory"):
+            await made.read("anna", LARGE, "all")
+        await made.read("anna", f"{COUNT} and smoker", "all")
+        assert len(first & made._all) < len(first)
+
+    asyncio.run(run())
+    made.close()
+
+
+def test_tables_of_a_question_are_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with served(folder) as server:
+        question = server.service.read("select sum(age * hours), sum(age + hours) from people")
+    monkeypatch.setattr(worker, "LARGEST", 2 * 8 * 100 * 61)
+    refused = unpickled(worker.encoded(question))
+    assert isinstance(refused, worker.Refused)
+    assert "too many combinations" in refused.error().message
+
+
+def test_a_worker_has_no_secrets(folder: Path, questions: QuestionWorkers) -> None:
+    """Neither the server's environment, nor where the ledger is, nor a file of its folder."""
+    assert "secret place" not in str(Setting.open(folder).to_public())
+    assert questions._all
+    for one in questions._all:
+        process = Path("/proc") / str(one._process.pid)
+        assert b"secret" not in (process / "environ").read_bytes()
+        assert b"secret" not in (process / "cmdline").read_bytes()
+        files = [file.readlink() for file in (process / "fd").iterdir()]
+        assert not [file for file in files if file.is_relative_to(folder.parent)]
+
+
+class Evil:
+    def __reduce__(self) -> Any:
+        return os.system, ("true",)
+
+
+@pytest.mark.parametrize("what", [Evil(), os.getcwd, io.BytesIO, Path("x")])
+def test_a_worker_can_send_nothing_but_data(what: Any) -> None:
+    with pytest.raises(pickle.UnpicklingError, match="is no data"):
+        unpickled(pickle.dumps(what))
+
+
+def test_workers_end_with_their_server(folder: Path) -> None:
+    """Also where nobody could tell them to: the server is killed while one is at work."""
+    token = new_token(folder)
+    with running(folder) as server:
+        threading.Thread(target=ask, args=(server, HEAVY.format(n=3), token), daemon=True).start()
+        time.sleep(1.0)
+        started = children(server.process.pid)
+        assert len(started) == workers.WORKERS + 1
+        server.process.send_signal(signal.SIGKILL)
+        server.process.wait()
+    until = time.monotonic() + 30
+    while any(is_running(pid) for pid in started) and time.monotonic() < until:
+        time.sleep(0.1)
+    assert not any(is_running(pid) for pid in started)
+
+
+def children(pid: int) -> list[int]:
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().split(")")[-1].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+# ---------------------------------------------------------------------- a whole server
+
+
+def new_token(folder: Path, analyst: str = "anna") -> str:
+    with ledger_of(folder) as ledger:
+        return ledger.issue(analyst)[0]
+
+
+def ask(server: Running, sql: str, token: str, **parts: Any) -> tuple[int, Any] | None:
+    try:
+        return server.ask(sql, token, **parts)
+    except (OSError, http.client.HTTPException):
+        return None
+
+
+def test_one_analyst_stops_neither_others_nor_the_end(folder: Path) -> None:
+    """Many of the worst questions at once: others are answered, health is, and SIGTERM ends all."""
+    anna, mallory = new_token(folder), new_token(folder, "mallory")
+    with running(folder, "--rate", "1000/s", "--burst", "1000") as server:
+        worst = [partial(ask, server, HEAVY.format(n=n), mallory, dry_run=n < 6) for n in range(12)]
+        bad = [threading.Thread(target=one, daemon=True) for one in worst]
+        for one in bad:
+            one.start()
+        time.sleep(0.5)
+        began = time.monotonic()
+        for n in range(5):
+            assert server.ask(f"{COUNT} and hours < {n + 5}", anna)[0] == 200
+            connection = server.connect()
+            connection.request("GET", "/health")
+            assert connection.getresponse().status == 200
+            connection.close()
+        assert time.monotonic() - began < 15  # seconds each, if they waited for one of the others
+        began = time.monotonic()
+        code, _ = server.stop()
+        assert time.monotonic() - began < 3 + 2  # and a little, on a busy machine
+        assert code == 0
+        for one in bad:
+            one.join(10)
+
+
+def test_dry_runs_are_rated_and_logged_without_their_words(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(api, "TRIES", Rate(0.01, 3))
+    assert TRIES.burst >= 60  # the page makes one while an analyst types
+    with served(folder) as server:
+        tried = [server.query(COUNT, dry_run=True) for _ in range(2)]
+        refused = server.query("select count(*) from people where surname = 'Huber'", dry_run=True)
+        late = [server.query(COUNT, dry_run=True) for _ in range(2)]
+        assert [one.status for one in (*tried, refused, *late)] == [200, 200, 403, 429, 429]
+        assert "retry-after" in late[0].headers
+        assert server.query(COUNT).status == 200  # asking is not what was rated
+        server.service.ledger.record("anna", [])  # what was noted before is on disk then
+        lines = [e for _, e in server.service.ledger.events() if e.what == "tried"]
+    lines = [line for line in lines if line.who == "anna"]
+    assert len(lines) == 3
+    assert {line.detail.get("status") for line in lines} == {None, 403}
+    assert "Huber" not in str(lines)
+    assert "surname" not in str(lines)
