@@ -240,7 +240,7 @@ def test_a_file_that_would_fill_the_memory_is_refused(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as bomb:
         bomb.writestr("full_mix.npy", bytes(2**28 + 1))
     assert path.stat().st_size < 2**20
-    with pytest.raises(voile.VoileError, match="ValueError|too large"):
+    with pytest.raises(voile.VoileError, match="ValueError"):
         storage.load(path, of="")
 
 
