@@ -68,6 +68,12 @@ def test_a_worker_reads_what_the_server_itself_would_read(
         ("select avg(hours), variance(age) from people where sex = 'Male' or smoker", "all"),
         ("select sex, city, count(*) from people group by 1, 2 having count(*) > 3", "all"),
         ("select sum(age / 7) from people where city like 'B%' group by city", "young"),
+        ("select avg(age) from people where sex = 'Female'", "all"),
+        ("select corr(age, hours), stddev(age + hours / 3) from people where not smoker", "all"),
+        ("select city, avg(case when sex = 'Male' then hours end) as x, 100.0 * count(*) filter "
+         "(where smoker) / count(*) from people where age % 7 <> 2 group by all order by x", "all"),
+        ("select covar_pop(age, hours) / nullif(avg(hours), 0) from people", {"half": "z"}),
+        ("select floor(age / 10) * 10 as d, avg(coalesce(hours, 3)) from people group by d", "all"),
     ]  # fmt: skip
     with served(folder) as server:
         for sql, subset in asked:
@@ -83,6 +89,9 @@ def test_a_worker_reads_what_the_server_itself_would_read(
             assert true == same
             mine, theirs = (server.service.cost_of("anna", q) for q in (own, other))
             assert mine == theirs
+            server.service.answer("anna", other)
+            told, again = (server.service.answer("anna", q).to_dict() for q in (own, other))
+            assert told == again
 
 
 def test_refusals_are_those_of_the_server_itself(folder: Path, questions: QuestionWorkers) -> None:

@@ -20,7 +20,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from voile.errors import QueryError, UsageError, VoileError
 from voile.query.predicate import Atom, Expression
@@ -129,11 +129,9 @@ class ReplyWriter(pickle.Pickler):
 def bare(
     atom: bool, canonical: str, attributes: tuple[str, ...], text: str, start: int | None
 ) -> Expression:
-    """An expression that can be compared and shown, but not computed: it has no tree."""
+    """An expression as it is written, for whoever has no use for its tree."""
     kind = Atom if atom else Expression
-    found = kind(cast(Any, None), attributes, text, start)
-    found.__dict__["canonical"] = canonical  # where a cached property keeps its value
-    return found
+    return kind.from_canonical(canonical, attributes, text, start)
 
 
 def encoded(reply: Reply) -> bytes:
