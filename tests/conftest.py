@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import atexit
 import gc
 import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,6 +28,24 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("voile")
+
+# No test, nor a process that it starts, writes into the register of whoever runs the tests.
+DATA = tempfile.mkdtemp(prefix="voile-tests-")
+atexit.register(shutil.rmtree, DATA, ignore_errors=True)
+os.environ["XDG_DATA_HOME"] = DATA
+os.environ.pop("VOILE_REGISTER", None)
+
+
+@pytest.fixture(autouse=True)
+def register(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The register of one test, which is made when something is written into it."""
+    place = tmp_path_factory.getbasetemp() / "registers" / f"{len(PLACES)}.db"
+    PLACES.append(place)
+    monkeypatch.setenv("VOILE_REGISTER", str(place))
+    return place
+
+
+PLACES: list[Path] = []
 
 
 def pytest_collection() -> None:

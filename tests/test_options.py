@@ -7,7 +7,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Required, get_origin, get_overloads, get_type_hints
 
@@ -27,12 +27,15 @@ from voile.evaluate.losses.measure import losses
 from voile.evaluate.options import FrontierOptions, LossOptions, SubjectOptions
 from voile.evaluate.planning.boundary import boundary_of
 from voile.evaluate.planning.foresight import plan_table
-from voile.kinds.classes.options import ClassKeywords, ClassOptions
+from voile.kinds.classes.generalizing import GeneralizedTable
+from voile.kinds.classes.options import ClassKeywords, ClassOptions, GeneralizeKeywords
+from voile.kinds.classes.recoding_file import Recoding
 from voile.kinds.classes.release import ClassRelease
 from voile.kinds.counts.options import CountKeywords, CountOptions
 from voile.kinds.counts.release import ConjunctRelease
-from voile.kinds.perturbed.options import PerturbOptions, SpecKeywords
+from voile.kinds.perturbed.options import PerturbKeywords, PerturbOptions, SpecKeywords
 from voile.kinds.perturbed.publishing import perturb_table
+from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.registry import kinds
 from voile.kinds.views.options import ViewKeywords, ViewOptions, ViewTableKeywords
 from voile.kinds.views.publishing import publish_table
@@ -43,9 +46,10 @@ from voile.options.planning import LocalPlanKeywords, LocalPlanOptions
 from voile.options.requirements import RequirementKeywords, RequirementOptions
 from voile.progress import Progress
 from voile.publishing import generalize, perturb, publish
+from voile.signing import KeySource
 
 FUNCTIONS = ("table", "method", "to", "overwrite", "progress", "apply", "reusable", "keep_order",
-             "release", "folder", "source", "return")  # fmt: skip
+             "release", "folder", "source", "register", "sign", "return")  # fmt: skip
 """Parameters of functions that are no options."""
 
 
@@ -55,7 +59,10 @@ FUNCTIONS = ("table", "method", "to", "overwrite", "progress", "apply", "reusabl
 LAZY = {
     "ClassKeywords": ClassKeywords, "ClassRelease": ClassRelease,
     "ConjunctRelease": ConjunctRelease, "CountKeywords": CountKeywords,
-    "Form": Form, "Method": Method, "Progress": Progress,
+    "Form": Form, "KeySource": KeySource, "Method": Method, "Progress": Progress,
+    "Generalized": GeneralizedTable, "GeneralizeKeywords": GeneralizeKeywords,
+    "LocalRelease": LocalRelease, "Mapping": Mapping, "PerturbKeywords": PerturbKeywords,
+    "Recoding": Recoding, "RegisterChoice": Any,
     "Sequence": Sequence, "ViewKeywords": ViewKeywords, "ViewRelease": ViewRelease,
 }  # fmt: skip
 """What `voile.publishing` imports for type checkers alone."""

@@ -8,21 +8,29 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from voile.kinds.registry import publishing_kind
+from voile.register import chosen_register
 
 if TYPE_CHECKING:
-    from voile.kinds.classes.generalizing import Generalized, generalize
-    from voile.kinds.classes.options import ClassKeywords
-    from voile.kinds.classes.publishing import Grouped, group_table
+    from collections.abc import Mapping
+
+    from voile.kinds.classes.generalizing import Generalized
+    from voile.kinds.classes.options import ClassKeywords, GeneralizeKeywords
+    from voile.kinds.classes.publishing import Grouped
+    from voile.kinds.classes.recoding_file import Recoding
     from voile.kinds.classes.release import ClassRelease
     from voile.kinds.counts.options import CountKeywords
     from voile.kinds.counts.release import ConjunctRelease
-    from voile.kinds.perturbed.publishing import Perturbation, perturb, perturb_table
+    from voile.kinds.perturbed.options import PerturbKeywords
+    from voile.kinds.perturbed.publishing import Perturbation
+    from voile.kinds.perturbed.release import LocalRelease
     from voile.kinds.release import Release
     from voile.kinds.views.options import ViewKeywords
-    from voile.kinds.views.publishing import Publication, publish_table
+    from voile.kinds.views.publishing import Publication
     from voile.kinds.views.release import ViewRelease
     from voile.options.choices import Form, Method
     from voile.progress import Progress
+    from voile.register import RegisterChoice
+    from voile.signing import KeySource
 
 __all__ = [
     "Generalized",
@@ -39,10 +47,10 @@ __all__ = [
 ]
 
 _HOMES = {
-    "voile.kinds.classes.generalizing": ("Generalized", "generalize"),
-    "voile.kinds.classes.publishing": ("Grouped", "group_table"),
-    "voile.kinds.perturbed.publishing": ("Perturbation", "perturb", "perturb_table"),
-    "voile.kinds.views.publishing": ("Publication", "publish_table"),
+    "voile.kinds.classes.generalizing": ("Generalized",),
+    "voile.kinds.classes.publishing": ("Grouped",),
+    "voile.kinds.perturbed.publishing": ("Perturbation",),
+    "voile.kinds.views.publishing": ("Publication",),
     "voile.progress": ("Progress",),
 }
 
@@ -68,6 +76,8 @@ def publish(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    sign: KeySource | None = None,
+    register: RegisterChoice = None,
     **options: Unpack[ViewKeywords],
 ) -> ViewRelease: ...
 @overload
@@ -78,6 +88,8 @@ def publish(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    sign: KeySource | None = None,
+    register: RegisterChoice = None,
     **options: Unpack[ClassKeywords],
 ) -> ClassRelease: ...
 @overload
@@ -88,23 +100,135 @@ def publish(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    sign: KeySource | None = None,
+    register: RegisterChoice = None,
     **options: Unpack[CountKeywords],
 ) -> ConjunctRelease: ...
-def publish(table: Any, method: str = "alphabeta", *given: Any, **options: Any) -> Release:
+def publish(
+    table: Any,
+    method: str = "alphabeta",
+    *given: Any,
+    register: RegisterChoice = None,
+    **options: Any,
+) -> Release:
     """Publish a table: a path, a data frame, or what `voile.read` returned.
 
     Promises (d, γ)-privacy with d = prior_factor·n/m (default 10) and γ = posterior; the other
     options are those of `ViewOptions`. `to` is the release's folder, which a series needs. Without
-    it the release lives in a temporary folder until `release.save(path)`.
+    it the release lives in a temporary folder until `release.save(path)`. `sign` is a key that
+    vouches for it: a file, or a `voile.signing.SigningKey`.
 
     Methods mondrian, anatomy, fulldomain, suppress, freeshape and trivial group rows into classes:
     their options are those of `ClassOptions`: qi, sensitive, k, l, t, semantic, recode, …. Method
     conjuncts publishes tables of counts: arity, subsets or direct, delta and eta or rho, noise.
     Installed packages may bring other methods, with options of their own.
+
+    What is put in a place by name is written into the steward's register before it is there:
+    `register` is its path or address, else the usual one; False writes nothing down.
     """
     named = dict(zip(POSITIONAL, given, strict=False))
-    return publishing_kind(method).publish(table, method=method, **named, **options).release
+    chosen = chosen_register(register)
+    return (
+        publishing_kind(method)
+        .publish(table, method=method, register=chosen, **named, **options)
+        .release
+    )
 
 
 POSITIONAL = ("prior_factor", "posterior", "retention", "columns", "rows", "simulate_seed")
 """Options of views that may be given without their names."""
+
+
+def perturb(
+    table: Any,
+    retention: float | Mapping[str, float] | Mapping[str | None, float],
+    replace: Any = "uniform",
+    columns: Sequence[str] | None = None,
+    simulate_seed: int | None = None,
+    *,
+    to: str | Path | None = None,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+    sign: KeySource | None = None,
+    register: RegisterChoice = None,
+    **options: Unpack[PerturbKeywords],
+) -> LocalRelease:
+    """Perturb every row of a table on its own: a path, a data frame, or what `voile.read` gave.
+
+    `retention` is the chance that a value is kept, for all columns or by name (others stay as they
+    are). `replace` says where other values come from: uniform, identity or swap, for all or by
+    name, or a distribution. The other options are those of `PerturbOptions`. `to` is the release's
+    folder; without it the release lives in a temporary one until `release.save(path)`. `sign` and
+    `register` are as for `publish`.
+    """
+    from voile.kinds.perturbed import publishing  # noqa: PLC0415  (one kind, and not the others)
+
+    return publishing.perturb(
+        table,
+        retention,
+        replace,
+        columns,
+        simulate_seed,
+        to=to,
+        overwrite=overwrite,
+        progress=progress,
+        sign=sign,
+        register=chosen_register(register),
+        **options,
+    )
+
+
+def generalize(
+    table: Any,
+    qi: Sequence[str] = (),
+    sensitive: Sequence[str] = (),
+    *,
+    apply: Recoding | str | Path | None = None,
+    reusable: bool = False,
+    keep_order: bool = False,
+    progress: Progress | None = None,
+    register: RegisterChoice = None,
+    **options: Unpack[GeneralizeKeywords],
+) -> Generalized:
+    """Make the quasi-identifiers of a table coarser until every class meets the requirements.
+
+    Its options are those of `ClassOptions`: k, l, t, …, method, hierarchies, identifiers.
+    `apply` is a saved recoding (or its file) that is applied instead; what it promised is checked
+    anew on these rows. `reusable` shows the regions between cuts, which new rows can be given to,
+    not the smallest ranges. Rows are sorted by class unless `keep_order`: their order
+    may disclose something. `register` is as for `publish`; the table is in it when it is written.
+    """
+    from voile.kinds.classes import generalizing  # noqa: PLC0415  (one kind, and not the others)
+
+    return generalizing.generalize(
+        table,
+        qi,
+        sensitive,
+        apply=apply,
+        reusable=reusable,
+        keep_order=keep_order,
+        progress=progress,
+        register=chosen_register(register),
+        **options,
+    )
+
+
+def publish_table(table: Any, *, register: RegisterChoice = None, **options: Any) -> Publication:
+    """Publish a view, and say what the steward should know. `to` names the release's folder."""
+    from voile.kinds.views import publishing  # noqa: PLC0415  (one kind, and not the others)
+
+    return publishing.publish_table(table, register=chosen_register(register), **options)
+
+
+def perturb_table(table: Any, *, register: RegisterChoice = None, **options: Any) -> Perturbation:
+    """Perturb a table, and say what its holder should know. `to` names the release's folder."""
+    from voile.kinds.perturbed import publishing  # noqa: PLC0415  (one kind, and not the others)
+
+    return publishing.perturb_table(table, register=chosen_register(register), **options)
+
+
+def group_table(table: Any, *, register: RegisterChoice = None, **options: Any) -> Grouped:
+    """Group rows and publish the classes, with notes for the steward. `to` names the folder."""
+    from voile.kinds.classes import publishing  # noqa: PLC0415  (one kind, and not the others)
+
+    return publishing.group_table(table, register=chosen_register(register), **options)

@@ -134,7 +134,7 @@ def test_a_setting_that_was_changed_is_refused_there_too(
 def test_another_program_locks_the_shared_ledger(
     postgres: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("voile.serve.ledger.postgres.PATIENCE", 0.2)
+    monkeypatch.setattr("voile.web.postgres.PATIENCE", 0.2)
     url = postgres()
     setting = begun(tmp_path / "server", ledger=url)
     with (

@@ -57,9 +57,60 @@ JsonOpt = Annotated[bool, typer.Option("--json", help="Print JSON with stable ke
 ColumnsOpt = Annotated[
     str | None, typer.Option("--columns", help="Columns to use: a,b,c (quote names with commas).")
 ]
+KeyArg = Annotated[
+    Path, typer.Argument(metavar="KEY", help="An Ed25519 key: of voile keygen, or of OpenSSH.")
+]
+SignOpt = Annotated[
+    Path | None,
+    typer.Option("--sign", metavar="KEY", help="Sign the release with this key: see voile sign."),
+]
+RegisterOpt = Annotated[
+    str | None,
+    typer.Option(
+        "--register",
+        metavar="PATH",
+        help="The steward's register: a file, or postgresql://…; else VOILE_REGISTER, else the "
+        "user's own.",
+    ),
+]
+NoRegisterOpt = Annotated[
+    bool, typer.Option("--no-register", help="Write nothing down; the release says so.")
+]
 NullTextOpt = Annotated[
     list[str] | None, typer.Option("--null-text", help="Text that means NULL, e.g. '?'.")
 ]
+
+
+def key_of(path: Path | None, name: str | None = None) -> Any:
+    """The key of a file; its passphrase is asked for on a terminal."""
+    if path is None:
+        return None
+    from voile.signing import SigningKey
+
+    return SigningKey.read(path, name=name, ask=ask_passphrase())
+
+
+def signed_data(data: dict[str, Any], key: Any) -> dict[str, Any]:
+    """What a command says with --json, and whose key has signed."""
+    return {**data, "signed_by": None if key is None else key.fingerprint}
+
+
+def ask_passphrase() -> Any:
+    """Asks for a passphrase where somebody can answer; None where nobody can."""
+    import getpass
+    import sys
+
+    return getpass.getpass if sys.stdin.isatty() else None
+
+
+def register_of(register: str | None, no_register: bool) -> Any:
+    """The register that the two flags mean; None where nothing is to be written down."""
+    from voile.errors import UsageError
+    from voile.register import chosen_register
+
+    if no_register and register is not None:
+        raise UsageError("--register and --no-register exclude each other", hint="say one of them")
+    return chosen_register(False if no_register else register)
 
 
 def own_tables(given: list[str] | None) -> dict[str, str]:

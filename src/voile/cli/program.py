@@ -38,9 +38,12 @@ PANELS: dict[str, dict[str, str]] = {
     },
     "Releases": {
         "publish": "publishing",
+        "sign": "signing",
+        "keygen": "signing",
         "verify": "releases",
         "describe": "releases",
         "generalize": "publishing",
+        "register": "registering",
     },
     "Local perturbation": {
         "perturb": "perturbing",

@@ -9,7 +9,21 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperCommand
 
-from voile.cli.common import PLACES, JsonOpt, NullTextOpt, TableArg, commands, inode, refuse_table
+from voile.cli.common import (
+    PLACES,
+    JsonOpt,
+    NoRegisterOpt,
+    NullTextOpt,
+    RegisterOpt,
+    SignOpt,
+    TableArg,
+    commands,
+    inode,
+    key_of,
+    refuse_table,
+    register_of,
+    signed_data,
+)
 from voile.cli.flags import Given, with_flags
 from voile.errors import UsageError
 from voile.kinds.classes.options import ClassOptions, HierarchyOptions
@@ -55,7 +69,14 @@ def method_of(args: Sequence[str]) -> str | None:
 @commands.command(cls=PublishCommand)
 @with_flags(
     *(kind.options for kind in PUBLISHED),
-    after={"null_text": "nulls", "overwrite": "name", "as_json": "simulate_seed"},
+    after={
+        "null_text": "nulls",
+        "overwrite": "name",
+        "sign": "overwrite",
+        "register": "simulate_seed",
+        "no_register": "register",
+        "as_json": "no_register",
+    },
     last=("name", "simulate_seed"),
 )
 def publish(
@@ -70,6 +91,9 @@ def publish(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a release of that name.")
     ] = False,
+    sign: SignOpt = None,
+    register: RegisterOpt = None,
+    no_register: NoRegisterOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Turn a private table into a release that keeps a promise."""
@@ -77,6 +101,7 @@ def publish(
 
     kind = publishing_kind(method)
     given.check_belong(kind.options, method)
+    key = key_of(sign)
     source = voile.read(table, null_text=tuple(null_text or ()))
     target = output or Path(f"{source.name}.voile")
     PLACES.append((target, inode(target)))
@@ -87,9 +112,12 @@ def publish(
             method=method,
             overwrite=overwrite,
             progress=progress,
+            sign=key,
+            register=register_of(register, no_register),
             **given.values,
         )
-    show(done.to_dict() if as_json else None, lambda: published_view(done))
+    data = signed_data(done.to_dict(), key)
+    show(data if as_json else None, lambda: published_view(done))
 
 
 # ----------------------------------------------------------------------
@@ -111,7 +139,9 @@ APPLIED = ("insensitive", "identifiers", "suppression")
         "apply": "save",
         "keep_order": "apply",
         "overwrite": "keep_order",
-        "as_json": "overwrite",
+        "register": "overwrite",
+        "no_register": "register",
+        "as_json": "no_register",
     },
 )
 def generalize(
@@ -136,6 +166,8 @@ def generalize(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace files of that name.")
     ] = False,
+    register: RegisterOpt = None,
+    no_register: NoRegisterOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Write a table whose quasi-identifiers are coarse enough for every class to keep a promise."""
@@ -155,11 +187,12 @@ def generalize(
             reusable=save is not None,
             keep_order=keep_order,
             progress=progress,
+            register=register_of(register, no_register),
             **given.values,
         )
+    done.write(output, overwrite=overwrite)  # the register may refuse it
     if save is not None and done.recoding is not None:
         write_whole(save, done.recoding.content, overwrite=overwrite)
-    done.write(output, overwrite=overwrite)
     data = {"table": str(output), "recoding": None if save is None else str(save), **done.to_dict()}
     show(data if as_json else None, lambda: generalized_view(done, str(output)))
 

@@ -12,11 +12,14 @@ import typer
 from voile.cli.common import (
     ColumnsOpt,
     JsonOpt,
+    NoRegisterOpt,
     NullTextOpt,
+    RegisterOpt,
     commands,
     group_of,
     in_order,
     names_in,
+    register_of,
 )
 from voile.terminal import say, show, show_lines
 from voile.terminal.progress import progress_bar
@@ -94,6 +97,8 @@ def init(
     name: Annotated[
         str | None, typer.Option(help="What analysts call the table (its file's name).")
     ] = None,
+    register: RegisterOpt = None,
+    no_register: NoRegisterOpt = False,
     as_json: JsonOpt = False,
 ) -> None:
     """Begin a server: take a table in, and derive the noise from what is promised."""
@@ -123,6 +128,7 @@ def init(
             counter=counter,
             clamp=clamp,
             progress=progress,
+            register=register_of(register, no_register) or False,
         )
     found = begun_data(folder, setting, notes)
     show(found if as_json else None, lambda: begun_view(found))

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from voile.engines import connect
 from voile.kinds.kind import Kind
 from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, Manifest, file_entry
+from voile.kinds.registration import Registrar, Registration
 from voile.kinds.registry import kind_of
 from voile.kinds.release import Release
-from voile.kinds.staging import Staging, place_for, removed_with
+from voile.kinds.staging import Staging, entered, place_for, removed_with, reseal
 from voile.progress import Progress, Silent
+from voile.signing import KeySource, SigningKey
+from voile.signing.keys import signing_key
 
 # ----------------------------------------------------------------------
 # what the steward is shown once a release is published
@@ -33,6 +37,8 @@ class PublishResult:
     rows_in: int
     rows_dropped: int
     notes: tuple[str, ...]
+    account: Mapping[str, Any] | None = field(default=None, kw_only=True)
+    """What the register says of the data set, this release included; None where it has none."""
 
     def facts(self) -> list[tuple[str, str]]:
         """What the steward is shown of it, by name, besides what every release has."""
@@ -55,6 +61,8 @@ class PublishResult:
             "nulls": manifest.nulls,
             "disclosed": [d.model_dump() for d in manifest.disclosed],
             "notes": list(self.notes),
+            "registered": manifest.registered,
+            "register": self.account,
         }
 
 
@@ -96,11 +104,33 @@ class WrittenDraft(Draft):
         write_descriptions(folder, self.write(folder))
 
 
-def put(draft: Draft, target: Path, *, overwrite: bool) -> Release:
-    """Fill a folder beside the place, verify it as a stranger would, and rename it."""
-    with Staging(target, overwrite=overwrite) as staging:
+def key_of(sign: KeySource | None) -> SigningKey | None:
+    """The key that signs, read before any work is done."""
+    return None if sign is None else signing_key(sign)
+
+
+def put(
+    draft: Draft,
+    target: Path,
+    *,
+    overwrite: bool,
+    entry: Registration | None = None,
+    sign: SigningKey | None = None,
+) -> Release:
+    """Fill a folder beside the place, verify it as a stranger would, sign it, and rename it.
+
+    The register's entry, if there is one, is on disk before the folder has its name.
+    """
+    with Staging(target, overwrite=overwrite, sign=sign) as staging:
         draft.fill(staging.folder)
-        staging.commit(draft.placing)
+        mark_registered(staging.folder, registered=entry is not None)
+
+        @contextmanager
+        def placing(written: Release) -> Iterator[None]:
+            with draft.placing(written), entered(entry, written, target):
+                yield
+
+        staging.commit(placing)
     return Release.open(target)
 
 
@@ -112,17 +142,47 @@ def publish(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    register: Registrar | None = None,
+    sign: KeySource | None = None,
 ) -> PublishResult:
-    """Publish a table as a release of this kind. `to` names its folder, else it is temporary."""
+    """Publish a table as a release of this kind. `to` names its folder, else it is temporary.
+
+    `register` writes down what is put in a place by name, before it is there. A temporary release
+    has not left: it is registered when it is saved. One made from a chosen seed never is.
+    """
+    key = key_of(sign)
     kind.check_place(options, to)
+    source = connect(table)
+    simulated = getattr(options, "simulate_seed", None) is not None
     with (
         place_for(to, overwrite=overwrite) as target,
-        kind.draft(connect(table), options, target, progress or Silent()) as draft,
+        kind.draft(source, options, target, progress or Silent()) as draft,
     ):
-        done = draft.done(put(draft, target, overwrite=overwrite))
-    if to is None:
-        removed_with(done.release)
+        entry = None
+        if register is not None and not simulated:
+            entry = register.begin(source, getattr(options, "name", None) or source.name)
+        if to is not None:
+            release = put(draft, target, overwrite=overwrite, entry=entry, sign=key)
+            return with_account(draft.done(release), entry)
+        done = draft.done(put(draft, target, overwrite=overwrite, sign=key))
+    removed_with(done.release)
+    done.release.registration = entry
+    done.release.signing_key = key
     return done
+
+
+def with_account(done: PublishResult, entry: Registration | None) -> PublishResult:
+    """The result with what the register says."""
+    if entry is None:
+        return done
+    return replace(done, notes=(*done.notes, *entry.notes), account=entry.account)
+
+
+def mark_registered(folder: Path, *, registered: bool) -> None:
+    """Say in a manifest whether the register has it, unless it says so already."""
+    manifest = Release.read(folder).manifest
+    if manifest.registered is None:
+        reseal(folder, manifest, registered=registered)
 
 
 def write_descriptions(folder: Path, manifest: Manifest) -> None:

@@ -42,10 +42,12 @@ if TYPE_CHECKING:
     from voile.engines.table import Table
     from voile.estimate import Answer
     from voile.kinds.evaluation import CountedSelections, LossEvidence, Truth
+    from voile.kinds.registration import Registration
     from voile.privacy.guarantees.statements import Statement
     from voile.query import DomainSums
     from voile.query.bind import Tables
     from voile.query.query import Query
+    from voile.signing import SigningKey
 
 
 # ----------------------------------------------------------------------
@@ -109,6 +111,10 @@ class Release(ABC):
         self.path = path
         self.manifest = manifest
         self._beside: tuple[Any, OpenedView, Tables] | None = None
+        self.signing_key: SigningKey | None = None
+        """For a temporary release: the key that signs it again when it is registered and saved."""
+        self.registration: Registration | None = None
+        """For a temporary release: the entry that is written when it is saved."""
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
@@ -162,11 +168,23 @@ class Release(ABC):
         return release
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> Self:
-        """Copy to a folder of that name: written beside, verified, then renamed into place."""
+        """Copy to a folder of that name: written beside, verified, then renamed into place.
+
+        A temporary release leaves by this: it is written into the register before.
+        """
         from voile.kinds.staging import copy  # it opens what it has written
 
-        copy(self, Path(path), overwrite=overwrite)
+        copy(self, Path(path), overwrite=overwrite, entry=self.registration)
         return self.open(path)
+
+    @property
+    def counted_with(self) -> tuple[str, str]:
+        """The group of releases that keep one promise together, and its place among them.
+
+        The register counts the promise of a group once. A release is alone, unless a kind knows
+        better.
+        """
+        return self.manifest.digest, ""
 
     # ------------------------------------------------------------------ what it is
 

@@ -9,28 +9,39 @@ import secrets
 import shutil
 import stat
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from voile.engines import connect
 from voile.engines.counted import read_counted, write_counted
 from voile.engines.lookups import Summand, Sums
 from voile.engines.table import Table
-from voile.errors import UsageError, spelled
+from voile.errors import UsageError, VoileError, spelled
 from voile.files import sha256, sync
 from voile.kinds.domain import choose_schema
+from voile.kinds.registration import Departure, Registration
+from voile.privacy.guarantee import Guarantee
+from voile.privacy.guarantees import ApproximateDp, Dp, NoisyAnswers, Target, Zcdp
+from voile.privacy.guarantees.conversions import convert
 from voile.privacy.interactive.promise import needed
 from voile.progress import Progress
+from voile.register import chosen_register
 from voile.schema import Schema
 from voile.serve.ledger import begin_ledger
 from voile.serve.ledger.postgres import check_url
 from voile.serve.question import QuestionReader
 from voile.serve.setting import FILE, TABLE, DeclaredSubset, Setting
 
+if TYPE_CHECKING:
+    from voile.register import RegisterChoice
+
 NAME = 60
 MOST_QUERIES = 2**53
 """Whole numbers up to here are exact wherever they go, in JSON too."""
+DELTA = 1e-9
+"""The δ at which the register counts answers whose noise has neither an ε nor a ρ."""
 MANY = 100
 """Different texts in a column that may still be kinds of something."""
 
@@ -56,8 +67,13 @@ def begin(
     clamp: bool = False,
     null_text: Sequence[str] = (),
     progress: Progress | None = None,
+    register: RegisterChoice = None,
 ) -> tuple[Setting, list[str]]:
-    """Make the folder of a new server, whole or not at all; also notes for its steward."""
+    """Make the folder of a new server, whole or not at all; also notes for its steward.
+
+    All answers that it may ever give are written into the steward's register before: `register` is
+    its path or address, else the usual one; False writes nothing down.
+    """
     check_place(folder)
     check_words(name, ledger)
     check_people(person, per_person, id_column)
@@ -79,6 +95,7 @@ def begin(
     notes += disclosed(domain, len(source), inferred=schema is None)
     begun = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}")
     begun.mkdir(mode=0o700)
+    entry = None
     try:
         rows, people = write_counted(
             begun / TABLE, source, domain, key=key,
@@ -96,12 +113,52 @@ def begin(
         )  # fmt: skip
         setting = with_subsets(setting, subsets or {}, begun / TABLE)
         write_setting(begun, setting)
+        entry = registration(register, source, setting, folder)
         begin_ledger(begun, setting)
         put_in_place(begun, folder)
+        if entry is not None:
+            entry.left()
+            notes += entry.notes
     except BaseException:
+        if entry is not None and begun.exists():  # nobody can ask it anything
+            entry.stayed()
         shutil.rmtree(begun, ignore_errors=True)
         raise
     return setting, notes + remarks(setting, len(source) - rows)
+
+
+def registration(
+    register: RegisterChoice, source: Table, setting: Setting, folder: Path
+) -> Registration | None:
+    """The entry of a server in the register, which counts all answers that it may give."""
+    chosen = chosen_register(register)
+    if chosen is None:
+        return None
+    entry = chosen.begin(source, source.name)
+    promise = NoisyAnswers(setting.queries, setting.variance, cast("Any", setting.noise))
+    entry.reserve(
+        Departure(
+            kind="a server of noisy answers",
+            method=setting.noise,
+            name=setting.name,
+            digest=setting.id,
+            path=str(folder),
+            guarantee=[one.to_dict() for one in (promise, *following(promise))],
+            unit="person" if setting.person is not None else "record",
+        )
+    )
+    return entry
+
+
+def following(promise: NoisyAnswers) -> list[Guarantee]:
+    """What adds up of the answers: ε, ρ, and (ε, δ), as far as they hold of this noise."""
+    found = []
+    for target in (
+        Target(Dp, {"unit": "swap"}), Target(Zcdp, {}), Target(ApproximateDp, {"delta": DELTA}),
+    ):  # fmt: skip
+        with suppress(VoileError):
+            found.append(convert(promise, target).guarantee)
+    return found
 
 
 def outside(counter: Path | None) -> str | None:

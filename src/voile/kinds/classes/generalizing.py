@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from voile.kinds.classes.options import ClassOptions, GeneralizeKeywords
 from voile.kinds.classes.publishing import showing
 from voile.kinds.classes.reading import ClassInput, check_roles, prepare, prepared_with
 from voile.kinds.classes.recoding_file import Recoding, Texts, read_recoding, recoding_of
+from voile.kinds.registration import Departure, Registrar, Registration
 from voile.kinds.staging import check_outside
 from voile.privacy.requirements import Histograms, Requirement
 from voile.progress import Progress, Silent
@@ -54,9 +56,27 @@ class GeneralizedTable(Record):
     """The row of the table that was given which each row is. Never publish it."""
     in_order: bool
     """Whether rows are in the order that they had."""
+    registration: Registration | None = None
+    """The entry of the register that is written before the table is."""
     json_keys: ClassVar[tuple[str, ...]] = (
-        "rows_in", "rows_out=table.num_rows", "classes", "requirements", "notes",
+        "rows_in", "rows_out=table.num_rows", "classes", "requirements", "notes=all_notes",
+        "registered", "register",
     )  # fmt: skip
+
+    @property
+    def all_notes(self) -> list[str]:
+        """With what the register says, once the table is written."""
+        return [*self.notes, *(self.registration.notes if self.registration else ())]
+
+    @property
+    def registered(self) -> bool:
+        """Whether the table is in the register when it is written."""
+        return self.registration is not None
+
+    @property
+    def register(self) -> Mapping[str, Any] | None:
+        """What the register says of the data set; None where it has nothing."""
+        return None if self.registration is None else self.registration.account
 
     def to_pandas(self) -> Any:
         """The table as a pandas DataFrame; needs pandas."""
@@ -87,7 +107,7 @@ class GeneralizedTable(Record):
         return self.table
 
     def write(self, path: str | Path, *, overwrite: bool = False) -> Path:
-        """To a CSV or Parquet file, in one step."""
+        """To a CSV or Parquet file, in one step; it is in the register before that."""
         target, buffer = Path(path), io.BytesIO()
         plain = self.table.replace_schema_metadata(None)
         check_file(target, overwrite=overwrite)
@@ -95,7 +115,31 @@ class GeneralizedTable(Record):
             pacsv.write_csv(plain, buffer)
         else:
             pq.write_table(plain, buffer, compression="zstd")
-        return write_whole(target, buffer.getvalue(), overwrite=overwrite)
+        if self.registration is None:
+            return write_whole(target, buffer.getvalue(), overwrite=overwrite)
+        self.registration.reserve(self._departure(path, buffer.getvalue()))
+        try:
+            written = write_whole(target, buffer.getvalue(), overwrite=overwrite)
+        except UsageError:  # it is not in its place
+            self.registration.stayed()
+            raise
+        self.registration.left()
+        return written
+
+    def _departure(self, path: str | Path, content: bytes) -> Departure:
+        """What is written down of the table."""
+        names = {name: name.partition(":") for name in self.requirements}
+        return Departure(
+            kind="a table with coarser values",
+            method="generalize",
+            name=Path(path).stem,
+            digest=hashlib.sha256(content).hexdigest(),
+            path=str(path),
+            guarantee=[
+                {"kind": kind, kind: self.requirements[name]} | ({"attribute": of} if of else {})
+                for name, (kind, _, of) in names.items()
+            ],
+        )
 
 
 Generalized = GeneralizedTable
@@ -111,6 +155,7 @@ def generalize(
     reusable: bool = False,
     keep_order: bool = False,
     progress: Progress | None = None,
+    register: Registrar | None = None,
     **options: Unpack[GeneralizeKeywords],
 ) -> GeneralizedTable:
     """Make the quasi-identifiers of a table coarser until every class meets the requirements.
@@ -128,7 +173,11 @@ def generalize(
         made = applied(source, recoding, given)
     else:
         made = fitted(source, ClassOptions(**given), progress or Silent(), reusable=reusable)
-    return assembled(made, len(source), keep_order=keep_order)
+    found = assembled(made, len(source), keep_order=keep_order)
+    if register is None:
+        return found
+    name = str(given.get("name") or source.name)
+    return replace(found, registration=register.begin(source, name))
 
 
 @dataclass(frozen=True, eq=False)

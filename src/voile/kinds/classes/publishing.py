@@ -38,12 +38,14 @@ from voile.kinds.classes.release import ClassRelease, class_columns, shown_schem
 from voile.kinds.manifest import File, file_entry
 from voile.kinds.parquet import arrow_schema, tuples, write_part
 from voile.kinds.publishing import PublishResult, WrittenDraft, publish
+from voile.kinds.registration import Registrar
 from voile.kinds.registry import kind_of
 from voile.privacy.requirements import Histograms, Requirement
 from voile.progress import Progress
 from voile.recoding.grouping import cells_by_class
 from voile.recoding.labels import Labels, labels
 from voile.schema import TupleIndex
+from voile.signing import KeySource
 from voile.units import counted
 
 # ----------------------------------------------------------------------
@@ -379,10 +381,21 @@ def group_table(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    sign: KeySource | None = None,
+    register: Registrar | None = None,
     **options: Unpack[GroupTableKeywords],
 ) -> ClassPublication:
     """Group rows and publish the classes, with notes for the steward. `to` names the folder."""
     checked = ClassOptions(**options)
     kind = kind_of(checked.method)
-    done = publish(kind, table, checked, to=to, overwrite=overwrite, progress=progress)
+    done = publish(
+        kind,
+        table,
+        checked,
+        to=to,
+        overwrite=overwrite,
+        progress=progress,
+        register=register,
+        sign=sign,
+    )
     return cast("ClassPublication", done)

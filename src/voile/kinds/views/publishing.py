@@ -23,6 +23,7 @@ from voile.kinds.domain import check_domain, check_name, check_nulls, choose_sch
 from voile.kinds.manifest import File, file_entry
 from voile.kinds.parquet import write_part
 from voile.kinds.publishing import PublishResult, WrittenDraft
+from voile.kinds.registration import Registrar
 from voile.kinds.registry import kind_of
 from voile.kinds.views.alphabeta import AlphaBeta, Publishing, as_set
 from voile.kinds.views.manifest import (
@@ -44,6 +45,7 @@ from voile.progress import Progress
 from voile.schema import Keys, Schema, TupleIndex
 from voile.schema.index import Product, whole_parts
 from voile.schema.schema import large
+from voile.signing import KeySource
 
 # ----------------------------------------------------------------------
 # where noise is shaped: reading the prior, from a file or from the columns of a table
@@ -219,11 +221,19 @@ def publish_table(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    sign: KeySource | None = None,
+    register: Registrar | None = None,
     **options: Unpack[ViewTableKeywords],
 ) -> Publication:
     """Publish a view, and say what the steward should know. `to` names the release's folder."""
     done = kind_of("alphabeta").publish(
-        table, to=to, overwrite=overwrite, progress=progress, **options
+        table,
+        to=to,
+        overwrite=overwrite,
+        progress=progress,
+        register=register,
+        sign=sign,
+        **options,
     )
     return cast("Publication", done)
 

@@ -89,6 +89,16 @@ class ViewRelease(Release):
         bounds, exact = self.mechanism.likelihood_ratio(), disclosed_exactly(self.manifest)
         return statements(self.promise, bounds, told=exact, simulated=self.manifest.simulated)
 
+    @property
+    def counted_with(self) -> tuple[str, str]:
+        """All views of a series keep one promise; which of them it is."""
+        series = self.manifest.parameters.series
+        if series is None:
+            return super().counted_with
+        terms = (self.manifest.promise, series.unseen, series.seen, series.views)
+        digest = hashlib.sha256(repr(terms).encode()).hexdigest()
+        return f"series {series.name} {digest[:32]}", str(series.view)
+
     def not_promised(self) -> list[Statement]:
         """What it must not be taken to keep."""
         from voile.privacy import not_promised

@@ -8,15 +8,22 @@ from __future__ import annotations
 
 import threading
 from contextlib import ExitStack, contextmanager, suppress
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from voile.errors import UsageError, spelled
 from voile.serve.ledger.base import LedgerError
 from voile.serve.ledger.store import LedgerStore, T, Work
 from voile.serve.setting import Setting
-from voile.web.sqlite import PATIENCE
+from voile.web.postgres import (
+    NotDurableError,
+    alone,
+    connect,
+    driver,
+    first_line,
+    has_tables,
+    place,
+    runner,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,8 +36,6 @@ if TYPE_CHECKING:
 
 IDLE = 8
 """Connections for reading that are kept."""
-DURABLE = ("on", "remote_apply")
-"""Settings of synchronous_commit under which a commit that returns is on disk."""
 
 
 class PostgresStore(LedgerStore):
@@ -126,14 +131,6 @@ class PostgresStore(LedgerStore):
         connection.close()
 
 
-def alone(connection: Connection, stack: ExitStack) -> Run:
-    """A transaction that ends with the stack, and that others who write wait for."""
-    stack.enter_context(connection.transaction())
-    run = runner(connection)
-    run("SELECT one FROM about FOR UPDATE")
-    return run
-
-
 def check_url(url: str) -> None:
     """Refuse what is no address of a PostgreSQL before anything is made."""
     if not url.startswith(("postgresql://", "postgres://")):
@@ -165,54 +162,6 @@ def begin_postgres(setting: Setting, fill: Work[None]) -> None:
         fill(run)
 
 
-def connect(url: str, schema: str) -> Connection:
-    """A connection whose commits are on disk when they return."""
-    connection: Connection = driver().connect(
-        url,
-        autocommit=True,
-        connect_timeout=int(PATIENCE),
-        application_name="voile",
-        client_encoding="UTF8",  # whatever the database's own is
-    )
-    try:
-        connection.execute(f"SET search_path TO {schema}")
-        connection.execute(f"SET lock_timeout TO {int(1000 * PATIENCE)}")
-        connection.execute(f"SET idle_in_transaction_session_timeout TO {int(3000 * PATIENCE)}")
-        make_durable(connection, url)
-    except BaseException:
-        connection.close()
-        raise
-    return connection
-
-
-def make_durable(connection: Connection, url: str) -> None:
-    """Ask for commits that wait for the disk, and refuse a database that does not sync at all."""
-    if shown(connection, "synchronous_commit") not in DURABLE:
-        connection.execute("SET synchronous_commit TO on")
-    wrong = [name for name in ("fsync", "full_page_writes") if shown(connection, name) != "on"]
-    if shown(connection, "synchronous_commit") not in DURABLE:
-        wrong.append("synchronous_commit")
-    if wrong:
-        raise LedgerError(
-            f"{place(url)} has {wrong[0]} off: a charge could be lost after its answer was given",
-            hint=f"set {wrong[0]} = on in postgresql.conf",
-            lasting=True,
-        )
-
-
-def shown(connection: Connection, name: str) -> str:
-    """The value of a setting of the database."""
-    found = connection.execute(f"SHOW {name}").fetchone()
-    said = found[0] if found else ""
-    return said.decode() if isinstance(said, bytes) else str(said)
-
-
-def has_tables(connection: Connection, schema: str) -> bool:
-    """Whether the schema holds a ledger."""
-    found = connection.execute("SELECT to_regclass(%s)", [f"{schema}.about"]).fetchone()
-    return found is not None and found[0] is not None
-
-
 def schema_of(server: str) -> str:
     """The name of a server's own schema; a server's id has nothing but hex digits."""
     if not server.isalnum() or not server.isascii():
@@ -220,27 +169,18 @@ def schema_of(server: str) -> str:
     return f"voile_{server.lower()}"
 
 
-def runner(connection: Connection) -> Run:
-    """A function that executes statements with question marks on this connection."""
-
-    def run(sql: str, *values: Any) -> list[tuple[Any, ...]]:
-        cursor = connection.execute(in_words_of_psycopg(sql), values or None)
-        return cursor.fetchall() if cursor.description else []
-
-    return run
-
-
-@lru_cache(maxsize=256)
-def in_words_of_psycopg(sql: str) -> bytes:
-    """Our statements have question marks for values and no per cent signs."""
-    return sql.replace("?", "%s").encode()
-
-
 @contextmanager
 def failing(url: str) -> Iterator[None]:
     """Turn the database's errors into ours. All may pass: a new connection sees the true state."""
     try:
         yield
+    except NotDurableError as error:
+        raise LedgerError(
+            f"{place(url)} has {error.setting} off: a charge could be lost after its answer was "
+            "given",
+            hint=f"set {error.setting} = on in postgresql.conf",
+            lasting=True,
+        ) from None
     except driver().errors.InsufficientPrivilege as error:
         raise LedgerError(
             f"the ledger in {place(url)} cannot be used: {first_line(error)}",
@@ -252,25 +192,3 @@ def failing(url: str) -> Iterator[None]:
             f"the ledger in {place(url)} does not work now: {first_line(error)}",
             hint="does the database run, is it there, and are the user and the password right?",
         ) from None
-
-
-def first_line(error: Exception) -> str:
-    """The first line of an error's message; the others repeat the statement."""
-    return str(error).strip().split("\n", maxsplit=1)[0]
-
-
-def place(url: str) -> str:
-    """The database's name and host, without user and password."""
-    parts = urlsplit(url)
-    return f"the database {parts.path.lstrip('/')!r} on {parts.hostname or 'this machine'}"
-
-
-def driver() -> Any:
-    """The package psycopg, which is an extra."""
-    try:
-        import psycopg  # noqa: PLC0415  (an extra)
-    except ImportError:
-        raise UsageError(
-            "a ledger in PostgreSQL needs psycopg", hint="pip install 'voile[postgres]'"
-        ) from None
-    return psycopg

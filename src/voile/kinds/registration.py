@@ -1,0 +1,86 @@
+"""What publishing asks of the steward's register: to write down what leaves, before it does.
+
+Kinds know the register by these protocols alone; `voile.register` is one that keeps them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from voile.records import Record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from voile.engines.table import Table
+    from voile.kinds.release import Release
+
+DepartureUnit = Literal["record", "person"]
+
+
+@dataclass(frozen=True)
+class Departure(Record):
+    """Something that is about to leave: what it is, and what is promised about it."""
+
+    kind: str
+    """In words: 'a view', 'a server'."""
+    method: str
+    name: str
+    digest: str
+    path: str
+    guarantee: Sequence[Mapping[str, Any]]
+    """Guarantees as `voile.privacy.guarantees` reads them, each with its condition."""
+    unit: DepartureUnit = "record"
+    """Whom the guarantees are about: one record, or one person with all of their records."""
+    group: str = ""
+    """Departures of one group keep their guarantee together; the digest, where it is empty."""
+    member: str = ""
+    """Which of the group it is. Two different ones that claim the same place count twice."""
+
+
+def departure_of(release: Release, path: Path) -> Departure:
+    """A release that is about to be put in place."""
+    manifest = release.manifest
+    group, member = release.counted_with
+    return Departure(
+        kind=release.kind,
+        method=manifest.method,
+        name=manifest.name,
+        digest=manifest.digest,
+        path=str(path),
+        guarantee=[
+            {**one.data, "condition": one.condition} for one in release.promised() if one.holds
+        ],
+        group=group,
+        member=member,
+    )
+
+
+class Registration(Protocol):
+    """The entry of one departure."""
+
+    def reserve(self, departure: Departure) -> None:
+        """Write it down, durably, or refuse it; from now on it may have left."""
+
+    def left(self) -> None:
+        """Note that it has left."""
+
+    def stayed(self) -> None:
+        """Note that it has not left, and never will: nobody has seen it."""
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """What the steward is shown: what has left before, and what all of it adds up to."""
+
+    @property
+    def account(self) -> Mapping[str, Any]:
+        """The same as plain data."""
+
+
+class Registrar(Protocol):
+    """Who keeps the register."""
+
+    def begin(self, table: Table, name: str) -> Registration:
+        """Recognise the data set of a table that is about to be published."""

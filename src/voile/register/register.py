@@ -1,0 +1,543 @@
+"""The steward's register: all that has left of each data set, written down before it leaves."""
+
+from __future__ import annotations
+
+import base64
+import json
+import shlex
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast, get_args
+
+from voile.engines.table import Table
+from voile.errors import PromiseError, UsageError, did_you_mean
+from voile.files import check_free, sync
+from voile.kinds.registration import Departure
+from voile.privacy.composition import compose
+from voile.records import Record
+from voile.register.accounts import (
+    DELTA,
+    UNIT_WORDS,
+    AccountUnit,
+    DataSetAccount,
+    RegisteredDeparture,
+    SpendingLimit,
+    State,
+    rounded_up,
+)
+from voile.register.keys import FingerprintKey, KeyFile
+from voile.register.places import KEY, RegisterPlace, register_place
+from voile.register.store import COPIED, RegisterStore, Run, new_id, open_store
+from voile.units import counted
+
+LEFT, STAYED, WITHDRAWN = "left", "stayed", "withdrawn"
+LONGEST_NAME = 200
+
+
+@dataclass(frozen=True)
+class Recognition(Record):
+    """A data set that a table belongs to, and how that is known."""
+
+    data_set: str
+    by: str
+    """'name', 'rows', 'name and rows', or 'new'."""
+    overlap: Any = None
+    """A `RowOverlap`, where rows were compared."""
+
+    @property
+    def words(self) -> str:
+        """How it is known, and how sure."""
+        if self.overlap is None:
+            return "by its name" if self.by != "new" else "not seen before"
+        if self.by == "name":
+            return f"by its name alone ({self.overlap.words})"
+        return f"by its {self.by}: {self.overlap.words}"
+
+
+class Register:
+    """A register in a file or a PostgreSQL; made when the first entry is written."""
+
+    def __init__(self, place: RegisterPlace, store: RegisterStore | None = None) -> None:
+        self.place = place
+        self.store = store or open_store(place)
+        self.key_file = KeyFile(place.key)
+
+    @classmethod
+    def open(cls, given: str | Path | None = None) -> Register:
+        """The register that is named, or that of VOILE_REGISTER, or the user's own."""
+        return cls(register_place(given))
+
+    # ------------------------------------------------------------------ what leaves
+
+    def begin(self, table: Table, name: str) -> Entry:
+        """Recognise the data set of a table that is about to be published."""
+        check_data_set(name)
+        self.store.begin()
+        keys = self._keys()
+        known = self.store.read(lambda run: stored_sketches(run, keys))
+        sketches, overlaps = fingerprints(table, keys, known)
+        names = self.store.read(data_sets_of)
+        found = recognised(name, names, [(one.data_sets, o) for one, o in overlaps])
+        return Entry(self, name, sketches, found, {one.digest for one in known}, keys)
+
+    def _keys(self) -> tuple[FingerprintKey, ...]:
+        """The keys, of which the database must know the first: else rows are not recognised."""
+        begun = self.store.read(lambda run: run("SELECT key FROM about"))[0][0]
+        found = self.key_file.read()
+        if begun is None:
+            found = found or self.key_file.begin()
+            self.store.write(
+                lambda run: run("UPDATE about SET key = ? WHERE key IS NULL", found[0].id)
+            )
+            begun = self.store.read(lambda run: run("SELECT key FROM about"))[0][0]
+        if begun not in (key.id for key in found):
+            raise UsageError(
+                f"the register {self.place} recognises rows by the key {begun}, which is not in "
+                f"{str(self.key_file.path)!r}",
+                hint=f"copy its key file there, or name where it is with {KEY}",
+            )
+        return tuple(sorted(found, key=lambda key: key.id != begun))
+
+    # ------------------------------------------------------------------ looking at it
+
+    def accounts(self) -> list[DataSetAccount]:
+        """Every data set with all that has left of it, by name."""
+        if not self.store.exists():
+            return []
+        return self.store.read(read_accounts)
+
+    def account(self, name: str) -> DataSetAccount:
+        """One data set; refused where the register does not know it."""
+        found = {one.data_set: one for one in self.accounts()}
+        if name not in found:
+            near = did_you_mean(name, list(found)) if found else "nothing was published with it yet"
+            raise UsageError(f"the register knows no data set {name!r}", hint=near)
+        return found[name]
+
+    # ------------------------------------------------------------------ the steward's decisions
+
+    def set_limit(self, name: str, limit: SpendingLimit | None) -> DataSetAccount:
+        """Set what all releases of a data set may cost together, or lift that."""
+        check_data_set(name)
+        if limit is not None:
+            check_limit(limit)
+        terms = None if limit is None else json.dumps(limit.to_dict())
+        self.store.write(
+            lambda run: run(
+                "INSERT INTO limits (id, at, data_set, terms) VALUES (?, ?, ?, ?)",
+                new_id(), time.time(), name, terms,
+            )
+        )  # fmt: skip
+        return self.account(name)
+
+    def withdraw(self, name: str, release: str, note: str = "") -> DataSetAccount:
+        """Note that a release was withdrawn, by its path, digest or id. It still counts."""
+        account = self.account(name)
+        found = [one for one in account.left if is_called(one, release)]
+        if not found:
+            known = [one.what_is.path for one in account.left]
+            raise UsageError(
+                f"nothing called {release!r} has left of {name!r}",
+                hint=did_you_mean(release, known),
+            )
+        if len(found) > 1 and len({one.what_is.digest for one in found}) > 1:
+            raise UsageError(
+                f"{release!r} may be each of {len(found)} releases of {name!r}",
+                hint=f"name one by its digest, such as {found[0].what_is.digest[:16]}",
+            )
+
+        def enter(run: Run) -> None:
+            for one in found:
+                add_event(run, one.id, WITHDRAWN, note)
+
+        self.store.write(enter)
+        return self.account(name)
+
+    # ------------------------------------------------------------------ copies
+
+    def backup(self, to: Path, *, overwrite: bool = False) -> list[Path]:
+        """Copy all of it to a new file, with its key beside it."""
+        if not self.store.exists():
+            raise UsageError(f"there is no register {self.place}", hint="nothing was published yet")
+        place = RegisterPlace(to, None, to.with_name(f"{to.name}.key"))
+        for path in (to, place.key):
+            check_free(path, overwrite=overwrite)
+            if overwrite:
+                path.unlink(missing_ok=True)
+        other = Register(place)
+        rows = self.store.read(all_rows)
+        about = self.store.read(lambda run: run("SELECT id, key FROM about"))[0]
+
+        def fill(run: Run) -> None:
+            run("UPDATE about SET id = ?, key = ?", *about)
+            insert_missing(run, rows)
+
+        other.store.write(fill)
+        written = [to]
+        if keys := self.key_file.read():
+            other.key_file.put_all(keys)
+            written.append(place.key)
+        sync(to.absolute().parent)
+        return written
+
+    def merge(self, other: Register) -> MergeResult:
+        """Take in all that another register knows, and its keys; nothing is taken twice."""
+        if not other.store.exists():
+            raise UsageError(f"there is no register {other.place}", hint="name a register")
+        self.store.begin()
+        self._keys()
+        rows = other.store.read(all_rows)
+        keys = other.key_file.read()
+        self.key_file.add(keys)
+        added = self.store.write(lambda run: insert_missing(run, rows))
+        unknown = {row[1] for row in rows["sketches"]} - {key.id for key in self.key_file.read()}
+        return MergeResult(added["entries"], added["limits"], tuple(sorted(unknown)))
+
+
+@dataclass(frozen=True)
+class MergeResult(Record):
+    """What came of merging a register."""
+
+    entries: int
+    limits: int
+    keys_missing: tuple[str, ...]
+    """Ids of keys without which rows of merged tables are not recognised."""
+
+
+def is_called(one: RegisteredDeparture, name: str) -> bool:
+    """Whether a departure is meant by its path, its digest or its id, or the start of those."""
+    started = len(name) >= 8 and (one.what_is.digest.startswith(name) or one.id.startswith(name))
+    return started or name in (one.what_is.path, one.what_is.digest, one.id)
+
+
+def check_data_set(name: str) -> None:
+    """Refuse a name that could not be typed or shown."""
+    if not 0 < len(name) <= LONGEST_NAME or not name.isprintable():
+        raise UsageError(
+            f"{name[:LONGEST_NAME]!r} is no name for a data set",
+            hint=f"1 to {LONGEST_NAME} printable characters",
+        )
+
+
+def check_limit(limit: SpendingLimit) -> None:
+    """Refuse a limit that bounds nothing."""
+    if not 0 <= limit.epsilon <= 10_000:
+        raise UsageError(
+            f"a limit of ε = {limit.epsilon:g} bounds nothing", hint="such as --epsilon 4"
+        )
+    if not 0 <= limit.delta < 1:
+        raise UsageError(f"δ = {limit.delta:g} is no probability", hint="such as --delta 1e-9")
+    if limit.unit not in get_args(AccountUnit):
+        raise UsageError(
+            f"unit {limit.unit!r} is not known",
+            hint=did_you_mean(limit.unit, list(get_args(AccountUnit))),
+        )
+
+
+# ---------------------------------------------------------------------- entries
+
+
+@dataclass
+class Entry:
+    """One departure: recognised, then reserved, then left."""
+
+    register: Register
+    name: str
+    sketches: Sequence[Any]
+    recognised: list[Recognition]
+    compared: set[str]
+    """Digests of the sketches that the table was compared with."""
+    keys: tuple[FingerprintKey, ...]
+    id: str = field(default_factory=new_id)
+    accounts: list[DataSetAccount] = field(default_factory=list)
+    """Of each data set, with this departure."""
+
+    def reserve(self, departure: Departure) -> None:
+        """Write the departure down, unless it would exceed a limit; durable when this returns.
+
+        What is written to several places is written down each time, and counts once.
+        """
+        self.id = new_id()
+        self.accounts = self.register.store.write(lambda run: self._enter(run, departure))
+
+    def _enter(self, run: Run, departure: Departure) -> list[DataSetAccount]:
+        self._look_again(run)
+        now = time.time()
+        known = {one.data_set: one for one in read_accounts(run)}
+        accounts = []
+        for one in self.recognised:
+            new = RegisteredDeparture(self.id, now, departure, "may have left", one.words)
+            before = known.get(one.data_set) or DataSetAccount(one.data_set, ())
+            account = before.with_departure(new)
+            if before.limit is not None:
+                check_within(before, account, new)
+            accounts.append(account)
+        what = json.dumps(departure.to_dict(), ensure_ascii=False)
+        stored = [store_sketch(run, sketch, self.keys) for sketch in self.sketches]
+        run(
+            "INSERT INTO entries (id, at, what, sketch) VALUES (?, ?, ?, ?)",
+            self.id, now, what, ",".join(stored) or None,
+        )  # fmt: skip
+        for one in self.recognised:
+            run("INSERT INTO links (entry, data_set, how) VALUES (?, ?, ?)",
+                self.id, one.data_set, one.words)  # fmt: skip
+        return accounts
+
+    def _look_again(self, run: Run) -> None:
+        """Others may have published the same rows since the table was read."""
+        from voile.register.sketch import compare  # noqa: PLC0415  (loads NumPy)
+
+        new = [one for one in stored_sketches(run, self.keys) if one.digest not in self.compared]
+        pairs = [
+            (one.data_sets, overlap)
+            for one in new
+            for sketch in self.sketches
+            if sketch.key == one.sketch.key and (overlap := compare(sketch, one.sketch))
+        ]
+        seen = [([one.data_set], one.overlap) for one in self.recognised if one.overlap]
+        self.recognised = recognised(self.name, data_sets_of(run), [*seen, *pairs])
+
+    def left(self) -> None:
+        """Note that it has left."""
+        self.register.store.write(lambda run: add_event(run, self.id, LEFT))
+
+    def stayed(self) -> None:
+        """Note that it has not left: nobody has seen it."""
+        self.register.store.write(lambda run: add_event(run, self.id, STAYED))
+
+    @property
+    def notes(self) -> list[str]:
+        """What has left before of the data set, and what all of it adds up to."""
+        found = []
+        for one, account in zip(self.recognised, self.accounts, strict=False):
+            earlier = len(account.left) - 1
+            if not earlier:
+                continue
+            number = counted(earlier, "release")
+            found.append(
+                f"register: {number} of {one.data_set!r} left before ({one.words}); with this one "
+                f"{account.summary}"
+            )
+        return found
+
+    @property
+    def account(self) -> Mapping[str, Any]:
+        """The same as plain data."""
+        return {
+            "register": str(self.register.place),
+            "entry": self.id,
+            "data_sets": [
+                {
+                    "data_set": one.data_set,
+                    "by": one.by,
+                    "overlap": None if one.overlap is None else one.overlap.to_dict(),
+                    "left_before": len(account.left) - 1,
+                    "total": account.total,
+                    "limit": None if account.limit is None else account.limit.to_dict(),
+                }
+                for one, account in zip(self.recognised, self.accounts, strict=False)
+            ],
+        }
+
+
+def check_within(before: DataSetAccount, account: DataSetAccount, new: RegisteredDeparture) -> None:
+    """Refuse a departure beyond the limit of its data set."""
+    assert before.limit is not None  # noqa: S101
+    limit, name = before.limit, shlex.quote(before.data_set)
+    if not account.is_bounded(new):
+        unit = UNIT_WORDS[limit.unit]
+        excess = f"{new.title} has no ε for {unit}: no limit in ε bounds what it discloses"
+        more = f"voile register limit {name} --none"
+    else:
+        excess = account.excess()
+        more = enough(account, name)
+    if not excess:
+        return
+    number = counted(len(before.left), "release")
+    so_far = f"{number} left before: {before.summary}" if before.left else "nothing left before"
+    raise PromiseError(
+        f"{excess}. The register has a limit of {limit.words} for {before.data_set!r}; {so_far}. "
+        "Nothing was published",
+        hint=f"publish with more noise, or, if people accept that, change the limit: {more}",
+    )
+
+
+def enough(account: DataSetAccount, name: str) -> str:
+    """The command that sets a limit which would do."""
+    assert account.limit is not None  # noqa: S101
+    limit = account.limit
+    total = compose(account.losses(limit.unit), max(limit.delta, DELTA))
+    if total.epsilon is None:
+        return f"voile register limit {name} --none"
+    parts = [f"voile register limit {name} --epsilon {rounded_up(total.epsilon)}"]
+    if total.delta:
+        parts.append(f"--delta {total.delta * (1 + 1e-9):.10g}")
+    if limit.unit != "exchange":
+        parts.append(f"--unit {limit.unit}")
+    return " ".join(parts)
+
+
+# ---------------------------------------------------------------------- recognising
+
+
+@dataclass(frozen=True)
+class StoredSketch:
+    """A sketch of the register, and whose it is."""
+
+    digest: str
+    sketch: Any
+    data_sets: tuple[str, ...]
+
+
+def stored_sketches(run: Run, keys: Sequence[FingerprintKey]) -> list[StoredSketch]:
+    """All sketches that can be compared: those of keys that are known."""
+    from voile.register.sketch import RowSketch  # noqa: PLC0415  (loads NumPy)
+
+    homes: dict[str, set[str]] = {}
+    for listed, data_set in run(
+        "SELECT entries.sketch, links.data_set FROM entries JOIN links "
+        "ON links.entry = entries.id WHERE entries.sketch IS NOT NULL"
+    ):
+        for digest in listed.split(","):
+            homes.setdefault(digest, set()).add(data_set)
+    by_id = {key.id: key for key in keys}
+    found = []
+    for digest, key, sealed in run("SELECT digest, key, sealed FROM sketches"):
+        if key in by_id and digest in homes:
+            sketch = opened(RowSketch.unseal, by_id[key], sealed)
+            found.append(StoredSketch(digest, sketch, tuple(sorted(homes[digest]))))
+    return found
+
+
+def opened(unseal: Any, key: FingerprintKey, sealed: str) -> Any:
+    """A stored sketch; refused where it was changed."""
+    from voile.register.store import RegisterError  # noqa: PLC0415
+
+    try:
+        return unseal(key, base64.b64decode(sealed))
+    except ValueError as error:
+        raise RegisterError(
+            f"a fingerprint of the register is damaged: {error}", hint="restore it from a backup"
+        ) from None
+
+
+def store_sketch(run: Run, sketch: Any, keys: Sequence[FingerprintKey]) -> str:
+    """Keep a sketch, once; gives its digest."""
+    key = next(key for key in keys if key.id == sketch.key)
+    digest = str(sketch.digest(key))
+    if not run("SELECT 1 FROM sketches WHERE digest = ?", digest):
+        sealed = base64.b64encode(sketch.seal(key)).decode()
+        run("INSERT INTO sketches (digest, key, sealed) VALUES (?, ?, ?)",
+            digest, key.id, sealed)  # fmt: skip
+    return digest
+
+
+def fingerprints(
+    table: Table, keys: Sequence[FingerprintKey], known: Sequence[StoredSketch]
+) -> tuple[list[Any], list[tuple[StoredSketch, Any]]]:
+    """The table's sketch under each key that is in use, and what known ones have in common."""
+    from voile.register.sketch import fingerprint  # noqa: PLC0415  (loads NumPy)
+
+    sketches, overlaps = [], []
+    for place, key in enumerate(keys):
+        same = [one for one in known if one.sketch.key == key.id]
+        if place and not same:
+            continue
+        sketch, found = fingerprint(table, key, [one.sketch for one in same])
+        if not place:  # those of merged registers are compared and not kept
+            sketches.append(sketch)
+        overlaps += [(one, overlap) for one, overlap in zip(same, found, strict=True) if overlap]
+    return sketches, overlaps
+
+
+def recognised(
+    name: str, names: Sequence[str], overlaps: Sequence[tuple[Sequence[str], Any]]
+) -> list[Recognition]:
+    """The data sets of a table: the one of its name, and all that have the same rows."""
+    best: dict[str, Any] = {}
+    for data_sets, overlap in overlaps:
+        for data_set in data_sets:
+            if data_set not in best or overlap.surely > best[data_set].surely:
+                best[data_set] = overlap
+    found = [
+        Recognition(data_set, "name and rows" if data_set == name else "rows", overlap)
+        for data_set, overlap in best.items()
+        if overlap.is_same
+    ]
+    found.sort(key=lambda one: (one.data_set != name, -one.overlap.share, one.data_set))
+    if name in names and all(one.data_set != name for one in found):
+        found.append(Recognition(name, "name", best.get(name)))
+    return found or [Recognition(name, "new")]
+
+
+# ---------------------------------------------------------------------- reading the tables
+
+
+def data_sets_of(run: Run) -> list[str]:
+    """The names of all data sets that something has left of, or that have a limit."""
+    return [
+        row[0]
+        for row in run(
+            "SELECT data_set FROM links UNION SELECT data_set FROM limits ORDER BY data_set"
+        )
+    ]
+
+
+def read_accounts(run: Run) -> list[DataSetAccount]:
+    """Every data set with what has left of it, in the order in which it did."""
+    events: dict[str, list[tuple[str, str, float]]] = {}
+    for entry, what, note, at in run("SELECT entry, what, note, at FROM events ORDER BY at, id"):
+        events.setdefault(entry, []).append((what, note, at))
+    left: dict[str, list[RegisteredDeparture]] = {name: [] for name in data_sets_of(run)}
+    for id_, at, what, data_set, how in run(
+        "SELECT entries.id, entries.at, entries.what, links.data_set, links.how FROM entries "
+        "JOIN links ON links.entry = entries.id ORDER BY entries.at, entries.id"
+    ):
+        happened = events.get(id_, [])
+        state = state_of([what for what, _, _ in happened])
+        if state is not None:
+            notes = tuple(note for _, note, _ in happened if note)
+            departure = Departure(**json.loads(what))
+            left[data_set].append(RegisteredDeparture(id_, at, departure, state, how, notes))
+    limits: dict[str, SpendingLimit | None] = {}
+    for name, terms in run("SELECT data_set, terms FROM limits ORDER BY at, id"):
+        limits[name] = None if terms is None else SpendingLimit(**json.loads(terms))
+    return [DataSetAccount(name, tuple(some), limits.get(name)) for name, some in left.items()]
+
+
+def state_of(events: Sequence[str]) -> State | None:
+    """What became of an entry; None where it surely stayed. What is not known counts as left."""
+    if WITHDRAWN in events:
+        return cast("State", WITHDRAWN)
+    if LEFT in events:
+        return cast("State", LEFT)
+    return None if STAYED in events else "may have left"
+
+
+def add_event(run: Run, entry: str, what: str, note: str = "") -> None:
+    """Add what became of an entry."""
+    run("INSERT INTO events (id, entry, at, what, note) VALUES (?, ?, ?, ?, ?)",
+        new_id(), entry, time.time(), what, note)  # fmt: skip
+
+
+def all_rows(run: Run) -> dict[str, list[tuple[Any, ...]]]:
+    """All that a register holds, by table."""
+    return {
+        name: run(f"SELECT {', '.join(columns)} FROM {name}") for name, columns in COPIED.items()
+    }
+
+
+def insert_missing(run: Run, rows: Mapping[str, Sequence[tuple[Any, ...]]]) -> dict[str, int]:
+    """Add the rows that are not there yet; how many of each table."""
+    added = {}
+    for name, columns in COPIED.items():
+        keys = ("entry", "data_set") if name == "links" else (columns[0],)
+        there = set(run(f"SELECT {', '.join(keys)} FROM {name}"))
+        new = [row for row in rows[name] if tuple(row[: len(keys)]) not in there]
+        marks = ", ".join("?" * len(columns))
+        for row in new:
+            run(f"INSERT INTO {name} ({', '.join(columns)}) VALUES ({marks})", *row)
+        added[name] = len(new)
+    return added
