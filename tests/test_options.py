@@ -46,9 +46,10 @@ from voile.options.planning import LocalPlanKeywords, LocalPlanOptions
 from voile.options.requirements import RequirementKeywords, RequirementOptions
 from voile.progress import Progress
 from voile.publishing import generalize, perturb, publish
+from voile.signing import KeySource
 
 FUNCTIONS = ("table", "method", "to", "overwrite", "progress", "apply", "reusable", "keep_order",
-             "release", "folder", "source", "register", "return")  # fmt: skip
+             "release", "folder", "source", "register", "sign", "return")  # fmt: skip
 """Parameters of functions that are no options."""
 
 
@@ -58,7 +59,7 @@ FUNCTIONS = ("table", "method", "to", "overwrite", "progress", "apply", "reusabl
 LAZY = {
     "ClassKeywords": ClassKeywords, "ClassRelease": ClassRelease,
     "ConjunctRelease": ConjunctRelease, "CountKeywords": CountKeywords,
-    "Form": Form, "Method": Method, "Progress": Progress,
+    "Form": Form, "KeySource": KeySource, "Method": Method, "Progress": Progress,
     "Generalized": GeneralizedTable, "GeneralizeKeywords": GeneralizeKeywords,
     "LocalRelease": LocalRelease, "Mapping": Mapping, "PerturbKeywords": PerturbKeywords,
     "Recoding": Recoding, "RegisterChoice": Any,

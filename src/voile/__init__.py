@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from voile.estimate import Answer, Estimate
     from voile.evaluate.frontier import frontier
     from voile.publishing import generalize, perturb, publish
-    from voile.release import Release, verify
+    from voile.release import Release, sign, verify
     from voile.remote.client import connect
     from voile.schema import Schema
 
@@ -29,12 +29,13 @@ _HOMES = {
     "generalize": "voile.publishing",
     "perturb": "voile.publishing",
     "publish": "voile.publishing",
+    "sign": "voile.release",
     "verify": "voile.release",
 }
 
 __all__ = [
     "Answer", "Estimate", "Release", "Schema", "Table", "VoileError",
-    "connect", "frontier", "generalize", "open", "perturb", "publish", "read", "verify",
+    "connect", "frontier", "generalize", "open", "perturb", "publish", "read", "sign", "verify",
 ]  # fmt: skip
 
 

@@ -25,14 +25,15 @@ def exchanged(one: Path, other: Path) -> bool:
 
     Both must exist and lie in one file system. Whatever else is wrong raises OSError.
     """
-    library = ctypes.CDLL(None, use_errno=True)
-    first, second = os.fsencode(one), os.fsencode(other)
-    if sys.platform == "linux" and hasattr(library, "renameat2"):
-        failed = library.renameat2(AT_FDCWD, first, AT_FDCWD, second, RENAME_EXCHANGE)
-    elif sys.platform == "darwin" and hasattr(library, "renamex_np"):
-        failed = library.renamex_np(first, second, RENAME_SWAP)
-    else:
+    name = {"linux": "renameat2", "darwin": "renamex_np"}.get(sys.platform)
+    rename = name and getattr(ctypes.CDLL(None, use_errno=True), name, None)
+    if not rename:
         return False
+    first, second = os.fsencode(one), os.fsencode(other)
+    if name == "renameat2":
+        failed = rename(AT_FDCWD, first, AT_FDCWD, second, RENAME_EXCHANGE)
+    else:
+        failed = rename(first, second, RENAME_SWAP)
     if not failed:
         return True
     code = ctypes.get_errno()

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from voile.options.choices import Form, Method
     from voile.progress import Progress
     from voile.register import RegisterChoice
+    from voile.signing import KeySource
 
 __all__ = [
     "Generalized",
@@ -75,6 +76,7 @@ def publish(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    sign: KeySource | None = None,
     register: RegisterChoice = None,
     **options: Unpack[ViewKeywords],
 ) -> ViewRelease: ...
@@ -86,6 +88,7 @@ def publish(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    sign: KeySource | None = None,
     register: RegisterChoice = None,
     **options: Unpack[ClassKeywords],
 ) -> ClassRelease: ...
@@ -97,6 +100,7 @@ def publish(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    sign: KeySource | None = None,
     register: RegisterChoice = None,
     **options: Unpack[CountKeywords],
 ) -> ConjunctRelease: ...
@@ -111,7 +115,8 @@ def publish(
 
     Promises (d, γ)-privacy with d = prior_factor·n/m (default 10) and γ = posterior; the other
     options are those of `ViewOptions`. `to` is the release's folder, which a series needs. Without
-    it the release lives in a temporary folder until `release.save(path)`.
+    it the release lives in a temporary folder until `release.save(path)`. `sign` is a key that
+    vouches for it: a file, or a `voile.signing.SigningKey`.
 
     Methods mondrian, anatomy, fulldomain, suppress, freeshape and trivial group rows into classes:
     their options are those of `ClassOptions`: qi, sensitive, k, l, t, semantic, recode, …. Method
@@ -144,6 +149,7 @@ def perturb(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    sign: KeySource | None = None,
     register: RegisterChoice = None,
     **options: Unpack[PerturbKeywords],
 ) -> LocalRelease:
@@ -152,8 +158,8 @@ def perturb(
     `retention` is the chance that a value is kept, for all columns or by name (others stay as they
     are). `replace` says where other values come from: uniform, identity or swap, for all or by
     name, or a distribution. The other options are those of `PerturbOptions`. `to` is the release's
-    folder; without it the release lives in a temporary one until `release.save(path)`. `register`
-    is as for `publish`.
+    folder; without it the release lives in a temporary one until `release.save(path)`. `sign` and
+    `register` are as for `publish`.
     """
     from voile.kinds.perturbed import publishing  # noqa: PLC0415  (one kind, and not the others)
 
@@ -166,6 +172,7 @@ def perturb(
         to=to,
         overwrite=overwrite,
         progress=progress,
+        sign=sign,
         register=chosen_register(register),
         **options,
     )

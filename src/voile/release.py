@@ -6,6 +6,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from voile.kinds.release import Release
+from voile.kinds.signatures import SignedRelease, sign
 from voile.kinds.verification import verify
 
 if TYPE_CHECKING:
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
     from voile.kinds.perturbed.release import LocalRelease
     from voile.kinds.views.release import ViewRelease
 
-__all__ = ["ClassRelease", "ConjunctRelease", "LocalRelease", "Release", "ViewRelease", "verify"]
+__all__ = [
+    "ClassRelease", "ConjunctRelease", "LocalRelease", "Release", "SignedRelease", "ViewRelease",
+    "sign", "verify",
+]  # fmt: skip
 
 _HOMES = {
     "ClassRelease": "classes",

@@ -32,6 +32,7 @@ from tests.support.printed import not_printed
 from voile.cli import PANELS
 from voile.kinds.manifest import Manifest
 from voile.kinds.registry import manifest_schema
+from voile.signing.statements import SignatureFile
 
 DOCS = ROOT / "docs"
 BUILT = DOCS / "_build"
@@ -229,6 +230,14 @@ def test_the_manifest_schema_is_the_generated_one() -> None:
     if os.environ.get("VOILE_WRITE"):
         SCHEMA.write_text(wanted, encoding="utf-8")
     assert SCHEMA.read_text(encoding="utf-8") == wanted
+
+
+def test_the_schema_of_signatures_in_the_manifests_folder_is_the_generated_one() -> None:
+    page = SCHEMA.with_name("signature.schema.json")
+    wanted = json.dumps(SignatureFile.model_json_schema(), ensure_ascii=False, indent=2) + "\n"
+    if os.environ.get("VOILE_WRITE"):
+        page.write_text(wanted, encoding="utf-8")
+    assert page.read_text(encoding="utf-8") == wanted
 
 
 def test_every_key_of_the_manifest_is_documented() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from voile.cli.common import PLACES, JsonOpt, commands, inode
+from voile.cli.common import PLACES, JsonOpt, commands, inode, key_of, signed_data
 from voile.terminal import say, show, show_lines
 from voile.terminal.serving import collected_view, collector_data, collector_view
 
@@ -37,6 +37,10 @@ def collect(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="With --release: replace it.")
     ] = False,
+    sign: Annotated[
+        Path | None,
+        typer.Option(metavar="KEY", help="With --release: sign it with this key."),
+    ] = None,
     rate: Annotated[str, typer.Option(help="Requests of one address: 50/s, 30/min, 1000/h.")] = (
         "50/s"
     ),
@@ -68,8 +72,12 @@ def collect(
                 "--listen and --release exclude each other",
                 hint="run the collector, and release its --store with a second command",
             )
-        release_store(store, release, read_spec(spec), overwrite=overwrite, as_json=as_json)
+        release_store(
+            store, release, read_spec(spec), overwrite=overwrite, sign=sign, as_json=as_json
+        )
         return
+    if sign is not None:
+        raise UsageError("--sign belongs to --release", hint="leave it out: a store is not signed")
     if overwrite:
         raise UsageError("--overwrite belongs to --release", hint="a store is never overwritten")
     check_installed("a collector")
@@ -91,14 +99,22 @@ def collect(
 
 
 def release_store(
-    store: Path, target: Path, spec: Spec | None, *, overwrite: bool, as_json: bool
+    store: Path,
+    target: Path,
+    spec: Spec | None,
+    *,
+    overwrite: bool,
+    sign: Path | None,
+    as_json: bool,
 ) -> None:
     """Publish what was collected."""
     from voile.collect.releasing import release_collected
 
     PLACES.append((target, inode(target)))
-    done = release_collected(store, target, spec=spec, overwrite=overwrite)
-    show(done.to_dict() if as_json else None, lambda: collected_view(done))
+    key = key_of(sign)
+    done = release_collected(store, target, spec=spec, overwrite=overwrite, sign=key)
+    data = signed_data(done.to_dict(), key)
+    show(data if as_json else None, lambda: collected_view(done))
 
 
 def run(store: Path, spec: Spec | None, how: CollectorOptions, *, as_json: bool) -> None:

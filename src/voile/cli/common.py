@@ -57,6 +57,13 @@ JsonOpt = Annotated[bool, typer.Option("--json", help="Print JSON with stable ke
 ColumnsOpt = Annotated[
     str | None, typer.Option("--columns", help="Columns to use: a,b,c (quote names with commas).")
 ]
+KeyArg = Annotated[
+    Path, typer.Argument(metavar="KEY", help="An Ed25519 key: of voile keygen, or of OpenSSH.")
+]
+SignOpt = Annotated[
+    Path | None,
+    typer.Option("--sign", metavar="KEY", help="Sign the release with this key: see voile sign."),
+]
 RegisterOpt = Annotated[
     str | None,
     typer.Option(
@@ -72,6 +79,28 @@ NoRegisterOpt = Annotated[
 NullTextOpt = Annotated[
     list[str] | None, typer.Option("--null-text", help="Text that means NULL, e.g. '?'.")
 ]
+
+
+def key_of(path: Path | None, name: str | None = None) -> Any:
+    """The key of a file; its passphrase is asked for on a terminal."""
+    if path is None:
+        return None
+    from voile.signing import SigningKey
+
+    return SigningKey.read(path, name=name, ask=ask_passphrase())
+
+
+def signed_data(data: dict[str, Any], key: Any) -> dict[str, Any]:
+    """What a command says with --json, and whose key has signed."""
+    return {**data, "signed_by": None if key is None else key.fingerprint}
+
+
+def ask_passphrase() -> Any:
+    """Asks for a passphrase where somebody can answer; None where nobody can."""
+    import getpass
+    import sys
+
+    return getpass.getpass if sys.stdin.isatty() else None
 
 
 def register_of(register: str | None, no_register: bool) -> Any:

@@ -14,10 +14,13 @@ from voile.cli.common import (
     NullTextOpt,
     RegisterOpt,
     ReleaseArg,
+    SignOpt,
     TableArg,
     commands,
     inode,
+    key_of,
     register_of,
+    signed_data,
 )
 from voile.cli.flags import Given, with_flags
 from voile.kinds.perturbed.options import PerturbOptions
@@ -41,6 +44,7 @@ OverwriteOpt = Annotated[bool, typer.Option("--overwrite", help="Replace what ha
         "output": "retention",
         "null_text": "nulls",
         "overwrite": "name",
+        "sign": "overwrite",
         "register": "simulate_seed",
         "no_register": "register",
         "as_json": "no_register",
@@ -55,6 +59,7 @@ def perturb(
     ] = None,
     null_text: NullTextOpt = None,
     overwrite: OverwriteOpt = False,
+    sign: SignOpt = None,
     register: RegisterOpt = None,
     no_register: NoRegisterOpt = False,
     as_json: JsonOpt = False,
@@ -63,6 +68,7 @@ def perturb(
     import voile
     from voile.kinds.perturbed.publishing import perturb_table
 
+    key = key_of(sign)
     source = voile.read(table, null_text=tuple(null_text or ()))
     target = output or Path(f"{source.name}.voile")
     PLACES.append((target, inode(target)))
@@ -72,10 +78,12 @@ def perturb(
             to=target,
             overwrite=overwrite,
             progress=progress,
+            sign=key,
             register=register_of(register, no_register),
             **given.values,
         )
-    show(done.to_dict() if as_json else None, lambda: perturbation_view(done))
+    data = signed_data(done.to_dict(), key)
+    show(data if as_json else None, lambda: perturbation_view(done))
 
 
 @commands.command()
@@ -119,14 +127,17 @@ def combine(
     output: Annotated[Path, typer.Option("-o", "--output", help="The release's folder.")],
     name: NameOpt = None,
     overwrite: OverwriteOpt = False,
+    sign: SignOpt = None,
     as_json: JsonOpt = False,
 ) -> None:
     """Put together parts that their owners perturbed: more rows, or more columns by a row key."""
     from voile.kinds.perturbed.combining import combine as put_together
 
     PLACES.append((output, inode(output)))
-    done = put_together(parts, output, name=name, overwrite=overwrite)
-    show(done.to_dict() if as_json else None, lambda: combination_view(done))
+    key = key_of(sign)
+    done = put_together(parts, output, name=name, overwrite=overwrite, sign=key)
+    data = signed_data(done.to_dict(), key)
+    show(data if as_json else None, lambda: combination_view(done))
 
 
 def spec_notes(found: Any) -> list[str]:

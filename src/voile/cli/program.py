@@ -38,6 +38,8 @@ PANELS: dict[str, dict[str, str]] = {
     },
     "Releases": {
         "publish": "publishing",
+        "sign": "signing",
+        "keygen": "signing",
         "verify": "releases",
         "describe": "releases",
         "generalize": "publishing",

@@ -15,11 +15,14 @@ from voile.cli.common import (
     NoRegisterOpt,
     NullTextOpt,
     RegisterOpt,
+    SignOpt,
     TableArg,
     commands,
     inode,
+    key_of,
     refuse_table,
     register_of,
+    signed_data,
 )
 from voile.cli.flags import Given, with_flags
 from voile.errors import UsageError
@@ -69,6 +72,7 @@ def method_of(args: Sequence[str]) -> str | None:
     after={
         "null_text": "nulls",
         "overwrite": "name",
+        "sign": "overwrite",
         "register": "simulate_seed",
         "no_register": "register",
         "as_json": "no_register",
@@ -87,6 +91,7 @@ def publish(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Replace a release of that name.")
     ] = False,
+    sign: SignOpt = None,
     register: RegisterOpt = None,
     no_register: NoRegisterOpt = False,
     as_json: JsonOpt = False,
@@ -96,6 +101,7 @@ def publish(
 
     kind = publishing_kind(method)
     given.check_belong(kind.options, method)
+    key = key_of(sign)
     source = voile.read(table, null_text=tuple(null_text or ()))
     target = output or Path(f"{source.name}.voile")
     PLACES.append((target, inode(target)))
@@ -106,10 +112,12 @@ def publish(
             method=method,
             overwrite=overwrite,
             progress=progress,
+            sign=key,
             register=register_of(register, no_register),
             **given.values,
         )
-    show(done.to_dict() if as_json else None, lambda: published_view(done))
+    data = signed_data(done.to_dict(), key)
+    show(data if as_json else None, lambda: published_view(done))
 
 
 # ----------------------------------------------------------------------

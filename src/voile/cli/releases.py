@@ -27,12 +27,27 @@ from voile.terminal.publications import refinement_view
 
 
 @commands.command()
-def verify(release: ReleaseArg, as_json: JsonOpt = False) -> None:
+def verify(
+    release: ReleaseArg,
+    signer: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PUB",
+            help="A key that you trust and that must have signed it: a file of public keys, or "
+            "SHA256:…; repeatable, any of them will do.",
+        ),
+    ] = None,
+    revoked: Annotated[
+        list[str] | None,
+        typer.Option(metavar="PUB", help="Keys that are trusted no more; likewise."),
+    ] = None,
+    as_json: JsonOpt = False,
+) -> None:
     """Check a release's files, what it states, and whether its rows can be what it says."""
     from voile.kinds.verification import examine
     from voile.terminal.publications import verification_view
 
-    found = examine(release)
+    found = examine(release, signer=signer, revoked=revoked)
     show(found.to_dict() if as_json else None, lambda: verification_view(found))
     if not found.ok:
         raise found.errors[0]

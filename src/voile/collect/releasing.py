@@ -10,7 +10,9 @@ from voile.collect.store import snapshot
 from voile.errors import TableError, UsageError
 from voile.kinds.perturbed.publishing import warnings, write_collected
 from voile.kinds.perturbed.release import LocalRelease
+from voile.kinds.publishing import key_of
 from voile.records import Record
+from voile.signing import KeySource
 
 
 @dataclass(frozen=True)
@@ -34,13 +36,19 @@ class CollectedRelease(Record):
 
 
 def release_collected(
-    folder: Path, target: Path, *, spec: Spec | None = None, overwrite: bool = False
+    folder: Path,
+    target: Path,
+    *,
+    spec: Spec | None = None,
+    overwrite: bool = False,
+    sign: KeySource | None = None,
 ) -> CollectedRelease:
     """Write a release of the rows that a store has at this moment.
 
     The rows were perturbed before they were sent: nothing is added here, and a store may be
     released as often as one likes. A collector may be running on it meanwhile.
     """
+    signing = key_of(sign)
     if target.resolve().is_relative_to(folder.resolve()):
         raise UsageError(f"{str(target)!r} is inside the store", hint="write it elsewhere")
     with snapshot(folder, spec) as taken:
@@ -49,5 +57,7 @@ def release_collected(
                 f"nothing has been collected in {str(folder)!r} yet",
                 hint="release when rows have come in",
             )
-        release = write_collected(taken.batches(), taken.spec, target, overwrite=overwrite)
+        release = write_collected(
+            taken.batches(), taken.spec, target, overwrite=overwrite, sign=signing
+        )
         return CollectedRelease(release, folder, taken.count, taken.spec.digest)

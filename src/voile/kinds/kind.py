@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from voile.kinds.release import Release
     from voile.options import Options
     from voile.progress import Progress
+    from voile.signing import KeySource
 
 M = TypeVar("M", bound="Manifest")
 
@@ -108,18 +109,27 @@ class Kind(ABC, Generic[M]):
         to: str | Path | None = None,
         overwrite: bool = False,
         progress: Progress | None = None,
+        sign: KeySource | None = None,
         register: Registrar | None = None,
         **options: Any,
     ) -> PublishResult:
         """Publish a table, and say what the steward should know. `to` names the folder.
 
+        `sign` is a key that vouches for the release before it leaves.
         `register` is where it is written down before it leaves; nowhere, unless it is given.
         """
         from voile.kinds.publishing import publish  # noqa: PLC0415  (it knows releases)
 
         checked = self.options(**options)
         return publish(
-            self, table, checked, to=to, overwrite=overwrite, progress=progress, register=register
+            self,
+            table,
+            checked,
+            to=to,
+            overwrite=overwrite,
+            progress=progress,
+            register=register,
+            sign=sign,
         )
 
     # ------------------------------------------------------------------ on the frontier

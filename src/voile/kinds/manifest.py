@@ -19,6 +19,8 @@ from voile.schema import Attribute, Bins, Interval, Range, Schema, Values
 
 MANIFEST = "manifest.json"
 DATA_PACKAGE = "datapackage.json"
+SIGNATURE = "signature.json"
+"""Who vouches for the release, where somebody does; no file of the manifest, which it is about."""
 PARTIAL = ".partial-"
 """In the name of a folder that is still being written."""
 REPLACED = ".replaced-"

@@ -22,8 +22,10 @@ from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, Manifest, file_entry
 from voile.kinds.registration import NoRegistration, Registrar, Registration
 from voile.kinds.registry import kind_of
 from voile.kinds.release import Release
-from voile.kinds.staging import Staging, entered, place_for, removed_with
+from voile.kinds.staging import Staging, entered, place_for, removed_with, reseal
 from voile.progress import Progress, Silent
+from voile.signing import KeySource, SigningKey
+from voile.signing.keys import signing_key
 
 # ----------------------------------------------------------------------
 # what the steward is shown once a release is published
@@ -104,14 +106,24 @@ class WrittenDraft(Draft):
         write_descriptions(folder, self.write(folder))
 
 
+def key_of(sign: KeySource | None) -> SigningKey | None:
+    """The key that signs, read before any work is done."""
+    return None if sign is None else signing_key(sign)
+
+
 def put(
-    draft: Draft, target: Path, *, overwrite: bool, entry: Registration | None = None
+    draft: Draft,
+    target: Path,
+    *,
+    overwrite: bool,
+    entry: Registration | None = None,
+    sign: SigningKey | None = None,
 ) -> Release:
-    """Fill a folder beside the place, verify it as a stranger would, and rename it.
+    """Fill a folder beside the place, verify it as a stranger would, sign it, and rename it.
 
     The register's entry, if there is one, is on disk before the folder has its name.
     """
-    with Staging(target, overwrite=overwrite) as staging:
+    with Staging(target, overwrite=overwrite, sign=sign) as staging:
         draft.fill(staging.folder)
         mark_registered(staging.folder, registered=entry is not None)
 
@@ -133,12 +145,14 @@ def publish(
     overwrite: bool = False,
     progress: Progress | None = None,
     register: Registrar | None = None,
+    sign: KeySource | None = None,
 ) -> PublishResult:
     """Publish a table as a release of this kind. `to` names its folder, else it is temporary.
 
     `register` writes down what is put in a place by name, before it is there. A temporary release
     has not left: it is registered when it is saved. One made from a chosen seed never is.
     """
+    key = key_of(sign)
     kind.check_place(options, to)
     source = connect(table)
     simulated = getattr(options, "simulate_seed", None) is not None
@@ -151,11 +165,12 @@ def publish(
             name = getattr(options, "name", None) or source.name
             entry = begun(register, source, name, temporary=to is None)
         if to is not None:
-            release = put(draft, target, overwrite=overwrite, entry=entry)
+            release = put(draft, target, overwrite=overwrite, entry=entry, sign=key)
             return with_account(draft.done(release), entry)
-        done = draft.done(put(draft, target, overwrite=overwrite))
+        done = draft.done(put(draft, target, overwrite=overwrite, sign=key))
     removed_with(done.release)
     done.release.registration = entry
+    done.release.signing_key = key
     return done
 
 
@@ -180,8 +195,7 @@ def mark_registered(folder: Path, *, registered: bool) -> None:
     """Say in a manifest whether the register has it, unless it says so already."""
     manifest = Release.read(folder).manifest
     if manifest.registered is None:
-        sealed = manifest.model_copy(update={"registered": registered}).sealed()
-        (folder / MANIFEST).write_text(sealed.text(), encoding="utf-8")
+        reseal(folder, manifest, registered=registered)
 
 
 def write_descriptions(folder: Path, manifest: Manifest) -> None:

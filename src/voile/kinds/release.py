@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from voile.query import DomainSums
     from voile.query.bind import Tables
     from voile.query.query import Query
+    from voile.signing import SigningKey
 
 
 # ----------------------------------------------------------------------
@@ -110,6 +111,8 @@ class Release(ABC):
         self.path = path
         self.manifest = manifest
         self._beside: tuple[Any, OpenedView, Tables] | None = None
+        self.signing_key: SigningKey | None = None
+        """For a temporary release: the key that signs it again when it is registered and saved."""
         self.registration: Registration | None = None
         """For a temporary release: the entry that is written when it is saved."""
 

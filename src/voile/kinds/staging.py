@@ -18,10 +18,19 @@ from pathlib import Path
 from voile import exchange
 from voile.errors import UsageError, VoileError
 from voile.files import TEMPORARY, check_free, sync
-from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, PARTIAL, REPLACED
+from voile.kinds.manifest import (
+    DATA_PACKAGE,
+    MANIFEST,
+    PARTIAL,
+    REPLACED,
+    SIGNATURE,
+    Manifest,
+)
 from voile.kinds.registration import Registration, departure_of
 from voile.kinds.release import Release
+from voile.kinds.signatures import sign_written
 from voile.kinds.verification import check, check_files
+from voile.signing import SigningKey
 
 MOST_LOOKED_AT = 2**22
 """Rows of a release that are looked at before it leaves: broken noise would show in so many, and
@@ -115,10 +124,13 @@ def nothing_more(_written: Release) -> AbstractContextManager[None]:
 class Staging:
     """A folder beside the target that becomes the target, or nothing."""
 
-    def __init__(self, target: Path, *, overwrite: bool = False) -> None:
+    def __init__(
+        self, target: Path, *, overwrite: bool = False, sign: SigningKey | None = None
+    ) -> None:
         check_target(target, overwrite=overwrite)
         self.target = target.absolute()
         self._overwrite = overwrite
+        self._sign = sign
 
     def __enter__(self) -> Staging:
         parent = self.target.parent
@@ -139,6 +151,8 @@ class Staging:
         """
         written = Release.read(self.folder)
         check(written, plausible=written.manifest.rows <= MOST_LOOKED_AT)
+        if self._sign is not None:
+            sign_written(written, self._sign)
         for path in [*self.folder.rglob("*"), self.folder]:
             sync(path)
         # The target may have changed since the start.
@@ -224,17 +238,28 @@ def removed_with(release: Release) -> None:
     weakref.finalize(release, TEMPORARY.remove, release.path.parent)
 
 
+def reseal(folder: Path, manifest: Manifest, *, registered: bool) -> None:
+    """Say in a release that is being written whether the register has it.
+
+    That is another digest: signatures of the one before are not of this release.
+    """
+    sealed = manifest.model_copy(update={"registered": registered}).sealed()
+    if sealed.digest != manifest.digest:
+        (folder / SIGNATURE).unlink(missing_ok=True)
+    (folder / MANIFEST).write_text(sealed.text(), encoding="utf-8")
+
+
 def copy(
     release: Release, target: Path, *, overwrite: bool, entry: Registration | None = None
 ) -> Release:
     """Copy a release to another folder, verified before it is in place.
 
-    With an `entry` it leaves only now: it is registered, and says so.
+    With an `entry` it leaves only now: it is registered, says so, and is signed anew.
     """
-    with Staging(target, overwrite=overwrite) as staging:
+    key = None if entry is None else release.signing_key
+    with Staging(target, overwrite=overwrite, sign=key) as staging:
         shutil.copytree(release.path, staging.folder, dirs_exist_ok=True)
         if entry is not None:
-            manifest = release.manifest.model_copy(update={"registered": True}).sealed()
-            (staging.folder / MANIFEST).write_text(manifest.text(), encoding="utf-8")
+            reseal(staging.folder, release.manifest, registered=True)
         staging.commit(lambda written: entered(entry, written, target))
     return Release.open(target)

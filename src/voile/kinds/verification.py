@@ -7,7 +7,7 @@ that it names. A signature says who vouches for the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
@@ -16,9 +16,11 @@ import pyarrow.parquet as pq
 
 from voile.errors import ReleaseError
 from voile.files import sha256
-from voile.kinds.manifest import MANIFEST
+from voile.kinds.manifest import MANIFEST, SIGNATURE
 from voile.kinds.release import Release
+from voile.kinds.signatures import SignatureCheck, SignatureReport, Trust, signatures_of
 from voile.records import Record
+from voile.signing import SignerSource
 
 
 @dataclass(frozen=True)
@@ -27,7 +29,7 @@ class Verification(Record):
 
     json_keys: ClassVar[tuple[str, ...]] = (
         "release", "ok", "files", "rows", "whole", "terms", "rows_plausible", "signed_by",
-        "simulated", "unprotected", "problems",
+        "signatures", "simulated", "unprotected", "problems",
     )  # fmt: skip
 
     release: str
@@ -36,7 +38,9 @@ class Verification(Record):
     whole: bool = False
     terms: bool | None = None
     rows_plausible: bool | None = None
-    signed_by: str | None = None
+    signed_by: str | bool | None = None
+    """The fingerprint of a key; False: a signature is broken, revoked or not there as it should."""
+    signatures: tuple[SignatureReport, ...] = ()
     simulated: bool | None = None
     unprotected: tuple[str, ...] = ()
     errors: tuple[ReleaseError, ...] = ()
@@ -52,16 +56,29 @@ class Verification(Record):
         return not self.errors
 
 
-def verify(path: str | Path | Release) -> Release:
-    """Check files, terms and rows again; raises ReleaseError naming what is wrong."""
+def verify(
+    path: str | Path | Release,
+    *,
+    signer: SignerSource | Iterable[SignerSource] | None = None,
+    revoked: SignerSource | Iterable[SignerSource] | None = None,
+) -> Release:
+    """Check files, terms, rows and signatures; raises ReleaseError naming what is wrong.
+
+    `signer` names keys that you trust, of which one must have signed the release: files of public
+    keys, lines of such files, or fingerprints. `revoked` names those that are not trusted any more.
+    """
+    trust = Trust(signer, revoked)
     release = path if isinstance(path, Release) else Release.open(path)
     check(release)
+    if errors := trust.check(release).errors:
+        raise errors[0]
     return release
 
 
 def check(release: Release, *, plausible: bool = True) -> None:
     """All checks, also of a folder that is still being written."""
     check_whole(release)
+    signatures_of(release)
     release.check_terms()
     if plausible:
         release.check_plausible()
@@ -73,8 +90,15 @@ def check_whole(release: Release) -> None:
     check_rows(release)
 
 
-def examine(path: str | Path) -> Verification:
+def examine(
+    path: str | Path,
+    *,
+    signer: SignerSource | Iterable[SignerSource] | None = None,
+    revoked: SignerSource | Iterable[SignerSource] | None = None,
+) -> Verification:
     """The same as a report: what was seen, one thing after the other, and what is wrong."""
+    trust = Trust(signer, revoked)
+    unsigned = None if trust.signers is None else False
     problems: list[ReleaseError] = []
 
     def passes(step: Callable[[], object]) -> bool:
@@ -88,10 +112,13 @@ def examine(path: str | Path) -> Verification:
     try:
         release = Release.open(path)
     except ReleaseError as error:
-        return Verification(str(path), errors=(error,))
+        return Verification(str(path), signed_by=unsigned, errors=(error,))
     whole = passes(lambda: check_whole(release))
     terms = plausible = None
+    signed = SignatureCheck()
     if whole:  # else there is nothing that the rest could be about
+        signed = trust.check(release)
+        problems += signed.errors
         terms = passes(release.check_terms)
     if terms:
         looked_at: list[bool] = []
@@ -104,6 +131,8 @@ def examine(path: str | Path) -> Verification:
         whole=whole,
         terms=terms,
         rows_plausible=plausible,
+        signed_by=signed.signed_by if whole else unsigned,
+        signatures=signed.signatures,
         simulated=release.manifest.simulated,
         unprotected=tuple(release.unprotected),
         errors=tuple(problems),
@@ -111,11 +140,13 @@ def examine(path: str | Path) -> Verification:
 
 
 def check_files(release: Release) -> None:
-    """Every file is named once and hashes as it should, and nothing else is there."""
+    """Every file is named once and hashes as it should, and no other but signatures is there."""
     files = release.manifest.files
     named = {file.path for file in files}
     if len(named) < len(files):
         raise ReleaseError("manifest.json names a file twice")
+    if SIGNATURE in named:
+        raise ReleaseError(f"manifest.json names {SIGNATURE}, which is about the manifest")
     for file in files:
         if file.path.endswith(".parquet") != (file.rows is not None):
             raise ReleaseError(f"manifest.json: {file.path} must state its rows")
@@ -124,7 +155,7 @@ def check_files(release: Release) -> None:
     folders = {parent for path in named for parent in map(str, Path(path).parents)}
     for found in sorted(release.path.rglob("*")):
         relative = found.relative_to(release.path).as_posix()
-        known = relative in folders if found.is_dir() else relative in named | {MANIFEST}
+        known = relative in folders if found.is_dir() else relative in named | {MANIFEST, SIGNATURE}
         if not known or found.is_symlink():
             raise ReleaseError(f"{relative} does not belong to the release")
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from voile.kinds.perturbed.manifest import LocalManifest
     from voile.kinds.perturbed.publishing import Perturbation
     from voile.kinds.publishing import PublishResult
+    from voile.kinds.signatures import SignatureReport, SignedRelease
     from voile.kinds.verification import Verification
 
 
@@ -366,6 +367,7 @@ def verification_view(found: Verification) -> Any:
         ),
     ]
     parts = [Text.from_markup(line) for line in lines if line]
+    parts += map(signature_line, found.signatures)
     if found.ok:
         if found.simulated:
             parts.append(Text("simulated: it promises nothing", style="yellow"))
@@ -374,6 +376,53 @@ def verification_view(found: Verification) -> Any:
             parts.append(Text(f"shown as they are, and not protected: {listed}"))
         parts.append(Text(MADE, style="dim"))
     return Group(*parts)
+
+
+def signature_line(one: SignatureReport) -> Any:
+    """Who has signed, and whether that says anything."""
+    from rich.text import Text
+
+    who = f"{one.name} ({one.fingerprint})" if one.name else one.fingerprint
+    if not one.valid:
+        return Text.assemble(("✗", "red"), f" signature of {who} is broken")
+    if one.revoked:
+        return Text.assemble(("✗", "red"), f" signed by {who}, whose key is revoked")
+    if one.trusted:
+        return Text.assemble(("✓", "green"), f" signed by {who}, a key that you trust")
+    unknown = "not one of those that you trust" if one.trusted is False else UNTRUSTED
+    called = f", which calls itself {one.name!r}" if one.name else ""
+    return Text(f"- signed by {one.fingerprint}{called}: {unknown}")
+
+
+UNTRUSTED = "nobody has said that this key is trusted; check the fingerprint, and pass --signer"
+
+
+def signed_view(done: SignedRelease) -> Any:
+    """Whose signature a release has now."""
+    from rich.markup import escape
+
+    rows = [
+        ["release", escape(str(done.release.path))],
+        ["digest", done.release.manifest.digest],
+        ["signed by", escape(f"{done.name} ({done.signed_by})" if done.name else done.signed_by)],
+        ["when", f"{done.when}, by your clock"],
+        ["signatures", f"{done.signatures}"],
+    ]
+    found = table_of(["", ""], rows, show_header=False)
+    found.columns[1].overflow = "fold"
+    return found
+
+
+def key_view(data: dict[str, Any]) -> Any:
+    """A key that was made."""
+    from rich.markup import escape
+
+    rows = [
+        ["key", escape(f"{data['key']}: keep it secret, and keep a copy")],
+        ["public key", escape(f"{data['public_key']}: publish it where readers know you")],
+        ["fingerprint", data["fingerprint"]],
+    ]
+    return table_of(["", ""], rows, show_header=False)
 
 
 def seen(outcome: bool | None, good: str, bad: str) -> str:

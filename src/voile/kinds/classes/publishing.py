@@ -45,6 +45,7 @@ from voile.progress import Progress
 from voile.recoding.grouping import cells_by_class
 from voile.recoding.labels import Labels, labels
 from voile.schema import TupleIndex
+from voile.signing import KeySource
 from voile.units import counted
 
 # ----------------------------------------------------------------------
@@ -380,6 +381,7 @@ def group_table(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    sign: KeySource | None = None,
     register: Registrar | None = None,
     **options: Unpack[GroupTableKeywords],
 ) -> ClassPublication:
@@ -387,6 +389,13 @@ def group_table(
     checked = ClassOptions(**options)
     kind = kind_of(checked.method)
     done = publish(
-        kind, table, checked, to=to, overwrite=overwrite, progress=progress, register=register
+        kind,
+        table,
+        checked,
+        to=to,
+        overwrite=overwrite,
+        progress=progress,
+        register=register,
+        sign=sign,
     )
     return cast("ClassPublication", done)

@@ -44,6 +44,7 @@ from voile.noise.whole import drawn
 from voile.privacy.interactive.laws import noise_law
 from voile.progress import Progress
 from voile.schema import Schema, TupleIndex
+from voile.signing import KeySource
 
 # ----------------------------------------------------------------------
 # counting rows into the cells of every table, for every half, in bounded memory
@@ -198,11 +199,12 @@ def count_table(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    sign: KeySource | None = None,
     **options: Unpack[CountKeywords],
 ) -> CountPublication:
     """Publish tables of counts, with notes for the steward. `to` names the folder."""
     kind, checked = kind_of("conjuncts"), CountOptions(**options)
-    done = publish(kind, table, checked, to=to, overwrite=overwrite, progress=progress)
+    done = publish(kind, table, checked, to=to, overwrite=overwrite, progress=progress, sign=sign)
     return cast("CountPublication", done)
 
 

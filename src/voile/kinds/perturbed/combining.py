@@ -21,8 +21,10 @@ from voile.kinds.domain import check_name
 from voile.kinds.perturbed.publishing import Codes, write
 from voile.kinds.perturbed.release import LocalRelease
 from voile.kinds.perturbed.retention import Local, Retention, WholeRows
+from voile.kinds.publishing import key_of
 from voile.kinds.staging import check_target
 from voile.schema import Schema
+from voile.signing import KeySource
 
 FEWEST = 2
 
@@ -57,8 +59,13 @@ def combine(
     *,
     name: str | None = None,
     overwrite: bool = False,
+    sign: KeySource | None = None,
 ) -> Combination:
-    """Stack parts that have the same columns, or join those that have the same row key."""
+    """Stack parts that have the same columns, or join those that have the same row key.
+
+    Signatures of the parts are about the parts: what is made of them is signed anew, by `sign`.
+    """
+    signing = key_of(sign)
     if len(parts) < FEWEST:
         raise UsageError("there is nothing to combine", hint="name two releases or more")
     check_target(Path(to), overwrite=overwrite)
@@ -86,6 +93,7 @@ def combine(
         collected=all(part.manifest.parameters.collected for part in opened),
         suppressed_below=suppressed_in(opened),
         overwrite=overwrite,
+        sign=signing,
     )
     return Combination(release, key, [part.rows for part in opened], found.notes)
 

@@ -47,6 +47,7 @@ from voile.privacy.guarantee import after
 from voile.progress import Progress
 from voile.schema import Schema, TupleIndex
 from voile.schema.index import code_type
+from voile.signing import KeySource, SigningKey
 from voile.units import NEARLY_SURE, chance
 
 # ----------------------------------------------------------------------
@@ -129,6 +130,7 @@ def perturb(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    sign: KeySource | None = None,
     register: Registrar | None = None,
     **options: Unpack[PerturbKeywords],
 ) -> LocalRelease:
@@ -137,13 +139,15 @@ def perturb(
     `retention` is the chance that a value is kept, for all columns or by name (others stay as they
     are). `replace` says where other values come from: uniform, identity or swap, for all or by
     name, or a distribution. The other options are those of `PerturbOptions`. `to` is the release's
-    folder; without it the release lives in a temporary one until `release.save(path)`.
+    folder; without it the release lives in a temporary one until `release.save(path)`. `sign` is a
+    key that vouches for it.
     """
     done = perturb_table(
         table,
         to=to,
         overwrite=overwrite,
         progress=progress,
+        sign=sign,
         register=register,
         retention=retention,
         replace=replace,
@@ -160,13 +164,21 @@ def perturb_table(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    sign: KeySource | None = None,
     register: Registrar | None = None,
     **options: Unpack[PerturbTableKeywords],
 ) -> Perturbation:
     """Perturb a table, and say what its holder should know. `to` names the release's folder."""
     kind, chosen = kind_of("retention"), PerturbOptions(**options)
     done = publish(
-        kind, table, chosen, to=to, overwrite=overwrite, progress=progress, register=register
+        kind,
+        table,
+        chosen,
+        to=to,
+        overwrite=overwrite,
+        progress=progress,
+        register=register,
+        sign=sign,
     )
     return cast("Perturbation", done)
 
@@ -295,7 +307,12 @@ def shuffled(
 
 
 def write_collected(
-    batches: Iterator[list[Codes]], spec: Spec, target: Path, *, overwrite: bool
+    batches: Iterator[list[Codes]],
+    spec: Spec,
+    target: Path,
+    *,
+    overwrite: bool,
+    sign: SigningKey | None = None,
 ) -> LocalRelease:
     """A release of rows that clients have perturbed, as lists of their codes by column."""
     schema = schema_of(spec)
@@ -312,6 +329,7 @@ def write_collected(
         nulls=nulls,
         collected=True,
         overwrite=overwrite,
+        sign=sign,
     )
 
 
@@ -327,6 +345,7 @@ def write(
     simulated: bool = False,
     collected: bool = False,
     suppressed_below: int | None = None,
+    sign: SigningKey | None = None,
 ) -> LocalRelease:
     """A release of rows that were perturbed already."""
     draft = RowsDraft(
@@ -339,7 +358,7 @@ def write(
         collected=collected,
         suppressed_below=suppressed_below,
     )
-    return cast("LocalRelease", put(draft, target, overwrite=overwrite))
+    return cast("LocalRelease", put(draft, target, overwrite=overwrite, sign=sign))
 
 
 @dataclass(frozen=True, eq=False)

@@ -45,6 +45,7 @@ from voile.progress import Progress
 from voile.schema import Keys, Schema, TupleIndex
 from voile.schema.index import Product, whole_parts
 from voile.schema.schema import large
+from voile.signing import KeySource
 
 # ----------------------------------------------------------------------
 # where noise is shaped: reading the prior, from a file or from the columns of a table
@@ -220,12 +221,19 @@ def publish_table(
     to: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
+    sign: KeySource | None = None,
     register: Registrar | None = None,
     **options: Unpack[ViewTableKeywords],
 ) -> Publication:
     """Publish a view, and say what the steward should know. `to` names the release's folder."""
     done = kind_of("alphabeta").publish(
-        table, to=to, overwrite=overwrite, progress=progress, register=register, **options
+        table,
+        to=to,
+        overwrite=overwrite,
+        progress=progress,
+        register=register,
+        sign=sign,
+        **options,
     )
     return cast("Publication", done)
 
