@@ -178,7 +178,7 @@ class Register:
         other = Register(RegisterPlace(beside, None, beside.with_name(f"{beside.name}.key")))
         try:
             self._copy_to(other)
-            written = []
+            written: list[Path] = []
             for made, path in ((other.place.key, key), (beside, to)):
                 if made.exists():
                     made.replace(path)
