@@ -100,7 +100,8 @@ def figure(release: ClassRelease, requirement: Requirement) -> float:
 
 
 def test_it_agrees_on_random_releases_of_all_methods(tmp_path: Path) -> None:
-    seed, wanted, seen = random.Random(18), rounds(10, 220), []  # noqa: S311
+    seed, wanted = random.Random(18), rounds(10, 220)  # noqa: S311
+    seen: list[str] = []
     while len(seen) < wanted:
         release = published(seed, tmp_path / f"{seed.random()}.voile")
         if release is None:
