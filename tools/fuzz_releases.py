@@ -299,6 +299,7 @@ class ReleaseFuzzer:
         except TooSlowError:
             return "", f"took more than {SECONDS:g} s"
         except BaseException:
+            self.watch.on = False  # a traceback reads the source
             return "", traceback.format_exc(limit=-4)
         finally:
             self.watch.on = False

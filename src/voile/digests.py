@@ -125,7 +125,8 @@ def append(handle: int, entries: list[bytes], state: os.stat_result) -> None:
     """
     content = os.pread(handle, RECORD * (2 * MOST + 2), 0)
     held = entries_in(content, state)
-    new = [entry for entry in entries if entry not in set(held)][-MOST:]
+    known = set(held)
+    new = [entry for entry in entries if entry not in known][-MOST:]
     if held and len(held) + len(new) <= MOST:
         os.pwrite(handle, b"".join(new), RECORD * (len(held) + 1))
         return
