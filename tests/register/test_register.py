@@ -598,7 +598,7 @@ def test_what_cannot_be_put_in_place_has_not_left(
 
 
 def test_two_who_begin_a_register_share_its_key(tmp_path: Path) -> None:
-    file = KeyFile(tmp_path / "k")
+    file = KeyFile(tmp_path / "new" / "k")
     (first,) = file.begin()
     assert file.begin() == (first,)
     file.put_all((FingerprintKey(os.urandom(32)),))  # too late: replaces nothing
