@@ -74,6 +74,25 @@ class Expression:
             return self
         return replace(self, node=under.this.copy())
 
+    @classmethod
+    def from_canonical(
+        cls, canonical: str, attributes: tuple[str, ...], text: str, start: int | None
+    ) -> Self:
+        """An expression as it is written; its tree is read when somebody needs it."""
+        found = cls.__new__(cls)
+        parts = {"canonical": canonical, "attributes": attributes, "text": text, "start": start}
+        found.__dict__.update(parts)  # where a cached property keeps its value, too
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        """The tree of an expression that came without."""
+        if name != "node" or "canonical" not in self.__dict__:
+            raise AttributeError(name)
+        from voile.query.text import read_back  # noqa: PLC0415  (only queries need sqlglot)
+
+        found = self.__dict__["node"] = read_back(self.canonical)
+        return found
+
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Expression)

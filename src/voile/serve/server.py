@@ -11,6 +11,7 @@ from pathlib import Path
 from voile.errors import UsageError, spelled
 from voile.serve.app import EACH, THREADS, WAITING, make_app
 from voile.serve.opened import opened
+from voile.serve.worker import spare_collections
 from voile.serve.workers import QuestionWorkers
 from voile.web.limits import WorkPool
 from voile.web.server import WebOptions, listening, run_server, url_of
@@ -81,10 +82,3 @@ def check_certificate(how: WebOptions) -> None:
 def no_passphrase() -> str:
     """Refuse to ask for a passphrase, where OpenSSL would ask at the terminal."""
     raise ValueError("the key is locked by a passphrase")
-
-
-def spare_collections() -> None:
-    """Keep objects that live until the end out of garbage collections, which delay answers."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(50_000, 20, 100)

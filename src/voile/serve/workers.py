@@ -229,16 +229,12 @@ class QuestionWorkers:
         return cast(Question, reply), len(found)
 
     async def _answered(self, worker: Worker, message: bytes) -> bytes:
-        asked = asyncio.ensure_future(worker.ask(message))
+        slow = asyncio.get_running_loop().call_later(SLOW, worker.give_way)
         try:
-            async with asyncio.timeout(SLOW):
-                return await asyncio.shield(asked)
-        except TimeoutError:
-            worker.give_way()
-            async with asyncio.timeout(SECONDS - SLOW):
-                return await asked
+            async with asyncio.timeout(SECONDS):
+                return await worker.ask(message)
         finally:
-            asked.cancel()
+            slow.cancel()
 
     def _keep(self, key: tuple[str, str | None], question: Question, size: int) -> None:
         if key in self._kept or size > KEPT_BYTES // 16:
