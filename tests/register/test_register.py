@@ -554,6 +554,19 @@ def test_the_page_is_whole_and_escapes_what_it_shows(people: Path, tmp_path: Pat
     assert text.count("<circle") == 2
 
 
+def test_entries_that_cannot_be_read(people: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other.db"
+    perturbed(people, tmp_path / "a.voile", register=other)
+    for wrong in ("{", "[]", '{"kind": 1}', "null"):
+        with sqlite3.connect(other) as connection:
+            connection.execute("UPDATE entries SET what = ?", [wrong])
+        with pytest.raises(RegisterError, match="cannot be read"):
+            accounts(other)
+        with pytest.raises(RegisterError, match="cannot be read"):
+            Register.open().merge(Register.open(other))
+    assert not accounts()
+
+
 def test_old_entries_are_never_changed(people: Path, tmp_path: Path, register: Path) -> None:
     perturbed(people, tmp_path / "a.voile")
 
@@ -585,7 +598,7 @@ def test_what_cannot_be_put_in_place_has_not_left(
 
 
 def test_two_who_begin_a_register_share_its_key(tmp_path: Path) -> None:
-    file = KeyFile(tmp_path / "k")
+    file = KeyFile(tmp_path / "new" / "k")
     (first,) = file.begin()
     assert file.begin() == (first,)
     file.put_all((FingerprintKey(os.urandom(32)),))  # too late: replaces nothing

@@ -6,11 +6,11 @@ import base64
 import json
 import shlex
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, cast, get_args
+from typing import Any, TypeVar, cast, get_args
 
 from voile.engines.table import Table
 from voile.errors import PromiseError, UsageError, did_you_mean
@@ -40,6 +40,7 @@ from voile.register.store import (
 )
 from voile.units import counted
 
+T = TypeVar("T")
 LEFT, STAYED, WITHDRAWN = "left", "stayed", "withdrawn"
 LONGEST_NAME = 200
 
@@ -209,6 +210,7 @@ class Register:
         self.store.begin()
         self._keys()
         rows = other.store.read(all_rows)
+        other.store.read(read_accounts)  # refused where it cannot be read
         keys = other.key_file.read()
         self.key_file.add(keys)
         added = self.store.write(lambda run: insert_missing(run, rows))
@@ -312,7 +314,7 @@ class Entry:
         """Others may have published the same rows since the table was read."""
         from voile.register.sketch import compare  # noqa: PLC0415  (loads NumPy)
 
-        new = [one for one in stored_sketches(run, self.keys) if one.digest not in self.compared]
+        new = stored_sketches(run, self.keys, self.compared)
         pairs = [
             (one.data_sets, overlap)
             for one in new
@@ -418,7 +420,9 @@ class StoredSketch:
     data_sets: tuple[str, ...]
 
 
-def stored_sketches(run: Run, keys: Sequence[FingerprintKey]) -> list[StoredSketch]:
+def stored_sketches(
+    run: Run, keys: Sequence[FingerprintKey], without: Collection[str] = ()
+) -> list[StoredSketch]:
     """All sketches that can be compared: those of keys that are known."""
     from voile.register.sketch import RowSketch  # noqa: PLC0415  (loads NumPy)
 
@@ -432,7 +436,7 @@ def stored_sketches(run: Run, keys: Sequence[FingerprintKey]) -> list[StoredSket
     by_id = {key.id: key for key in keys}
     found = []
     for digest, key, sealed in run("SELECT digest, key, sealed FROM sketches"):
-        if key in by_id and digest in homes:
+        if key in by_id and digest in homes and digest not in without:
             sketch = opened(RowSketch.unseal, by_id[key], sealed)
             found.append(StoredSketch(digest, sketch, tuple(sorted(homes[digest]))))
     return found
@@ -540,12 +544,23 @@ def read_accounts(run: Run) -> list[DataSetAccount]:
         state = state_of([what for what, _, _ in happened])
         if state is not None:
             notes = tuple(note for _, note, _ in happened if note)
-            departure = Departure(**json.loads(what))
+            departure = parsed(Departure, what)
             left[data_set].append(RegisteredDeparture(id_, at, departure, state, how, notes))
     limits: dict[str, SpendingLimit | None] = {}
     for name, terms in run("SELECT data_set, terms FROM limits ORDER BY at, id"):
-        limits[name] = None if terms is None else SpendingLimit(**json.loads(terms))
+        limits[name] = None if terms is None else parsed(SpendingLimit, terms)
     return [DataSetAccount(name, tuple(some), limits.get(name)) for name, some in left.items()]
+
+
+def parsed(kind: type[T], text: str) -> T:
+    """What a row of the register says; refused where it was not written by this Voile."""
+    try:
+        return kind(**json.loads(text))
+    except (ValueError, TypeError):
+        raise RegisterError(
+            f"the register has an entry that cannot be read: {text[:80]!r}",
+            hint="it is of a newer Voile, or damaged: restore it from a backup",
+        ) from None
 
 
 def state_of(events: Sequence[str]) -> State | None:
