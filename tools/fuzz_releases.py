@@ -199,6 +199,19 @@ class Mutation:
         return bytes(changed)
 
 
+def restore(folder: Path, original: Path) -> None:
+    """Make the copy what the release is: a mutation leaves files changed, and adds a signature."""
+    if not folder.is_dir():
+        shutil.copytree(original, folder)
+        return
+    (folder / "signature.json").unlink(missing_ok=True)
+    for path in original.rglob("*"):
+        if path.is_file():
+            content, copy = path.read_bytes(), folder / path.relative_to(original)
+            if copy.read_bytes() != content:
+                copy.write_bytes(content)
+
+
 def containers(data: Any) -> list[Any]:
     """Every object and list of parsed JSON that is not empty."""
     found, left = [], [data]
@@ -261,18 +274,20 @@ class ReleaseFuzzer:
         """So many inputs."""
         report, source = Report(), random.Random(seed)  # noqa: S311
         for done in range(1, inputs + 1):
+            if done % 100 == 1:
+                faulthandler.dump_traceback_later(STUCK + 100 * SECONDS, exit=True)
             self.one(source, report)
             if done % REPORTED == 0:
                 print(f"{done:,} inputs, {len(report.failures)} failures, {peak():.0f} MB",
                       file=sys.stderr)  # fmt: skip
+        faulthandler.cancel_dump_traceback_later()
         return report
 
     def one(self, source: random.Random, report: Report) -> None:
         """Try one input and add its outcome to the report."""
         original = source.choice(self.releases)
         folder = self.work / original.name
-        shutil.rmtree(self.work, ignore_errors=True)
-        shutil.copytree(original, folder)
+        restore(folder, original)
         before = source.getstate()
         what = Mutation(source, folder).change()
         self.watch.seen.clear()
@@ -285,7 +300,6 @@ class ReleaseFuzzer:
             report.failures.append(f"{what} ({number}): {problem}")
 
     def _outcome(self, folder: Path) -> tuple[str, str]:
-        faulthandler.dump_traceback_later(STUCK, exit=True)
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
@@ -304,7 +318,6 @@ class ReleaseFuzzer:
         finally:
             self.watch.on = False
             signal.setitimer(signal.ITIMER_REAL, 0)
-            faulthandler.cancel_dump_traceback_later()
         return "opened", ""
 
     def shown(self, error: Any) -> str:
