@@ -254,7 +254,7 @@ def test_a_tree_without_a_split_says_why() -> None:
     limits = Limits(min_support=20)
     (noise,) = growth_notes(grow(release, "c", limits=limits), limits)
     assert "no split of all rows is beyond its error" in noise
-    assert "--level 0" in noise
+    assert "level=0" in noise
     limits = Limits(min_support=200)
     (few,) = growth_notes(grow(release, "c", limits=limits), limits)
     assert "no split of all rows leaves 200 rows" in few
