@@ -26,6 +26,7 @@ import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from copy import deepcopy
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -119,13 +120,13 @@ class Mutation:
                 case 2 if isinstance(inside[key], int | float):
                     inside[key] = self._number(inside[key])
                 case 3 if isinstance(inside, dict):
-                    inside[str(self.random.choice(ODD))] = self.random.choice(ODD)
+                    inside[str(self.random.choice(ODD))] = deepcopy(self.random.choice(ODD))
                 case _:
-                    inside[key] = self.random.choice(ODD)
+                    inside[key] = deepcopy(self.random.choice(ODD))
         self._seal(data)
 
     def _number(self, number: float) -> float:
-        return self.random.choice([-number, number * 2, number + 1, number / 3, number * 10**9])
+        return self.random.choice([-number, number * 2, number + 1, number // 3, number * 10**9])
 
     def file_list(self) -> None:
         """Other paths, sizes, hashes and rows."""

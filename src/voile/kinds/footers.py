@@ -8,6 +8,7 @@ Only what says how large things are is parsed here, in Thrift's compact protocol
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +17,11 @@ import pyarrow.parquet as pq
 
 from voile.errors import ReleaseError
 
-PLAIN_FOOTER = 2**20
-"""Bytes of a footer that are parsed at once; of a larger one the parts are counted first."""
 LARGEST_FOOTER = 2**23
+MOST_PARTS = 200_000
+"""Row groups and column chunks of a file."""
+LENGTH, DATA_AT, DICTIONARY_AT = 7, 9, 11
+"""Fields of what a footer says of a column chunk."""
 PAGE_BYTES = 2**25
 """Of a page, unpacked. Arrow writes pages of one megabyte."""
 FEWEST_ROWS = 64
@@ -31,61 +34,61 @@ DEEPEST = 16
 MARK = b"PAR1"
 
 
+@dataclass(frozen=True)
+class RowGroup:
+    """How many rows it has, and where each of its columns begins and ends."""
+
+    rows: int
+    columns: tuple[tuple[int, int], ...]
+
+
 def checked_metadata(path: Path, name: str, rows: int, *, pages: bool = True) -> Any:
     """What a file says of itself, if it has so many rows, and its pages are those of its rows."""
     try:
         with path.open("rb") as file:
-            check_footer(file.fileno(), name, rows)
-            found = pq.read_metadata(file)
-            if found.num_rows != rows or group_rows(found) != rows:
-                raise ReleaseError(f"{name} has {found.num_rows} rows, not {rows}")
+            groups = row_groups(file.fileno(), name, rows)
             if pages:
-                check_pages(file.fileno(), found, name)
+                check_pages(file.fileno(), groups, name)
+            return pq.read_metadata(file)
     except (OSError, pa.ArrowException, ValueError, IndexError) as error:
         raise ReleaseError(f"{name} is not a Parquet file that can be read: {error}") from None
-    return found
 
 
-def group_rows(metadata: Any) -> int:
-    """The rows of all row groups; -1 where one has fewer than none."""
-    rows = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
-    return sum(rows) if all(number >= 0 for number in rows) else -1
+def row_groups(handle: int, name: str, rows: int) -> list[RowGroup]:
+    """The row groups that the footer lists, which are as many and as large as the rows need.
 
-
-def check_footer(handle: int, name: str, rows: int) -> None:
-    """Refuse a footer that is larger than what it describes."""
+    They are not asked of Arrow: it ends the process on some footers that are wrong.
+    """
     size = os.fstat(handle).st_size
     end = os.pread(handle, 8, max(0, size - 8))
     length = int.from_bytes(end[:4], "little")
     if end[4:] != MARK or length > size - 12 or os.pread(handle, 4, 0) != MARK:
         raise ReleaseError(f"{name} is not a Parquet file")
-    if length <= PLAIN_FOOTER:
-        return
     if length > LARGEST_FOOTER:
         raise ReleaseError(f"{name} has a footer of {length:,} bytes, more than {LARGEST_FOOTER:,}")
-    groups = Compact(os.pread(handle, length, size - 8 - length)).lists_in_field(4)
-    if len(groups) > rows // FEWEST_ROWS + SPARE_PAGES or len(set(groups)) > 1:
+    found = Compact(os.pread(handle, length, size - 8 - length)).row_groups()
+    if len(found) > rows // FEWEST_ROWS + SPARE_PAGES or len({len(g.columns) for g in found}) > 1:
         raise ReleaseError(f"{name} has a footer with more parts than {rows:,} rows have")
+    counted = sum(group.rows for group in found)
+    if counted != rows or any(group.rows < 0 for group in found):
+        raise ReleaseError(f"{name} has {counted} rows, not {rows}")
+    return found
 
 
-def check_pages(handle: int, metadata: Any, name: str) -> None:
+def check_pages(handle: int, groups: list[RowGroup], name: str) -> None:
     """No page unpacks to more than a page may, and their rows are those of their row group."""
     pages = 0
-    for i in range(metadata.num_row_groups):
-        group = metadata.row_group(i)
-        most = group.num_rows // FEWEST_ROWS + SPARE_PAGES
-        for j in range(group.num_columns):
-            found = pages_of(handle, group.column(j), name, most)
+    for group in groups:
+        most = group.rows // FEWEST_ROWS + SPARE_PAGES
+        for begin, end in group.columns:
+            found = pages_of(handle, begin, end, name, most)
             pages += len(found)
-            if sum(found) != group.num_rows or pages > MOST_PAGES:
+            if sum(found) != group.rows or pages > MOST_PAGES:
                 raise ReleaseError(f"{name} has pages that are not those of its rows")
 
 
-def pages_of(handle: int, chunk: Any, name: str, most: int) -> list[int]:
+def pages_of(handle: int, at: int, end: int, name: str, most: int) -> list[int]:
     """The number of values of each page of a column chunk; 0 for a dictionary."""
-    first = chunk.dictionary_page_offset if chunk.has_dictionary_page else None
-    at = chunk.data_page_offset if not first else min(first, chunk.data_page_offset)
-    end = at + chunk.total_compressed_size
     if at < len(MARK) or end > os.fstat(handle).st_size or end < at:
         raise ReleaseError(f"{name} has a column outside of itself")
     found: list[int] = []
@@ -140,7 +143,7 @@ class Compact:
     """Reads fields one after the other; IndexError where the bytes end, ValueError else."""
 
     def __init__(self, content: bytes) -> None:
-        self.content, self.at = content, 0
+        self.content, self.at, self.parts = content, 0, 0
 
     def fields(self) -> Any:
         """The number and kind of every field of a structure; each is to be read or skipped."""
@@ -155,36 +158,62 @@ class Compact:
         found = self._varint()
         return (found >> 1) ^ -(found & 1)
 
-    def first_number(self) -> int:
-        """The field 1 of a structure, which is read to its end."""
-        found = 0
+    def row_groups(self) -> list[RowGroup]:
+        """The row groups of a footer, from its begin."""
+        found: list[RowGroup] = []
         for field, kind in self.fields():
-            if field == 1 and kind in NUMBERS:
-                found = self.number()
+            if field == 4 and kind in LISTS:
+                found = [self._row_group() for _ in range(self._structures())]
             else:
                 self.skip(kind)
         return found
 
-    def lists_in_field(self, wanted: int) -> list[int]:
-        """Of the structures in a field, which is a list, how long the list in field 1 is."""
-        found: list[int] = []
-        for field, kind in self.fields():
-            if field != wanted or kind not in LISTS:
-                self.skip(kind)
-                continue
-            length, _ = self._list_header()
-            found.extend(self._list_in_struct() for _ in range(length))
-        return found
-
-    def _list_in_struct(self) -> int:
-        length = 0
+    def _row_group(self) -> RowGroup:
+        rows = 0
+        columns: tuple[tuple[int, int], ...] = ()
         for field, kind in self.fields():
             if field == 1 and kind in LISTS:
-                length, inner = self._list_header()
-                for _ in range(length):
-                    self.skip(inner)
+                columns = tuple(self._column() for _ in range(self._structures()))
+            elif field == 3 and kind in NUMBERS:
+                rows = self.number()
             else:
                 self.skip(kind)
+        return RowGroup(rows, columns)
+
+    def _column(self) -> tuple[int, int]:
+        """Where a column chunk begins and ends."""
+        found: dict[int, int] = {}
+        for field, kind in self.fields():
+            if field == 1:
+                raise ValueError("a column that lies in another file")
+            if field == 3 and kind == STRUCT:
+                found = self._numbers(LENGTH, DATA_AT, DICTIONARY_AT)
+            else:
+                self.skip(kind)
+        data = found.get(DATA_AT, 0)
+        begin = min(data, found.get(DICTIONARY_AT) or data)
+        return begin, begin + found.get(LENGTH, 0)
+
+    def _numbers(self, *wanted: int) -> dict[int, int]:
+        """Some fields of a structure, which is read to its end."""
+        found: dict[int, int] = {}
+        for field, kind in self.fields():
+            if field in wanted and kind in NUMBERS:
+                found[field] = self.number()
+            else:
+                self.skip(kind)
+        return found
+
+    def first_number(self) -> int:
+        """The field 1 of a structure, which is read to its end."""
+        return self._numbers(1).get(1, 0)
+
+    def _structures(self) -> int:
+        """How many structures a list has, which begins here."""
+        length, kind = self._list_header()
+        self.parts += length
+        if kind != STRUCT or self.parts > MOST_PARTS:
+            raise ValueError(f"more than {MOST_PARTS:,} parts, or something else in their place")
         return length
 
     def skip(self, kind: int, depth: int = 0, *, listed: bool = False) -> None:
