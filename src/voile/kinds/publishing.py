@@ -18,7 +18,7 @@ from voile.engines import connect
 from voile.engines.table import Table
 from voile.errors import VoileError
 from voile.kinds.kind import Kind
-from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, Manifest, file_entry
+from voile.kinds.manifest import DATA_PACKAGE, MANIFEST, README, Manifest, file_entry
 from voile.kinds.registration import NoRegistration, Registrar, Registration
 from voile.kinds.registry import kind_of
 from voile.kinds.release import Release
@@ -133,7 +133,7 @@ def put(
                 yield
 
         staging.commit(placing)
-    return Release.open(target)
+    return Release.open(target, check=False)  # it was verified just now
 
 
 def publish(
@@ -202,7 +202,7 @@ def write_descriptions(folder: Path, manifest: Manifest) -> None:
     """README.md and datapackage.json beside the data, then the manifest that seals them all."""
     kind = kind_of(manifest.method)
     package = json.dumps(kind.data_package(manifest), ensure_ascii=False, indent=1)
-    texts = {"README.md": kind.describe(manifest) + "\n", DATA_PACKAGE: package + "\n"}
+    texts = {README: kind.describe(manifest) + "\n", DATA_PACKAGE: package + "\n"}
     files = list(manifest.files)
     for name, text in texts.items():
         (folder / name).write_text(text, encoding="utf-8")
